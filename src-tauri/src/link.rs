@@ -1,6 +1,7 @@
 //! The window's connection to the service: kept, found again when it is lost, and what comes over
 //! it handed to the page.
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gtk::prelude::GtkWindowExt;
@@ -44,10 +45,6 @@ struct Inner {
     drags: mpsc::UnboundedSender<Dragged>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Link {
     /// A link that [`Link::keep`] brings about.
     pub(crate) fn new(opening: Opening) -> Self {
@@ -80,10 +77,10 @@ impl Link {
 
     /// Everything to show; from now on `page` is told what changes.
     pub(crate) async fn show(&self, page: Channel<AppEvent>) -> Result<Everything, Fault> {
-        *lock(&self.inner.page) = Some(page);
+        *self.inner.page.lock() = Some(page);
         let service = self.service().await?;
         let everything = service.start().await?;
-        let opening = std::mem::take(&mut *lock(&self.inner.opening));
+        let opening = std::mem::take(&mut *self.inner.opening.lock());
         if !opening.is_plain() {
             self.open(&service, opening).await?;
         }
@@ -103,7 +100,7 @@ impl Link {
     }
 
     pub(crate) fn tell(&self, event: AppEvent) {
-        if let Some(page) = lock(&self.inner.page).as_ref() {
+        if let Some(page) = self.inner.page.lock().as_ref() {
             // A page that is gone misses nothing: the next one asks for everything.
             let _ = page.send(event);
         }
@@ -143,7 +140,7 @@ impl Link {
     /// one was opened with.
     async fn first(&self, handle: &AppHandle) -> Result<Connection, Fault> {
         let connection = launch::find_or_start(&launch::place()?).await?;
-        let opening = lock(&self.inner.opening).clone();
+        let opening = self.inner.opening.lock().clone();
         if !connection.0.be_window().await? && connection.0.raise(opening.paths, opening.view, opening.token).await? {
             handle.exit(0);
         }

@@ -1,7 +1,7 @@
 //! The commands about this machine's settings, its start at login, and setting it up for the first
 //! time.
+use parking_lot::Mutex;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
 use ringway_service::dto::{StartAtLogin, StoredSettings};
 use ringway_service::fault::{Fault, Unfit};
@@ -101,7 +101,7 @@ pub(super) async fn choose_first_folder(
 ) -> Answer<Option<String>> {
     let Some(folder) = pick_folder(&window, None).await else { return Ok(None) };
     let text = shown(&folder);
-    *first.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(folder);
+    *first.0.lock() = Some(folder);
     Ok(Some(text))
 }
 
@@ -122,7 +122,7 @@ pub(super) async fn set_up(
     if let Some(on) = start_at_login {
         service.set_start_at_login(on).await?;
     }
-    let folder = first.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let folder = first.0.lock().clone();
     allow_home(&window, |into_home| {
         let change = SettingsChange {
             name: Some(name.clone()),

@@ -1,6 +1,6 @@
 //! Questions at the terminal: lines typed by a person, seen or unseen.
+use parking_lot::Mutex;
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::sync::Mutex;
 use std::time::Instant;
 
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
@@ -125,7 +125,7 @@ impl Unseen {
             unseen.local_modes.remove(LocalModes::ECHO);
             unseen.local_modes.insert(LocalModes::ECHONL);
             if tcsetattr(io::stdin(), OptionalActions::Now, &unseen).is_ok() {
-                *lock() = Some(before);
+                *BEFORE.lock() = Some(before);
             }
         }
         Self
@@ -140,14 +140,10 @@ impl Drop for Unseen {
 
 /// Shows again what is typed, if it was hidden: also before quitting at once.
 pub(crate) fn restore_echo() {
-    if let Some(before) = lock().take() {
+    if let Some(before) = BEFORE.lock().take() {
         // If the terminal is gone there is nothing to restore.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
     }
-}
-
-fn lock() -> std::sync::MutexGuard<'static, Option<Termios>> {
-    BEFORE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 #[cfg(test)]

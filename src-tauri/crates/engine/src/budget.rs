@@ -1,7 +1,7 @@
 //! How often one origin may begin something that costs others: so many at once, then as many as its
 //! time brings.
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::limits::{Allowance, BUDGETS_MAX};
 use crate::lobby::Origin;
@@ -68,7 +68,7 @@ impl Budgets {
     }
 
     fn used(&self) -> MutexGuard<'_, HashMap<Origin, Bucket>> {
-        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+        self.used.lock()
     }
 }
 

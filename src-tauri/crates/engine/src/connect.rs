@@ -377,7 +377,8 @@ async fn next_answer(answers: &mut Option<mpsc::UnboundedReceiver<Answer>>) -> O
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use parking_lot::Mutex;
+    use std::sync::Arc;
     use std::time::Duration;
 
     use super::*;
@@ -408,7 +409,7 @@ mod tests {
         let answered = answered.iter().map(|text| at(text)).collect();
         let meant = Meant { address: None, is_one_device: true };
         let won = race_over(meant, known, answered, lookup.map(|lookup| (host(), lookup)), move |candidate| {
-            noted.lock().unwrap().push((candidate.at, begin.elapsed().as_millis() as u64));
+            noted.lock().push((candidate.at, begin.elapsed().as_millis() as u64));
             async move {
                 if candidate.at == alive {
                     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -420,7 +421,7 @@ mod tests {
             }
         })
         .await;
-        let order = order.lock().unwrap().clone();
+        let order = order.lock().clone();
         (won, order)
     }
 

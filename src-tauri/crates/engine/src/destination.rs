@@ -37,14 +37,15 @@ mod writeback;
 
 use ringway_model::{OnConflict, Operation};
 
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fmt;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ringway_sys::attributes::Timestamp;
 use ringway_sys::dir::Dir;
@@ -488,7 +489,7 @@ impl Incoming {
     /// # Errors
     /// The first thing that could not be removed.
     pub(crate) fn abandon(&self) -> io::Result<()> {
-        lock(&self.accounts).discard_open(self);
+        self.accounts.lock().discard_open(self);
         self.ends_writing();
         self.dress_made();
         // What has its final name may be lacking on the disk, with the right size and time.
@@ -506,7 +507,7 @@ impl Incoming {
     /// # Errors
     /// As [`abandon`](Self::abandon).
     pub(crate) fn keep(&self) -> io::Result<bool> {
-        lock(&self.accounts).discard_unnoted(self);
+        self.accounts.lock().discard_unnoted(self);
         self.ends_writing();
         let is_worth_it = self.is_found_again && kept::is_worth_keeping(&self.staging);
         if is_worth_it {
@@ -546,9 +547,9 @@ impl Incoming {
     /// and what it brought before and has added to; those not yet taken. What has one of these
     /// names is the sender's, and nobody else's.
     pub(crate) fn take_brought(&self) -> Vec<(Vec<u8>, Brought)> {
-        let made = std::mem::take(&mut *lock(&self.made));
-        let added_to = std::mem::take(&mut *lock(&self.added_to));
-        let mut landings = std::mem::take(&mut *lock(&self.landings));
+        let made = std::mem::take(&mut *self.made.lock());
+        let added_to = std::mem::take(&mut *self.added_to.lock());
+        let mut landings = std::mem::take(&mut *self.landings.lock());
         let mut all: HashMap<_, _> = made.into_iter().filter_map(|(name, brought)| Some((name, brought?))).collect();
         for (name, brought) in added_to {
             if landings.get(&name).is_some() {
@@ -568,10 +569,10 @@ impl Incoming {
     /// it.
     fn close_files(&self) {
         self.journal.close();
-        drop(std::mem::take(&mut *lock(&self.folder_attributes)));
-        drop(std::mem::take(&mut *lock(&self.early_links)));
-        drop(std::mem::take(&mut *lock(&self.links)));
-        drop(std::mem::take(&mut *lock(&self.unplaced)));
+        drop(std::mem::take(&mut *self.folder_attributes.lock()));
+        drop(std::mem::take(&mut *self.early_links.lock()));
+        drop(std::mem::take(&mut *self.links.lock()));
+        drop(std::mem::take(&mut *self.unplaced.lock()));
         if let Some(proof) = &self.proof {
             drop(proof.take());
         }
@@ -586,7 +587,7 @@ impl Incoming {
     /// Nothing of new folders is written from here on, and the first of them is seen only after
     /// this: what changes later was changed by somebody else.
     fn ends_writing(&self) {
-        let mut until = lock(&self.wrote_until);
+        let mut until = self.wrote_until.lock();
         if until.is_none() {
             *until = brought::filesystem_time(&self.staging).ok();
         }
@@ -595,7 +596,7 @@ impl Incoming {
     /// When the files of new folders were made and written; none where the filesystem tells no
     /// time.
     fn filled(&self) -> Option<Filled> {
-        let until = *lock(&self.wrote_until);
+        let until = *self.wrote_until.lock();
         Some(Filled::new(self.first_began?, self.began?, until?))
     }
 
@@ -664,9 +665,4 @@ fn homes_below(root: &Dir, owner: u32, options: &DestinationOptions) -> Homes {
     let offered = options.offered.iter().flat_map(|names| names.iter()).take(OWNERS_LOOKED_AT_MAX);
     let owners = offered.filter_map(|name| root.metadata(name).ok()).map(|there| there.uid);
     options.homes.clone().and_of(owners.chain([owner]))
-}
-
-/// Locks; what a panicking lane left behind is consistent enough to clean up by.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

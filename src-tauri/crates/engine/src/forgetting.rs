@@ -1,6 +1,7 @@
 //! Notices that a device was forgotten, or that its rule was changed, while something runs with it
 //! or waits, whichever program did that.
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use parking_lot::Mutex;
+use std::sync::{Arc, Weak};
 
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
@@ -74,7 +75,7 @@ impl Inner {
     }
 
     fn follow_changes(self: &Arc<Self>) -> watch::Receiver<u64> {
-        let mut is_looking = self.changes.is_looking.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_looking = self.changes.is_looking.lock();
         let followed = self.changes.seen.subscribe();
         if !std::mem::replace(&mut *is_looking, true) {
             tokio::spawn(look(Arc::downgrade(self)));
@@ -84,7 +85,7 @@ impl Inner {
 
     /// Whether somebody follows the changes still. The task that looks ends where nobody does.
     fn is_followed(&self) -> bool {
-        let mut is_looking = self.changes.is_looking.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_looking = self.changes.is_looking.lock();
         *is_looking = self.changes.seen.receiver_count() > 0;
         *is_looking
     }

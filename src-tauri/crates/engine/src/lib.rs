@@ -2,9 +2,10 @@
 //! for command and window.
 #![forbid(unsafe_code)]
 
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use history::{PAST_PATHS_MAX, Record};
@@ -132,7 +133,7 @@ struct Inner {
 
 impl Inner {
     fn doors(&self) -> MutexGuard<'_, HashMap<(DeviceId, [u8; 16]), LaneDoor>> {
-        self.doors.lock().unwrap_or_else(PoisonError::into_inner)
+        self.doors.lock()
     }
 
     /// What has to be at a path for something to land there.
@@ -157,7 +158,7 @@ impl Inner {
     }
 
     fn settings(&self) -> Settings {
-        self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.settings.read().clone()
     }
 }
 
@@ -255,7 +256,7 @@ impl Engine {
             self.check_folder(&settings.receive_folder, settings.into_home)?;
         }
         settings::write(&self.inner.paths.config, &settings)?;
-        *self.inner.settings.write().unwrap_or_else(PoisonError::into_inner) = settings;
+        *self.inner.settings.write() = settings;
         Ok(())
     }
 

@@ -1,9 +1,10 @@
 //! Places for connections that have not shown yet what they are: how many there may be, in all and
 //! from one origin, and who goes when another comes.
+use parking_lot::{Mutex, MutexGuard};
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
@@ -88,20 +89,20 @@ impl Lobby {
     }
 
     fn guests(&self) -> MutexGuard<'_, Guests> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
 impl Place {
     /// Whether a known device came from where this connection comes from.
     pub(crate) fn is_where_known(&self) -> bool {
-        self.lobby.guests().is_known(&self.origin.lock().unwrap_or_else(PoisonError::into_inner))
+        self.lobby.guests().is_known(&self.origin.lock())
     }
 
     /// The connection has proved to be a known device's: it shares places with that device's others
     /// from now on, and with no stranger.
     pub(crate) fn recognise(&self, device: DeviceId) {
-        let mut origin = self.origin.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut origin = self.origin.lock();
         let mut guests = self.lobby.guests();
         // One that has been told to go is gone.
         let Some(guest) = guests.unseat(*origin, self.number) else { return };
@@ -114,7 +115,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let origin = *self.origin.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let origin = *self.origin.get_mut();
         self.lobby.guests().unseat(origin, self.number);
     }
 }

@@ -8,11 +8,12 @@ mod renewals;
 mod shares;
 mod silence;
 
+use parking_lot::Mutex;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ringway_model::Side;
 use ringway_wire::control::Totals;
@@ -66,7 +67,7 @@ impl std::fmt::Debug for IncomingOffer {
 impl IncomingOffer {
     /// What it says of itself; totals may have grown since.
     pub fn summary(&self) -> OfferSummary {
-        self.summary.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.summary.lock().clone()
     }
 
     /// Takes it in.
@@ -311,7 +312,7 @@ async fn ask(
         listening.inner.places.choose(chosen);
     }
     {
-        let summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
+        let summary = summary.lock();
         offer.so_far =
             Totals { entries: summary.entries_so_far, bytes: summary.bytes_so_far, complete: summary.totals_final };
         if options.destination.is_none() {
@@ -339,11 +340,11 @@ struct Shown {
 
 impl Shown {
     fn summary(&self) -> OfferSummary {
-        self.summary.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.summary.lock().clone()
     }
 
     fn totals(&self) -> Totals {
-        let summary = self.summary.lock().unwrap_or_else(PoisonError::into_inner);
+        let summary = self.summary.lock();
         Totals { entries: summary.entries_so_far, bytes: summary.bytes_so_far, complete: summary.totals_final }
     }
 }
@@ -518,7 +519,7 @@ async fn decide(
 ) -> Decided {
     // Whoever comes back finds it in the history.
     let note = || {
-        let summary = summary.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let summary = summary.lock().clone();
         keep_unanswered(&listening.inner.store, &summary);
         ReceiverEvent::OfferWithdrawn(summary.key())
     };
@@ -557,7 +558,7 @@ async fn decide(
             rule = &mut changed => return Decided::RuleChanged(rule),
             event = session.next() => match event {
                 Ok(Some(AcceptorEvent::TotalsChanged(totals))) => {
-                    let mut summary = summary.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut summary = summary.lock();
                     summary.entries_so_far = totals.entries;
                     summary.bytes_so_far = totals.bytes;
                     summary.totals_final = totals.complete;

@@ -5,9 +5,10 @@ mod tests;
 
 use ringway_model::Bottleneck;
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ringway_wire::control::{ReceiverTimes, SenderTimes};
@@ -115,18 +116,18 @@ impl LaneClock {
     /// The calling thread, which is the lane's own, is at something else from now on.
     pub(crate) fn enter(&self, activity: Activity) {
         let (now, processor) = (Instant::now(), processor_time());
-        let mut laps = lock(&self.0);
+        let mut laps = self.0.lock();
         laps.end(now, processor);
         laps.now = Some((activity, now, processor));
     }
 
     /// The lane has ended.
     fn stop(&self) {
-        lock(&self.0).end(Instant::now(), processor_time());
+        self.0.lock().end(Instant::now(), processor_time());
     }
 
     fn spent(&self, now: Instant) -> Spent {
-        let laps = lock(&self.0);
+        let laps = self.0.lock();
         let mut spent = laps.spent;
         if let Some((activity, since, _)) = laps.now {
             // A call that has not returned: one that takes long enough to matter here waits.
@@ -141,11 +142,6 @@ fn processor_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing in here panics half-way through a change.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The clocks of one end's lanes. Clones are the same ones.
 #[derive(Clone, Default)]
 pub(crate) struct Clocks(Arc<Mutex<Vec<LaneClock>>>);
@@ -154,14 +150,14 @@ impl Clocks {
     /// A clock for one more lane.
     pub(crate) fn lane(&self) -> LaneClock {
         let clock = LaneClock::default();
-        lock(&self.0).push(clock.clone());
+        self.0.lock().push(clock.clone());
         clock
     }
 
     fn spent(&self) -> Spent {
         let mut all = Spent::default();
         let now = Instant::now();
-        lock(&self.0).iter().for_each(|lane| all += lane.spent(now));
+        self.0.lock().iter().for_each(|lane| all += lane.spent(now));
         all
     }
 

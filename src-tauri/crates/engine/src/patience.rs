@@ -1,7 +1,7 @@
 //! How long an address waits that has failed to pair: what one of them does keeps no other from a
 //! code for long.
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ringway_wire::pair::{CODE_LIFETIME_MS, back_off_ms};
 
@@ -68,7 +68,7 @@ impl Patience {
     }
 
     fn failures(&self) -> MutexGuard<'_, HashMap<Origin, Failures>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

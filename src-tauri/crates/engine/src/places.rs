@@ -1,9 +1,9 @@
 //! The folders that offers land in, as they were when somebody chose them: where a disk is
 //! unmounted or a folder is removed, what comes would land elsewhere.
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ringway_model::Operation;
 use ringway_sys::attributes::{Timestamp, metadata_of};
@@ -139,7 +139,7 @@ impl Places {
     }
 
     fn noted(&self) -> MutexGuard<'_, HashMap<PathBuf, FolderIdentity>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -2,10 +2,11 @@
 #[cfg(test)]
 mod tests;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use ringway_wire::DeviceName;
@@ -124,11 +125,11 @@ impl Listening {
     }
 
     pub(crate) fn landing(&self) -> MutexGuard<'_, Landing> {
-        self.landing.lock().unwrap_or_else(PoisonError::into_inner)
+        self.landing.lock()
     }
 
     fn code(&self) -> MutexGuard<'_, Option<Opened>> {
-        self.code.lock().unwrap_or_else(PoisonError::into_inner)
+        self.code.lock()
     }
 
     /// The number in front of the code that is open, for finding the machine that shows it.

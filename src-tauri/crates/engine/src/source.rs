@@ -23,12 +23,13 @@ mod worth;
 
 use ringway_model::{Operation, Side};
 
+use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use ringway_sys::attributes::Metadata;
 use ringway_sys::file_io::FileIo;
@@ -254,7 +255,7 @@ impl Outgoing {
 
     /// What was handed to the sinks, and what the receiver had.
     pub(crate) fn sent(&self) -> Counts {
-        *lock(&self.shared.sent)
+        *self.shared.sent.lock()
     }
 
     /// Entries that failed here, named or not.
@@ -264,7 +265,7 @@ impl Outgoing {
 
     /// Failures since the last call; beyond [`FAILURES_NAMED_MAX`] in all they are only counted.
     pub(crate) fn take_failures(&self) -> Vec<Failure> {
-        std::mem::take(&mut lock(&self.shared.failures).new)
+        std::mem::take(&mut self.shared.failures.lock().new)
     }
 
     /// Ends the walk and the lanes soon.
@@ -299,14 +300,14 @@ impl Shared {
 
     #[cfg(test)]
     fn between_reads(&self) {
-        if let Some(meddle) = lock(&self.meddle).as_mut() {
+        if let Some(meddle) = self.meddle.lock().as_mut() {
             meddle();
         }
     }
 
     /// Books what a frame carried.
     fn book(&self, counts: Counts) {
-        *lock(&self.sent) += counts;
+        *self.sent.lock() += counts;
     }
 
     /// The same for what is not sent, the receiver having it.
@@ -346,7 +347,7 @@ impl Shared {
         if reason == FailureReason::PathTooLong && folder.len() > PATH_MAX {
             return;
         }
-        let mut failures = lock(&self.failures);
+        let mut failures = self.failures.lock();
         let path = shown_path(folder, name);
         let named_bytes = failures.named_bytes.saturating_add(path.len());
         if failures.named < FAILURES_NAMED_MAX && named_bytes <= NAMED_BYTES_MAX {
@@ -382,11 +383,6 @@ fn joined(folder: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     }
     path.extend_from_slice(name);
     Some(path)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What these guard is changed in one step, so that it is whole even if another thread panicked.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Why an operation failed, from the kernel's answer.

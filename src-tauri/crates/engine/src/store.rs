@@ -9,12 +9,12 @@ mod past_at_limits;
 mod reached;
 mod rules;
 
+use parking_lot::{Mutex, MutexGuard};
 use std::fs;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_model::{Operation, StoreTrouble};
@@ -246,7 +246,7 @@ impl Store {
     }
 
     fn with<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
-        let mut opened: MutexGuard<'_, _> = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened: MutexGuard<'_, _> = self.opened.lock();
         if opened.is_replaced(&self.path) {
             *opened = open(&self.path)?;
         }

@@ -1,6 +1,6 @@
 //! Holds a transfer's lanes, all together, to a limit of bytes a second.
+use parking_lot::{Condvar, Mutex};
 use std::io;
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ringway_wire::record::CONTENT_MAX;
@@ -47,7 +47,7 @@ impl Throttle {
     /// Draws `len` bytes and waits until they may be sent, which `clock` books. Fails once it is
     /// stopped.
     pub(crate) fn draw(&self, len: usize, clock: &LaneClock) -> io::Result<()> {
-        let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut drawn = self.drawn.lock();
         let now = Instant::now();
         // A clock that has just begun has no past to make up for.
         let due = now.checked_sub(BURST).map_or(drawn.paid_at, |from| drawn.paid_at.max(from));
@@ -59,7 +59,7 @@ impl Throttle {
                 if left.is_zero() || drawn.stopped {
                     break;
                 }
-                drawn = self.stopped.wait_timeout(drawn, left).unwrap_or_else(PoisonError::into_inner).0;
+                self.stopped.wait_for(&mut drawn, left);
             }
             clock.enter(Activity::Wire);
         }
@@ -73,7 +73,7 @@ impl Throttle {
 
     /// Nothing is sent any more: whoever waits hears it at once.
     pub(crate) fn stop(&self) {
-        self.drawn.lock().unwrap_or_else(PoisonError::into_inner).stopped = true;
+        self.drawn.lock().stopped = true;
         self.stopped.notify_all();
     }
 }

@@ -1,7 +1,8 @@
 //! A transfer's handle and the figures behind it: what programs hold and poll while bytes move.
+use parking_lot::{Mutex, MutexGuard};
 use std::ffi::OsString;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use ringway_model::{Bottleneck, Direction, Side, Stage};
@@ -587,7 +588,7 @@ impl Transfer {
     }
 
     pub(crate) fn figures(&self) -> MutexGuard<'_, Figures> {
-        self.shared.figures.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.figures.lock()
     }
 
     /// Ends it, successfully or not, and wakes whoever waits.

@@ -1,6 +1,7 @@
 //! Whose attempt to pair is next: one at a time, who has failed least first. Who dallies while
 //! others wait loses the turn.
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
@@ -67,7 +68,7 @@ impl Turns {
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        self.line.lock()
     }
 }
 

@@ -1,7 +1,8 @@
 //! The controller: holds the engine and what windows and commands show of it. It knows neither
 //! sockets nor a screen, so that tests drive it as a window does.
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 use ringway_engine::{
@@ -50,7 +51,7 @@ pub struct Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Some(app) = self.app.upgrade() {
-            lock(&app.sinks).all.retain(|(number, _)| *number != self.number);
+            app.sinks.lock().all.retain(|(number, _)| *number != self.number);
         }
     }
 }
@@ -102,12 +103,6 @@ impl Listed {
     }
 }
 
-/// Locks, also after another thread panicked: what is behind these locks is whole between any two
-/// statements.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl App {
     /// `state` is the folder for what may be lost.
     pub fn new(engine: Engine, state: &Path, reception: Reception) -> Self {
@@ -131,7 +126,7 @@ impl App {
     /// The trust store cannot be read.
     pub fn start(&self, sink: Sink) -> Result<(Everything, Listener), Fault> {
         let listener = {
-            let mut sinks = lock(&self.inner.sinks);
+            let mut sinks = self.inner.sinks.lock();
             sinks.last += 1;
             let number = sinks.last;
             sinks.all.push((number, sink));
@@ -157,18 +152,18 @@ impl App {
             nearby: self.nearby(),
             listening: self.listening(),
             offers: self.offers(),
-            transfers: lock(&self.inner.transfers).iter().map(Listed::shown).collect(),
+            transfers: self.inner.transfers.lock().iter().map(Listed::shown).collect(),
         })
     }
 
     /// Tells everybody who listens.
     pub fn tell(&self, event: AppEvent) {
-        lock(&self.inner.sinks).all.iter().for_each(|(_, sink)| sink(event.clone()));
+        self.inner.sinks.lock().all.iter().for_each(|(_, sink)| sink(event.clone()));
     }
 
     /// Remembers what was chosen or dropped.
     pub fn choose(&self, paths: Vec<PathBuf>) -> Option<Chosen> {
-        lock(&self.inner.choices).keep(paths)
+        self.inner.choices.lock().keep(paths)
     }
 
     /// Whom a window means. A receiver that announces itself is looked for at its addresses; typed
@@ -206,7 +201,7 @@ impl App {
     ) -> Result<Moving, Fault> {
         let label = self.inner.engine.label(&target);
         let sources = {
-            let choices = lock(&self.inner.choices);
+            let choices = self.inner.choices.lock();
             let sources = choices.sources(chosen).ok_or(Fault::Gone)?;
             if let Some(was) = choices.elsewhere(chosen, &target) {
                 let to = self.in_full(&target);
@@ -253,7 +248,7 @@ impl App {
     /// first.
     pub fn copy_folder(&self, chosen: u32) -> Option<CopyFolder> {
         let folder = self.inner.destination.offered()?;
-        let paths = lock(&self.inner.choices).paths(chosen).unwrap_or_default();
+        let paths = self.inner.choices.lock().paths(chosen).unwrap_or_default();
         let landings: Vec<_> = paths.iter().filter_map(|path| path.file_name()).map(|name| folder.join(name)).collect();
         Some(CopyFolder {
             path: shown(&folder),
@@ -275,7 +270,7 @@ impl App {
 
     /// Starts copying choice `chosen` into the folder that was picked.
     pub fn copy(&self, chosen: u32, existing: OnExisting, verify: bool) -> Result<Moving, Fault> {
-        let sources = lock(&self.inner.choices).paths(chosen).ok_or(Fault::Gone)?;
+        let sources = self.inner.choices.lock().paths(chosen).ok_or(Fault::Gone)?;
         let destination = self.inner.destination.ready()?;
         let target = shown(&destination);
         let options = CopyOptions { existing, verify, count_ahead: true, ..CopyOptions::default() };
@@ -294,7 +289,7 @@ impl App {
 
     /// Adds a transfer to the list and tells the window, once for each transfer.
     pub(crate) fn list(&self, transfer: Transfer, target: &str) -> Moving {
-        let mut transfers = lock(&self.inner.transfers);
+        let mut transfers = self.inner.transfers.lock();
         if let Some(known) = transfers.iter().find(|listed| listed.transfer.is(&transfer)) {
             return known.shown();
         }
@@ -317,7 +312,7 @@ impl App {
     async fn await_end(self, transfer: Transfer) {
         let report = transfer.wait().await;
         {
-            let mut transfers = lock(&self.inner.transfers);
+            let mut transfers = self.inner.transfers.lock();
             if let Some(listed) = transfers.iter_mut().find(|listed| listed.transfer.is(&transfer)) {
                 listed.ended = Some(report.as_ref().into());
                 listed.arrived.clone_from(&report.arrived);
@@ -330,14 +325,14 @@ impl App {
 
     /// The transfer with that id.
     pub fn transfer(&self, id: &str) -> Result<Transfer, Fault> {
-        let transfers = lock(&self.inner.transfers);
+        let transfers = self.inner.transfers.lock();
         let found = transfers.iter().find(|listed| listed.id == id);
         found.map(|listed| listed.transfer.clone()).ok_or(Fault::Gone)
     }
 
     /// Those that have not ended.
     pub(crate) fn running_of(&self, of: impl Fn(&Transfer) -> bool) -> Vec<Transfer> {
-        let transfers = lock(&self.inner.transfers);
+        let transfers = self.inner.transfers.lock();
         let running = transfers.iter().filter(|listed| listed.ended.is_none()).map(|listed| &listed.transfer);
         running.filter(|transfer| of(transfer)).cloned().collect()
     }
@@ -345,7 +340,7 @@ impl App {
     /// How the transfers stand that have not ended.
     pub fn standing(&self) -> Standing {
         let mut standing = Standing::default();
-        let transfers = lock(&self.inner.transfers);
+        let transfers = self.inner.transfers.lock();
         for listed in transfers.iter().filter(|listed| listed.ended.is_none()) {
             match listed.transfer.snapshot().stage {
                 Stage::Paused if lacks_room(&listed.transfer) => standing.without_room += 1,
@@ -358,24 +353,24 @@ impl App {
 
     /// How many transfers have not ended.
     pub fn running(&self) -> usize {
-        lock(&self.inner.transfers).iter().filter(|listed| listed.ended.is_none()).count()
+        self.inner.transfers.lock().iter().filter(|listed| listed.ended.is_none()).count()
     }
 
     /// Takes an ended transfer off the list; a running one stays.
     pub fn dismiss(&self, id: &str) {
-        lock(&self.inner.transfers).retain(|listed| listed.ended.is_none() || listed.id != id);
+        self.inner.transfers.lock().retain(|listed| listed.ended.is_none() || listed.id != id);
     }
 
     /// The folder to show for what a transfer brought.
     pub fn arrived_folder(&self, id: &str) -> Result<PathBuf, Fault> {
-        let transfers = lock(&self.inner.transfers);
+        let transfers = self.inner.transfers.lock();
         let found = transfers.iter().find(|listed| listed.id == id);
         found.and_then(|listed| folder_of(&listed.arrived)).ok_or(Fault::Gone)
     }
 
     /// What a transfer brought, by its final names; the first [`ARRIVED_SHOWN_MAX`].
     pub fn arrived_paths(&self, id: &str) -> Result<Vec<PathBuf>, Fault> {
-        let transfers = lock(&self.inner.transfers);
+        let transfers = self.inner.transfers.lock();
         let found = transfers.iter().find(|listed| listed.id == id).ok_or(Fault::Gone)?;
         Ok(found.arrived.iter().take(ARRIVED_SHOWN_MAX).cloned().collect())
     }

@@ -1,14 +1,12 @@
 //! Where copies inside this machine go: the folder that a person picked, kept here and across runs;
 //! the webview gets a text of it.
+use parking_lot::Mutex;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use ringway_engine::{Error, Invalid, private};
 use ringway_model::Operation;
-
-use crate::app::lock;
 
 /// Holds the path as it is: any bytes (path_resolution(7)).
 const FILE_NAME: &str = "copy-folder";
@@ -30,7 +28,7 @@ impl Destination {
 
     /// The folder to offer: none was picked, or it has gone.
     pub(crate) fn offered(&self) -> Option<PathBuf> {
-        lock(&self.picked).clone().filter(|folder| folder.is_dir())
+        self.picked.lock().clone().filter(|folder| folder.is_dir())
     }
 
     /// Remembers another folder.
@@ -40,7 +38,7 @@ impl Destination {
             // Where it cannot be kept, the next run asks again.
             let _ = written.and_then(|()| private::write_file(&self.file, folder.as_os_str().as_bytes()));
         }
-        *lock(&self.picked) = Some(folder);
+        *self.picked.lock() = Some(folder);
     }
 
     /// The folder to copy into, which must still be one: the engine would make a folder of that
@@ -49,7 +47,7 @@ impl Destination {
     /// # Errors
     /// [`Error::Path`] where it has gone or is no folder; [`Error::Invalid`] where none was picked.
     pub(crate) fn ready(&self) -> Result<PathBuf, Error> {
-        let folder = lock(&self.picked).clone().ok_or(Error::Invalid(Invalid::NoDestination))?;
+        let folder = self.picked.lock().clone().ok_or(Error::Invalid(Invalid::NoDestination))?;
         match std::fs::read_dir(&folder) {
             Ok(_) => Ok(folder),
             Err(source) => Err(Error::Path { path: folder, operation: Operation::Open, source }),

@@ -1,12 +1,12 @@
 //! Who is nearby, listened for while somebody looks.
-use std::sync::Mutex;
+use parking_lot::Mutex;
 use std::time::Duration;
 
 use ringway_engine::{Device, NearbyDevice, Target};
 use rustix::io::Errno;
 use tokio::task::AbortHandle;
 
-use crate::app::{App, lock};
+use crate::app::App;
 use crate::dto::{AppEvent, Nearby};
 use crate::fault::Fault;
 
@@ -30,15 +30,15 @@ impl App {
     /// Listens from now on, or no more. What cannot be heard because mDNS does not work here is not
     /// there: an address can always be typed.
     pub fn look_around(&self, on: bool) {
-        *lock(&self.inner.around.wanted) = on;
+        *self.inner.around.wanted.lock() = on;
         self.listen_around_as_wanted();
     }
 
     /// Listens where somebody looks, unless this machine is to keep quiet: who listens is heard
     /// asking.
     pub(crate) fn listen_around_as_wanted(&self) {
-        let on = *lock(&self.inner.around.wanted) && self.inner.engine.settings().announce;
-        let mut listening = lock(&self.inner.around.listening);
+        let on = *self.inner.around.wanted.lock() && self.inner.engine.settings().announce;
+        let mut listening = self.inner.around.listening.lock();
         match (&*listening, on) {
             (None, true) => *listening = Some(tokio::spawn(self.clone().listen_around()).abort_handle()),
             (Some(task), false) => {
@@ -52,7 +52,7 @@ impl App {
 
     #[cfg(test)]
     pub(crate) fn looks_around(&self) -> bool {
-        lock(&self.inner.around.listening).is_some()
+        self.inner.around.listening.lock().is_some()
     }
 
     async fn listen_around(self) {
@@ -81,7 +81,7 @@ impl App {
     fn change_heard(&self, change: impl FnOnce(&mut Vec<NearbyDevice>)) {
         let shown = |heard: &[NearbyDevice]| heard.iter().map(Nearby::from).collect::<Vec<_>>();
         let (before, nearby) = {
-            let mut heard = lock(&self.inner.around.heard);
+            let mut heard = self.inner.around.heard.lock();
             let before = shown(&heard);
             change(&mut heard);
             (before, shown(&heard))
@@ -93,12 +93,12 @@ impl App {
 
     /// Who is there by now.
     pub(crate) fn nearby(&self) -> Vec<Nearby> {
-        lock(&self.inner.around.heard).iter().map(Nearby::from).collect()
+        self.inner.around.heard.lock().iter().map(Nearby::from).collect()
     }
 
     /// One of them as a target, where it answers. One that is paired is that device.
     pub(crate) async fn nearby_target(&self, id: &str) -> Result<Target, Fault> {
-        let device = lock(&self.inner.around.heard).iter().find(|device| Nearby::from(*device).id == id).cloned();
+        let device = self.inner.around.heard.lock().iter().find(|device| Nearby::from(*device).id == id).cloned();
         let device = device.ok_or(Fault::Gone)?;
         if let Some(known) = &device.known {
             return Ok(Target::Device(known.id));

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use ringway_engine::{PastQuery, Resend, Target};
 
-use crate::app::{App, lock};
+use crate::app::App;
 use crate::dto::{Again, Asked, Earlier, EarlierDetails, Recipient};
 use crate::fault::Fault;
 use crate::text::shown_text;
@@ -63,7 +63,7 @@ impl App {
         let past = engine.past_sent(id)?.ok_or(Fault::Gone)?;
         let target = engine.target_of(&past)?;
         let Resend { sources, verify } = past.resend.ok_or(Fault::TooManySent)?;
-        let chosen = lock(&self.inner.choices).keep_sent(sources, target.clone()).ok_or(Fault::Gone)?;
+        let chosen = self.inner.choices.lock().keep_sent(sources, target.clone()).ok_or(Fault::Gone)?;
         let label = shown_text(&engine.label(&target));
         let target = match &target {
             Target::Device(id) | Target::DeviceAt { id, .. } => Recipient::Device { id: id.to_string() },

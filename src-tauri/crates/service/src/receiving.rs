@@ -2,9 +2,9 @@
 //! on show.
 mod offers;
 
+use parking_lot::Mutex;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use ringway_model::{Direction, Stage};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
-use crate::app::{App, lock};
+use crate::app::App;
 use crate::dto::{AppEvent, Left, Listening, OpenCode, unix_ms};
 use crate::fault::Fault;
 use crate::remedy;
@@ -113,7 +113,7 @@ enum Order {
 impl App {
     /// Whether and where this device listens.
     pub fn listening(&self) -> Listening {
-        lock(&self.inner.receiving.listening).clone()
+        self.inner.receiving.listening.lock().clone()
     }
 
     /// It was to be switched on, and could not be.
@@ -124,7 +124,7 @@ impl App {
     }
 
     fn set_listening(&self, listening: Listening) {
-        lock(&self.inner.receiving.listening).clone_from(&listening);
+        self.inner.receiving.listening.lock().clone_from(&listening);
         self.tell(AppEvent::ListeningChanged { listening });
     }
 
@@ -146,7 +146,7 @@ impl App {
 
     /// The port that was given for this run, else that of the settings.
     fn port_of(&self, settings: &Settings) -> u16 {
-        lock(&self.inner.receiving.reception).port.unwrap_or(settings.port)
+        self.inner.receiving.reception.lock().port.unwrap_or(settings.port)
     }
 
     async fn attend_to(&self, orders: &mut Option<Orders>, mut receiver: Receiver) {
@@ -170,7 +170,7 @@ impl App {
     }
 
     fn port(&self) -> Option<u16> {
-        match *lock(&self.inner.receiving.listening) {
+        match *self.inner.receiving.listening.lock() {
             Listening::On { port, .. } => Some(port),
             _ => None,
         }
@@ -194,7 +194,7 @@ impl App {
         let old = engine.settings();
         let new = change()?;
         if new.receiving && !old.receiving {
-            let given = lock(&self.inner.receiving.reception).folder.clone();
+            let given = self.inner.receiving.reception.lock().folder.clone();
             can_land(given.as_ref().unwrap_or(&new.receive_folder))?;
         }
         let wanted = self.port_of(&new);
@@ -207,7 +207,7 @@ impl App {
         if names_folder {
             engine.choose_folder(&new.receive_folder);
             // What a person has picked now counts, not what was given for this run.
-            lock(&self.inner.receiving.reception).folder = None;
+            self.inner.receiving.reception.lock().folder = None;
         }
         let listens = orders.as_ref().is_some_and(|orders| !orders.is_closed());
         if !new.receiving {
@@ -374,7 +374,7 @@ impl App {
 
     /// Shows the receiver anew where what is shown of it holds no more.
     fn look_at(&self, receiver: &Receiver) {
-        let holds = match &*lock(&self.inner.receiving.listening) {
+        let holds = match &*self.inner.receiving.listening.lock() {
             Listening::On { addresses, code, .. } => {
                 *addresses == typed_addresses(receiver) && is_same_code(code.as_ref(), open_code(receiver).as_ref())
             }
@@ -427,7 +427,7 @@ async fn stop(running: Option<Orders>, last_words: bool) {
 impl App {
     /// Where it is received, if nothing else is said of an offer.
     pub(crate) fn receive_folder(&self) -> PathBuf {
-        let given = lock(&self.inner.receiving.reception).folder.clone();
+        let given = self.inner.receiving.reception.lock().folder.clone();
         given.unwrap_or_else(|| self.inner.engine.settings().receive_folder)
     }
 
@@ -438,7 +438,7 @@ impl App {
         let (folder, into_home, _) = self.landing();
         engine.check_folder(&folder, into_home)?;
         let (given, zone) = {
-            let reception = lock(&self.inner.receiving.reception);
+            let reception = self.inner.receiving.reception.lock();
             (reception.address, reception.zone)
         };
         if let Some(address) = given {
@@ -461,7 +461,7 @@ impl App {
     /// Where offers land, what may land there if it is a home, and whether a device's rule may name
     /// another folder: one that was given for this run is for everybody.
     fn landing(&self) -> (PathBuf, IntoHome, bool) {
-        let given = lock(&self.inner.receiving.reception).clone();
+        let given = self.inner.receiving.reception.lock().clone();
         let settings = self.inner.engine.settings();
         match given.folder {
             Some(folder) => (folder, given.into_home, false),
@@ -470,7 +470,7 @@ impl App {
     }
 
     fn is_announced(&self) -> bool {
-        self.inner.engine.settings().announce && !lock(&self.inner.receiving.reception).is_quiet
+        self.inner.engine.settings().announce && !self.inner.receiving.reception.lock().is_quiet
     }
 
     fn options(&self, address: IpAddr, port: u16) -> ReceiveOptions {

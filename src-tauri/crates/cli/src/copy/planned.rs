@@ -1,8 +1,9 @@
 //! What a dry run prints: one line, or one event, for each entry that a real run would touch.
+use parking_lot::{Mutex, MutexGuard};
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use ringway_engine::{Observer, Planned, TransferId};
 
@@ -61,7 +62,7 @@ impl PlannedLines {
     }
 
     fn gathered(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
+        self.gathered.lock()
     }
 }
 

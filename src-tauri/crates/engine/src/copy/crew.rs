@@ -1,7 +1,7 @@
 //! The threads of a copy and what they share beside the job.
+use parking_lot::Mutex;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope, scope};
 
 use ringway_model::Operation;
@@ -47,12 +47,12 @@ impl<'j> Shared<'j> {
     }
 
     pub(super) fn put_off(&self, name: Name<'j>) {
-        self.late.lock().unwrap_or_else(PoisonError::into_inner).push(name);
+        self.late.lock().push(name);
     }
 
     /// The links met so far, and what was put off.
     pub(super) fn into_parts(self) -> (Links<'j>, Vec<Name<'j>>) {
-        (self.links, self.late.into_inner().unwrap_or_else(PoisonError::into_inner))
+        (self.links, self.late.into_inner())
     }
 
     /// Works until nothing is left to do: on this thread, and on others from when there is

@@ -1,8 +1,9 @@
 //! The descriptors of folders that are copied: so many are kept open, and what is wanted of the
 //! others is opened again and looked at.
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use ringway_model::Operation;
 use ringway_sys::attributes::metadata_of;
@@ -64,19 +65,19 @@ impl KeptOpen {
     }
 
     fn keep(&self, ends: &Arc<Ends>) {
-        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut folders = self.folders.lock();
         folders.push_back(Arc::downgrade(ends));
         let mut closed = Vec::new();
         while folders.len() > self.max {
-            closed.extend(folders.pop_front().and_then(|ends| ends.upgrade()).and_then(|ends| ends.lock().take()));
+            closed.extend(folders.pop_front().and_then(|ends| ends.upgrade()).and_then(|ends| ends.open.lock().take()));
         }
         drop(folders);
     }
 
     /// Closes all that nobody uses at the moment. False if there were none.
     pub(super) fn close(&self) -> bool {
-        let folders = std::mem::take(&mut *self.folders.lock().unwrap_or_else(PoisonError::into_inner));
-        let closed = folders.into_iter().filter_map(|ends| ends.upgrade()?.lock().take());
+        let folders = std::mem::take(&mut *self.folders.lock());
+        let closed = folders.into_iter().filter_map(|ends| ends.upgrade()?.open.lock().take());
         closed.count() > 0
     }
 }
@@ -92,10 +93,6 @@ impl Ends {
         });
         job.kept_open.keep(&ends);
         ends
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<Opened>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_this(&self, source: &Dir, target: Option<&Dir>) -> Result<(), Trouble> {
@@ -136,7 +133,7 @@ impl Folder<'_> {
 
     /// Both, if they are open.
     pub(super) fn if_open(&self) -> Option<Arc<Opened>> {
-        self.ends.lock().clone()
+        self.ends.open.lock().clone()
     }
 
     fn open(&self) -> Result<Arc<Opened>, Trouble> {
@@ -177,7 +174,7 @@ impl Folder<'_> {
 
     fn keep(&self, opened: Opened) -> Arc<Opened> {
         let opened = Arc::new(opened);
-        *self.ends.lock() = Some(opened.clone());
+        *self.ends.open.lock() = Some(opened.clone());
         self.job.kept_open.keep(&self.ends);
         opened
     }

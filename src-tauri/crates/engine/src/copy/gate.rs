@@ -1,6 +1,6 @@
 //! Whether a copy's threads go on, rest or end: what each of them asks between two steps.
+use parking_lot::{Condvar, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
@@ -43,9 +43,10 @@ impl Gate {
     #[cold]
     fn rest(&self, over: impl Fn() -> bool) -> bool {
         self.rested.notify_one();
-        let changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changing = self.changing.lock();
         let closed = |_: &mut ()| self.state.load(Ordering::Relaxed) == CLOSED && !over();
-        drop(self.changed.wait_while(changing, closed));
+        self.changed.wait_while(&mut changing, closed);
+        drop(changing);
         self.is_ended()
     }
 
@@ -68,7 +69,7 @@ impl Gate {
 
     /// Has those who rest look again.
     pub(super) fn wake(&self) {
-        drop(self.changing.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(self.changing.lock());
         self.changed.notify_all();
     }
 

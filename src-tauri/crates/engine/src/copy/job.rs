@@ -1,11 +1,12 @@
 //! What all threads of a copy share: its options, its figures, its failures, and whether it goes
 //! on.
+use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 use ringway_model::{Operation, Side};
 use ringway_sys::attributes::{Kind, Timestamp, metadata_of};
@@ -176,7 +177,7 @@ impl Job {
 
     #[cfg(test)]
     pub(super) fn between_reads(&self) {
-        if let Some(meddle) = self.meddle.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        if let Some(meddle) = self.meddle.lock().as_mut() {
             meddle();
         }
     }
@@ -215,7 +216,7 @@ impl Job {
 
     /// Ends the copy; the first reason is the one that is told.
     pub(super) fn stop(&self, error: Error) {
-        self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.error.lock().get_or_insert(error);
         self.gate.end();
     }
 
@@ -226,7 +227,7 @@ impl Job {
 
     /// Why it was stopped.
     pub(super) fn take_error(&self) -> Option<Error> {
-        self.error.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.error.lock().take()
     }
 
     /// Opens something; where no descriptor is left it closes folders that are kept, and waits for
@@ -255,13 +256,13 @@ impl Job {
     /// Remembers a folder of the destination that must not be met in a source.
     pub(super) fn owns(&self, target: &Dir) {
         if let Ok(metadata) = metadata_of(target) {
-            self.own.lock().unwrap_or_else(PoisonError::into_inner).insert((metadata.dev, metadata.ino));
+            self.own.lock().insert((metadata.dev, metadata.ino));
         }
     }
 
     /// Whether a source's folder is one of those.
     pub(super) fn is_own(&self, identity: Identity) -> bool {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner).contains(&identity)
+        self.own.lock().contains(&identity)
     }
 
     pub(super) fn lost(&self, lost: Lost) {

@@ -1,10 +1,10 @@
 //! A large file under way: its worker takes chunk after chunk of it, and so does whoever is idle;
 //! the last one completes it.
+use parking_lot::Mutex;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ringway_model::Operation;
 use ringway_sys::attributes::Metadata;
@@ -113,10 +113,6 @@ impl<'j> LargeFile<'j> {
         Self { folder, names, open, sparse, proves, way, declined, progress }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// How its contents go now.
     pub(super) fn way(&self) -> Way {
         if self.declined.load(Ordering::Relaxed) { Way::Buffer } else { self.way }
@@ -124,7 +120,7 @@ impl<'j> LargeFile<'j> {
 
     /// The next `chunk` bytes at most.
     pub(super) fn next(&self, chunk: usize) -> Next {
-        let mut progress = self.lock();
+        let mut progress = self.progress.lock();
         if progress.again.is_none() {
             if let Some(part) = self.next_part(&mut progress, chunk) {
                 return Next::Part(part);
@@ -186,7 +182,7 @@ impl<'j> LargeFile<'j> {
         let mut kept = [0; DIGEST_KEPT];
         kept.copy_from_slice(&digest.as_bytes()[..DIGEST_KEPT]);
         // A chunk has 64 MiB at most.
-        self.lock().taken.push(Taken { offset, len: len as u32, digest: kept });
+        self.progress.lock().taken.push(Taken { offset, len: len as u32, digest: kept });
     }
 
     fn next_data(&self, at: u64) -> io::Result<Option<std::ops::Range<u64>>> {
@@ -195,7 +191,7 @@ impl<'j> LargeFile<'j> {
 
     /// Whether there is nothing left for another one to take.
     pub(super) fn is_over(&self) -> bool {
-        let progress = self.lock();
+        let progress = self.progress.lock();
         match progress.again {
             Some(at) => at > progress.taken.len() || progress.trouble.is_some(),
             None => progress.over || (!self.sparse && progress.at >= progress.data_end),
@@ -204,14 +200,14 @@ impl<'j> LargeFile<'j> {
 
     /// Nothing of it can be copied.
     pub(super) fn give_up(&self, trouble: Trouble) {
-        let mut progress = self.lock();
+        let mut progress = self.progress.lock();
         progress.over = true;
         progress.trouble.get_or_insert(trouble);
     }
 
     /// Gives a chunk back: the file goes on unless it failed.
     pub(super) fn done(&self, copied: Result<(), Trouble>) {
-        let mut progress = self.lock();
+        let mut progress = self.progress.lock();
         progress.active -= 1;
         if let Err(trouble) = copied {
             progress.over = true;

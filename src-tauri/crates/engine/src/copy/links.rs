@@ -1,7 +1,7 @@
 //! Files with several names: the first name that is met is copied, the others become links to it,
 //! also those met before it was whole.
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ringway_sys::attributes::{Metadata, Timestamp};
 
@@ -73,13 +73,9 @@ pub(super) enum Seen {
 }
 
 impl<'j> Links<'j> {
-    fn lock(&self) -> MutexGuard<'_, HashMap<LinkKey, Entry<'j>>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Meets a name of a file that has several.
     pub(super) fn see(&self, key: LinkKey, metadata: &Metadata, name: impl FnOnce() -> Name<'j>) -> Seen {
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         let Some(entry) = table.get_mut(&key) else {
             let left = metadata.nlink.saturating_sub(1);
             if table.len() < self.files_max {
@@ -103,7 +99,7 @@ impl<'j> Links<'j> {
     /// The first name is whole, at this place: the names that waited for it, to be met again.
     pub(super) fn copied(&self, key: LinkKey, folder: &Hold<'j>, name: &[u8]) -> Vec<Name<'j>> {
         let place = folder.below_top(name).into();
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         let Some(entry) = table.get_mut(&key) else { return Vec::new() };
         entry.place = Some(place);
         std::mem::take(&mut entry.waiting)
@@ -112,12 +108,12 @@ impl<'j> Links<'j> {
     /// The first name was not copied: the names that waited for it, of which the first that is met
     /// is the first now.
     pub(super) fn failed(&self, key: LinkKey) -> Vec<Name<'j>> {
-        self.lock().remove(&key).map(|entry| entry.waiting).unwrap_or_default()
+        self.table.lock().remove(&key).map(|entry| entry.waiting).unwrap_or_default()
     }
 
     /// Forgets what waits: the copy has ended.
     pub(super) fn clear(&self) {
-        let left = std::mem::take(&mut *self.lock());
+        let left = std::mem::take(&mut *self.table.lock());
         // Without the lock: letting go of a folder may finish it.
         drop(left);
     }
@@ -162,12 +158,12 @@ mod tests {
             assert!(matches!(see(2), Seen::First), "there is no room for it");
         }
         assert!(links.failed(key(&with_number(2))).is_empty());
-        links.lock().get_mut(&key(&with_number(1))).unwrap().place = Some(Box::from(&b"first"[..]));
+        links.table.lock().get_mut(&key(&with_number(1))).unwrap().place = Some(Box::from(&b"first"[..]));
         for _ in 0..2 {
             assert!(matches!(see(1), Seen::Again(place) if *place == b"first"[..]));
         }
-        assert!(links.lock().is_empty(), "all names are met");
-        assert!(matches!(see(2), Seen::First) && links.lock().len() == 1);
+        assert!(links.table.lock().is_empty(), "all names are met");
+        assert!(matches!(see(2), Seen::First) && links.table.lock().len() == 1);
     }
 
     #[test]
@@ -178,7 +174,7 @@ mod tests {
         let file = with_number(1);
         let (old, new) = (LinkKey::new(&file, at(1)), LinkKey::new(&file, at(2)));
         assert!(matches!(links.see(old, &file, name), Seen::First));
-        links.lock().get_mut(&old).unwrap().place = Some(Box::from(&b"first"[..]));
+        links.table.lock().get_mut(&old).unwrap().place = Some(Box::from(&b"first"[..]));
         assert!(matches!(links.see(new, &file, name), Seen::First), "another file has that number");
         let grown = Metadata { size: 2, ..file };
         assert!(matches!(links.see(old, &grown, name), Seen::Changed));

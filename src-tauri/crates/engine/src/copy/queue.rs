@@ -1,7 +1,7 @@
 //! Tasks waiting for the copy's threads: each thread takes its own newest, so that it works depth
 //! first in folders of its own, and another's oldest, which are whole folders, when it has none.
+use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// One deque a worker, under one lock: a task is a folder or hundreds of files, so the lock is
 /// taken rarely.
@@ -25,13 +25,9 @@ impl<T> Queue<T> {
         Self { state: Mutex::new(State { deques, idle: 0, absent: workers, closed: false }), changed: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Puts tasks on the worker's deque, the last one to be taken first by itself.
     pub(super) fn push(&self, worker: usize, tasks: impl IntoIterator<Item = T>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.deques[worker].extend(tasks);
         let wake = state.idle > 0;
         drop(state);
@@ -43,7 +39,7 @@ impl<T> Queue<T> {
     /// The next task; waits while another worker may still make some. None when all is done, or
     /// closed.
     pub(super) fn next(&self, worker: usize) -> Option<T> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if state.closed {
                 return None;
@@ -63,32 +59,32 @@ impl<T> Queue<T> {
                 return None;
             }
             state.idle += 1;
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait(&mut state);
             state.idle -= 1;
         }
     }
 
     /// Whether a worker waits, or could be called, for something to do.
     pub(super) fn is_hungry(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         state.idle + state.absent > 0 && state.deques.iter().all(VecDeque::is_empty)
     }
 
     /// So many more workers may come.
     pub(super) fn widen(&self, more: usize) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.deques.extend((0..more).map(|_| VecDeque::new()));
         state.absent += more;
     }
 
     /// One more worker is there: whoever finds nothing to do waits for what it may still make.
     pub(super) fn arrive(&self) {
-        self.lock().absent -= 1;
+        self.state.lock().absent -= 1;
     }
 
     /// Ends the waiting of all workers and hands out what is left, to be dropped without the lock.
     pub(super) fn close(&self) -> Vec<T> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.closed = true;
         let left = state.deques.iter_mut().flat_map(std::mem::take).collect();
         drop(state);

@@ -1,6 +1,7 @@
 //! Two entries whose names a folder at the destination takes for one: the second is reported, and
 //! never written over the first. The same for a name that the folder cannot hold.
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::OnceLock;
 
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
@@ -58,7 +59,7 @@ impl Folder<'_> {
     }
 
     fn listed(&self) -> MutexGuard<'_, Names> {
-        self.spelling.names.lock().unwrap_or_else(PoisonError::into_inner)
+        self.spelling.names.lock()
     }
 
     /// Cheap: where no filesystem folds names it is one call for a folder.

@@ -25,7 +25,7 @@ fn copy(source: &Path, into: &Path, options: CopyOptions, meddle: impl FnMut() +
     let request = CopyRequest { sources: vec![source.into()], destination: into.into(), options };
     let transfer = Transfer::new(TransferId([0; 16]), Direction::Copying, Default::default(), None);
     let (job, roots) = prepare(request, transfer).unwrap();
-    *job.meddle.lock().unwrap() = Some(Box::new(meddle));
+    *job.meddle.lock() = Some(Box::new(meddle));
     // The copy's threads take another umask for good.
     std::thread::scope(|scope| scope.spawn(|| work(&job, roots)).join()).unwrap().unwrap();
     job

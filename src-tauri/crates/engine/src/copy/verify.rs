@@ -1,5 +1,6 @@
 //! Proving a copy: a digest of every part goes to an unnamed file while copying, and all parts are
 //! read back from the medium afterwards.
+use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -8,7 +9,6 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use ringway_model::Operation;
 use ringway_sys::dir::{Beneath, Dir, beneath};
@@ -110,7 +110,7 @@ impl Gathered {
 
     /// Writes what was gathered.
     pub(super) fn flush(&mut self, proof: &Proof) -> io::Result<()> {
-        let written = proof.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(&self.0);
+        let written = proof.file.lock().write_all(&self.0);
         self.0.clear();
         written
     }
@@ -129,7 +129,7 @@ impl Proof {
 
     /// The file could not be copied, and that is told: its records are worth nothing.
     pub(super) fn excuse(&self, folder: &Hold<'_>, name: &[u8]) {
-        self.excused.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.below_top(name));
+        self.excused.lock().insert(folder.below_top(name));
     }
 
     /// Files that were read back and found equal.
@@ -143,14 +143,11 @@ impl Proof {
         let Some(top) = &job.top else { return Ok(()) };
         let failed = |source| Error::Path { path: top.path.clone(), operation: Operation::Sync, source };
         synchronise(top).map_err(failed)?;
-        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = self.file.lock();
         let spool = |source| Error::Path { path: "(verification records)".into(), operation: Operation::Read, source };
         file.seek(SeekFrom::Start(0)).map_err(spool)?;
         let records = Mutex::new(BufReader::new(&mut *file));
-        let told = Told {
-            before: std::mem::take(&mut self.excused.lock().unwrap_or_else(PoisonError::into_inner)),
-            differing: Mutex::default(),
-        };
+        let told = Told { before: std::mem::take(&mut self.excused.lock()), differing: Mutex::default() };
         readback::by_threads(workers, || Reader::new(self, job, top, &told).run(&records)).map_err(spool)?;
         file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map(drop).map_err(spool)
     }
@@ -221,7 +218,7 @@ impl<'p> Reader<'p> {
     fn run(mut self, records: &Mutex<impl Read>) -> io::Result<()> {
         let mut taken = Vec::with_capacity(TAKEN);
         loop {
-            let mut from = records.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut from = records.lock();
             while taken.len() < TAKEN {
                 match next(&mut *from)? {
                     Some(record) => taken.push(record),
@@ -258,7 +255,7 @@ impl<'p> Reader<'p> {
         let path = self.top.path.join(OsStr::from_bytes(&record.file));
         let source = record.source.clone();
         let has_changed = same.is_ok() && self.has_changed(&record);
-        if !self.told.differing.lock().unwrap_or_else(PoisonError::into_inner).insert(record.file) {
+        if !self.told.differing.lock().insert(record.file) {
             return;
         }
         match same {

@@ -1,22 +1,21 @@
 //! Looking for the chunks of a file that comes in an older one, or in what an earlier attempt has
 //! of it. Every chunk that is copied is held against its digest on the way, so that whatever
 //! happens to the old file meanwhile, nothing else is written than what the sender has.
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
+use crate::chunking::{Chunk, Cutter};
+use crate::page_buffer::PageBuffer;
 use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io;
 use ringway_wire::lane::{ChunkLens, ChunkWindow, Digest};
 use ringway_wire::limits::LANES_MAX;
-
-use super::lock;
-use crate::chunking::{Chunk, Cutter};
-use crate::page_buffer::PageBuffer;
 
 /// Bytes of the old file that are read, compared and written together, unless one chunk is longer.
 const GROUP_LEN: u64 = 1024 * 1024;
@@ -248,7 +247,7 @@ impl Basis {
             self.forget(from);
         }
         let cutting = Arc::clone(&self.cutting);
-        let mut cutting = lock(&cutting);
+        let mut cutting = cutting.lock();
         self.cutter.swap_buffer(&mut cutting);
         while self.cutter.at() < to && !is_stopped() {
             let read = |at, into: &mut [u8]| file_io::read_at(self.file.as_fd(), at, into);

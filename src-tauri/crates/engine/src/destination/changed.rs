@@ -1,7 +1,7 @@
 //! Answers a window of chunks of a large file: copies those that are in the file that it replaces,
 //! or in what an earlier attempt has of it, and asks for the others.
+use parking_lot::Mutex;
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use ringway_sys::attributes::Kind;
@@ -12,13 +12,13 @@ use ringway_wire::ledger::RangedState;
 use ringway_wire::limits::CHUNKED_SIZE_MIN;
 use ringway_wire::stretches::Stretches;
 
+use super::Incoming;
 use super::basis::{BASIS_SIZE_MIN, Basis};
 use super::folders::Folder;
 use super::landing::Decision;
 use super::lane::Worker;
 use super::ranged::{Made, Part, RangedFile};
 use super::trouble::LaneError;
-use super::{Incoming, lock};
 use crate::page_buffer::PageBuffer;
 
 impl Incoming {
@@ -61,7 +61,7 @@ impl Worker<'_> {
             basis: 0,
             kept: Vec::new(),
         })?;
-        incoming.writeback.wrote(bytes, &incoming.staging, &incoming.journal, || lock(&incoming.accounts).huge_files());
+        incoming.writeback.wrote(bytes, &incoming.staging, &incoming.journal, || incoming.accounts.lock().huge_files());
         // It was booked twice: to be looked for, and what was found.
         self.done_with(&file, head)?;
         self.done_with(&file, head)
@@ -97,7 +97,7 @@ impl Worker<'_> {
             incoming.take(bytes.len() as u64).map_err(std::io::Error::other)?;
             incoming.write_part(part, offset, bytes, io)
         };
-        let copied = lock(basis).copy(window, buffer, write, || incoming.check_running().is_err());
+        let copied = basis.lock().copy(window, buffer, write, || incoming.check_running().is_err());
         let found = match copied {
             Ok(found) => found,
             Err(error) => {

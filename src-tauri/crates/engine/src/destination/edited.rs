@@ -1,22 +1,22 @@
 //! The receiver's own edits: tells which files were changed here since they were received, keeps
 //! them under their names, and puts what comes beside them.
+use parking_lot::Mutex;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use ringway_sys::attributes::{Kind, Metadata, metadata_of};
 use ringway_wire::lane::Entry;
 use ringway_wire::limits::FAILURES_NAMED_MAX;
 
+use super::Incoming;
 use super::folders::{Folder, Policy};
 use super::landing::{Landed, NUMBER_MAX, Spot, is_same, numbered};
 use super::trouble::Trouble;
 use super::unplaced::link_id;
-use super::{Incoming, lock};
 use crate::event::Edit;
 use crate::grain::{as_kept_by, nanos};
 use crate::readback;
@@ -44,7 +44,7 @@ impl Edits {
             return;
         }
         let path = PathBuf::from(OsString::from_vec(folder.to_vec())).join(OsString::from_vec(name.to_vec()));
-        lock(&self.named).push(Edit { path, beside: OsString::from_vec(beside.to_vec()) });
+        self.named.lock().push(Edit { path, beside: OsString::from_vec(beside.to_vec()) });
     }
 
     pub(super) fn count(&self) -> u64 {
@@ -52,7 +52,7 @@ impl Edits {
     }
 
     pub(super) fn take(&self) -> Vec<Edit> {
-        std::mem::take(&mut lock(&self.named))
+        std::mem::take(&mut self.named.lock())
     }
 }
 

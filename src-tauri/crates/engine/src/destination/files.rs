@@ -366,7 +366,7 @@ impl Incoming {
             && let Ok(there) = folder.dir.metadata(name)
         {
             let place = Place { path, name, identity: Some((there.dev, there.ino)) };
-            let noted = super::lock(&self.links).insert(id, place, &self.staging);
+            let noted = self.links.lock().insert(id, place, &self.staging);
             noted.map_err(|error| spool_error(&error))?;
         }
         Ok(())

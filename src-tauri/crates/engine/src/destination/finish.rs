@@ -20,7 +20,7 @@ use super::landing::free_number;
 use super::lane::Worker;
 use super::spool::Spool;
 use super::trouble::{LaneError, There, Trouble, during, failed, is_full};
-use super::{Incoming, PERMISSION_BITS, lock, opened, removal};
+use super::{Incoming, PERMISSION_BITS, opened, removal};
 use crate::limits::BROUGHT_NAMES_MAX;
 
 /// Top-level folders whose own attributes are synchronised one by one; with more, the filesystem is
@@ -128,7 +128,8 @@ impl Incoming {
     /// Puts a folder's attributes aside: its mode may forbid what is still to come, and its time
     /// changes with every entry.
     pub(super) fn defer_folder(&self, record: &FolderRecord<'_>) -> Result<(), Trouble> {
-        lock(&self.folder_attributes)
+        self.folder_attributes
+            .lock()
             .push(record.depth(), &record.encode(), &self.staging)
             .map_err(during(Operation::Metadata))
     }
@@ -147,7 +148,7 @@ impl Incoming {
         if self.is_gone() || self.has_moved() {
             return Err(LaneError::DestinationGone.into());
         }
-        lock(&self.accounts).ledger.settle(declared)?;
+        self.accounts.lock().ledger.settle(declared)?;
         let proven = match &self.proof {
             None => None,
             Some(proof) => {
@@ -161,7 +162,7 @@ impl Incoming {
         self.discard_unplaced();
         self.ends_writing();
         // Deepest first, so that no folder's mode stands in the way of those below it.
-        let mut spool = std::mem::take(&mut *lock(&self.folder_attributes));
+        let mut spool = std::mem::take(&mut *self.folder_attributes.lock());
         for depth in (2..spool.chains()).rev() {
             self.dress_folders(&mut spool, depth, false)?;
         }
@@ -203,7 +204,7 @@ impl Incoming {
         names.retain(|name| self.root.metadata(name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
         let known = |name: Vec<u8>| self.brought_as(&name).map(|brought| (name, brought));
         let brought: Vec<_> = names.into_iter().filter_map(known).collect();
-        *lock(&self.announced) = brought.iter().map(|(name, _)| name.clone()).collect();
+        *self.announced.lock() = brought.iter().map(|(name, _)| name.clone()).collect();
         if !brought.is_empty() {
             announce(brought);
         }
@@ -212,7 +213,7 @@ impl Incoming {
 
     /// By the root's descriptor, which no write-back before has asked by.
     pub(super) fn synchronise(&self) -> Result<(), FinishError> {
-        let foreign = lock(&self.foreign);
+        let foreign = self.foreign.lock();
         let covered = self.journal.covered();
         let synchronised =
             sync_filesystem(&self.root).and_then(|()| foreign.iter().try_for_each(|(_, dir)| sync_filesystem(dir)));
@@ -266,7 +267,7 @@ impl Incoming {
     /// Gives the folders that this transfer has made where others see them what was sent for them:
     /// it ends here, and nothing comes back to them. What cannot be given leaves them private.
     pub(super) fn dress_made(&self) {
-        let mut spool = std::mem::take(&mut *lock(&self.folder_attributes));
+        let mut spool = std::mem::take(&mut *self.folder_attributes.lock());
         for depth in (1..spool.chains()).rev() {
             let mut cursor = spool.last(depth);
             while let Some((bytes, before)) = cursor.and_then(|at| spool.read(at).ok()) {
@@ -360,7 +361,7 @@ impl Incoming {
 
     /// The first top-level paths that have their names.
     fn published(&self) -> Vec<PathBuf> {
-        lock(&self.arrived).iter().map(|name| self.options.destination.join(OsStr::from_bytes(name))).collect()
+        self.arrived.lock().iter().map(|name| self.options.destination.join(OsStr::from_bytes(name))).collect()
     }
 
     /// What is whole cannot have its name, or not for certain: the transfer fails and keeps it, so

@@ -1,10 +1,11 @@
 //! Finds and makes the folders that entries land in: where each top-level folder goes, and a lane's
 //! cache of open ones.
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use ringway_model::{OnConflict, Operation};
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of};
@@ -16,7 +17,7 @@ use rustix::io::Errno;
 use super::brought::{self, Brought, FILES_IN_ALL_MAX, Identity, Landings};
 use super::folding::Manner;
 use super::trouble::{EntryError, LaneError, Trouble, during, failed, is};
-use super::{FILLING_FOLDER_MODE, Incoming, OWN_PREFIX, lock};
+use super::{FILLING_FOLDER_MODE, Incoming, OWN_PREFIX};
 use crate::descriptors::{ForReceiving, patiently};
 use crate::limits::{ARRIVED_LISTED_MAX, BROUGHT_NAMES_MAX};
 use crate::options::IntoHome;
@@ -270,7 +271,7 @@ impl Incoming {
             admit_in_home(top)?;
         }
         self.admit_name(self.manner_in(&self.root, self.root_dev), &self.staging, top)?;
-        let _deciding = lock(&self.tops);
+        let _deciding = self.tops.lock();
         if self.tree.metadata(top).is_ok() {
             return Ok(Landing::Staged);
         }
@@ -332,7 +333,7 @@ impl Incoming {
     /// Remembers that this transfer adds to what the same device brought before, whatever the
     /// policy is.
     fn note_added_to(&self, top: &[u8]) {
-        let mut added_to = lock(&self.added_to);
+        let mut added_to = self.added_to.lock();
         if added_to.len() < BROUGHT_NAMES_MAX
             && !added_to.contains_key(top)
             && let Some(brought) = self.brought(top)
@@ -347,7 +348,7 @@ impl Incoming {
     /// The same device's earlier folder that a path lies in.
     fn brought_at(&self, path: RelPath<'_>) -> Option<Arc<Brought>> {
         let top = path.split_first()?.0.as_bytes();
-        let noted = lock(&self.added_to).get(top).map(Arc::clone);
+        let noted = self.added_to.lock().get(top).map(Arc::clone);
         noted.or_else(|| self.brought(top).map(Arc::new))
     }
 
@@ -359,11 +360,11 @@ impl Incoming {
                 names.push(top.to_vec());
             }
         };
-        note(&mut lock(&self.arrived));
-        let mut all = lock(&self.made);
+        note(&mut self.arrived.lock());
+        let mut all = self.made.lock();
         if made && (all.len() < BROUGHT_NAMES_MAX || all.contains_key(top)) {
             // A second mark would be another identity than the one that was announced.
-            let identity = match lock(&self.announced).contains(top) {
+            let identity = match self.announced.lock().contains(top) {
                 true => Identity::of(&self.root, top),
                 false => Identity::given(&self.root, top),
             };
@@ -378,7 +379,7 @@ impl Incoming {
         self.note_arrived(name, name == top);
         if name == top
             && let Some(filled) = self.filled()
-            && let Some(Some(brought)) = lock(&self.made).get_mut(top)
+            && let Some(Some(brought)) = self.made.lock().get_mut(top)
         {
             brought.set_filled(filled);
         }
@@ -403,14 +404,14 @@ impl Incoming {
     fn with_landings<T>(&self, folder: &Folder, name: &[u8], work: impl FnOnce(&mut Landings) -> T) -> Option<T> {
         let top = Self::top_of(folder, name);
         let is_brought = !folder.is_staged()
-            && (lock(&self.added_to).contains_key(top)
-                || folder.landing == Landing::Root && lock(&self.made).contains_key(top));
-        is_brought.then(|| lock(&self.landings).with(top, work))
+            && (self.added_to.lock().contains_key(top)
+                || folder.landing == Landing::Root && self.made.lock().contains_key(top));
+        is_brought.then(|| self.landings.lock().with(top, work))
     }
 
     /// Whether something is there just as this transfer has left it.
     fn has_landed(&self, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
-        lock(&self.landings).get(Self::top_of(folder, name)).is_some_and(|landings| landings.has(there))
+        self.landings.lock().get(Self::top_of(folder, name)).is_some_and(|landings| landings.has(there))
     }
 
     /// Remembers what is about to get a numbered name in `folder`, beside `name`.
@@ -421,7 +422,7 @@ impl Incoming {
     /// Whether this transfer has given something a numbered name: it is another entry's than the
     /// one of that name.
     pub(super) fn is_put_beside(&self, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
-        lock(&self.landings).get(Self::top_of(folder, name)).is_some_and(|landings| landings.is_beside(there))
+        self.landings.lock().get(Self::top_of(folder, name)).is_some_and(|landings| landings.is_beside(there))
     }
 
     /// Remembers a file as it landed, by its own descriptor: its name may lead to another one by
@@ -460,7 +461,7 @@ impl Incoming {
         if folder.landing == Landing::Root {
             self.note_added_to(top);
         }
-        let before = lock(&self.added_to).get(top).map(Arc::clone);
+        let before = self.added_to.lock().get(top).map(Arc::clone);
         match before {
             Some(before) => self.is_received(&before, folder, name, there),
             None => self.has_landed(folder, name, there),
@@ -481,7 +482,7 @@ impl Incoming {
         });
         // Other names of it, at the top or in other folders of the same device.
         if was.nlink.max(now.nlink) > 1 {
-            lock(&self.landings).changed(was, now);
+            self.landings.lock().changed(was, now);
         }
     }
 
@@ -599,7 +600,7 @@ impl Incoming {
     }
 
     fn note_foreign(&self, dev: u64, dir: &Dir) -> io::Result<()> {
-        let mut foreign = lock(&self.foreign);
+        let mut foreign = self.foreign.lock();
         if foreign.iter().any(|(known, _)| *known == dev) {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! Whether a folder takes different spellings of a name for one (upper and lower case, composed and
 //! decomposed letters), which of them it has, and which names it cannot hold.
+use parking_lot::Mutex;
 use std::io;
-use std::sync::Mutex;
 
 use ringway_model::Operation;
 use ringway_sys::dir::Dir;
@@ -9,7 +9,7 @@ use ringway_wire::RelPath;
 
 use super::folders::Folder;
 use super::trouble::{EntryError, Trouble, during};
-use super::{FILLING_FILE_MODE, Incoming, lock};
+use super::{FILLING_FILE_MODE, Incoming};
 use crate::spelling::{self, LostEnds};
 
 /// What a folder does to names.
@@ -71,7 +71,7 @@ impl Folder {
         if !self.manner.folds {
             return Ok(true);
         }
-        lock(&self.names).has(&self.dir, name)
+        self.names.lock().has(&self.dir, name)
     }
 }
 
@@ -79,7 +79,7 @@ impl Incoming {
     /// What a folder on filesystem `dev` does to names.
     pub(super) fn manner_in(&self, dir: &Dir, dev: u64) -> Manner {
         let fold = {
-            let mut known = lock(&self.folding.0);
+            let mut known = self.folding.0.lock();
             let fold = known.iter().find(|(known, _)| *known == dev).map(|(_, fold)| *fold);
             fold.unwrap_or_else(|| {
                 let fold = self.look(dir, dev);

@@ -3,9 +3,10 @@
 //!
 //! Records are appended after what they tell of is in the file, and synchronised only when they say
 //! what a sync covers. A later attempt compares or asks again for what no such record covers.
+use parking_lot::Mutex;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use ringway_sys::dir::Dir;
 use ringway_wire::RelPath;
@@ -14,8 +15,8 @@ use ringway_wire::lane::{Entry, EntryKind, Timestamp};
 use ringway_wire::resume::{JOURNAL, NOTED_SIZE_MIN, TREE};
 use ringway_wire::stretches::Stretches;
 
+use super::FILLING_FILE_MODE;
 use super::landing::Spot;
-use super::{FILLING_FILE_MODE, lock};
 
 /// Bytes of journals that are read, all earlier attempts' together: more than a terabyte's ranges
 /// take. Read, they take about twice as much memory.
@@ -72,7 +73,7 @@ impl Wholes {
 impl Journal {
     /// Closes its file: no more is noted.
     pub(super) fn close(&self) {
-        *lock(&self.0) = None;
+        *self.0.lock() = None;
     }
 
     pub(super) fn create(staging: &Dir) -> Self {
@@ -108,12 +109,12 @@ impl Journal {
 
     /// What a sync covers that begins now.
     pub(super) fn covered(&self) -> Covered {
-        Covered(lock(&self.0).as_ref().map_or(0, |open| open.len))
+        Covered(self.0.lock().as_ref().map_or(0, |open| open.len))
     }
 
     /// Whether something is noted that no recorded sync covers.
     pub(super) fn waits_for_a_sync(&self) -> bool {
-        lock(&self.0).as_ref().is_some_and(|open| open.settled < open.told)
+        self.0.lock().as_ref().is_some_and(|open| open.settled < open.told)
     }
 
     /// Notes that a sync succeeded, and brings that to the disk.
@@ -122,7 +123,7 @@ impl Journal {
         if covered == 0 || self.append_any(record).is_none() {
             return;
         }
-        let file = lock(&self.0).as_mut().and_then(|open| {
+        let file = self.0.lock().as_mut().and_then(|open| {
             open.settled = open.settled.max(covered);
             open.file.try_clone().ok()
         });
@@ -148,7 +149,7 @@ impl Journal {
     }
 
     fn append_any<T>(&self, record: impl FnOnce(&mut Open, &mut Vec<u8>) -> T) -> Option<T> {
-        let mut journal = lock(&self.0);
+        let mut journal = self.0.lock();
         let open = journal.as_mut()?;
         let mut bytes = Vec::with_capacity(32);
         let recorded = record(open, &mut bytes);
@@ -248,10 +249,10 @@ mod tests {
         let large = version(b"large", NOTED_SIZE_MIN);
         let number = journal.begin(&large, &Spot::Own, b"parts-0", &Stretches::default()).unwrap();
         let unwritable = File::open(folder.path().join("journal")).unwrap();
-        let whole = std::mem::replace(&mut lock(&journal.0).as_mut().unwrap().file, unwritable);
+        let whole = std::mem::replace(&mut journal.0.lock().as_mut().unwrap().file, unwritable);
         journal.range(number, 0, 5);
         drop(whole);
-        assert!(lock(&journal.0).is_none());
+        assert!(journal.0.lock().is_none());
         journal.range(number, 5, 9);
         assert!(read_all(&dir)[&large].has.is_empty());
     }

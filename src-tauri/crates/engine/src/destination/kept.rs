@@ -1,10 +1,11 @@
 //! What earlier attempts at the same transfer have left in the staging folder: whole files, which
 //! need not be sent again, and begun ones. What of it is believed is decided in `wire::resume`.
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of, set_mode, set_times_both};
@@ -192,7 +193,7 @@ impl Kept {
     /// What there is of a large file, if that is the same version and worth going on with. With
     /// `compares` nothing of it is believed.
     pub(super) fn begun(&self, version: Version, compares: bool) -> Option<Left> {
-        let noted = super::lock(&self.begun).remove(&version)?;
+        let noted = self.begun.lock().remove(&version)?;
         let belief = if compares { Belief::Compared } else { self.belief };
         noted.iter().find_map(|(attempt, begun)| {
             let (folder, name) = RelPath::new(&begun.place).ok()?.split_last()?;

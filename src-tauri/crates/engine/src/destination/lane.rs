@@ -19,7 +19,7 @@ use super::journal::Wholes;
 use super::kept::LastKept;
 use super::links::Linked;
 use super::trouble::{EntryError, LaneError, Trouble, during};
-use super::{FILLING_FOLDER_MODE, Incoming, LaneSource, lock};
+use super::{FILLING_FOLDER_MODE, Incoming, LaneSource};
 use crate::descriptors::{ForReceiving, patiently, wait_to_open};
 use crate::packing::Unpacking;
 use crate::page_buffer::PageBuffer;
@@ -119,11 +119,11 @@ impl Incoming {
                         Some(_) => Batch::parse_proven(&header, head)?,
                     };
                     self.hold_batch_to_offer(&batch)?;
-                    lock(&self.accounts).ledger.batch(&batch);
+                    self.accounts.lock().ledger.batch(&batch);
                     worker.batch(&batch, body, io)?;
                 }
             }
-            self.writeback.wrote(body_len as u64, &self.staging, &self.journal, || lock(&self.accounts).huge_files());
+            self.writeback.wrote(body_len as u64, &self.staging, &self.journal, || self.accounts.lock().huge_files());
         }
     }
 
@@ -348,7 +348,7 @@ impl<'i> Worker<'i> {
                 // Its file may be among those not finished.
                 self.finish_group(group, io)?;
                 // Until that is proven, so that it has no other names if it is not.
-                if self.incoming.proof.is_some() && lock(&self.incoming.links).may_wait() {
+                if self.incoming.proof.is_some() && self.incoming.links.lock().may_wait() {
                     return self.incoming.defer_link(path, entry.name, link_id);
                 }
                 if self.hard_link(folder, &entry, link_id, last)? == Linked::NoFile {

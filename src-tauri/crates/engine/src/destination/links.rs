@@ -10,6 +10,7 @@ use ringway_wire::lane::{Entry, EntryKind};
 use ringway_wire::limits::{KEPT_LINK_SETS_MAX, LINK_SETS_MAX};
 use ringway_wire::{Name, RelPath};
 
+use super::Incoming;
 use super::attributes::timestamp;
 use super::folders::{Folder, Landing};
 use super::landing::{Decision, Landed, Spot};
@@ -17,7 +18,6 @@ use super::lane::Worker;
 use super::linked::cannot_link;
 use super::spool::Spool;
 use super::trouble::{EntryError, Trouble, during};
-use super::{Incoming, lock};
 use crate::error::FailureReason;
 
 /// Files with several names that are there: ids in memory, names in a spool, for paths may be as
@@ -180,7 +180,7 @@ impl Worker<'_> {
     ) -> Result<Linked, Trouble> {
         let incoming = self.incoming;
         let place = {
-            let mut links = lock(&incoming.links);
+            let mut links = incoming.links.lock();
             let place = links.find(id).map_err(during(Operation::Link))?;
             if last {
                 links.end(id);
@@ -286,7 +286,7 @@ impl Worker<'_> {
 
     /// Makes the links that came before their files.
     pub(super) fn make_early_links(&mut self) -> Result<(), super::LaneError> {
-        let mut early = std::mem::take(&mut *lock(&self.incoming.early_links));
+        let mut early = std::mem::take(&mut *self.incoming.early_links.lock());
         let mut cursor = early.last(0);
         while let Some(at) = cursor {
             let (record, before) = early.read(at).map_err(|error| super::finish::spool_error(&error))?;
@@ -334,7 +334,8 @@ impl Incoming {
 
     /// Puts a link aside whose file is not there yet.
     pub(super) fn defer_link(&self, path: RelPath<'_>, name: Name<'_>, id: u64) -> Result<(), Trouble> {
-        lock(&self.early_links)
+        self.early_links
+            .lock()
             .push(0, &encode(id, Place { path, name: name.as_bytes(), identity: None }), &self.staging)
             .map_err(during(Operation::Link))
     }

@@ -14,7 +14,6 @@ use super::folders::Folder;
 use super::kept::Kept;
 use super::landing::{self, Decision, Landed};
 use super::lane::Worker;
-use super::lock;
 use super::trouble::{LaneError, Trouble, during};
 use crate::descriptors::ForReceiving;
 use crate::readback::{self, Part};
@@ -90,7 +89,7 @@ impl Worker<'_> {
         // Those that were taken over now belong to this attempt.
         self.incoming.journal.whole(&mut self.wholes, false);
         self.incoming.journal.whole(&mut self.durable, true);
-        lock(&self.incoming.accounts).ledger.listed(unwanted);
+        self.incoming.accounts.lock().ledger.listed(unwanted);
         if !kept.contains(&true) {
             kept.clear();
         }
@@ -110,12 +109,12 @@ impl Worker<'_> {
             return None;
         }
         // Each holds a descriptor until its first range comes.
-        if lock(&incoming.resuming).len() >= RESUMING_MAX.min(ForReceiving::here().resuming) {
+        if incoming.resuming.lock().len() >= RESUMING_MAX.min(ForReceiving::here().resuming) {
             return None;
         }
         let left = incoming.kept.begun(version, incoming.proof.is_some())?;
         let has = left.has.clone();
-        lock(&incoming.resuming).insert(key, left);
+        incoming.resuming.lock().insert(key, left);
         Some(has)
     }
 
@@ -178,7 +177,7 @@ impl Worker<'_> {
             }
         };
         let is_link = match (decision, entry.kind) {
-            (Decision::Kept, EntryKind::File { link_id: Some(id), .. }) => lock(&incoming.links).keep(id),
+            (Decision::Kept, EntryKind::File { link_id: Some(id), .. }) => incoming.links.lock().keep(id),
             _ => false,
         };
         if is_link {

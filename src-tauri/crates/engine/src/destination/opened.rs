@@ -4,11 +4,12 @@
 //! A symbolic link in the staging folder notes path, inode and mode first. Like the change of mode
 //! it is metadata alone, so a journaling filesystem brings it to the disk no later. Whoever finds
 //! the link after a crash restores the mode.
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ringway_model::OnConflict;
@@ -19,7 +20,7 @@ use rustix::io::Errno;
 
 use super::folders::{Folder, Landing, Policy};
 use super::trouble::is;
-use super::{Incoming, OWN_PREFIX, kept, lock};
+use super::{Incoming, OWN_PREFIX, kept};
 use crate::owner_bit;
 
 /// What the names of records begin with, in a staging folder.
@@ -105,7 +106,7 @@ impl Openings {
     fn open_now(self: &Arc<Self>, dir: &Arc<Dir>, path: &[u8]) -> Option<Opening> {
         let there = metadata_of(dir).ok()?;
         let identity = (there.dev, there.ino);
-        let mut held = lock(&self.held);
+        let mut held = self.held.lock();
         match held.get_mut(&identity) {
             _ if ENDS.load(Ordering::Relaxed) => return None,
             Some(held) => held.users += 1,
@@ -119,7 +120,7 @@ impl Openings {
     }
 
     fn open_first(&self, dir: &Arc<Dir>, path: &[u8], identity: Identity) -> Option<Vec<u8>> {
-        let mut all = lock(&OPENED);
+        let mut all = OPENED.lock();
         // Only now: this process may be about to end, and another transfer about to close it.
         if ENDS.load(Ordering::Relaxed) {
             return None;
@@ -165,7 +166,7 @@ impl Openings {
 
 impl Drop for Opening {
     fn drop(&mut self) {
-        let mut held = lock(&self.openings.held);
+        let mut held = self.openings.held.lock();
         let Some(ours) = held.get_mut(&self.identity) else { return };
         ours.users -= 1;
         if ours.users > 0 {
@@ -181,7 +182,7 @@ impl Drop for Opening {
 
 /// Closes a folder that no other transfer needs open.
 fn close(dir: &Dir, identity: Identity) -> io::Result<()> {
-    let mut all = lock(&OPENED);
+    let mut all = OPENED.lock();
     let Some(opened) = all.get_mut(&identity) else { return Ok(()) };
     opened.users -= 1;
     match opened.users {
@@ -198,7 +199,7 @@ fn close(dir: &Dir, identity: Identity) -> io::Result<()> {
 /// would open another one waits for that end.
 pub fn close_folders() {
     ENDS.store(true, Ordering::Relaxed);
-    for Opened { mode, dir, .. } in lock(&OPENED).values() {
+    for Opened { mode, dir, .. } in OPENED.lock().values() {
         // What cannot be closed stays noted, for the next attempt.
         let _ = owner_bit::close(dir, *mode);
     }
@@ -206,12 +207,12 @@ pub fn close_folders() {
 
 /// The mode of a folder, as it is once no transfer of this process needs it open.
 pub(super) fn mode_of(there: &Metadata) -> u32 {
-    lock(&OPENED).get(&(there.dev, there.ino)).map_or(there.mode, |opened| opened.mode)
+    OPENED.lock().get(&(there.dev, there.ino)).map_or(there.mode, |opened| opened.mode)
 }
 
 /// Gives a folder that mode, at once or once no transfer of this process needs it open.
 pub(super) fn set_mode_of(dir: &Dir, there: &Metadata, mode: u32) -> io::Result<()> {
-    match lock(&OPENED).get_mut(&(there.dev, there.ino)) {
+    match OPENED.lock().get_mut(&(there.dev, there.ino)) {
         Some(opened) => {
             opened.mode = mode;
             set_mode(dir, owner_bit::opened(mode))
@@ -246,7 +247,7 @@ impl Record {
     /// Closes the folder, if it is still there and as it was opened.
     fn restore(&self, root: &Dir) -> io::Result<()> {
         let dir = root.open_beneath(&self.path)?;
-        let all = lock(&OPENED);
+        let all = OPENED.lock();
         let there = metadata_of(&dir)?;
         if there.ino != self.ino || !kept::is_ours(&there) || is_open(&all, &there) {
             return Ok(());

@@ -1,7 +1,7 @@
 //! The records of a transfer that is to be proven: which digests the sender gave, for which file
 //! under which name, until all of it is read back.
+use parking_lot::Mutex;
 use std::io;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ringway_sys::attributes::Timestamp;
@@ -15,7 +15,6 @@ use super::attributes::timestamp;
 use super::finish::spool_error;
 use super::folders::Folder;
 use super::landing::Landed;
-use super::lock;
 use super::spool::Spool;
 use super::trouble::LaneError;
 use crate::readback::Part;
@@ -194,8 +193,8 @@ impl Proof {
         record[..8].copy_from_slice(&offset.to_le_bytes());
         record[8..16].copy_from_slice(&(len as u64).to_le_bytes());
         record[16..].copy_from_slice(&digest.0);
-        let mut last = lock(&parts.0);
-        let at = lock(&self.spool).push_behind(*last, &record, staging).map_err(|error| spool_error(&error))?;
+        let mut last = parts.0.lock();
+        let at = self.spool.lock().push_behind(*last, &record, staging).map_err(|error| spool_error(&error))?;
         *last = Some(at);
         Ok(())
     }
@@ -204,7 +203,7 @@ impl Proof {
     pub(super) fn file(&self, record: &Record, staging: &Dir) -> Result<(), LaneError> {
         self.kept.fetch_add(1, Ordering::Relaxed);
         self.kept_bytes.fetch_add(record.bytes, Ordering::Relaxed);
-        lock(&self.spool).push(FILES, &record.encode(), staging).map_err(|error| spool_error(&error))
+        self.spool.lock().push(FILES, &record.encode(), staging).map_err(|error| spool_error(&error))
     }
 
     /// A file was here before, and is what the sender has.
@@ -238,7 +237,7 @@ impl Proof {
 
     /// All records, to be read; none are left.
     pub(super) fn take(&self) -> Records {
-        let spool = std::mem::take(&mut *lock(&self.spool));
+        let spool = std::mem::take(&mut *self.spool.lock());
         let next = spool.last(FILES);
         Records { spool, next }
     }
@@ -247,7 +246,7 @@ impl Proof {
 impl Parts {
     /// What its file is to hold.
     pub(super) fn contents(&self) -> Contents {
-        Contents::InParts(*lock(&self.0))
+        Contents::InParts(*self.0.lock())
     }
 }
 

@@ -1,9 +1,10 @@
 //! Reads everything back that was written, from the medium, before it is given its final name or
 //! spoken of in a receipt.
+use parking_lot::Mutex;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use ringway_model::Operation;
@@ -15,7 +16,7 @@ use rustix::io::Errno;
 use super::finish::{FinishError, spool_error};
 use super::proof::{At, Contents, Proof, Record, Records};
 use super::trouble::{EntryError, LaneError, failed, is};
-use super::{Incoming, OWNER_READS, lock};
+use super::{Incoming, OWNER_READS};
 use crate::error::FailureReason;
 use crate::readback::{self, Part, Reading};
 
@@ -100,7 +101,7 @@ impl Incoming {
         if self.cancelled.load(Ordering::Relaxed) {
             return Err(LaneError::Cancelled.into());
         }
-        let (read, here) = (*lock(&proven), proof.here());
+        let (read, here) = (*proven.lock(), proof.here());
         Ok(Proven { files: read.files + here.entries, bytes: read.bytes + here.bytes, took: begun.elapsed().into() })
     }
 }
@@ -119,7 +120,7 @@ impl Prover<'_> {
     fn run(mut self, cursor: &Mutex<Cursor>) -> io::Result<()> {
         let mut work = Vec::new();
         loop {
-            lock(cursor).take(&mut work)?;
+            cursor.lock().take(&mut work)?;
             if work.is_empty() {
                 return Ok(());
             }
@@ -135,10 +136,10 @@ impl Prover<'_> {
                     }
                     Work::Parts(large, parts) => {
                         if let Err(wrong) = self.parts(&large, &parts) {
-                            lock(&large.wrong).get_or_insert(wrong);
+                            large.wrong.lock().get_or_insert(wrong);
                         }
                         if let Some(Large { record, wrong, .. }) = Arc::into_inner(large) {
-                            self.conclude(&record, *lock(&wrong));
+                            self.conclude(&record, *wrong.lock());
                         }
                     }
                 }
@@ -164,7 +165,7 @@ impl Prover<'_> {
     }
 
     fn parts(&mut self, large: &Large, parts: &[Part]) -> Result<(), Wrong> {
-        if lock(&large.wrong).is_some() {
+        if large.wrong.lock().is_some() {
             return Ok(());
         }
         let opened = large.opened.get_or_init(|| self.open(&large.record));
@@ -236,7 +237,7 @@ impl Prover<'_> {
             return;
         }
         let Some(wrong) = wrong else {
-            let mut proven = lock(self.proven);
+            let mut proven = self.proven.lock();
             proven.files += 1;
             proven.bytes += record.bytes;
             return;
@@ -250,7 +251,7 @@ impl Prover<'_> {
         };
         incoming.failures.add(&record.folder, Some(&record.name), EntryError { operation, reason });
         if let Some(id) = record.link_id {
-            lock(&incoming.links).forget(id);
+            incoming.links.lock().forget(id);
         }
         if !matches!(wrong, Wrong::Gone(_))
             && let Err(error) = self.remove(record)

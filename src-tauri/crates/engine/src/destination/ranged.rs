@@ -1,10 +1,11 @@
 //! Writes files that come in ranges, on any lanes in any order: made by whichever range is first,
 //! finished by whichever is written last.
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use ringway_model::Operation;
 use ringway_sys::attributes::set_len;
@@ -15,6 +16,7 @@ use ringway_wire::ledger::{Ledger, RangedState, Writing};
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{Name, ProtocolError, RelPath};
 
+use super::Incoming;
 use super::attributes::CreationMode;
 use super::basis::Basis;
 use super::files::write_one;
@@ -25,7 +27,6 @@ use super::landing::{Decision, Landed, Spot};
 use super::lane::Worker;
 use super::proof::{Parts, Record};
 use super::trouble::{LaneError, Trouble, during};
-use super::{Incoming, lock};
 use crate::descriptors::patiently;
 
 /// What all lanes account to: touched once a frame.
@@ -172,7 +173,7 @@ impl Incoming {
         head: &RangeHead<'_>,
         frame: impl FnOnce(&mut Ledger) -> Result<RangedState, ProtocolError>,
     ) -> Result<Arc<RangedFile>, LaneError> {
-        let mut accounts = lock(&self.accounts);
+        let mut accounts = self.accounts.lock();
         let left = if accounts.ledger.is_open(head.file_id) { None } else { self.left_of(head) };
         if let Some(left) = left {
             accounts.ledger.resume(head.file_id, left.version.size, head.stamp, left.has.clone())?;
@@ -182,7 +183,7 @@ impl Incoming {
         }
         let state = frame(&mut accounts.ledger)?;
         let file = Arc::clone(accounts.open.entry(head.file_id).or_default());
-        lock(&file.writing).begin(state);
+        file.writing.lock().begin(state);
         Ok(file)
     }
 
@@ -197,7 +198,7 @@ impl Incoming {
 
     /// What an earlier attempt has left of the file, if the sender was told so.
     fn left_of(&self, head: &RangeHead<'_>) -> Option<Left> {
-        let mut resuming = lock(&self.resuming);
+        let mut resuming = self.resuming.lock();
         if resuming.is_empty() {
             return None;
         }
@@ -225,10 +226,10 @@ impl Worker<'_> {
     /// What was booked of a file is done with, written or not. Concludes the file if it has ended
     /// and nothing of it is under way.
     pub(super) fn done_with(&mut self, file: &RangedFile, head: &RangeHead<'_>) -> Result<(), LaneError> {
-        let ended = lock(&file.writing).end();
+        let ended = file.writing.lock().end();
         if let Some(state) = ended {
             let concluded = self.conclude(file, state, head);
-            lock(&self.incoming.accounts).open.remove(&head.file_id);
+            self.incoming.accounts.lock().open.remove(&head.file_id);
             if let Err(trouble) = concluded {
                 self.report(trouble, head.folder.as_bytes(), Some(head.entry.name.as_bytes()))?;
             }
@@ -271,7 +272,7 @@ impl Worker<'_> {
     pub(super) fn made<'f>(&mut self, file: &'f RangedFile, head: &RangeHead<'_>) -> Result<&'f Made, LaneError> {
         let mut trouble = None;
         let made = file.made.get_or_init(|| {
-            self.make(head, lock(&file.left).take()).unwrap_or_else(|error| {
+            self.make(head, file.left.lock().take()).unwrap_or_else(|error| {
                 trouble = Some(error);
                 Made::Failed
             })

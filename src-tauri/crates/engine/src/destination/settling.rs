@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use super::files::Filling;
 use super::landing::Spot;
 use super::lane::Worker;
-use super::{Incoming, kept, lock};
+use super::{Incoming, kept};
 
 /// For how long the end of an interrupted session waits for the disk. 128 MiB, which may be
 /// waiting, take a slow USB stick longer.
@@ -54,7 +54,7 @@ impl Incoming {
     /// Brings what is staged to the disk before a name that everybody sees leads to it.
     pub(super) fn settle_staged(&self) -> io::Result<()> {
         // Who is told of the error, and who asks next, must not come between one another.
-        let early = lock(&self.early_sync);
+        let early = self.early_sync.lock();
         self.noting_loss(sync_filesystem(&*early))?;
         if self.is_sound() { Ok(()) } else { Err(Errno::IO.into()) }
     }

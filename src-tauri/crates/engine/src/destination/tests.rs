@@ -293,8 +293,8 @@ impl Site {
             keep_owner: false,
             keep_setuid: false,
             widen_modes: false,
-            brought_before: Box::new(move |top| lock(&brought).get(top).cloned()),
-            announce: Some(Box::new(move |all| lock(&announced).extend(all))),
+            brought_before: Box::new(move |top| brought.lock().get(top).cloned()),
+            announce: Some(Box::new(move |all| announced.lock().extend(all))),
             attempt: AttemptKey::new(b"a device", &OfferedNames::default()),
             from: String::new(),
             names: vec![b"old".to_vec()],
@@ -322,7 +322,7 @@ impl Site {
     }
 
     fn remember(&self, incoming: &Incoming) {
-        lock(&self.brought).extend(incoming.take_brought());
+        self.brought.lock().extend(incoming.take_brought());
     }
 
     /// For an offer of those top-level names.

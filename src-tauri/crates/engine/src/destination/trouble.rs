@@ -1,8 +1,8 @@
 //! What goes wrong while receiving: one entry, named, after which the rest goes on; or the lane and
 //! with it the transfer.
+use parking_lot::Mutex;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use ringway_model::{Operation, Side};
@@ -12,12 +12,10 @@ use ringway_wire::lane::Counts;
 use ringway_wire::limits::FAILURES_NAMED_MAX;
 use rustix::io::Errno;
 
-pub(super) use crate::room::is_full;
-
-use super::lock;
 use crate::descriptors::Shortage;
 use crate::error::{Failure, FailureReason};
 use crate::limits::NAMED_BYTES_MAX;
+pub(super) use crate::room::is_full;
 
 /// Why a lane ended before its end.
 #[derive(Debug, thiserror::Error)]
@@ -186,7 +184,7 @@ impl Failures {
         }
         let path = PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(path));
         let EntryError { operation, reason } = error;
-        lock(&self.named).push(Failure { path, side: Side::Here, operation, reason });
+        self.named.lock().push(Failure { path, side: Side::Here, operation, reason });
     }
 
     pub(super) fn count(&self) -> u64 {
@@ -194,7 +192,7 @@ impl Failures {
     }
 
     pub(super) fn take(&self) -> Vec<Failure> {
-        std::mem::take(&mut lock(&self.named))
+        std::mem::take(&mut self.named.lock())
     }
 }
 

@@ -1,20 +1,21 @@
 //! Files with several names that cannot have the first one: their contents stay in the staging
 //! folder until the end, and the other names are made from there.
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use ringway_sys::dir::Dir;
 use ringway_wire::lane::{Entry, EntryKind};
 use ringway_wire::limits::LINK_SETS_MAX;
 use ringway_wire::{Name, RelPath};
 
+use super::Incoming;
 use super::folders::Folder;
 use super::landing::{Landed, Spot};
 use super::lane::Worker;
 use super::links::{LinkRecord, Linked};
 use super::proof::{At, Contents, Record};
 use super::trouble::{LaneError, Trouble};
-use super::{Incoming, lock};
 
 /// Where the contents are that have no name yet, by the file's number.
 pub(super) type AllUnplaced = Mutex<HashMap<u64, Unplaced>>;
@@ -38,7 +39,7 @@ impl Incoming {
     /// Whether contents are of use although their file cannot have its name.
     pub(super) fn may_set_aside(&self, trouble: &Trouble, entry: &Entry<'_>) -> bool {
         let is_refused = matches!(trouble, Trouble::Entry(error) if error.is_of_the_name());
-        is_refused && link_id(entry).is_some() && lock(&self.unplaced).len() < LINK_SETS_MAX
+        is_refused && link_id(entry).is_some() && self.unplaced.lock().len() < LINK_SETS_MAX
     }
 
     /// Keeps what is whole at `spot` for the file's other names if its own name stays another's;
@@ -79,23 +80,23 @@ impl Incoming {
             proof.file(&Record { contents, ..record }, &self.staging)?;
         }
         let unplaced = Unplaced { dir: Arc::clone(dir), name: name.clone(), identity: (there.dev, there.ino) };
-        lock(&self.unplaced).insert(id, unplaced);
+        self.unplaced.lock().insert(id, unplaced);
         Ok(true)
     }
 
     /// The folder that a file's contents are in without their name.
     pub(super) fn unplaced_in(&self, id: u64) -> Option<Arc<Dir>> {
-        lock(&self.unplaced).get(&id).map(|unplaced| Arc::clone(&unplaced.dir))
+        self.unplaced.lock().get(&id).map(|unplaced| Arc::clone(&unplaced.dir))
     }
 
     /// It is not what was sent.
     pub(super) fn forget_unplaced(&self, id: u64) {
-        lock(&self.unplaced).remove(&id);
+        self.unplaced.lock().remove(&id);
     }
 
     /// Takes the last temporary names away: that changes when their files were changed last.
     pub(super) fn discard_unplaced(&self) {
-        for Unplaced { dir, name, .. } in std::mem::take(&mut *lock(&self.unplaced)).into_values() {
+        for Unplaced { dir, name, .. } in std::mem::take(&mut *self.unplaced.lock()).into_values() {
             // What stays goes with the staging folder.
             let _ = dir.unlink(&name);
         }
@@ -106,7 +107,7 @@ impl Worker<'_> {
     /// Makes a name of a file whose first name could not be had.
     pub(super) fn link_unplaced(&mut self, folder: &Folder, entry: &Entry<'_>, id: u64) -> Result<Linked, Trouble> {
         let incoming = self.incoming;
-        let (dir, name, identity) = match lock(&incoming.unplaced).get(&id) {
+        let (dir, name, identity) = match incoming.unplaced.lock().get(&id) {
             Some(Unplaced { dir, name, identity }) => (Arc::clone(dir), name.clone(), *identity),
             None => return Ok(Linked::NoFile),
         };

@@ -1,11 +1,12 @@
 //! A lane that outlives its connection: before a key has protected too many records (RFC 8446
 //! section 5.5), the lane goes on in a new connection with new keys. A key update would be less,
 //! but a kernel before 6.14 cannot follow one.
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
 use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ringway_wire::lane::FrameHeader;
@@ -40,7 +41,7 @@ impl LaneStops {
     /// Remembers the connection that a lane runs on from now on.
     pub(crate) fn set(&self, number: u8, lane: &Lane) -> io::Result<()> {
         let connection = lane.tcp().try_clone()?;
-        let mut connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connections = self.0.connections.lock();
         if *self.0.stopped.borrow() {
             stop(&connection);
         }
@@ -53,14 +54,14 @@ impl LaneStops {
 
     /// Ends one lane only.
     pub(crate) fn stop_one(&self, number: u8) {
-        let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let connections = self.0.connections.lock();
         connections.get(&number).into_iter().for_each(|(connection, _)| stop(connection));
     }
 
     /// Ends each whose peer has acknowledged nothing for `limit`, whatever was sent again. A disk
     /// that stalls there is no reason: its kernel answers.
     pub(crate) fn stop_unanswered(&self, limit: Duration) {
-        let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let connections = self.0.connections.lock();
         let unanswered = |connection: &&TcpStream| {
             let path = ringway_sys::socket::tcp_path(connection);
             path.is_ok_and(|path| path.unanswered.is_some_and(|since| since >= limit))
@@ -71,7 +72,7 @@ impl LaneStops {
     /// Bytes that the peer's kernel has acknowledged on all of them so far: what this end sees for
     /// itself of how far the transfer is.
     pub(crate) fn acknowledged(&self) -> u64 {
-        let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let connections = self.0.connections.lock();
         let now = connections.values().map(acknowledged_of).fold(0, u64::saturating_add);
         now.saturating_add(self.0.acknowledged_before.load(Ordering::Relaxed))
     }
@@ -79,13 +80,13 @@ impl LaneStops {
     /// How long ago data came on any of them; none where there are none, or the kernel does not
     /// say.
     pub(crate) fn since_data(&self) -> Option<Duration> {
-        let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let connections = self.0.connections.lock();
         let since = |connection: &TcpStream| ringway_sys::socket::tcp_path(connection).ok().map(|path| path.since_data);
         connections.values().filter_map(|(connection, _)| since(connection)).min()
     }
 
     pub(crate) fn stop(&self) {
-        let connections = self.0.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let connections = self.0.connections.lock();
         self.0.stopped.send_replace(true);
         connections.values().for_each(|(connection, _)| stop(connection));
     }

@@ -1,7 +1,8 @@
 //! What a lane that was added takes with it when its connection breaks before its first frame has
 //! gone: nothing, for the transfer's other lanes send its frames.
+use parking_lot::{Condvar, Mutex};
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use ringway_wire::lane::{FrameHeader, HEADER_LEN};
 
@@ -31,32 +32,23 @@ struct Frame {
 }
 
 impl Relay {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing in here panics half-way through a change.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Nothing is sent any more: whoever waits hears it at once.
     pub(crate) fn stop(&self) {
-        self.lock().stopped = true;
+        self.state.lock().stopped = true;
         self.changed.notify_all();
     }
 
     /// A lane that counted as untried has no frames for others.
     fn tried(&self) {
-        self.lock().untried -= 1;
+        self.state.lock().untried -= 1;
         self.changed.notify_all();
     }
 
     /// Leaves a frame for another lane, once the one before is taken.
     fn leave(&self, frame: Frame) -> io::Result<()> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         while state.frame.is_some() && !state.stopped {
-            state = self.wait(state);
+            self.changed.wait(&mut state);
         }
         if state.stopped {
             return Err(io::ErrorKind::Interrupted.into());
@@ -68,14 +60,14 @@ impl Relay {
 
     /// A frame that waits, if one does.
     fn take(&self) -> Option<Frame> {
-        let frame = self.lock().frame.take()?;
+        let frame = self.state.lock().frame.take()?;
         self.changed.notify_all();
         Some(frame)
     }
 
     /// The same, waiting for as long as one may come.
     fn take_last(&self) -> io::Result<Option<Frame>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if state.stopped {
                 return Err(io::ErrorKind::Interrupted.into());
@@ -87,7 +79,7 @@ impl Relay {
             if state.untried == 0 {
                 return Ok(None);
             }
-            state = self.wait(state);
+            self.changed.wait(&mut state);
         }
     }
 }
@@ -122,7 +114,7 @@ impl<S> Relayed<S> {
 
     /// A lane that was added while others are at work.
     pub(crate) fn added(to: S, relay: Arc<Relay>) -> Self {
-        relay.lock().untried += 1;
+        relay.state.lock().untried += 1;
         Self { to, relay, standing: Standing::Untried }
     }
 

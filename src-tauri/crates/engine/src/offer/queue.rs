@@ -1,9 +1,10 @@
 //! Which accepted offers are received now, and which wait for a place: bounded, and fair to each
 //! device.
+use parking_lot::{Mutex, MutexGuard};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::{oneshot, watch};
 
@@ -170,7 +171,7 @@ impl Queue {
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {
-        self.0.line.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.line.lock()
     }
 
     /// Calls those that may begin.

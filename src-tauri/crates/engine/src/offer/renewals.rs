@@ -1,6 +1,7 @@
 //! Accepted transfers that may be offered again after their connection was lost: which, for how
 //! long, and who takes the renewed session.
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ringway_wire::control::{Offer, Receipt};
@@ -166,7 +167,7 @@ impl Renewals {
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<Remembered>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn change(&self, key: Key, work: impl FnOnce(&mut State)) {

@@ -1,6 +1,7 @@
 //! How many offers may wait for a person's answer at a time, and under which ids there are any.
+use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -33,7 +34,7 @@ impl Shares {
     /// One more of `device`, with so many bytes of names; none where it, or all together, have as
     /// many as there may be.
     pub(super) fn take(&self, device: DeviceId, bytes: usize) -> Option<Share> {
-        let mut taken = lock(&self.0);
+        let mut taken = self.0.lock();
         let of_device = taken.by_device.get(&device).copied().unwrap_or_default();
         let is_full = of_device >= OFFERS_OF_ONE_MAX
             || taken.count >= ForReceiving::here().unanswered
@@ -50,7 +51,7 @@ impl Shares {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let mut taken = lock(&self.taken);
+        let mut taken = self.taken.lock();
         taken.count -= 1;
         taken.bytes -= self.bytes;
         if let Some(count) = taken.by_device.get_mut(&self.device) {
@@ -60,10 +61,6 @@ impl Drop for Share {
             }
         }
     }
-}
-
-fn lock(taken: &Mutex<Taken>) -> MutexGuard<'_, Taken> {
-    taken.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How long an id is waited for whose transfer is ending, and how often it is looked.
@@ -95,13 +92,13 @@ impl TakenIds {
 
     /// None where the same device has something under that id already.
     fn take(&self, key: Key) -> Option<TakenId> {
-        let is_new = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+        let is_new = self.0.lock().insert(key);
         is_new.then(|| TakenId { all: Arc::clone(&self.0), key })
     }
 }
 
 impl Drop for TakenId {
     fn drop(&mut self) {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+        self.all.lock().remove(&self.key);
     }
 }

@@ -12,7 +12,7 @@ use ringway_wire::lane::{ChunkLens, Counts, RangeStep};
 use super::lane::Lane;
 use super::large::range_head;
 use super::ranged::{Ranged, Unreadable};
-use super::{lock, reason, tree};
+use super::{reason, tree};
 use crate::chunking::{Chunk, Cutter};
 use crate::error::FailureReason;
 
@@ -182,7 +182,7 @@ impl Lane<'_> {
                     self.head.chunk((chunk.range.end - chunk.range.start) as u32, chunk.digest);
                 });
                 if let Some(told) = &ranged.told {
-                    lock(told).chunks(&chunks);
+                    told.lock().chunks(&chunks);
                 }
                 // Before it is sent: the answer may come at once.
                 self.shared.queue.ask(number, chunks.len());

@@ -1,14 +1,13 @@
 //! Files with several names, as walks meet them, and whether the receiver has the file that further
 //! names are linked to.
+use parking_lot::Mutex;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
+use super::tree::{self, Identity};
 use ringway_sys::attributes::{Metadata, Timestamp};
 use ringway_wire::limits::{KEPT_LINK_SETS_MAX, LINK_SETS_MAX};
-
-use super::lock;
-use super::tree::{self, Identity};
 
 /// Link sets remembered at once. Less than the receiver remembers: on several lanes it may be a
 /// little behind.
@@ -125,7 +124,7 @@ impl LinkSet {
 
     /// What to do with a further name. Whoever is told [`Further::File`] settles the set.
     pub(super) fn further(&self) -> Further {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         match *state {
             State::Pending => Further::Wait,
             State::There(version) => Further::Link(version),
@@ -144,12 +143,12 @@ impl LinkSet {
     }
 
     pub(super) fn is_pending(&self) -> bool {
-        *lock(&self.state) == State::Pending
+        *self.state.lock() == State::Pending
     }
 
     /// Says what the receiver gets under the name that was tried: the file as it was when it was
     /// read, or nothing.
     pub(super) fn settle(&self, there: Option<&Metadata>) {
-        *lock(&self.state) = there.map_or(State::Lost, |there| State::There(version(there)));
+        *self.state.lock() = there.map_or(State::Lost, |there| State::There(version(there)));
     }
 }

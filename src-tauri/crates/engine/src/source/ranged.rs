@@ -1,13 +1,12 @@
 //! A large file while it is sent, by one lane or several: who takes which piece, and who says how
 //! it ended.
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Mutex;
 
 use ringway_model::Operation;
 
 use super::lane::OpenFile;
-use super::lock;
 use super::pieces::{Pieces, RANGE_LEN};
 use super::reason;
 use super::reread::Told;
@@ -92,7 +91,7 @@ impl Ranged {
 
     /// Takes a lane on, if enough is left for it.
     pub(super) fn join(&self) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let joins = state.unreadable.is_none() && state.left() >= JOIN_LEFT_MIN;
         state.lanes += u32::from(joins);
         joins
@@ -100,7 +99,7 @@ impl Ranged {
 
     /// What a lane that is at it does next. After anything but a piece it is not at it any more.
     pub(super) fn next(&self) -> Share {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.unreadable.is_none() {
             let next = match state.take_wanted() {
                 Some(wanted) => Ok(Some(wanted)),
@@ -121,7 +120,7 @@ impl Ranged {
 
     /// A piece from what was not asked about, if more is left behind it and the file can be read.
     pub(super) fn take_first(&self) -> Option<Range<u64>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.unreadable.is_some() || state.left() <= RANGE_LEN as u64 {
             return None;
         }
@@ -137,41 +136,41 @@ impl Ranged {
     /// From now on one lane asks which chunks are there already, and the others take what it learns
     /// to be wanted.
     pub(super) fn begin_asking(&self) {
-        lock(&self.state).asks = true;
+        self.state.lock().asks = true;
     }
 
     /// Whether one does.
     pub(super) fn is_asked_about(&self) -> bool {
-        lock(&self.state).asks
+        self.state.lock().asks
     }
 
     /// The next stretch to ask about.
     pub(super) fn next_stretch(&self) -> Result<Option<Range<u64>>, Unreadable> {
-        let found = lock(&self.state).pieces.next_whole(&self.opened.file);
+        let found = self.state.lock().pieces.next_whole(&self.opened.file);
         found.map_err(|error| (Operation::Read, reason(&error)))
     }
 
     /// Adds what is wanted of what was asked about.
     pub(super) fn want(&self, ranges: impl IntoIterator<Item = Range<u64>>) {
-        lock(&self.state).wanted.extend(ranges);
+        self.state.lock().wanted.extend(ranges);
     }
 
     /// The next piece of that, unless the file cannot be read any more.
     pub(super) fn take_wanted(&self) -> Option<Range<u64>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.unreadable.is_some() { None } else { state.take_wanted() }
     }
 
     /// Whether there is one, and whether the file can be read.
     pub(super) fn wants(&self) -> (bool, bool) {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         (!state.wanted.is_empty(), state.unreadable.is_none())
     }
 
     /// Nothing more is asked about: what is left, with the rest of the stretch that was given last,
     /// is for every lane.
     pub(super) fn end_asking(&self, rest: Option<Range<u64>>) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.asks = false;
         if let Some(rest) = rest {
             state.pieces.put_back(rest);
@@ -180,23 +179,23 @@ impl Ranged {
 
     /// Bytes that are left to be sent at the most, on all lanes.
     pub(super) fn left(&self) -> u64 {
-        lock(&self.state).left()
+        self.state.lock().left()
     }
 
     /// The same for a lane that has other work: it takes no further piece.
     pub(super) fn leave(&self) -> Share {
-        lock(&self.state).leave()
+        self.state.lock().leave()
     }
 
     /// Counts bytes that are being handed to a sink; all so far.
     pub(super) fn sent(&self, len: usize) -> u64 {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.sent += len as u64;
         state.sent
     }
 
     /// No lane takes another piece; the first reason is the one that is told.
     pub(super) fn give_up(&self, why: Unreadable) {
-        lock(&self.state).unreadable.get_or_insert(why);
+        self.state.lock().unreadable.get_or_insert(why);
     }
 }

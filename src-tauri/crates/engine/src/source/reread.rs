@@ -12,7 +12,7 @@ use super::lane::Lane;
 use super::pieces::RANGE_LEN;
 use super::ranged::{Ranged, Unreadable};
 use super::unit::Batch;
-use super::{batch, lock, reason};
+use super::{batch, reason};
 use crate::chunking::{Chunk, Cutter};
 use crate::error::FailureReason;
 
@@ -61,7 +61,7 @@ impl Lane<'_> {
     /// at `offset`.
     pub(super) fn tell(&self, ranged: &Ranged, offset: u64, len: usize) {
         if let Some(told) = &ranged.told {
-            lock(told).bytes(offset, &self.body[..len]);
+            told.lock().bytes(offset, &self.body[..len]);
         }
     }
 
@@ -91,7 +91,7 @@ impl Lane<'_> {
     /// sent must all have been there at the same time.
     pub(super) fn read_once_more(&mut self, ranged: &Ranged) -> Result<(), Unreadable> {
         let Some(told) = &ranged.told else { return Ok(()) };
-        let mut parts = std::mem::take(&mut lock(told).parts);
+        let mut parts = std::mem::take(&mut told.lock().parts);
         parts.sort_unstable_by_key(|part| part.range.start);
         let lens = ChunkLens::of(ranged.opened.metadata.size);
         let mut end = 0;

@@ -6,6 +6,7 @@ mod links;
 mod receiver;
 mod reread;
 
+use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
@@ -13,8 +14,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ringway_model::{Operation, Side};
@@ -636,7 +637,7 @@ fn gives_up_a_large_file_that_changes_under_way() {
 /// Waits until `lanes` lanes have sent a range of the one large file.
 fn until_shared(lanes: usize) -> impl FnMut(&Mutex<Received>) + Send {
     move |received| {
-        let lanes_at_it = || received.lock().unwrap().lanes_of.values().next().map_or(0, BTreeSet::len);
+        let lanes_at_it = || received.lock().lanes_of.values().next().map_or(0, BTreeSet::len);
         until("the other lanes help", || lanes_at_it() >= lanes);
     }
 }
@@ -680,7 +681,7 @@ fn a_file_that_changes_while_lanes_share_it_is_given_up_once() {
         let received = Arc::new(Mutex::new(Received { go: Some(go.clone()), ..Received::default() }));
         let meanwhile: Meanwhile = Box::new(move |_, received| {
             // This lane may have begun with the small one.
-            if received.lock().unwrap().lanes_of.values().any(|at_it| at_it.contains(&0)) {
+            if received.lock().lanes_of.values().any(|at_it| at_it.contains(&0)) {
                 ranges += 1;
             }
             if ranges == 1 {
@@ -742,7 +743,7 @@ fn stays_sound_while_the_tree_is_being_churned() {
                     });
                 }
             });
-            assert_eq!(ledger.lock().unwrap().0.settle(&outgoing.sent()), Ok(()));
+            assert_eq!(ledger.lock().0.settle(&outgoing.sent()), Ok(()));
             assert_eq!(outgoing.totals().entries, outgoing.sent().entries());
         }
         stop.store(true, Ordering::Relaxed);
@@ -770,7 +771,7 @@ fn cancelling_ends_lanes_and_walk() {
                 });
             }
         });
-        assert_eq!(received.lock().unwrap().ends, 0);
+        assert_eq!(received.lock().ends, 0);
         assert_walk_ends(&outgoing);
     }
     // Letting go of it is enough.

@@ -1,8 +1,9 @@
 //! Units of work between the walk and the lanes: a batch of small entries, or one large file; and
 //! the bounded queue of them.
+use parking_lot::{Condvar, Mutex};
 use std::collections::{HashMap, VecDeque};
 use std::ffi::CStr;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_sys::attributes::Metadata;
@@ -472,18 +473,12 @@ impl State {
 }
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing in here panics half-way through a change, so a poisoned lock still guards whole
-        // data.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits for room for a unit; false if there is none after so long.
     pub(super) fn wait_for_room(&self, unit: &Unit, at_most: Duration) -> Result<bool, Cancelled> {
         let folders = unit.open_folders();
         let full = |state: &mut State| !state.cancelled && !state.has_room(folders);
-        let waited = self.taken.wait_timeout_while(self.lock(), at_most, full);
-        let (state, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
+        let waited = self.taken.wait_while_for(&mut state, full, at_most);
         if state.cancelled { Err(Cancelled) } else { Ok(!waited.timed_out()) }
     }
 
@@ -491,7 +486,8 @@ impl Queue {
     pub(super) fn add(&self, unit: Unit) -> Result<(), Cancelled> {
         let folders = unit.open_folders();
         let full = |state: &mut State| !state.cancelled && !state.has_room(folders);
-        let mut state = self.taken.wait_while(self.lock(), full).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
+        self.taken.wait_while(&mut state, full);
         if state.cancelled {
             return Err(Cancelled);
         }
@@ -508,25 +504,25 @@ impl Queue {
 
     /// Whether a lane has nothing to do, and more units would change that.
     pub(super) fn is_hungry(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         state.waiting_lanes > state.units.len() && state.listed.is_empty()
     }
 
     /// Has the receiver asked which files it wants. Before any lane runs.
     pub(super) fn list(&self) {
-        self.lock().lists = true;
+        self.state.lock().lists = true;
     }
 
     /// Whether the receiver is asked which files it wants.
     pub(super) fn lists(&self) -> bool {
-        self.lock().lists
+        self.state.lock().lists
     }
 
     /// The next work, part in a file that another lane has begun included, waiting for some; none
     /// when the walk has ended and all is taken. `asks` is told before it waits for the receiver's
     /// answers to lists, and after; else it waits for the walk.
     pub(super) fn take(&self, mut asks: impl FnMut(bool)) -> Result<Option<Work>, Cancelled> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let mut asking = false;
         loop {
             if state.cancelled {
@@ -546,19 +542,19 @@ impl Queue {
                 asks(asking);
             }
             state.waiting_lanes += 1;
-            state = self.added.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.added.wait(&mut state);
             state.waiting_lanes -= 1;
         }
     }
 
     /// Whether a unit can be taken.
     pub(super) fn has_units(&self) -> bool {
-        self.lock().has_work()
+        self.state.lock().has_work()
     }
 
     /// A number for a list, or for a window of chunks.
     pub(super) fn next_list(&self) -> u32 {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let number = state.next_list;
         state.next_list = number.wrapping_add(1);
         number
@@ -566,31 +562,31 @@ impl Queue {
 
     /// Keeps a unit of which so many files are listed until the receiver has answered.
     pub(super) fn hold(&self, number: u32, unit: Unit, files: usize) {
-        self.lock().listed.insert(number, (unit, files));
+        self.state.lock().listed.insert(number, (unit, files));
     }
 
     /// The same for a large file that a lane has taken, and lists once more.
     pub(super) fn hold_again(&self, number: u32, large: Large) {
-        let (unit, mut state) = (Unit::Large(large), self.lock());
+        let (unit, mut state) = (Unit::Large(large), self.state.lock());
         state.listed_folders += unit.open_folders();
         state.listed.insert(number, (unit, 1));
     }
 
     /// A file is being asked about, or is not any more.
     pub(super) fn asks(&self, asks: bool) {
-        self.lock().windows.asks(asks);
+        self.state.lock().windows.asks(asks);
         self.added.notify_all();
     }
 
     /// Expects an answer for so many chunks of a window.
     pub(super) fn ask(&self, number: u32, chunks: usize) {
-        self.lock().windows.expect(number, chunks);
+        self.state.lock().windows.expect(number, chunks);
     }
 
     /// Which chunks of a window the receiver wants; none if it has not said so yet, unless that is
     /// waited for.
     pub(super) fn take_answer(&self, number: u32, waits: bool) -> Result<Option<Vec<bool>>, Cancelled> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             if state.cancelled {
                 return Err(Cancelled);
@@ -599,7 +595,7 @@ impl Queue {
             if answer.is_some() || !waits {
                 return Ok(answer);
             }
-            state = self.added.wait(state).unwrap_or_else(PoisonError::into_inner);
+            self.added.wait(&mut state);
         }
     }
 
@@ -607,7 +603,7 @@ impl Queue {
     /// asked books. What a list's answer does not want is booked before any lane can find that it
     /// was the last.
     pub(super) fn answer(&self, answer: &Wanted, book: impl FnOnce(Unwanted)) -> Result<(), ProtocolError> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(answered) = state.windows.answer(answer) {
             drop(state);
             self.added.notify_all();
@@ -636,7 +632,7 @@ impl Queue {
 
     /// What a lane took has brought all the work that it can bring: see [`State::at_work`].
     pub(super) fn done(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.at_work = state.at_work.saturating_sub(1);
         let is_over = state.is_over();
         drop(state);
@@ -647,7 +643,7 @@ impl Queue {
 
     /// Has a name sent by itself, before everything else that waits.
     pub(super) fn add_first(&self, unit: Unit) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.cancelled {
             return;
         }
@@ -660,7 +656,7 @@ impl Queue {
     /// Keeps links until their file has been settled. The walk waits meanwhile once they hold many
     /// folders open.
     pub(super) fn park(&self, batch: Batch) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.cancelled {
             return;
         }
@@ -676,7 +672,7 @@ impl Queue {
 
     /// Link sets have been settled: what waits for them is tried again.
     pub(super) fn settled(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if !state.parked.is_empty() {
             state.unpark();
             drop(state);
@@ -687,7 +683,7 @@ impl Queue {
 
     /// Lets lanes that have no unit help with a file.
     pub(super) fn share(&self, ranged: &Arc<Ranged>) {
-        self.lock().shared.push(ranged.clone());
+        self.state.lock().shared.push(ranged.clone());
         self.added.notify_all();
     }
 
@@ -698,7 +694,7 @@ impl Queue {
 
     /// No further lane joins.
     pub(super) fn unshare(&self, ranged: &Arc<Ranged>) {
-        self.lock().shared.retain(|other| !Arc::ptr_eq(other, ranged));
+        self.state.lock().shared.retain(|other| !Arc::ptr_eq(other, ranged));
     }
 
     fn pop(&self, state: &mut State) -> Option<Work> {
@@ -724,13 +720,13 @@ impl Queue {
 
     /// Nothing more will be added.
     pub(super) fn end(&self) {
-        self.lock().ended = true;
+        self.state.lock().ended = true;
         self.added.notify_all();
     }
 
     /// Nobody waits any more; what is in the queue is let go.
     pub(super) fn cancel(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.cancelled = true;
         state.units.clear();
         state.shared.clear();
@@ -745,12 +741,12 @@ impl Queue {
     }
 
     pub(super) fn is_cancelled(&self) -> bool {
-        self.lock().cancelled
+        self.state.lock().cancelled
     }
 
     #[cfg(test)]
     pub(super) fn longest(&self) -> usize {
-        self.lock().longest
+        self.state.lock().longest
     }
 }
 

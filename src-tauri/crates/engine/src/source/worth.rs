@@ -1,10 +1,8 @@
 //! Whether a large file that has changed is worth comparing with what the receiver has of it: where
 //! the line takes longer than that.
-use std::sync::Mutex;
-use std::time::Duration;
-
-use super::lock;
 use crate::options::Delta;
+use parking_lot::Mutex;
+use std::time::Duration;
 
 /// Bytes a second of a line from which on a file is sent whole sooner than it is compared, at both
 /// ends on two cores (measured, docs/design/measuring.md).
@@ -33,17 +31,17 @@ struct State {
 impl Worth {
     /// When files are compared.
     pub(super) fn choose(&self, delta: Delta) {
-        lock(&self.0).delta = delta;
+        self.0.lock().delta = delta;
     }
 
     /// Whether nobody has said that nothing is compared.
     pub(super) fn may_compare(&self) -> bool {
-        lock(&self.0).delta != Delta::Off
+        self.0.lock().delta != Delta::Off
     }
 
     /// So much went to a lane's connection in that time.
     pub(super) fn sent(&self, bytes: usize, took: Duration) {
-        let mut state = lock(&self.0);
+        let mut state = self.0.lock();
         state.bytes += bytes as u64;
         state.sending += took;
         if state.bytes > PAST_BYTES {
@@ -54,7 +52,7 @@ impl Worth {
 
     /// Whether comparing is worth it with so many lanes; none as long as the line is not known.
     pub(super) fn is_worth_it(&self, lanes: u64) -> Option<bool> {
-        let state = lock(&self.0);
+        let state = self.0.lock();
         match state.delta {
             Delta::On => Some(true),
             Delta::Off => Some(false),

@@ -1,8 +1,9 @@
 //! A client of the service: finds its socket, makes calls, and hands on what it is told unasked.
+use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_model::{OnConflict, OnExisting};
@@ -17,7 +18,6 @@ use tokio::task::AbortHandle;
 use super::lines::read_line;
 use super::protocol::{ANSWER_LEN_MAX, Call, Hello, PROTOCOL, PathText, REQUEST_LEN_MAX, Request, Told};
 use super::{ControlError, Place};
-use crate::app::lock;
 use crate::copying::CopyFolder;
 use crate::dto::{
     Again, AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Moving, Recipient, ShownSize,
@@ -143,11 +143,11 @@ impl Client {
     pub async fn watch(&self, id: String) -> Result<mpsc::UnboundedReceiver<Update>, Fault> {
         let (tell, updates) = mpsc::unbounded_channel();
         // Before it is asked for: the first update may come right behind the answer.
-        lock(&self.inner.shared.state).watched.insert(id.clone(), tell);
+        self.inner.shared.state.lock().watched.insert(id.clone(), tell);
         match self.ask::<()>(Call::Watch { id: id.clone() }).await {
             Ok(()) => Ok(updates),
             Err(fault) => {
-                lock(&self.inner.shared.state).watched.remove(&id);
+                self.inner.shared.state.lock().watched.remove(&id);
                 Err(fault)
             }
         }
@@ -157,7 +157,7 @@ impl Client {
         let shared = &self.inner.shared;
         let (answer, answered) = oneshot::channel();
         let number = {
-            let mut state = lock(&shared.state);
+            let mut state = shared.state.lock();
             if state.has_ended {
                 return Err(Fault::ServiceGone);
             }
@@ -202,7 +202,7 @@ async fn read(mut from: BufReader<OwnedReadHalf>, shared: Arc<Shared>, notices: 
             Told::Hello(_) | Told::Busy | Told::Misunderstood { .. } => break,
         }
     }
-    let mut state = lock(&shared.state);
+    let mut state = shared.state.lock();
     state.has_ended = true;
     // Whoever waits learns that nothing comes.
     state.waiting.clear();
@@ -211,13 +211,13 @@ async fn read(mut from: BufReader<OwnedReadHalf>, shared: Arc<Shared>, notices: 
 
 impl Shared {
     fn answer(&self, number: u64, answer: Result<Value, Fault>) {
-        if let Some(waiting) = lock(&self.state).waiting.remove(&number) {
+        if let Some(waiting) = self.state.lock().waiting.remove(&number) {
             let _ = waiting.send(answer);
         }
     }
 
     fn update(&self, id: String, update: Update) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let is_last = matches!(update, Update::Ended { .. });
         let is_heard = state.watched.get(&id).is_some_and(|tell| tell.send(update).is_ok());
         if is_last || !is_heard {

@@ -1,7 +1,7 @@
 //! Takes clients in at the control socket: who may come, how many, and what is shared between them.
+use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::guest::{self, Outbox};
 use super::protocol::{PathText, Told};
-use crate::app::{App, lock};
+use crate::app::App;
 use crate::dto::View;
 
 /// Clients at a time: a window, a few terminals, and room for scripts.
@@ -47,7 +47,7 @@ pub(crate) struct Shared {
 impl Shared {
     /// Makes a client the window, unless another one is.
     pub(crate) fn be_window(&self, number: u64, outbox: &Outbox) -> bool {
-        let mut window = lock(&self.window);
+        let mut window = self.window.lock();
         let is_it = window.as_ref().is_none_or(|(holder, _)| *holder == number);
         if is_it {
             *window = Some((number, outbox.clone()));
@@ -57,13 +57,13 @@ impl Shared {
 
     /// Has the window come to the front; false where there is none.
     pub(crate) fn raise(&self, paths: Vec<PathText>, view: Option<View>, token: Option<String>) -> bool {
-        let window = lock(&self.window);
+        let window = self.window.lock();
         window.as_ref().map(|(_, outbox)| outbox.say(&Told::Raise { paths, view, token })).is_some()
     }
 
     /// It is listened for others as long as one client looks.
     pub(crate) fn look_around(&self, number: u64, on: bool) {
-        let mut looking = lock(&self.looking);
+        let mut looking = self.looking.lock();
         let has_changed = if on { looking.insert(number) } else { looking.remove(&number) };
         if has_changed {
             self.app.look_around(!looking.is_empty());
@@ -72,7 +72,7 @@ impl Shared {
 
     fn left(&self, number: u64) {
         self.look_around(number, false);
-        lock(&self.window).take_if(|(holder, _)| *holder == number);
+        self.window.lock().take_if(|(holder, _)| *holder == number);
         self.present.send_modify(|present| *present -= 1);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use ringway_engine::{AcceptOptions, Decision, DeclineReason, IncomingOffer, IntoHome, Room, TransferId, TransferKey};
 use ringway_model::OnConflict;
 
-use crate::app::{App, lock};
+use crate::app::App;
 use crate::dto::{AppEvent, Left, Moving, Offer, RoomThere, ShownSize};
 use crate::fault::Fault;
 use crate::text::shown;
@@ -38,11 +38,11 @@ impl Waiting {
 
 impl App {
     pub(crate) fn offers(&self) -> Vec<Offer> {
-        lock(&self.inner.receiving.offers).iter().map(|waiting| waiting.shown.clone()).collect()
+        self.inner.receiving.offers.lock().iter().map(|waiting| waiting.shown.clone()).collect()
     }
 
     pub(super) fn has_offers(&self) -> bool {
-        !lock(&self.inner.receiving.offers).is_empty()
+        !self.inner.receiving.offers.lock().is_empty()
     }
 
     pub(super) fn offer_came(&self, offer: IncomingOffer) {
@@ -63,12 +63,12 @@ impl App {
         };
         let is_home = self.inner.engine.is_home(&summary.destination);
         let card = Offer::new(id.clone(), &summary, shown(&summary.destination), is_home);
-        lock(&self.inner.receiving.offers).push(Waiting { id, offer, folder: None, is_home, shown: card.clone() });
+        self.inner.receiving.offers.lock().push(Waiting { id, offer, folder: None, is_home, shown: card.clone() });
         self.tell(AppEvent::OfferChanged { offer: Box::new(card) });
     }
 
     pub(crate) fn offer_gone(&self, key: TransferKey, how: Left) {
-        let mut offers = lock(&self.inner.receiving.offers);
+        let mut offers = self.inner.receiving.offers.lock();
         let at = offers.iter().position(|waiting| waiting.offer.summary().key() == key);
         let gone = at.map(|at| offers.remove(at).id);
         drop(offers);
@@ -79,7 +79,7 @@ impl App {
 
     pub(super) fn refresh_offers(&self) {
         let mut changed = Vec::new();
-        for waiting in lock(&self.inner.receiving.offers).iter_mut() {
+        for waiting in self.inner.receiving.offers.lock().iter_mut() {
             let now = waiting.look();
             if now != waiting.shown {
                 waiting.shown = now.clone();
@@ -90,7 +90,7 @@ impl App {
     }
 
     fn take_offer(&self, id: &str) -> Result<Waiting, Fault> {
-        let mut offers = lock(&self.inner.receiving.offers);
+        let mut offers = self.inner.receiving.offers.lock();
         let at = offers.iter().position(|waiting| waiting.id == id).ok_or(Fault::Gone)?;
         Ok(offers.remove(at))
     }
@@ -102,7 +102,7 @@ impl App {
     pub fn set_offer_folder(&self, id: &str, folder: PathBuf, into_home: IntoHome) -> Result<(), Fault> {
         self.inner.engine.check_folder(&folder, into_home)?;
         let is_home = self.inner.engine.is_home(&folder);
-        let mut offers = lock(&self.inner.receiving.offers);
+        let mut offers = self.inner.receiving.offers.lock();
         let waiting = offers.iter_mut().find(|waiting| waiting.id == id).ok_or(Fault::Gone)?;
         waiting.folder = Some((folder, into_home));
         waiting.is_home = is_home;
@@ -116,7 +116,7 @@ impl App {
     /// # Errors
     /// [`Fault::Grown`] where it has.
     fn check_size(&self, id: &str, seen: ringway_engine::ShownSize) -> Result<(), Fault> {
-        let mut offers = lock(&self.inner.receiving.offers);
+        let mut offers = self.inner.receiving.offers.lock();
         let waiting = offers.iter_mut().find(|waiting| waiting.id == id).ok_or(Fault::Gone)?;
         let now = waiting.look();
         if now.bytes_so_far <= seen.covers() {
@@ -158,7 +158,7 @@ impl App {
 
     /// Declines everything that waits, since it can no longer be received here.
     pub(super) fn decline_all(&self, how: Left) {
-        let waiting = std::mem::take(&mut *lock(&self.inner.receiving.offers));
+        let waiting = std::mem::take(&mut *self.inner.receiving.offers.lock());
         for Waiting { id, offer, .. } in waiting {
             offer.decline(DeclineReason::Stopped);
             self.tell(AppEvent::OfferGone { id, how });

@@ -139,7 +139,7 @@ fn a_write_is_noticed_although_the_clock_was_set_back_into_the_time_of_the_trans
     let site = received();
     fs::write(site.at("album/p2.jpg"), "my edit").unwrap();
     // As if the write had happened within a span of ours.
-    let mut all = lock(&site.brought);
+    let mut all = site.brought.lock();
     let brought = all.get_mut(&b"album"[..]).unwrap();
     brought.fill_for_ever();
     drop(all);

@@ -172,7 +172,7 @@ fn owner_and_set_id_bits_only_when_asked() {
     };
     cross(&site.begin(OnConflict::RenameTop), vec![lane()]);
     // So that the next one gets a number.
-    lock(&site.brought).clear();
+    site.brought.lock().clear();
     let plain = fs::metadata(site.at("top/a")).unwrap();
     assert_eq!(plain.permissions().mode() & 0o7777, 0o755);
     assert_ne!(plain.uid(), 12345);
@@ -237,7 +237,7 @@ fn sixty_thousand_folders_spill_to_a_file() {
     let incoming = site.begin(OnConflict::Replace);
     let (bytes, sent) = lane.end();
     incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Sync)).unwrap();
-    assert!(lock(&incoming.folder_attributes).memory_len() <= spool::MEMORY_MAX);
+    assert!(incoming.folder_attributes.lock().memory_len() <= spool::MEMORY_MAX);
     let (receipt, _) = incoming.finish(&sent).unwrap();
     assert_eq!((receipt.there.folders, receipt.failed), (count, 0));
     for number in [0, 1, 47_777, count - 1] {

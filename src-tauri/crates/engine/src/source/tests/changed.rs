@@ -85,7 +85,7 @@ fn a_file_with_nothing_in_it_that_was_there_is_given_up_early_and_sent() {
     let asked = Arc::new(AtomicU64::new(0));
     let frames = asked.clone();
     let count: Meanwhile = Box::new(move |_, received| {
-        let answers = received.lock().unwrap().answers.iter().map(|answer| answer.list).max();
+        let answers = received.lock().answers.iter().map(|answer| answer.list).max();
         frames.fetch_max(answers.unwrap_or_default().into(), Ordering::Relaxed);
     });
     let sent = send_delta(&[source(&path)], 1, having(noise(1, 4 * LEN), 4 * LEN), Some(count));

@@ -218,7 +218,7 @@ fn a_file_that_got_the_inode_number_of_one_that_was_sent_brings_its_own_contents
                 let (root, new) = (root.clone(), new.clone());
                 let (is_reused, is_late) = (is_reused.clone(), is_late.clone());
                 move |frames, received| {
-                    let there = |name: &str| received.lock().unwrap().entries.contains_key(name.as_bytes());
+                    let there = |name: &str| received.lock().entries.contains_key(name.as_bytes());
                     let came = [("a/name", "z/name"), ("z/name", "a/name")].into_iter().find(|(one, _)| there(one));
                     match (came, first) {
                         (Some((_, other)), None) => first = Some((frames, other)),
@@ -271,7 +271,7 @@ fn a_file_that_is_written_to_after_it_was_sent_is_sent_again_under_its_next_name
         let meanwhile: Meanwhile = Box::new({
             let root = root.clone();
             move |_, received| {
-                let there = |name: &str| received.lock().unwrap().entries.contains_key(name.as_bytes());
+                let there = |name: &str| received.lock().entries.contains_key(name.as_bytes());
                 if !is_done && (there("a/name") || there("z/name")) {
                     assert!(!(there("a/name") && there("z/name")), "its names came one right after the other");
                     is_done = true;

@@ -1,13 +1,14 @@
 //! What the tests send into: sinks that parse every frame, keep accounts, and rebuild the tree in
 //! memory.
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ringway_sys::file_io::{FileIo, IoMode};
@@ -261,7 +262,7 @@ impl LaneSink for Sink {
     fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
         let header: [u8; HEADER_LEN] = header.try_into().unwrap();
         let header = FrameHeader::decode(header).unwrap();
-        let mut received = self.received.lock().unwrap();
+        let mut received = self.received.lock();
         received.frame(header, head, body);
         if header.kind == FrameKind::Range {
             let id = received.range_head(&header, head).file_id;
@@ -329,7 +330,7 @@ pub(super) fn send_answered(
             let goes_on = crate::deadline::while_not(&over);
             while goes_on() {
                 std::thread::sleep(Duration::from_millis(3));
-                let mut answers = std::mem::take(&mut received.lock().unwrap().answers);
+                let mut answers = std::mem::take(&mut received.lock().answers);
                 answers.reverse();
                 answers.iter().for_each(|answer| outgoing.answered(answer).unwrap());
             }
@@ -379,7 +380,7 @@ pub(super) fn finish_into(
             });
         }
     });
-    let received = std::mem::take(&mut *received.lock().unwrap());
+    let received = std::mem::take(&mut *received.lock());
     let (counts, failures) = (outgoing.sent(), outgoing.take_failures());
     assert_eq!(received.ledger.settle(&counts), Ok(()));
     assert_eq!(received.ends, lanes as u64);
@@ -467,7 +468,7 @@ pub(super) struct AccountsSink(pub(super) Arc<Mutex<Accounts>>);
 impl LaneSink for AccountsSink {
     fn send(&mut self, header: &[u8], head: &[u8], _body: &[u8]) -> io::Result<()> {
         let header = FrameHeader::decode(header.try_into().unwrap()).unwrap();
-        let ledger = &mut self.0.lock().unwrap().0;
+        let ledger = &mut self.0.lock().0;
         match header.kind {
             FrameKind::Batch => ledger.batch(&Batch::parse(&header, head).unwrap()),
             FrameKind::Range => drop(ledger.range(&header, &RangeHead::parse(&header, head).unwrap()).unwrap()),

@@ -35,7 +35,7 @@ fn a_large_file_that_is_written_to_behind_what_was_sent_fails_where_it_is_proven
         write(&scratch.path().join("small"), 100, 1);
         let meanwhile: Meanwhile = Box::new(move |_, received| {
             // All of it is written once a range of each has come.
-            let received = received.lock().unwrap();
+            let received = received.lock();
             if received.ranged.len() + received.entries.len() >= 1 {
                 write_unseen(&large, 5, b"changed");
                 write_unseen(&sparse, 1 << 20, b"no hole");
@@ -78,7 +78,7 @@ fn a_small_file_that_is_not_twice_the_same_is_read_again_and_fails_where_it_goes
         let outgoing = Outgoing::start(&[contents(scratch.path())]).unwrap();
         outgoing.prove();
         let (mut times, victim) = (0_u8, path.clone());
-        *outgoing.shared.meddle.lock().unwrap() = Some(Box::new(move || {
+        *outgoing.shared.meddle.lock() = Some(Box::new(move || {
             times += 1;
             if goes_on || times == 1 {
                 write_unseen(&victim, 9, &[times]);
