@@ -1,9 +1,10 @@
 //! The codec as a peer meets it: what is written is read back, and nothing that is read can harm.
 use proptest::collection::vec;
 use proptest::prelude::*;
+use ringway_model::{DeclineReason, Shortage};
 use ringway_wire::control::{
-    Accept, Cancel, Decline, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes,
-    Progress, Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Shortage, Ticket, Totals, Wanted,
+    Accept, Cancel, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes, Progress,
+    Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
 };
 use ringway_wire::lane::{
     Attributes, Batch, ChunkLens, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader,
@@ -101,7 +102,7 @@ fn message() -> impl Strategy<Value = Message> {
             Message::Accept(Accept { lanes, lists: lists.is_some(), doubts: lists.flatten() })
         }),
         wanted().prop_map(Message::Wanted),
-        shortage().prop_map(|shortage| Message::Decline(Decline::NoRoom(shortage))),
+        shortage().prop_map(|shortage| Message::Decline(DeclineReason::NoRoom(shortage))),
         any::<u32>().prop_map(|wait| Message::Refused(Refusal::PairingBusy(wait))),
         any::<(u8, i32, u8, i32)>().prop_map(|(tls, tls_errno, io, io_errno)| Message::PathTaken(PathCodes {
             tls,
@@ -137,7 +138,7 @@ fn message() -> impl Strategy<Value = Message> {
         shortage().prop_map(|shortage| Message::Cancel(Cancel::DestinationFull(shortage))),
         Just(Message::Cancel(Cancel::ConnectionLost)),
         Just(Message::Cancel(Cancel::Paused)),
-        Just(Message::Decline(Decline::Paused)),
+        Just(Message::Decline(DeclineReason::Paused)),
         any::<u64>().prop_map(|bytes_max| Message::Cancel(Cancel::TooMuch(bytes_max))),
         (micros(), micros(), micros(), micros(), micros()).prop_map(
             |(finding, reading, encrypting, sending, limited)| {

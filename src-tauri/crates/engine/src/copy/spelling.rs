@@ -8,8 +8,8 @@ use ringway_sys::dir::Dir;
 
 use super::folder::Folder;
 use super::spot::{self, Trouble};
-use crate::error::FailureReason;
 use crate::spelling::{LostEnds, Names, by_flag, has_loose_end};
+use ringway_model::FailureReason;
 
 /// How a folder at the destination takes names.
 #[derive(Default)]

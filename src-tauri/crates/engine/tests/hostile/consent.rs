@@ -145,7 +145,7 @@ async fn a_name_that_was_not_offered_ends_the_transfer_before_anything_is_writte
         lane.say_raw(&FrameHeader::END.encode()).await;
         timeout(LONG, inside.hears_the_end()).await.unwrap();
         let report = timeout(LONG, transfer.wait()).await.unwrap();
-        let refused = matches!(report.outcome, Outcome::Failed(Error::Protocol(ProtocolError::NotOffered)));
+        let refused = matches!(&report.outcome, Outcome::Failed(fault) if *fault == ProtocolError::NotOffered.into());
         assert!(refused, "{way:?}: {report:?}");
         let mut there: Vec<_> = fs::read_dir(lab.path("in")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         there.sort();
@@ -240,7 +240,7 @@ async fn after_everything_was_received_an_old_yes_gives_the_receipt_and_takes_no
     let mut again = mallory.offers(address, "guest", None, &photos).await;
     let asked = timeout(LONG, offered(&mut receiver)).await.expect("it is a new offer");
     assert!(timeout(Duration::from_millis(200), again.session.hear()).await.is_err(), "it waits for an answer");
-    asked.decline(ringway_engine::DeclineReason::ByChoice);
+    asked.decline(ringway_model::DeclineReason::ByChoice);
     assert!(matches!(timeout(LONG, again.session.hear()).await.unwrap(), Some(Message::Decline(_))));
     assert_eq!(fs::read(lab.path("in/photos/a")).unwrap(), b"nine byte");
 }
@@ -301,7 +301,7 @@ async fn nine_accepted_bytes_do_not_become_more_than_the_margin() {
         assert_eq!(cancelled, Some(Cancel::TooMuch(9 + MARGIN)), "{so_far:?}");
         let transfer = timeout(LONG, accepting).await.unwrap().unwrap().unwrap();
         let report = timeout(LONG, transfer.wait()).await.unwrap();
-        let stopped = matches!(report.outcome, Outcome::Failed(Error::TooMuch { by: Side::Here, .. }));
+        let stopped = matches!(report.outcome, Outcome::Failed(Fault::TooMuch { by: Side::Here, .. }));
         assert!(stopped && report.bytes <= 9 + MARGIN, "{report:?}");
     }
 }
@@ -359,7 +359,7 @@ async fn offers_of_two_devices_by_one_id_are_asked_about_and_received_each_by_it
         // A code pairs one device.
         let (mut receiver, address) = lab.receiver().await;
         let _inside = device.offers(address, &format!("guest {number}"), Some(CODE), &offer()).await;
-        asked_about(&mut receiver).await.decline(ringway_engine::DeclineReason::ByChoice);
+        asked_about(&mut receiver).await.decline(ringway_model::DeclineReason::ByChoice);
     }
     let (mut receiver, address) = lab.receiver().await;
     let (mut inside, mut pending) = (Vec::new(), Vec::new());

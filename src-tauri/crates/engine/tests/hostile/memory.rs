@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use fastcdc::v2020::{Normalization, cut, select_masks};
 use ringway_engine::limits::FAILURES_LISTED_MAX;
-use ringway_engine::{Compression, Delta, IoMode, Outcome, SendRequest, Source, TlsMode};
+use ringway_engine::{Compression, Delta, SendRequest, Source};
+use ringway_model::Outcome;
+use ringway_model::{IoMode, TlsMode};
 use ringway_wire::control::{EntryFailed, Message};
 use ringway_wire::lane::{
     Attributes, ChunkLens, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep,
