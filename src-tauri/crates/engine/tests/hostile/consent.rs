@@ -1,5 +1,6 @@
 //! What a paired device brings beyond what a person said yes to.
 use ringway_engine::ShownSize;
+use ringway_engine::limits::{ACCEPTED_GROWTH, ACCEPTED_GROWTH_MIN, ACCEPTED_MARGIN_MIN, ACCEPTED_MARGIN_PART};
 use ringway_model::{OnConflict, Side};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Receipt;
@@ -304,6 +305,32 @@ async fn nine_accepted_bytes_do_not_become_more_than_the_margin() {
         let stopped = matches!(report.outcome, Outcome::Failed(Error::TooMuch { by: Side::Here, .. }));
         assert!(stopped && report.bytes <= 9 + MARGIN, "{report:?}");
     }
+}
+
+#[test]
+fn accepted_size_covers_its_margin_and_no_more() {
+    let covers = |bytes, is_final| ShownSize { bytes, is_final }.covers();
+    // A final size: a part of it more, and so much at the least.
+    let turns = ACCEPTED_MARGIN_MIN * ACCEPTED_MARGIN_PART;
+    for (bytes, margin) in [
+        (0, ACCEPTED_MARGIN_MIN),
+        (turns, ACCEPTED_MARGIN_MIN),
+        (2 * turns, 2 * ACCEPTED_MARGIN_MIN),
+        (100 << 40, 25 << 40),
+    ] {
+        assert_eq!(covers(bytes, true), bytes + margin, "{bytes} bytes");
+    }
+    // One that was still counted: so many times as much, and so much more at the least.
+    let turns = ACCEPTED_GROWTH_MIN / (ACCEPTED_GROWTH - 1);
+    for (bytes, most) in [
+        (0, ACCEPTED_GROWTH_MIN),
+        (turns, turns + ACCEPTED_GROWTH_MIN),
+        (2 * turns, 2 * turns * ACCEPTED_GROWTH),
+        (1 << 40, ACCEPTED_GROWTH << 40),
+    ] {
+        assert_eq!(covers(bytes, false), most, "{bytes} bytes");
+    }
+    assert_eq!([true, false].map(|is_final| covers(u64::MAX, is_final)), [u64::MAX; 2]);
 }
 
 async fn asked_about(receiver: &mut Receiver) -> ringway_engine::IncomingOffer {
