@@ -212,3 +212,11 @@ test("a comment that names a page of docs/design names one that is there", () =>
   assert.ok(named.length >= 5, `${named.length} are named`);
   none(named.filter(({ page }) => !designPages.includes(page)).map(({ path, page }) => `${path}: ${page}`));
 });
+
+test("docs/design/session.md names every control message", () => {
+  const body = /^pub enum Message \{\n([\s\S]*?)^\}/m.exec(text("src-tauri/crates/wire/src/control.rs"))[1];
+  const messages = [...body.matchAll(/^ {4}([A-Z]\w+)/gm)].map(([, name]) => name);
+  assert.ok(messages.length > 25, messages.join(", "));
+  const named = text("docs/design/session.md").match(/\b[A-Z][A-Za-z]+\b/g);
+  assert.deepEqual(messages.filter((name) => !named.includes(name)), []);
+});
