@@ -1,5 +1,10 @@
 //! What a paired device brings beyond what a person said yes to.
-use ringway_engine::ShownSize;
+use std::time::Instant;
+
+use ringway_engine::limits::{
+    ACCEPTED_GROWTH, ACCEPTED_GROWTH_MIN, ACCEPTED_MARGIN_MIN, ACCEPTED_MARGIN_PART, RULE_WAIT_MAX,
+};
+use ringway_engine::{AskedBecause, Consent, Decision, DeviceId, DeviceRule, ShownSize};
 use ringway_model::{OnConflict, Side};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Receipt;
@@ -303,6 +308,68 @@ async fn nine_accepted_bytes_do_not_become_more_than_the_margin() {
         let report = timeout(LONG, transfer.wait()).await.unwrap();
         let stopped = matches!(report.outcome, Outcome::Failed(Fault::TooMuch { by: Side::Here, .. }));
         assert!(stopped && report.bytes <= 9 + MARGIN, "{report:?}");
+    }
+}
+
+#[test]
+fn accepted_size_covers_its_margin_and_no_more() {
+    let covers = |bytes, is_final| ShownSize { bytes, is_final }.covers();
+    // A final size: a part of it more, and so much at the least.
+    let turns = ACCEPTED_MARGIN_MIN * ACCEPTED_MARGIN_PART;
+    for (bytes, margin) in [
+        (0, ACCEPTED_MARGIN_MIN),
+        (turns, ACCEPTED_MARGIN_MIN),
+        (2 * turns, 2 * ACCEPTED_MARGIN_MIN),
+        (100 << 40, 25 << 40),
+    ] {
+        assert_eq!(covers(bytes, true), bytes + margin, "{bytes} bytes");
+    }
+    // One that was still counted: so many times as much, and so much more at the least.
+    let turns = ACCEPTED_GROWTH_MIN / (ACCEPTED_GROWTH - 1);
+    for (bytes, most) in [
+        (0, ACCEPTED_GROWTH_MIN),
+        (turns, turns + ACCEPTED_GROWTH_MIN),
+        (2 * turns, 2 * turns * ACCEPTED_GROWTH),
+        (1 << 40, ACCEPTED_GROWTH << 40),
+    ] {
+        assert_eq!(covers(bytes, false), most, "{bytes} bytes");
+    }
+    assert_eq!([true, false].map(|is_final| covers(u64::MAX, is_final)), [u64::MAX; 2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rule_with_a_size_waits_a_second_for_totals_and_accepts_what_is_small_so_far() {
+    let lab = Device::new("lab");
+    let (mut receiver, address) = lab.receiver().await;
+    let mallory = Mallory::new();
+    let first = mallory.offers(address, "guest", Some(CODE), &offer()).await;
+    drop(asked_about(&mut receiver).await);
+    assert!(timeout(LONG, first.hears_the_answer()).await.unwrap().is_some());
+    let bytes_max = 10;
+    let rule = DeviceRule { consent: Consent::Accept, bytes_max: Some(bytes_max), ..DeviceRule::default() };
+    lab.engine.set_rule(DeviceId(mallory.id()), &rule).unwrap();
+    let small = Totals { entries: 1, bytes: 5, complete: false };
+    let accepted = Decision::Accept { bytes_max: Some(bytes_max) };
+    let too_much = Decision::Ask(Some(AskedBecause::TooMuch { bytes_max }));
+    // What it says more of within the second decides; silence does not keep it waiting for longer.
+    for (number, more, decision) in [
+        (1, None, &accepted),
+        (2, Some(Totals { complete: true, ..small }), &accepted),
+        (3, Some(Totals { bytes: 11, ..small }), &too_much),
+    ] {
+        let offer = Offer { transfer: [number; 16], so_far: small, ..offer() };
+        let mut inside = mallory.offers(address, "guest", None, &offer).await;
+        let offered = Instant::now();
+        if let Some(more) = more {
+            inside.session.say(&Message::Totals(more)).await;
+        }
+        let asked = asked_about(&mut receiver).await;
+        assert_eq!(asked.summary().decision, *decision, "{more:?}");
+        // The offer may have arrived a moment before it is known to have been sent.
+        let waited = offered.elapsed() > RULE_WAIT_MAX / 2;
+        assert!(more.is_some() || waited, "{:?}", offered.elapsed());
+        drop(asked);
+        timeout(LONG, inside.hears_the_answer()).await.unwrap();
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ringway_engine::limits::{
     FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, HANDSHAKES_OF_STRANGERS, HANDSHAKES_WHERE_KNOWN, OFFERS_IN_VAIN,
-    OFFERS_OF_ONE_MAX, PAIRING_FAILURES_FREE, UNAUTHENTICATED_FROM_ONE_MAX, UNAUTHENTICATED_MAX,
+    OFFERS_OF_ONE_MAX, OFFERS_UNANSWERED_MAX, PAIRING_FAILURES_FREE, UNAUTHENTICATED_FROM_ONE_MAX, UNAUTHENTICATED_MAX,
 };
 use ringway_engine::{IncomingOffer, Receiver, ReceiverEvent};
 use ringway_model::{AuthError, DeclineReason, Fault};
@@ -308,4 +308,45 @@ async fn offers_of_one_device_leave_room_for_others() {
         }
     };
     timeout(LONG, again).await.expect("a place is free again");
+}
+
+/// A code that the receiver shows from now on.
+fn new_code(receiver: &Receiver) -> String {
+    receiver.renew_code().unwrap();
+    receiver.code().unwrap().text.unwrap().as_str().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn offer_beyond_the_64_that_wait_for_a_person_is_declined_as_busy() {
+    assert_eq!(OFFERS_UNANSWERED_MAX, 64);
+    let lab = Device::new("lab");
+    let (mut receiver, address) = lab.receiver().await;
+    let mut shown = Vec::new();
+    let mut answers = Vec::new();
+    for device in 0..OFFERS_UNANSWERED_MAX / OFFERS_OF_ONE_MAX {
+        let (mallory, code) = (Mallory::new(), new_code(&receiver));
+        for number in 0..OFFERS_OF_ONE_MAX {
+            let offer = Offer { transfer: [number as u8; 16], ..offer() };
+            let code = (number == 0).then_some(code.as_str());
+            let inside = mallory.offers(address, &format!("device {device}"), code, &offer).await;
+            answers.push(tokio::spawn(inside.hears_the_answer()));
+            shown.push(next_offer(&mut receiver).await);
+        }
+    }
+    // A device that has no offer waiting is declined, too, and nobody is asked.
+    let (late, code) = (Mallory::new(), new_code(&receiver));
+    let one_more = late.offers(address, "late", Some(&code), &offer()).await;
+    let declined = timeout(LONG, one_more.hears_the_answer()).await.unwrap();
+    assert_eq!(declined, Some(Message::Decline(DeclineReason::Busy)));
+    assert!(answers.iter().all(|answer| !answer.is_finished()), "the others still wait");
+    // One that is answered makes room for it.
+    drop(shown.pop());
+    let answer = timeout(LONG, answers.pop().unwrap()).await.unwrap().unwrap();
+    assert_eq!(answer, Some(Message::Decline(DeclineReason::ByChoice)));
+    let one_more = late.offers(address, "late", None, &offer()).await;
+    let answer = tokio::spawn(one_more.hears_the_answer());
+    assert_eq!(next_offer(&mut receiver).await.summary().from_name, "late");
+    // The offer was dropped, which declines it.
+    let answer = timeout(LONG, answer).await.unwrap().unwrap();
+    assert_eq!(answer, Some(Message::Decline(DeclineReason::ByChoice)));
 }
