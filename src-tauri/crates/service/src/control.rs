@@ -1,5 +1,6 @@
 //! How windows and commands reach the service of their user: a socket that only they can open, and
 //! lines of JSON over it.
+mod api;
 pub mod client;
 mod guest;
 mod lines;
