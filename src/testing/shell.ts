@@ -169,7 +169,7 @@ export function everything(change: Partial<Everything> = {}): Everything {
 type Args = Record<string, unknown>;
 type Answers = Record<string, (args: Args) => unknown>;
 
-/** What was asked for: a call of the service by its own name and fields, or a command of the shell. */
+/** What was asked for: a call of the service by its name and fields, or a command of the shell. */
 export function askedFor(command: string, payload: unknown): { command: string; args: Args } {
   const args = (payload ?? {}) as Args;
   if (command !== "call") return { command, args };

@@ -40,8 +40,11 @@ driven("a page that was taken over could ask for nothing but Ringway's own comma
     assert.equal(value, undefined, JSON.stringify(asked));
     assert.match(error, /unknown variant/, JSON.stringify(asked));
   }
-  const own = await call({ cancel: { id: "no such transfer" } });
-  assert.equal(own.error.code, "gone", "the page's own calls are answered");
+  const own = await page.later(async (id) => {
+    const asked = window.__TAURI_INTERNALS__.invoke("call", { call: { cancel: { id } } });
+    return asked.catch(({ code }) => code);
+  }, "no such transfer");
+  assert.equal(own.value, "gone", "the page's own calls are answered, with a fault");
 });
 
 driven("the page reaches no other machine and runs no text as code", async (t) => {

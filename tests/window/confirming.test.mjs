@@ -64,7 +64,7 @@ async function answered(id, title, answer) {
 /** Asks the service as a page does. */
 const asked = (page, call) => page.later((given) => window.__TAURI_INTERNALS__.invoke("call", { call: given }), call);
 
-/** Calls a command of the shell without waiting: the page looks at `window.answers` for what came. */
+/** Calls a command of the shell without waiting: its answer comes into `window.answers`. */
 const invoking = (page, key, command, args) =>
   page.script(
     (at, name, given) => {
