@@ -1152,6 +1152,9 @@ export type PairedDevice = {
 	rule: Rule,
 };
 
+/**  The service's answer to a call of the page, as it came. [`PageAnswers`] has its type. */
+export type Passed = unknown;
+
 /**  [`PathText`] as it is serialised. */
 export type PathText = {
 	/**  The path, safe to show. */
