@@ -230,7 +230,6 @@ struct FailureJson {
     #[serde(flatten)]
     reason: FailureReason,
     /// What the system calls the reason, where it is the system's, in English.
-    #[serde(default)]
     detail: Option<Text>,
 }
 
