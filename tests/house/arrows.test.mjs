@@ -21,7 +21,7 @@ function dependencies(name, kinds = [null, "build"]) {
 
 const ARROWS = {
   "ringway-model": [],
-  "ringway-wire": [],
+  "ringway-wire": ["ringway-model"],
   "ringway-sys": [],
   "ringway-engine": ["ringway-model", "ringway-sys", "ringway-wire"],
   "ringway-service": ["ringway-engine", "ringway-model"],

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod device;
+mod errno;
 mod fault;
 mod id;
 pub mod misleading;

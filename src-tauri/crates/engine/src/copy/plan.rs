@@ -186,8 +186,12 @@ fn root(source: &Path, destination: &Destination, target: &mut Option<Target>) -
         Destination::As { holder, name, folder } => {
             if *folder && metadata.kind != Kind::Dir {
                 let path = holder.join(OsStr::from_bytes(name));
-                let source = Errno::NOTDIR.into();
-                return Err(Refused::All(Fault::Path { path: path.into(), operation: Operation::Create, source }));
+                let source = std::io::Error::from(Errno::NOTDIR);
+                return Err(Refused::All(Fault::Path {
+                    path: path.into(),
+                    operation: Operation::Create,
+                    source: source.into(),
+                }));
             }
             (holder, name.clone())
         }
