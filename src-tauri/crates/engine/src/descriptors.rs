@@ -18,23 +18,6 @@ use crate::limits::{
 pub(crate) const WAITS: u32 = 3_000;
 pub(crate) const WAIT: Duration = Duration::from_millis(10);
 
-/// Folders that a copy keeps open at both ends: more would only hold on to memory of the kernel.
-const COPY_FOLDERS_MAX: usize = 4_096;
-
-/// What a copy has open beside its threads' descriptors and the folders: where it copies to,
-/// records of a verification, and what is counted ahead.
-const COPY_OWN: usize = 8;
-
-/// What one thread of a copy has open at most beside a batch: both ends of a file and of its
-/// folder, a pipe, a ring, and what is looked at by the way.
-const COPY_THREAD: usize = 12;
-
-/// The same with some folders and files in a batch: what more threads are worth having for.
-const COPY_THREAD_WANTS: usize = COPY_THREAD + 8;
-
-/// Files that a thread of a copy opens at a time through a ring.
-const COPY_BATCH_MAX: usize = 64;
-
 /// What a sender has open beside lanes and folders: addresses that are dialled at once, its
 /// session, what it keeps.
 const SEND_OWN: usize = 12;
@@ -74,35 +57,8 @@ pub(crate) fn at_least(least: usize) -> Result<(), Error> {
 }
 
 /// What is left of the limit now. A program may be started with descriptors that are open already.
-fn left() -> usize {
+pub(crate) fn left() -> usize {
     limit().saturating_sub(probe::open_descriptors())
-}
-
-/// What a copy may keep open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ForCopy {
-    /// Threads, of those that are wanted.
-    pub(crate) threads: usize,
-    /// Folders, open at both ends.
-    pub(crate) folders: usize,
-    /// Files that each thread opens at a time through its ring.
-    pub(crate) batch: usize,
-}
-
-impl ForCopy {
-    /// For a copy that wants so many threads.
-    pub(crate) fn wanting(threads: usize) -> Self {
-        Self::of(left(), threads)
-    }
-
-    fn of(left: usize, threads: usize) -> Self {
-        let left = left.saturating_sub(COPY_OWN);
-        let threads = threads.min(left / COPY_THREAD_WANTS).max(1);
-        let rest = left.saturating_sub(threads * COPY_THREAD);
-        let batch = (rest / 2 / threads).clamp(1, COPY_BATCH_MAX);
-        let folders = (rest.saturating_sub(threads * batch) / 2).clamp(1, COPY_FOLDERS_MAX);
-        Self { threads, folders, batch }
-    }
 }
 
 /// What a sender may keep open.
@@ -255,13 +211,6 @@ mod tests {
 
     #[test]
     fn shares_fit_into_the_limit() {
-        for left in (20..5_000).chain([100_000, 1 << 20]) {
-            for wanted in [1, 2, 8, 16, 256] {
-                let ForCopy { threads, folders, batch } = ForCopy::of(left, wanted);
-                let taken = COPY_OWN + threads * (COPY_THREAD + batch - 1) + 2 * folders;
-                assert!(taken <= left.max(COPY_OWN + COPY_THREAD + 2), "{left} {wanted}: {taken}");
-            }
-        }
         for left in (44..5_000).chain([100_000, 1 << 20]) {
             let share = ForSending::of(left);
             let lanes = usize::from(share.lanes);
@@ -284,7 +233,6 @@ mod tests {
 
     #[test]
     fn many_descriptors_leave_every_share_at_its_most() {
-        assert_eq!(ForCopy::of(1 << 16, 16), ForCopy { threads: 16, folders: COPY_FOLDERS_MAX, batch: 64 });
         let sending =
             ForSending { lanes: 16, levels: 32, batch_folders: 32, queue_folders: 128, listed_folders: 256, depth: 32 };
         assert_eq!(ForSending::of(1 << 16), sending);

@@ -16,6 +16,7 @@ use ringway_wire::DeviceName;
 use serve::LaneDoor;
 
 pub mod copy;
+pub mod copying;
 #[cfg(test)]
 #[path = "../../../../tests/deadline.rs"]
 mod deadline;
@@ -79,7 +80,7 @@ mod throttle;
 mod tls;
 mod turns;
 
-pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, Planned, ReflinkMode, Rule};
+pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Planned, PlannedFn, ReflinkMode, Rule};
 pub use destination::{Unfinished, close_folders};
 pub use device::{Device, DeviceId, LookAlike, ThisDevice};
 use discovery::Wanted;
@@ -525,11 +526,11 @@ impl Engine {
         target::of_past(&self.inner.store, past)
     }
 
-    /// Starts a copy inside this machine, as [`copy::start`] does for programs that hold no handle,
+    /// Starts a copy inside this machine, as [`copying::start`] does for programs that hold no handle,
     /// and writes down how it ended; what goes wrong is in its report.
     pub fn copy(&self, request: CopyRequest) -> Transfer {
         let (store, paths) = (Arc::clone(&self.inner.store), vec![request.destination.clone()]);
-        copy::start_recorded(request, Some(Record { store, target: None, paths, resend: None }))
+        copying::start_recorded(request, Some(Record { store, target: None, paths, resend: None }))
     }
 
     /// Pairs with a receiver without sending anything. It proves the code, also where it is paired

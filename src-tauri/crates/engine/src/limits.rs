@@ -272,20 +272,6 @@ pub const FORGOTTEN_LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Events that wait for a program which does not look: a listener then waits too.
 pub const EVENTS_QUEUED_MAX: usize = 64;
 
-/// Threads a copy may have: beyond that they wait for each other on any machine.
-pub const COPY_WORKERS_MAX: usize = 256;
-
-/// Files with several names that a copy keeps in mind until it has met all of these, at some 200
-/// bytes each: a gibibyte. Names beyond that are copied as files of their own, as those of a file
-/// that cannot be linked are.
-pub const COPY_LINKED_MAX: usize = 1 << 22;
-
-/// Requests in flight on one ring of a copy.
-pub const COPY_DEPTH_MAX: u32 = ringway_sys::file_io::DEPTH_MAX;
-
-/// Bytes of one read or write of a copy, at least: a page.
-pub const COPY_CHUNK_MIN: usize = 4096;
-
 /// Rounds that modes may be measured in: more prove nothing, and take days.
 pub const MODES_ROUNDS_MAX: u32 = 1_000;
 
@@ -296,13 +282,6 @@ pub const MODES_FILES_MAX: u64 = 1_000_000;
 /// Bytes of one of them: half of what one key may protect, so that no lane has to be renewed while
 /// it is measured.
 pub const MODES_BYTES_MAX: u64 = 64 << 30;
-
-/// Bytes of one read or write of a copy, at most: one buffer of it a thread.
-pub const COPY_CHUNK_MAX: usize = 64 * 1024 * 1024;
-
-/// Descriptors that a copy needs at the least: one thread with a file, its folder at both ends, and
-/// the way back up.
-pub const COPY_DESCRIPTORS_MIN: usize = 32;
 
 /// Descriptors that sending and receiving need at the least: one transfer over one lane, a few
 /// strangers, and what a program keeps open.

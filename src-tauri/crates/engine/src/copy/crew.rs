@@ -6,11 +6,11 @@ use std::thread::{Builder, Scope, scope};
 
 use ringway_model::Operation;
 
-use super::at;
 use super::job::Job;
 use super::links::{Links, Name};
 use super::queue::Queue;
 use super::worker::{Task, Worker};
+use crate::error::Error;
 
 /// What all threads share.
 pub(super) struct Shared<'j> {
@@ -110,7 +110,7 @@ impl<'j> Shared<'j> {
 
     fn settle(&self, ended: io::Result<()>) {
         if let Err(source) = ended {
-            self.job.stop(at(&self.job.first_path(), Operation::Write, source));
+            self.job.stop(Error::Path { path: self.job.first_path(), operation: Operation::Write, source });
         }
     }
 }

@@ -1,25 +1,29 @@
 //! Whether a copy's threads go on, rest or end: what each of them asks between two steps.
 use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use tokio::sync::Notify;
+use super::observer::Observer;
 
 const OPEN: u8 = 0;
 const CLOSED: u8 = 1;
 const ENDED: u8 = 2;
 
 /// All threads of a copy pass it. Asking costs one load while it is open.
-#[derive(Default)]
 pub(super) struct Gate {
     state: AtomicU8,
     /// Held by who changes the state, and by who looks at it before waiting for a change.
     changing: Mutex<()>,
     changed: Condvar,
     /// Told of each thread that begins to rest.
-    rested: Notify,
+    observer: Arc<dyn Observer>,
 }
 
 impl Gate {
+    pub(super) fn new(observer: Arc<dyn Observer>) -> Self {
+        Self { state: AtomicU8::new(OPEN), changing: Mutex::new(()), changed: Condvar::new(), observer }
+    }
+
     /// Whether to end. Rests before it answers, while the copy is paused.
     pub(super) fn must_end(&self) -> bool {
         match self.state.load(Ordering::Relaxed) {
@@ -42,7 +46,7 @@ impl Gate {
 
     #[cold]
     fn rest(&self, over: impl Fn() -> bool) -> bool {
-        self.rested.notify_one();
+        self.observer.thread_paused();
         let mut changing = self.changing.lock();
         let closed = |_: &mut ()| self.state.load(Ordering::Relaxed) == CLOSED && !over();
         self.changed.wait_while(&mut changing, closed);
@@ -78,23 +82,21 @@ impl Gate {
             self.wake();
         }
     }
-
-    /// Resolves once a thread has begun to rest since this was last asked.
-    pub(super) async fn rested(&self) {
-        self.rested.notified().await;
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc::channel;
+    use crate::copy::handle::Amount;
+    use crate::copy::observer::Unobserved;
+    use crate::error::Failure;
+    use std::sync::mpsc::{Sender, channel};
     use std::time::Duration;
 
     /// Threads ask a closed gate, `then` happens to it, and all of them answer.
     fn answers(then: impl Fn(&Gate, &AtomicBool)) -> Vec<bool> {
         const THREADS: usize = 4;
-        let (gate, over) = (Gate::default(), AtomicBool::new(false));
+        let (gate, over) = (Gate::new(Arc::new(Unobserved)), AtomicBool::new(false));
         gate.close();
         let (tell, told) = channel();
         std::thread::scope(|scope| {
@@ -131,7 +133,7 @@ mod tests {
 
     #[test]
     fn what_has_ended_neither_closes_nor_opens() {
-        let gate = Gate::default();
+        let gate = Gate::new(Arc::new(Unobserved));
         gate.end();
         gate.close();
         assert!(gate.must_end() && gate.is_ended());
@@ -139,16 +141,28 @@ mod tests {
         assert!(gate.must_end() && gate.is_ended());
     }
 
-    #[tokio::test]
-    async fn a_thread_that_rests_is_told_of() {
-        let gate = std::sync::Arc::new(Gate::default());
+    /// Passes on that a thread rests.
+    struct Resting(Sender<()>);
+
+    impl Observer for Resting {
+        fn entry_failed(&self, _: Failure) {}
+        fn thread_paused(&self) {
+            self.0.send(()).unwrap();
+        }
+        fn verification_started(&self, _: Amount) {}
+        fn copying_resumed(&self) {}
+    }
+
+    #[test]
+    fn a_thread_that_rests_is_told_of() {
+        let (tell, told) = channel();
+        let gate = Gate::new(Arc::new(Resting(tell)));
         gate.close();
-        let thread = std::thread::spawn({
-            let gate = gate.clone();
-            move || gate.must_end()
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| gate.must_end());
+            told.recv_timeout(crate::deadline::DEADLINE).unwrap();
+            gate.open();
+            assert!(!thread.join().unwrap());
         });
-        gate.rested().await;
-        gate.open();
-        assert!(!thread.join().unwrap());
     }
 }

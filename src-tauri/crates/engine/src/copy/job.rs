@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use ringway_model::{Operation, Side};
 use ringway_sys::attributes::{Kind, Timestamp, metadata_of};
@@ -19,6 +19,7 @@ use super::count::Counted;
 use super::ends::KeptOpen;
 use super::folder::Identity;
 use super::gate::Gate;
+use super::observer::Observer;
 use super::options::{CopyOptions, Planned};
 use super::rules::Rules;
 use super::spot::Stays;
@@ -27,7 +28,6 @@ use crate::descriptors::patiently;
 use crate::error::{Error, Failure, FailureReason};
 use crate::io_plan::IoPlan;
 use crate::path_taken::IoPath;
-use crate::transfer::Transfer;
 
 /// A copy under way.
 pub(super) struct Job {
@@ -49,7 +49,7 @@ pub(super) struct Job {
     pub(super) proof: Option<Proof>,
     /// What reads in threads for which there was no ring.
     pub(super) fallback: OnceLock<IoPath>,
-    pub(super) transfer: Transfer,
+    pub(super) observer: Arc<dyn Observer>,
     pub(super) gate: Gate,
     /// Folders whose descriptors are kept.
     pub(super) kept_open: KeptOpen,
@@ -152,7 +152,7 @@ impl Job {
         choices: Choices,
         rules: Option<Rules>,
         proof: Option<File>,
-        transfer: Transfer,
+        observer: Arc<dyn Observer>,
     ) -> Self {
         Self {
             options,
@@ -166,8 +166,8 @@ impl Job {
             own: Mutex::default(),
             proof: proof.map(Proof::new),
             fallback: OnceLock::new(),
-            transfer,
-            gate: Gate::default(),
+            gate: Gate::new(Arc::clone(&observer)),
+            observer,
             kept_open: KeptOpen::new(choices.folders),
             error: Mutex::new(None),
             #[cfg(test)]
@@ -198,9 +198,7 @@ impl Job {
             copies_by_itself: false,
             began: None,
         };
-        let id = crate::event::TransferId([0; 16]);
-        let transfer = Transfer::new(id, ringway_model::Direction::Copying, Default::default(), None);
-        Self::new(options, choices, rules, None, transfer)
+        Self::new(options, choices, rules, None, Arc::new(super::observer::Unobserved))
     }
 
     /// Whether it was stopped.
@@ -250,7 +248,7 @@ impl Job {
     /// The same for a reason that the kernel did not give.
     pub(super) fn fail_for(&self, path: PathBuf, operation: Operation, reason: FailureReason) {
         add(&self.counts.failed, 1);
-        self.transfer.figures().fail(Failure { path, side: Side::Here, operation, reason });
+        self.observer.entry_failed(Failure { path, side: Side::Here, operation, reason });
     }
 
     /// Remembers a folder of the destination that must not be met in a source.

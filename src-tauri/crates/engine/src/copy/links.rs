@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use ringway_sys::attributes::{Metadata, Timestamp};
 
 use super::folder::{Hold, Identity};
-use crate::limits::COPY_LINKED_MAX;
+use super::limits::LINKED_FILES_MAX;
 
 /// Files under way or copied that have names left to be met, so many at most. A file leaves the
 /// table with its last name, so that only files that have names outside the sources stay.
@@ -17,7 +17,7 @@ pub(super) struct Links<'j> {
 
 impl Default for Links<'_> {
     fn default() -> Self {
-        Self { table: Mutex::default(), files_max: COPY_LINKED_MAX }
+        Self { table: Mutex::default(), files_max: LINKED_FILES_MAX }
     }
 }
 

@@ -1,5 +1,4 @@
-//! What a person or script asks of a copy inside this machine, and what its report says beyond a
-//! transfer's.
+//! What a person or script asks of a copy, and what its report says beyond the totals.
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -47,10 +46,10 @@ pub struct CopyOptions {
     pub reflink: ReflinkMode,
     /// Letting the kernel copy contents by itself.
     pub kernel_copy: KernelCopy,
-    /// Threads; none chooses by cores and medium. 1 to [`crate::limits::COPY_WORKERS_MAX`].
+    /// Threads; none chooses by cores and medium. 1 to [`WORKERS_MAX`](super::limits::WORKERS_MAX).
     pub workers: Option<usize>,
     /// Requests in flight on each thread's ring; none chooses. 1 to
-    /// [`crate::limits::COPY_DEPTH_MAX`].
+    /// [`DEPTH_MAX`](super::limits::DEPTH_MAX).
     pub depth: Option<u32>,
     /// Bytes of one read and one write of a large file; none chooses. 4 KiB to 64 MiB.
     pub chunk_bytes: Option<usize>,
@@ -58,11 +57,11 @@ pub struct CopyOptions {
     /// firm up early. Costs what a walk costs.
     pub count_ahead: bool,
     /// Told of every entry of a dry run, from any thread.
-    pub planned: Option<Observer>,
+    pub planned: Option<PlannedFn>,
 }
 
 /// Called with what would be done and the destination's path.
-pub type Observer = Arc<dyn Fn(Planned, &Path) + Send + Sync>;
+pub type PlannedFn = Arc<dyn Fn(Planned, &Path) + Send + Sync>;
 
 /// What a dry run would do with an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +120,7 @@ pub enum KernelCopy {
     Never,
 }
 
-/// What a copy chose by itself, and what came of it beyond the counts of [`crate::Report`].
+/// What a copy chose by itself, and what came of it beyond its [totals](super::CopyTotals).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyReport {
     /// Threads that were started to copy: one where there was nothing for another to do.

@@ -4,9 +4,15 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::*;
-use crate::error::FailureReason;
-use crate::event::TransferId;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::handle::Amount;
+use super::job::{Job, value};
+use super::observer::Observer;
+use super::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode, prepare, run};
+use crate::error::{Failure, FailureReason};
 use crate::path_taken::IoMode;
 
 /// Sizes of files that one thread copies at once, and of one that is copied in chunks.
@@ -20,15 +26,35 @@ fn write_unseen(path: &Path, at: u64, bytes: &[u8]) {
     file.set_modified(before).unwrap();
 }
 
+/// Keeps what failed.
+#[derive(Default)]
+struct Failures(Mutex<Vec<(PathBuf, FailureReason)>>);
+
+impl Observer for Failures {
+    fn entry_failed(&self, failure: Failure) {
+        self.0.lock().push((failure.path, failure.reason));
+    }
+    fn thread_paused(&self) {}
+    fn verification_started(&self, _: Amount) {}
+    fn copying_resumed(&self) {}
+}
+
+/// A copy that has ended.
+struct Ended {
+    job: Job,
+    failures: Vec<(PathBuf, FailureReason)>,
+}
+
 /// Copies with `meddle` called between the first and the second time that a file is read.
-fn copy(source: &Path, into: &Path, options: CopyOptions, meddle: impl FnMut() + Send + 'static) -> Arc<Job> {
+fn copy(source: &Path, into: &Path, options: CopyOptions, meddle: impl FnMut() + Send + 'static) -> Ended {
     let request = CopyRequest { sources: vec![source.into()], destination: into.into(), options };
-    let transfer = Transfer::new(TransferId([0; 16]), Direction::Copying, Default::default(), None);
-    let (job, roots) = prepare(request, transfer).unwrap();
+    let failures = Arc::new(Failures::default());
+    let (job, roots) = prepare::prepare(request, Arc::clone(&failures) as Arc<dyn Observer>).unwrap();
     *job.meddle.lock() = Some(Box::new(meddle));
     // The copy's threads take another umask for good.
-    std::thread::scope(|scope| scope.spawn(|| work(&job, roots)).join()).unwrap().unwrap();
-    job
+    std::thread::scope(|scope| scope.spawn(|| run::run(&job, roots)).join()).unwrap().unwrap();
+    let failures = std::mem::take(&mut *failures.0.lock());
+    Ended { job, failures }
 }
 
 /// Every way that contents are read, without sharing blocks.
@@ -38,12 +64,8 @@ fn ways() -> Vec<CopyOptions> {
     [IoMode::Sync].into_iter().chain(ring).map(options).collect()
 }
 
-fn told(job: &Job) -> Vec<(PathBuf, FailureReason)> {
-    job.transfer.figures().failures.iter().map(|failure| (failure.path.clone(), failure.reason)).collect()
-}
-
-fn verified(job: &Job) -> u64 {
-    job.proof.as_ref().unwrap().proven()
+fn verified(ended: &Ended) -> u64 {
+    ended.job.proof.as_ref().unwrap().proven()
 }
 
 /// A folder with one file that is written to and one that is not.
@@ -63,12 +85,16 @@ fn a_file_that_is_never_twice_the_same_fails_by_name() {
         let (victim, mut times) = (source.join("victim"), 1);
         let written = victim.clone();
         let what = format!("{:?}, {len} bytes", options.io);
-        let job = copy(&source, &folder.path().join("got"), options, move || {
+        let ended = copy(&source, &folder.path().join("got"), options, move || {
             times += 1;
             write_unseen(&written, len as u64 / 2, &[times]);
         });
-        assert_eq!(told(&job), [(victim, FailureReason::ChangedWhileReading)], "{what}");
-        assert_eq!((value(&job.counts.failed), value(&job.counts.files), verified(&job)), (1, 1, 1), "{what}");
+        assert_eq!(ended.failures, [(victim, FailureReason::ChangedWhileReading)], "{what}");
+        assert_eq!(
+            (value(&ended.job.counts.failed), value(&ended.job.counts.files), verified(&ended)),
+            (1, 1, 1),
+            "{what}"
+        );
     }
 }
 
@@ -81,14 +107,14 @@ fn a_small_file_that_was_written_to_once_is_copied_as_it_is_then() {
         fs::remove_file(source.join("other")).unwrap();
         let what = format!("{:?}, {len} bytes", options.io);
         let written = victim.clone();
-        let job = copy(&source, &folder.path().join("got"), options, move || {
+        let ended = copy(&source, &folder.path().join("got"), options, move || {
             if !is_written {
                 write_unseen(&written, len as u64 / 2, &[2]);
                 is_written = true;
             }
         });
-        assert_eq!(told(&job), [], "{what}");
-        assert_eq!((value(&job.counts.files), verified(&job)), (1, 1), "{what}");
+        assert_eq!(ended.failures, [], "{what}");
+        assert_eq!((value(&ended.job.counts.files), verified(&ended)), (1, 1), "{what}");
         assert!(fs::read(folder.path().join("got/victim")).unwrap() == fs::read(victim).unwrap(), "{what}");
     }
 }
@@ -107,7 +133,7 @@ fn a_small_file_that_is_written_to_while_it_is_read_is_copied_again_or_fails_by_
             let (victim, mut times) = (source.join("victim"), 0);
             let what = format!("{:?}, {:?}, {len} bytes, always: {always}", options.io, options.kernel_copy);
             let written = victim.clone();
-            let job = copy(&source, &folder.path().join("got"), options.clone(), move || {
+            let ended = copy(&source, &folder.path().join("got"), options.clone(), move || {
                 times += 1;
                 if always || times == 1 {
                     let file = File::options().write(true).open(&written).unwrap();
@@ -118,7 +144,7 @@ fn a_small_file_that_is_written_to_while_it_is_read_is_copied_again_or_fails_by_
                 }
             });
             let failed = [(victim.clone(), FailureReason::ChangedWhileReading)];
-            assert_eq!(told(&job), if always { &failed[..] } else { &[] }, "{what}");
+            assert_eq!(ended.failures, if always { &failed[..] } else { &[] }, "{what}");
             let got = fs::read(folder.path().join("got/victim")).unwrap();
             assert!(always || got == fs::read(victim).unwrap(), "{what}");
         }
@@ -137,17 +163,22 @@ fn a_hole_that_is_filled_behind_the_copy_fails_its_file() {
             file.write_all_at(&[1; 1_000_000], 4_000_000).unwrap();
             let (written, got) = (victim.clone(), folder.path().join(format!("got-{at}")));
             let mut times = 1;
-            let job = copy(&source, &got, options.clone(), move || {
+            let ended = copy(&source, &got, options.clone(), move || {
                 times += 1;
                 write_unseen(&written, at, &[times]);
             });
-            assert_eq!(told(&job), [(victim.clone(), FailureReason::ChangedWhileReading)], "{:?}, at {at}", options.io);
+            assert_eq!(
+                ended.failures,
+                [(victim.clone(), FailureReason::ChangedWhileReading)],
+                "{:?}, at {at}",
+                options.io
+            );
         }
         // What is still nothing but zeros is no change, stored or not.
         let (written, got) = (victim.clone(), folder.path().join("got"));
         write_unseen(&victim, 9_999_999, &[0]);
-        let job = copy(&source, &got, options.clone(), move || write_unseen(&written, 2_000_000, &[0; 100_000]));
-        assert_eq!(told(&job), [], "{:?}", options.io);
-        assert_eq!(verified(&job), 2);
+        let ended = copy(&source, &got, options.clone(), move || write_unseen(&written, 2_000_000, &[0; 100_000]));
+        assert_eq!(ended.failures, [], "{:?}", options.io);
+        assert_eq!(verified(&ended), 2);
     }
 }

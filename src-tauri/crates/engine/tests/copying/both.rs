@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_engine::copy::start;
+use ringway_engine::copying::start;
 use ringway_engine::{
     CopyOptions, CopyRequest, FailureReason, IoMode, KernelCopy, Outcome, ReflinkMode, Report, Transfer,
 };
