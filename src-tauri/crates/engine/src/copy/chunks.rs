@@ -10,10 +10,11 @@ use ringway_sys::sparse::next_data;
 use rustix::io::Errno;
 
 use super::attributes::{self, Fresh};
-use super::contents::{self, Part, Way};
+use super::contents::{self, Method, Part};
+use super::entry_error::{self, EntryError};
 use super::job::add;
-use super::large::{Again, LargeFile, Next, Open};
-use super::spot::{self, EPOCH, Stand, Trouble};
+use super::large_files::{Again, LargeFile, Next, Open};
+use super::overwrite::{EPOCH, TargetKind};
 use super::verify;
 use super::worker::{Item, Task, Worker};
 use crate::error::FailureReason;
@@ -25,18 +26,18 @@ impl<'j> Worker<'_, 'j> {
     /// Begins a file that is copied in chunks, by this thread and by whoever is idle.
     pub(super) fn large(&mut self, item: Item<'_, 'j>, open: Open) {
         let sparse = has_holes(&open.metadata);
-        let way = match &self.job.proof {
+        let method = match &self.job.proof {
             // What is to be verified has to come by here.
-            Some(_) => Way::Buffer,
-            None => Way::for_large(&self.job.options, self.job.choices.copies_by_itself),
+            Some(_) => Method::Buffer,
+            None => Method::for_large(&self.job.options, self.job.choices.copies_by_itself),
         };
         let prepared = match !sparse && open.metadata.size >= self.job.choices.preallocate_from {
             true => preallocate(&open.target, open.metadata.size).map(drop),
             false => Ok(()),
         };
-        let file = Arc::new(LargeFile::new(item, open, sparse, way));
+        let file = Arc::new(LargeFile::new(item, open, sparse, method));
         if let Err(error) = prepared {
-            file.give_up(Trouble::Target(Operation::Write, error));
+            file.give_up(EntryError::Target(Operation::Write, error));
         }
         self.chunks(&file);
     }
@@ -49,7 +50,7 @@ impl<'j> Worker<'_, 'j> {
                 Next::Part(part) => {
                     self.call_for_help(file);
                     let copied = match self.job.must_end() {
-                        true => Err(Trouble::Stopped),
+                        true => Err(EntryError::Stopped),
                         false => self.chunk(item, file, part),
                     };
                     file.done(copied);
@@ -66,52 +67,54 @@ impl<'j> Worker<'_, 'j> {
 
     /// Lets a thread that has nothing else to do help.
     fn call_for_help(&self, file: &Arc<LargeFile<'j>>) {
-        if self.shared.queue.is_hungry() && !file.is_over() {
+        if self.pool.queue.is_hungry() && !file.is_over() {
             self.offer(Task::Help(file.clone()));
         }
     }
 
     /// Reads a chunk again, and what was a hole before it: writing through a memory map changes
     /// neither size nor time.
-    fn is_still(&mut self, open: &Open, again: &Again) -> Result<(), Trouble> {
+    fn is_still(&mut self, open: &Open, again: &Again) -> Result<(), EntryError> {
         let mut at = again.hole.start;
-        while let Some(data) = next_data(&open.source, at, again.hole.end).map_err(spot::source(Operation::Read))? {
+        while let Some(data) =
+            next_data(&open.source, at, again.hole.end).map_err(entry_error::source(Operation::Read))?
+        {
             at = data.end.min(data.start + self.job.choices.chunk as u64);
             if self.read_again(open, data.start, (at - data.start) as usize)?.iter().any(|byte| *byte != 0) {
-                return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading));
+                return Err(EntryError::SourceIs(FailureReason::ChangedWhileReading));
             }
         }
         if let Some(taken) = &again.taken
             && !taken.is(&blake3::hash(self.read_again(open, taken.offset, taken.len())?))
         {
-            return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading));
+            return Err(EntryError::SourceIs(FailureReason::ChangedWhileReading));
         }
         Ok(())
     }
 
-    pub(super) fn read_again(&mut self, open: &Open, offset: u64, len: usize) -> Result<&[u8], Trouble> {
+    pub(super) fn read_again(&mut self, open: &Open, offset: u64, len: usize) -> Result<&[u8], EntryError> {
         if self.job.must_end() {
-            return Err(Trouble::Stopped);
+            return Err(EntryError::Stopped);
         }
         if self.again.len() < len {
             self.again.resize(len, 0);
         }
         let bytes = contents::read(None, open.source.as_fd(), offset, &mut self.again[..len])
-            .map_err(spot::source(Operation::Read))?;
+            .map_err(entry_error::source(Operation::Read))?;
         Ok(&self.again[..bytes])
     }
 
-    fn chunk(&mut self, item: Item<'_, 'j>, file: &LargeFile<'j>, part: Part) -> Result<(), Trouble> {
+    fn chunk(&mut self, item: Item<'_, 'j>, file: &LargeFile<'j>, part: Part) -> Result<(), EntryError> {
         let open = &file.open;
         let (source, target) = (open.source.as_fd(), open.target.as_fd());
-        if file.way() != Way::Buffer {
-            match self.by_kernel(open, file.way(), part)? {
+        if file.method() != Method::Buffer {
+            match self.by_kernel(open, file.method(), part)? {
                 Some(bytes) if bytes == part.len => {
                     add(&self.job.counts.kernel, bytes as u64);
                     add(&self.job.counts.bytes, bytes as u64);
                     return Ok(());
                 }
-                Some(_) => return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading)),
+                Some(_) => return Err(EntryError::SourceIs(FailureReason::ChangedWhileReading)),
                 None => file.declined.store(true, Ordering::Relaxed),
             }
         }
@@ -123,15 +126,16 @@ impl<'j> Worker<'_, 'j> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let copied = (|| {
             let mut ring = match by_ring {
-                true => Some(self.tools.ring().map_err(spot::target(Operation::Read))?),
+                true => Some(self.tools.ring().map_err(entry_error::target(Operation::Read))?),
                 false => None,
             };
             let bytes = contents::read(ring.as_deref_mut(), source, part.offset, &mut buffer[..part.len])
-                .map_err(spot::source(Operation::Read))?;
+                .map_err(entry_error::source(Operation::Read))?;
             let ring = ring.filter(|_| writes_by_ring);
-            contents::write(ring, target, part.offset, &buffer[..bytes]).map_err(spot::target(Operation::Write))?;
+            contents::write(ring, target, part.offset, &buffer[..bytes])
+                .map_err(entry_error::target(Operation::Write))?;
             if bytes < part.len {
-                return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading));
+                return Err(EntryError::SourceIs(FailureReason::ChangedWhileReading));
             }
             Ok(bytes)
         })();
@@ -159,17 +163,17 @@ impl<'j> Worker<'_, 'j> {
     }
 
     /// Completes a large file after its last chunk.
-    fn completed(&mut self, item: Item<'_, 'j>, file: &LargeFile<'j>, copied: Result<(), Trouble>) {
+    fn completed(&mut self, item: Item<'_, 'j>, file: &LargeFile<'j>, copied: Result<(), EntryError>) {
         let open = &file.open;
         let done = copied
             .and_then(|()| {
-                let now = metadata_of(&open.source).map_err(spot::source(Operation::Read))?;
+                let now = metadata_of(&open.source).map_err(entry_error::source(Operation::Read))?;
                 let same = (now.size, now.mtime) == (open.metadata.size, open.metadata.mtime);
-                if same { Ok(()) } else { Err(Trouble::SourceIs(FailureReason::ChangedWhileReading)) }
+                if same { Ok(()) } else { Err(EntryError::SourceIs(FailureReason::ChangedWhileReading)) }
             })
             .and_then(|()| self.prove_bytes(item, (0, &[]), open.metadata.size, true))
             .and_then(|()| match file.sparse {
-                true => set_len(&open.target, open.metadata.size).map_err(spot::target(Operation::Write)),
+                true => set_len(&open.target, open.metadata.size).map_err(entry_error::target(Operation::Write)),
                 false => Ok(()),
             })
             .and_then(|()| self.complete(item, open));
@@ -177,7 +181,7 @@ impl<'j> Worker<'_, 'j> {
         let whole = done.is_ok();
         match done {
             Ok(()) => add(&self.job.counts.files, 1),
-            Err(trouble) => self.trouble(item, trouble),
+            Err(error) => self.fail(item, error),
         }
         if let Some(key) = open.linked {
             self.first_settled(item, key, whole);
@@ -185,22 +189,22 @@ impl<'j> Worker<'_, 'j> {
     }
 
     /// Gives a file whose contents are there everything else, and its name.
-    pub(super) fn complete(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<(), Trouble> {
-        let strip = item.folder.default_acl || open.stand == Stand::Over;
+    pub(super) fn complete(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<(), EntryError> {
+        let strip = item.folder.default_acl || open.target_kind == TargetKind::Over;
         let lost = attributes::of_file(&open.source, &open.target, &open.metadata, open.fresh, strip)
-            .map_err(spot::target(Operation::Metadata))?;
+            .map_err(entry_error::target(Operation::Metadata))?;
         self.job.lost(lost);
-        if let Stand::Temporary(name) = &open.stand
+        if let TargetKind::Temporary(name) = &open.target_kind
             && let Some(dir) = &item.folder.target()?
         {
             // Before it replaces anything: after a power cut the old contents or the new ones are
             // there.
             filesystem(&open.target)
                 .and_then(|filesystem| write_out(&open.target, filesystem))
-                .map_err(spot::target(Operation::Sync))?;
+                .map_err(entry_error::target(Operation::Sync))?;
             match item.folder.unless_taken(item.to, name, || dir.rename(name, dir, item.to)) {
-                Some(renamed) => renamed.map_err(spot::target(Operation::Rename))?,
-                None => return Err(Trouble::TargetIs(FailureReason::InTheWay)),
+                Some(renamed) => renamed.map_err(entry_error::target(Operation::Rename))?,
+                None => return Err(EntryError::TargetIs(FailureReason::InTheWay)),
             }
         }
         Ok(())
@@ -208,22 +212,27 @@ impl<'j> Worker<'_, 'j> {
 
     /// What was made for a file that cannot be completed goes; what changed while it was read stays
     /// as far as it came, as cp leaves it.
-    pub(super) fn ended(&self, item: Item<'_, 'j>, open: &Open, done: Result<(), Trouble>) -> Result<(), Trouble> {
-        let Err(trouble) = done else { return Ok(()) };
-        let Ok(Some(dir)) = &item.folder.target() else { return Err(trouble) };
+    pub(super) fn ended(
+        &self,
+        item: Item<'_, 'j>,
+        open: &Open,
+        done: Result<(), EntryError>,
+    ) -> Result<(), EntryError> {
+        let Err(error) = done else { return Ok(()) };
+        let Ok(Some(dir)) = &item.folder.target() else { return Err(error) };
         if let Some(proof) = &self.job.proof {
             proof.excuse(item.folder, item.to);
         }
-        let keep = matches!(trouble, Trouble::SourceIs(FailureReason::ChangedWhileReading));
-        match &open.stand {
-            Stand::New if keep => {
+        let keep = matches!(error, EntryError::SourceIs(FailureReason::ChangedWhileReading));
+        match &open.target_kind {
+            TargetKind::New if keep => {
                 // Its own attributes as far as they can be had; the trouble is told anyway.
                 let _ = attributes::of_file(&open.source, &open.target, &open.metadata, Fresh::Unknown, false);
                 let _ = set_times_both(&open.target, EPOCH, EPOCH);
             }
-            Stand::New => drop(dir.unlink(item.to)),
-            Stand::Temporary(name) => drop(dir.unlink(name)),
-            Stand::Over => {
+            TargetKind::New => drop(dir.unlink(item.to)),
+            TargetKind::Temporary(name) => drop(dir.unlink(name)),
+            TargetKind::Over => {
                 // Where the source has that very time, the size tells them apart.
                 if open.metadata.mtime == EPOCH
                     && metadata_of(&open.target).is_ok_and(|cut| cut.size == open.metadata.size)
@@ -231,12 +240,12 @@ impl<'j> Worker<'_, 'j> {
                     let _ = set_len(&open.target, 0);
                 }
                 let _ = set_times_both(&open.target, EPOCH, EPOCH);
-                if matches!(trouble, Trouble::Stopped) {
-                    return Err(Trouble::Target(Operation::Write, Errno::CANCELED.into()));
+                if matches!(error, EntryError::Stopped) {
+                    return Err(EntryError::Target(Operation::Write, Errno::CANCELED.into()));
                 }
             }
         }
-        Err(trouble)
+        Err(error)
     }
 }
 

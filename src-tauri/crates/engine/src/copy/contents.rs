@@ -10,8 +10,8 @@ use ringway_sys::contents::{self, Pipe};
 use ringway_sys::file_io::{self, FileIo, IoKind, WriteAt};
 use rustix::io::Errno;
 
+use super::entry_error::EntryError;
 use super::options::{CopyOptions, KernelCopy, ReflinkMode};
-use super::spot::Trouble;
 use crate::io_plan::{IoPlan, path_of};
 use crate::path_taken::{IoMode, IoPath};
 
@@ -25,7 +25,7 @@ const KERNEL_PIECE: usize = 16 * 1024 * 1024;
 
 /// How contents go where they cannot be shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Method {
     /// copy_file_range(2).
     Range,
     /// splice(2) through a pipe.
@@ -40,7 +40,7 @@ pub(super) enum Way {
 /// all threads, for which read and write measure better again.
 const KERNEL_FROM: u64 = 16 * 1000;
 
-impl Way {
+impl Method {
     /// For a file that one thread copies at once.
     pub(super) fn for_small(options: &CopyOptions, copies_by_itself: bool, size: u64) -> Self {
         match options.kernel_copy {
@@ -92,7 +92,7 @@ impl Sharing {
         device: u64,
         from: BorrowedFd<'_>,
         to: BorrowedFd<'_>,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, EntryError> {
         if mode == ReflinkMode::Never {
             return Ok(false);
         }
@@ -100,13 +100,13 @@ impl Sharing {
         if mode == ReflinkMode::Auto && !pair.worked && pair.refusals >= REFUSALS_MAX {
             return Ok(false);
         }
-        let shared = contents::reflink(from, to).map_err(|error| Trouble::Target(Operation::Write, error))?;
+        let shared = contents::reflink(from, to).map_err(|error| EntryError::Target(Operation::Write, error))?;
         match shared {
             true => pair.worked = true,
             false => pair.refusals += 1,
         }
         if !shared && mode == ReflinkMode::Always {
-            return Err(Trouble::Target(Operation::Write, Errno::OPNOTSUPP.into()));
+            return Err(EntryError::Target(Operation::Write, Errno::OPNOTSUPP.into()));
         }
         Ok(shared)
     }
@@ -157,33 +157,33 @@ impl<'j> Tools<'j> {
         self.ring.as_ref().is_some_and(|ring| ring.kind() == IoKind::Sync)
     }
 
-    /// Lets the kernel copy a part by `way`, or by splice between two files where copy_file_range
+    /// Lets the kernel copy a part by `method`, or by splice between two files where copy_file_range
     /// does not work; the bytes copied, fewer only at the source's end. None if the kernel does not
     /// do it.
     pub(super) fn by_kernel(
         &mut self,
-        way: Way,
+        method: Method,
         device: u64,
         from: BorrowedFd<'_>,
         to: BorrowedFd<'_>,
         part: Part,
     ) -> io::Result<Option<usize>> {
-        if way == Way::Range && self.refused != Some(device) {
-            if let Some(bytes) = self.in_kernel(Way::Range, from, to, part)? {
+        if method == Method::Range && self.refused != Some(device) {
+            if let Some(bytes) = self.in_kernel(Method::Range, from, to, part)? {
                 return Ok(Some(bytes));
             }
             self.refused = Some(device);
         }
-        match way {
-            Way::Buffer => Ok(None),
-            Way::Range | Way::Splice => self.in_kernel(Way::Splice, from, to, part),
+        match method {
+            Method::Buffer => Ok(None),
+            Method::Range | Method::Splice => self.in_kernel(Method::Splice, from, to, part),
         }
     }
 
-    /// The same by this very way.
+    /// The same by this very method.
     fn in_kernel(
         &mut self,
-        way: Way,
+        method: Method,
         from: BorrowedFd<'_>,
         to: BorrowedFd<'_>,
         part: Part,
@@ -191,13 +191,13 @@ impl<'j> Tools<'j> {
         let mut done = 0;
         while done < part.len {
             let (at, len) = (part.offset + done as u64, (part.len - done).min(KERNEL_PIECE));
-            let copied = match way {
-                Way::Range => contents::copy_range(from, at, to, at, len)?,
-                Way::Splice => match &mut self.pipe {
+            let copied = match method {
+                Method::Range => contents::copy_range(from, at, to, at, len)?,
+                Method::Splice => match &mut self.pipe {
                     Some(pipe) => pipe.splice(from, at, to, at, len)?,
                     none => none.insert(Pipe::new()?).splice(from, at, to, at, len)?,
                 },
-                Way::Buffer => None,
+                Method::Buffer => None,
             };
             match copied {
                 None if done == 0 => return Ok(None),
@@ -242,15 +242,15 @@ mod tests {
         for kernel_copy in [KernelCopy::Auto, KernelCopy::Range, KernelCopy::Splice, KernelCopy::Never] {
             let by = |reflink| CopyOptions { kernel_copy, reflink, ..CopyOptions::default() };
             for (itself, size) in [(false, 1), (true, 1), (false, KERNEL_FROM), (true, KERNEL_FROM)] {
-                let ways = |options| [Way::for_small(&options, itself, size), Way::for_large(&options, itself)];
-                assert!(!ways(by(ReflinkMode::Never)).contains(&Way::Range), "{kernel_copy:?}, {itself}, {size}");
+                let ways = |options| [Method::for_small(&options, itself, size), Method::for_large(&options, itself)];
+                assert!(!ways(by(ReflinkMode::Never)).contains(&Method::Range), "{kernel_copy:?}, {itself}, {size}");
                 let both = ways(by(ReflinkMode::Auto));
                 match kernel_copy {
-                    KernelCopy::Range => assert_eq!(both, [Way::Range; 2]),
-                    KernelCopy::Splice => assert_eq!(both, [Way::Splice; 2]),
-                    KernelCopy::Never => assert_eq!(both, [Way::Buffer; 2]),
+                    KernelCopy::Range => assert_eq!(both, [Method::Range; 2]),
+                    KernelCopy::Splice => assert_eq!(both, [Method::Splice; 2]),
+                    KernelCopy::Never => assert_eq!(both, [Method::Buffer; 2]),
                     KernelCopy::Auto => {
-                        let by_kernel = |it| if it { Way::Range } else { Way::Buffer };
+                        let by_kernel = |it| if it { Method::Range } else { Method::Buffer };
                         assert_eq!(both, [by_kernel(size == KERNEL_FROM), by_kernel(itself)]);
                     }
                 }

@@ -13,13 +13,14 @@ use rustix::io::Errno;
 
 use super::attributes::{self, Fresh};
 use super::contents::Sharing;
+use super::entry_error::EntryError;
 use super::folder::Hold;
+use super::hard_links::{LinkKey, Seen};
 use super::job::add;
-use super::large::Open;
-use super::links::{LinkKey, Seen};
+use super::large_files::Open;
 use super::options::ReflinkMode;
-use super::small::READ_MIN;
-use super::spot::{self, Spot, Stand, Stays, Trouble};
+use super::overwrite::{self, Kept, Placement, TargetKind};
+use super::small_files::READ_MIN;
 use super::worker::{Item, Worker};
 use crate::listing::Window;
 
@@ -37,7 +38,7 @@ enum Copied {
     Done {
         bytes: u64,
     },
-    Kept(Stays),
+    Kept(Kept),
     Planned,
     /// To be met again when all else is done.
     Late,
@@ -86,7 +87,7 @@ impl<'j> Worker<'_, 'j> {
     pub(super) fn file(&mut self, item: Item<'_, 'j>) {
         let source = match item.folder.source() {
             Ok(source) => source,
-            Err(trouble) => return self.trouble(item, trouble),
+            Err(error) => return self.fail(item, error),
         };
         let fd = self.job.patiently(|| match self.leaves_atime(item.folder) {
             true => source.open_read(item.from),
@@ -99,18 +100,18 @@ impl<'j> Worker<'_, 'j> {
             Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::LOOP | Errno::NXIO)) => {
                 match source.metadata(item.from) {
                     Ok(metadata) if metadata.kind != Kind::File => self.entry(item, metadata.kind),
-                    _ => self.trouble(item, Trouble::Source(Operation::Open, error)),
+                    _ => self.fail(item, EntryError::Source(Operation::Open, error)),
                 }
             }
             Err(error) => match source.metadata(item.from) {
                 // As with cp, what stays at the destination need not be readable here.
                 Ok(metadata) if metadata.kind == Kind::File => {
-                    match spot::stays_unread(item.folder, item.to, &metadata) {
-                        Some(stays) => self.job.counts.keep(stays, metadata.size),
-                        None => self.trouble(item, Trouble::Source(Operation::Open, error)),
+                    match overwrite::kept_unread(item.folder, item.to, &metadata) {
+                        Some(kept) => self.job.counts.keep(kept, metadata.size),
+                        None => self.fail(item, EntryError::Source(Operation::Open, error)),
                     }
                 }
-                _ => self.trouble(item, Trouble::Source(Operation::Open, error)),
+                _ => self.fail(item, EntryError::Source(Operation::Open, error)),
             },
         }
     }
@@ -230,7 +231,7 @@ impl<'j> Worker<'_, 'j> {
         let linked = (metadata.nlink > 1).then(|| LinkKey::new(&metadata, birth_of(&fd)));
         if let Some(key) = linked {
             let name = || (item.folder.clone(), item.from.into(), item.to.into());
-            match self.shared.links.see(key, &metadata, name) {
+            match self.pool.links.see(key, &metadata, name) {
                 Seen::First => {}
                 Seen::Waits => return,
                 Seen::Changed => {
@@ -255,12 +256,12 @@ impl<'j> Worker<'_, 'j> {
         &mut self,
         item: Item<'_, 'j>,
         metadata: &Metadata,
-        copied: Result<Copied, Trouble>,
+        copied: Result<Copied, EntryError>,
         linked: Option<LinkKey>,
     ) {
         let done = match copied {
             Ok(Copied::Done { .. } | Copied::Planned) => true,
-            Ok(Copied::Kept(stays)) => stays.as_copy,
+            Ok(Copied::Kept(kept)) => kept.as_copy,
             _ => false,
         };
         match copied {
@@ -274,8 +275,8 @@ impl<'j> Worker<'_, 'j> {
                 add(&self.job.counts.bytes, metadata.size);
             }
             Ok(Copied::Late) => {}
-            Ok(Copied::Kept(stays)) => self.job.counts.keep(stays, metadata.size),
-            Err(trouble) => self.trouble(item, trouble),
+            Ok(Copied::Kept(kept)) => self.job.counts.keep(kept, metadata.size),
+            Err(error) => self.fail(item, error),
         }
         if let Some(key) = linked {
             self.first_settled(item, key, done);
@@ -289,7 +290,7 @@ impl<'j> Worker<'_, 'j> {
         metadata: &Metadata,
         ahead: Option<&[u8]>,
         linked: Option<LinkKey>,
-    ) -> Result<Copied, Trouble> {
+    ) -> Result<Copied, EntryError> {
         let Item { folder, to, .. } = item;
         // Made with its final mode where nothing is left to be done about owner and mode
         // afterwards.
@@ -298,27 +299,27 @@ impl<'j> Worker<'_, 'j> {
             && !folder.default_acl
             && metadata.mode & 0o7000 == 0;
         let mode = if exact { metadata.mode } else { metadata.mode & attributes::PRIVATE };
-        let (target, stand) = match spot::for_file(folder, to, metadata, mode)? {
-            Spot::Write(target, stand) => (target, stand),
-            Spot::Keep(stays) => return Ok(Copied::Kept(stays)),
-            Spot::Planned => {
+        let (target, target_kind) = match overwrite::for_file(folder, to, metadata, mode)? {
+            Placement::Write(target, target_kind) => (target, target_kind),
+            Placement::Keep(kept) => return Ok(Copied::Kept(kept)),
+            Placement::Planned => {
                 add(&self.job.counts.found_bytes, metadata.size);
                 return Ok(Copied::Planned);
             }
-            Spot::Late => {
-                self.shared.put_off((folder.clone(), item.from.into(), to.into()));
+            Placement::Late => {
+                self.pool.put_off((folder.clone(), item.from.into(), to.into()));
                 return Ok(Copied::Late);
             }
         };
         add(&self.job.counts.found_bytes, metadata.size);
-        let fresh = if exact && stand != Stand::Over { Fresh::Exact } else { Fresh::Unknown };
-        if stand != Stand::Over
+        let fresh = if exact && target_kind != TargetKind::Over { Fresh::Exact } else { Fresh::Unknown };
+        if target_kind != TargetKind::Over
             && folder.inherited.get().is_none()
             && let Ok(made) = metadata_of(&target)
         {
             let _ = folder.inherited.set((made.uid, made.gid));
         }
-        let open = Open { source, target, stand, metadata: *metadata, fresh, linked };
+        let open = Open { source, target, target_kind, metadata: *metadata, fresh, linked };
         match self.contents(item, &open, ahead) {
             Ok(Some(bytes)) => {
                 let done = self.complete(item, &open);
@@ -329,7 +330,7 @@ impl<'j> Worker<'_, 'j> {
                 self.large(item, open);
                 Ok(Copied::Large)
             }
-            Err(trouble) => self.ended(item, &open, Err(trouble)).map(|()| Copied::Done { bytes: 0 }),
+            Err(error) => self.ended(item, &open, Err(error)).map(|()| Copied::Done { bytes: 0 }),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! A folder that is being copied. Everything that is copied in it holds it, and the last of them
-//! gives it its attributes. Its descriptors are in [`ends`](super::ends).
+//! gives it its attributes. Its descriptors are in [`dir_cache`](super::dir_cache).
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use ringway_sys::dir::Dir;
 use rustix::io::Errno;
 
 use super::attributes;
-use super::ends::{Ends, Opened};
+use super::dir_cache::{CachedDirs, OpenDirs};
+use super::entry_error::EntryError;
 use super::job::Job;
-use super::spelling::Spelling;
-use super::spot::Trouble;
+use super::name_collisions::Spelling;
 
 /// What one file or folder is, whatever it is called: device and inode number.
 pub(super) type Identity = (u64, u64);
@@ -28,7 +28,7 @@ pub(super) struct Folder<'j> {
     /// Where a top level lies, as the person wrote it.
     top: Option<Box<Top>>,
     /// Its descriptors.
-    pub(super) ends: Arc<Ends>,
+    pub(super) dirs: Arc<CachedDirs>,
     /// What the source is like; none for folders that merely hold a top level.
     pub(super) metadata: Option<Metadata>,
     /// Which folder of the source it is.
@@ -83,7 +83,7 @@ impl<'j> Folder<'j> {
         entered: Entered,
     ) -> Hold<'j> {
         let Entered { source, target, metadata, default_acl } = entered;
-        let ends = Ends::new(job, source, target);
+        let dirs = CachedDirs::new(job, source, target);
         let identity = metadata.as_ref().map(|metadata| (metadata.dev, metadata.ino));
         let inherited = OnceLock::new();
         Hold(Some(Arc::new(Self {
@@ -91,7 +91,7 @@ impl<'j> Folder<'j> {
             parent,
             name,
             top,
-            ends,
+            dirs,
             metadata,
             identity,
             default_acl,
@@ -188,7 +188,7 @@ impl<'j> Folder<'j> {
         let (source, target) = match self.source().and_then(|source| Ok((source, self.target()?))) {
             Ok((source, Some(target))) => (source, target),
             Ok((_, None)) => return,
-            Err(trouble) => return self.unfinished(trouble),
+            Err(error) => return self.unfinished(error),
         };
         // One that may lack something stays open to its owner, who is to finish the copy.
         let ends_early = if self.job.is_stopped() { attributes::PRIVATE } else { 0 };
@@ -200,14 +200,16 @@ impl<'j> Folder<'j> {
     }
 
     /// Books why it was not given its attributes.
-    fn unfinished(&self, trouble: Trouble) {
+    fn unfinished(&self, error: EntryError) {
         let path = self.target_path(b"");
-        match trouble {
-            Trouble::Source(_, error) | Trouble::Target(_, error) => self.job.fail(path, Operation::Metadata, &error),
-            Trouble::SourceIs(reason) | Trouble::TargetIs(reason) => {
+        match error {
+            EntryError::Source(_, error) | EntryError::Target(_, error) => {
+                self.job.fail(path, Operation::Metadata, &error)
+            }
+            EntryError::SourceIs(reason) | EntryError::TargetIs(reason) => {
                 self.job.fail_for(path, Operation::Metadata, reason);
             }
-            Trouble::Stopped => {}
+            EntryError::Stopped => {}
         }
     }
 }
@@ -245,7 +247,7 @@ impl<'j> std::ops::Deref for Hold<'j> {
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
         let mut next = self.0.take();
-        let mut below: Option<Arc<Opened>> = None;
+        let mut below: Option<Arc<OpenDirs>> = None;
         while let Some(mut folder) = next.and_then(Arc::into_inner) {
             if let Some(below) = below.take() {
                 folder.open_from_below(&below);

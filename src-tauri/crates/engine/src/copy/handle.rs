@@ -122,12 +122,12 @@ impl CopyHandle {
 
     /// Has every thread rest where it is, soon, until [`Self::resume`] or [`Self::stop`].
     pub fn pause(&self) {
-        self.job.gate.close();
+        self.job.control.pause();
     }
 
     /// Lets the threads go on that rest.
     pub fn resume(&self) {
-        self.job.gate.open();
+        self.job.control.resume();
     }
 
     /// Stops the copy, also a paused one. The first reason counts.

@@ -15,14 +15,14 @@ use ringway_sys::file_io::NotRegular;
 use rustix::io::Errno;
 
 use super::attributes::Lost;
-use super::count::Counted;
-use super::ends::KeptOpen;
+use super::control::Control;
+use super::count_ahead::Counted;
+use super::dir_cache::DirCache;
 use super::folder::Identity;
-use super::gate::Gate;
 use super::observer::Observer;
 use super::options::{CopyOptions, Planned};
+use super::overwrite::Kept;
 use super::rules::Rules;
-use super::spot::Stays;
 use super::verify::Proof;
 use crate::descriptors::patiently;
 use crate::error::{Error, Failure, FailureReason};
@@ -50,9 +50,9 @@ pub(super) struct Job {
     /// What reads in threads for which there was no ring.
     pub(super) fallback: OnceLock<IoPath>,
     pub(super) observer: Arc<dyn Observer>,
-    pub(super) gate: Gate,
+    pub(super) control: Control,
     /// Folders whose descriptors are kept.
-    pub(super) kept_open: KeptOpen,
+    pub(super) dir_cache: DirCache,
     error: Mutex<Option<Error>>,
     /// What a test does between the first and the second time that a file is read.
     #[cfg(test)]
@@ -136,8 +136,8 @@ impl Counts {
     }
 
     /// Books an entry of the destination that stays, for a source of so many bytes.
-    pub(super) fn keep(&self, stays: Stays, bytes: u64) {
-        if stays.is_same {
+    pub(super) fn keep(&self, kept: Kept, bytes: u64) {
+        if kept.is_same {
             add(&self.unchanged, 1);
         } else {
             add(&self.skipped, 1);
@@ -166,9 +166,9 @@ impl Job {
             own: Mutex::default(),
             proof: proof.map(Proof::new),
             fallback: OnceLock::new(),
-            gate: Gate::new(Arc::clone(&observer)),
+            control: Control::new(Arc::clone(&observer)),
             observer,
-            kept_open: KeptOpen::new(choices.folders),
+            dir_cache: DirCache::new(choices.folders),
             error: Mutex::new(None),
             #[cfg(test)]
             meddle: Mutex::default(),
@@ -203,19 +203,19 @@ impl Job {
 
     /// Whether it was stopped.
     pub(super) fn is_stopped(&self) -> bool {
-        self.gate.is_ended()
+        self.control.is_ended()
     }
 
     /// The same, asked by a thread that holds nothing which others wait for: it rests here while a
     /// person has paused the copy.
     pub(super) fn must_end(&self) -> bool {
-        self.gate.must_end()
+        self.control.must_end()
     }
 
     /// Ends the copy; the first reason is the one that is told.
     pub(super) fn stop(&self, error: Error) {
         self.error.lock().get_or_insert(error);
-        self.gate.end();
+        self.control.end();
     }
 
     /// The first copy's path, where an error has no better one.
@@ -231,7 +231,7 @@ impl Job {
     /// Opens something; where no descriptor is left it closes folders that are kept, and waits for
     /// others.
     pub(super) fn patiently<T>(&self, mut open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-        patiently(&mut (), |()| Ok(self.kept_open.close()), || !self.is_stopped(), |()| open())
+        patiently(&mut (), |()| Ok(self.dir_cache.close()), || !self.is_stopped(), |()| open())
     }
 
     /// Books an entry that was not copied, or not wholly. A full destination ends the copy:

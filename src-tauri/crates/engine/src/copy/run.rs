@@ -5,12 +5,12 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 use std::time::Duration;
 
-use super::count;
-use super::crew::Shared;
+use super::count_ahead;
 use super::handle::Amount;
+use super::hard_links::Links;
 use super::job::{Job, value};
-use super::links::Links;
 use super::plan::Root;
+use super::pool::Pool;
 use super::worker::Task;
 use crate::error::Error;
 
@@ -41,7 +41,7 @@ pub(super) fn run(job: &Job, roots: Vec<Root>) -> Result<(), Error> {
             let stopped = &stopped;
             let counting = Builder::new().name("ringway-count".into()).spawn_scoped(scope, move || {
                 if ended.recv_timeout(COUNT_AFTER) == Err(RecvTimeoutError::Timeout) {
-                    count::run(job, sources, stopped);
+                    count_ahead::run(job, sources, stopped);
                 }
             });
             // Without a thread for it the totals firm up later.
@@ -60,7 +60,7 @@ pub(super) fn run(job: &Job, roots: Vec<Root>) -> Result<(), Error> {
         }
         links.clear();
         stopped.store(true, Ordering::Release);
-        job.gate.wake();
+        job.control.wake();
         drop(over);
         if apart { copied } else { read_back(job) }
     })
@@ -68,17 +68,17 @@ pub(super) fn run(job: &Job, roots: Vec<Root>) -> Result<(), Error> {
 
 /// Copies what `tasks` lead to, then what has to wait for the rest.
 fn phase<'j>(job: &'j Job, links: Links<'j>, tasks: Vec<Task<'j>>) -> Links<'j> {
-    let mut shared = Shared::new(job, (job.choices.workers, job.choices.for_disk), links);
-    shared.run(tasks);
-    let (links, late) = shared.into_parts();
+    let mut pool = Pool::new(job, (job.choices.workers, job.choices.for_disk), links);
+    pool.run(tasks);
+    let (links, late) = pool.into_parts();
     if late.is_empty() || job.is_stopped() {
         return links;
     }
     job.late.store(true, Ordering::Release);
-    shared = Shared::new(job, (1, 0), links);
-    shared.run(late.into_iter().map(|(folder, from, to)| Task::Name { folder, from, to }).collect());
+    pool = Pool::new(job, (1, 0), links);
+    pool.run(late.into_iter().map(|(folder, from, to)| Task::Name { folder, from, to }).collect());
     job.late.store(false, Ordering::Release);
-    shared.into_parts().0
+    pool.into_parts().0
 }
 
 fn read_back(job: &Job) -> Result<(), Error> {

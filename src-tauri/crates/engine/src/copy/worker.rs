@@ -12,16 +12,17 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::attributes::{self, PRIVATE};
-use super::cold::Cold;
+use super::cold_cache::ColdCache;
 use super::contents::{Sharing, Tools};
-use super::crew::{Call, Shared};
+use super::entry_error::{self, EntryError};
 use super::folder::{Entered, Folder, Hold, Top};
+use super::hard_links::{LinkKey, Place, Seen};
 use super::job::{Job, add};
-use super::large::LargeFile;
-use super::links::{LinkKey, Place, Seen};
+use super::large_files::LargeFile;
 use super::options::Planned;
+use super::overwrite::{self, By, Kept, Made};
 use super::plan::Root;
-use super::spot::{self, By, Made, Stays, Trouble};
+use super::pool::{Grow, Pool};
 use super::verify::{self, Gathered};
 use crate::error::FailureReason;
 use crate::listing::{Position, Window};
@@ -55,18 +56,18 @@ pub(super) enum Task<'j> {
 
 /// One thread's own things.
 pub(super) struct Worker<'s, 'j> {
-    pub(super) shared: &'s Shared<'j>,
+    pub(super) pool: &'s Pool<'j>,
     pub(super) job: &'j Job,
     number: usize,
     /// Starts more threads, if they are not there yet.
-    call: &'s dyn Fn(Call),
+    grow: &'s dyn Fn(Grow),
     pub(super) tools: Tools<'j>,
     pub(super) sharing: Sharing,
     pub(super) buffer: Vec<u8>,
     /// What is read a second time.
     pub(super) again: Vec<u8>,
     pub(super) gathered: Gathered,
-    pub(super) cold: Cold,
+    pub(super) cold: ColdCache,
     /// Files are made under the very mode that is asked for.
     pub(super) own_umask: bool,
     listing: Vec<MaybeUninit<u8>>,
@@ -83,19 +84,19 @@ pub(super) struct Item<'a, 'j> {
 }
 
 impl<'s, 'j> Worker<'s, 'j> {
-    /// `call` starts more threads, if they are not there yet.
-    pub(super) fn new(shared: &'s Shared<'j>, number: usize, call: &'s dyn Fn(Call)) -> Self {
+    /// `grow` starts more threads, if they are not there yet.
+    pub(super) fn new(pool: &'s Pool<'j>, number: usize, grow: &'s dyn Fn(Grow)) -> Self {
         Self {
-            shared,
-            job: shared.job,
+            pool,
+            job: pool.job,
             number,
-            call,
-            tools: Tools::new(shared.job.choices.io, &shared.job.fallback),
+            grow,
+            tools: Tools::new(pool.job.choices.io, &pool.job.fallback),
             sharing: Sharing::default(),
             buffer: Vec::new(),
             again: Vec::new(),
             gathered: Gathered::default(),
-            cold: Cold::new(shared.job),
+            cold: ColdCache::new(pool.job),
             own_umask: false,
             listing: vec![MaybeUninit::uninit(); LISTING_BYTES],
         }
@@ -104,10 +105,10 @@ impl<'s, 'j> Worker<'s, 'j> {
     /// Works until nothing is left.
     pub(super) fn run(mut self) -> io::Result<()> {
         self.own_umask = ringway_sys::thread::own_umask().is_ok();
-        while let Some(task) = self.shared.queue.next(self.number) {
+        while let Some(task) = self.pool.queue.next(self.number) {
             if self.job.must_end() {
-                self.shared.links.clear();
-                drop(self.shared.queue.close());
+                self.pool.links.clear();
+                drop(self.pool.queue.close());
                 break;
             }
             self.task(task);
@@ -131,23 +132,23 @@ impl<'s, 'j> Worker<'s, 'j> {
 
     pub(super) fn push(&self, tasks: Vec<Task<'j>>) {
         let several = tasks.len() > 1;
-        self.shared.queue.push(self.number, tasks);
+        self.pool.queue.push(self.number, tasks);
         if several {
-            (self.call)(Call::Others);
+            (self.grow)(Grow::ForTasks);
         }
     }
 
     /// Puts a task where another thread takes it.
     pub(super) fn offer(&self, task: Task<'j>) {
-        self.shared.queue.push(self.number, [task]);
-        (self.call)(Call::Others);
+        self.pool.queue.push(self.number, [task]);
+        (self.grow)(Grow::ForTasks);
     }
 
     /// Ends a plain round of reading small files, and calls for more threads where that waits for a
     /// disk.
     pub(super) fn end_plain_round(&mut self) {
         if self.cold.end_plain() {
-            (self.call)(Call::ForDisk);
+            (self.grow)(Grow::ForDisk);
         }
     }
 
@@ -211,12 +212,12 @@ impl<'s, 'j> Worker<'s, 'j> {
                 self.list(&folder, Position::default());
             }
             Ok(None) => {}
-            Err(trouble) => self.trouble(item, trouble),
+            Err(error) => self.fail(item, error),
         }
     }
 
     /// None for one that cannot be listed, which is told.
-    fn entered(&mut self, item: Item<'_, 'j>) -> Result<Option<Hold<'j>>, Trouble> {
+    fn entered(&mut self, item: Item<'_, 'j>) -> Result<Option<Hold<'j>>, EntryError> {
         let Item { folder: parent, from, to } = item;
         let above = parent.source()?;
         let opened = self.job.patiently(|| above.open_dir(from));
@@ -224,14 +225,14 @@ impl<'s, 'j> Worker<'s, 'j> {
             Ok(dir) => metadata_of(dir),
             Err(_) => above.metadata(from),
         }
-        .map_err(spot::source(Operation::Open))?;
+        .map_err(entry_error::source(Operation::Open))?;
         if metadata.kind != Kind::Dir {
-            return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading));
+            return Err(EntryError::SourceIs(FailureReason::ChangedWhileReading));
         }
         let identity = (metadata.dev, metadata.ino);
         // The copy itself, or a mount that shows a folder inside itself.
         if self.job.is_own(identity) || parent.lies_in(identity) {
-            return Err(Trouble::SourceIs(FailureReason::IntoItself));
+            return Err(EntryError::SourceIs(FailureReason::IntoItself));
         }
         let (target, default_acl) = self.make_folder(parent, to)?;
         match opened {
@@ -241,7 +242,7 @@ impl<'s, 'j> Worker<'s, 'j> {
             }
             // Made like its source, empty, and told.
             Err(error) => {
-                self.trouble(item, Trouble::Source(Operation::Open, error));
+                self.fail(item, EntryError::Source(Operation::Open, error));
                 // A second trouble with the same folder would count it twice.
                 if !self.job.options.dry_run
                     && let Some(target) = &target
@@ -256,7 +257,7 @@ impl<'s, 'j> Worker<'s, 'j> {
 
     /// The folder at the destination, made if it is not there; and whether what is made in it
     /// inherits an access control list.
-    fn make_folder(&self, parent: &Hold<'j>, name: &[u8]) -> Result<(Option<Dir>, bool), Trouble> {
+    fn make_folder(&self, parent: &Hold<'j>, name: &[u8]) -> Result<(Option<Dir>, bool), EntryError> {
         let planned = |job: &Job| job.planned(Planned::Folder, || parent.target_path(name));
         let Some(dir) = &parent.target()? else {
             planned(self.job);
@@ -270,24 +271,24 @@ impl<'s, 'j> Worker<'s, 'j> {
         let made = match made {
             Ok(()) => true,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
-            Err(error) => return Err(Trouble::Target(Operation::Create, error)),
+            Err(error) => return Err(EntryError::Target(Operation::Create, error)),
         };
         if !made && dir.metadata(name).is_ok_and(|there| parent.is_another_ones(name, &there)) {
-            return Err(Trouble::TargetIs(FailureReason::InTheWay));
+            return Err(EntryError::TargetIs(FailureReason::InTheWay));
         }
         let target = match self.job.patiently(|| dir.open_dir_to_search(name)) {
             Ok(target) => target,
             Err(error) if self.job.options.dry_run && error.kind() == io::ErrorKind::NotFound => {
-                spot::may_make(parent, dir)?;
+                overwrite::may_make(parent, dir)?;
                 planned(self.job);
                 return Ok((None, false));
             }
             Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::NOTDIR | Errno::LOOP)) => {
-                return Err(Trouble::TargetIs(FailureReason::InTheWay));
+                return Err(EntryError::TargetIs(FailureReason::InTheWay));
             }
-            Err(error) => return Err(Trouble::Target(Operation::Open, error)),
+            Err(error) => return Err(EntryError::Target(Operation::Open, error)),
         };
-        let acl = spot::target(Operation::Metadata);
+        let acl = entry_error::target(Operation::Metadata);
         let default_acl = if !made {
             sys::has_default_acl(&target).map_err(acl)?
         } else {
@@ -305,9 +306,9 @@ impl<'s, 'j> Worker<'s, 'j> {
     /// Lists one window of a folder; what is left of it, its subfolders and its files become tasks.
     fn list(&mut self, folder: &Hold<'j>, mut position: Position) {
         let mut window = Window::default();
-        if let Err(trouble) = self.fill(&mut window, folder, &mut position) {
+        if let Err(error) = self.fill(&mut window, folder, &mut position) {
             position.ended = true;
-            self.trouble(Item { folder, from: b"", to: b"" }, trouble);
+            self.fail(Item { folder, from: b"", to: b"" }, error);
         }
         add(&self.job.counts.found, window.len() as u64);
         let mut tasks = Vec::new();
@@ -341,12 +342,12 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
     }
 
-    fn fill(&mut self, window: &mut Window, folder: &Hold<'j>, position: &mut Position) -> Result<(), Trouble> {
+    fn fill(&mut self, window: &mut Window, folder: &Hold<'j>, position: &mut Position) -> Result<(), EntryError> {
         let source = folder.source()?;
         // One that was opened again begins at its beginning.
-        position.restore(source.as_fd()).map_err(|errno| Trouble::Source(Operation::Read, errno.into()))?;
+        position.restore(source.as_fd()).map_err(|errno| EntryError::Source(Operation::Read, errno.into()))?;
         let filled = window.fill(source.as_fd(), position, WINDOW_LEN, &mut self.listing);
-        filled.map_err(|errno| Trouble::Source(Operation::Read, errno.into()))
+        filled.map_err(|errno| EntryError::Source(Operation::Read, errno.into()))
     }
 
     /// Whether a rule leaves the entry out; then it is counted.
@@ -372,13 +373,15 @@ impl<'s, 'j> Worker<'s, 'j> {
 
     /// Looks at what an entry is whose folder does not say, or whose nature has changed since.
     pub(super) fn unknown(&mut self, item: Item<'_, 'j>) {
-        let looked =
-            item.folder.source().and_then(|source| source.metadata(item.from).map_err(spot::source(Operation::Open)));
+        let looked = item
+            .folder
+            .source()
+            .and_then(|source| source.metadata(item.from).map_err(entry_error::source(Operation::Open)));
         match looked {
             // Whether it is a folder is what some rules go by.
             Ok(metadata) if self.leaves_out(item.folder, item.from, metadata.kind == Kind::Dir) => {}
             Ok(metadata) => self.entry(item, metadata.kind),
-            Err(trouble) => self.trouble(item, trouble),
+            Err(error) => self.fail(item, error),
         }
     }
 
@@ -386,12 +389,12 @@ impl<'s, 'j> Worker<'s, 'j> {
         let Item { folder, from, .. } = item;
         let done = (|| {
             let source = folder.source()?;
-            let metadata = source.metadata(from).map_err(spot::source(Operation::Open))?;
+            let metadata = source.metadata(from).map_err(entry_error::source(Operation::Open))?;
             if metadata.kind != Kind::Symlink {
-                return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading));
+                return Err(EntryError::SourceIs(FailureReason::ChangedWhileReading));
             }
             self.named(item, &metadata, |metadata| {
-                let text = source.read_link(from).map_err(spot::source(Operation::Read))?;
+                let text = source.read_link(from).map_err(entry_error::source(Operation::Read))?;
                 let make = |dir: &Dir, name: &[u8]| dir.symlink(&text, name);
                 self.make(item, metadata, Planned::Link, make)
             })
@@ -403,9 +406,9 @@ impl<'s, 'j> Worker<'s, 'j> {
         let Item { folder, from, .. } = item;
         let done = (|| {
             let source = folder.source()?;
-            let metadata = source.metadata(from).map_err(spot::source(Operation::Open))?;
+            let metadata = source.metadata(from).map_err(entry_error::source(Operation::Open))?;
             if matches!(metadata.kind, Kind::File | Kind::Dir | Kind::Symlink) {
-                return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading));
+                return Err(EntryError::SourceIs(FailureReason::ChangedWhileReading));
             }
             self.named(item, &metadata, |metadata| {
                 let make = |dir: &Dir, name: &[u8]| dir.make_node(name, metadata.kind, metadata.mode, metadata.rdev);
@@ -421,9 +424,9 @@ impl<'s, 'j> Worker<'s, 'j> {
         metadata: &Metadata,
         what: Planned,
         make: impl Fn(&Dir, &[u8]) -> io::Result<()>,
-    ) -> Result<Made, Trouble> {
+    ) -> Result<Made, EntryError> {
         let source = item.folder.source()?;
-        spot::make(item, metadata, (what, By::Copying), make, |dir, name| {
+        overwrite::make(item, metadata, (what, By::Copying), make, |dir, name| {
             let lost = attributes::of_name((&*source, item.from), (dir, name), metadata, item.folder.default_acl)?;
             self.job.lost(lost);
             Ok(())
@@ -436,14 +439,14 @@ impl<'s, 'j> Worker<'s, 'j> {
         &self,
         item: Item<'_, 'j>,
         metadata: &Metadata,
-        first: impl FnOnce(&Metadata) -> Result<Made, Trouble>,
-    ) -> Result<Option<Made>, Trouble> {
+        first: impl FnOnce(&Metadata) -> Result<Made, EntryError>,
+    ) -> Result<Option<Made>, EntryError> {
         if metadata.nlink < 2 {
             return first(metadata).map(Some);
         }
         let name = || (item.folder.clone(), item.from.into(), item.to.into());
         let key = LinkKey::new(metadata, item.folder.source()?.birth(item.from));
-        match self.shared.links.see(key, metadata, name) {
+        match self.pool.links.see(key, metadata, name) {
             Seen::Waits => Ok(None),
             Seen::Changed => first(metadata).map(Some),
             Seen::Again(place) => match self.link(item, metadata, &place)? {
@@ -454,7 +457,7 @@ impl<'s, 'j> Worker<'s, 'j> {
                 let made = first(metadata);
                 let done = match made {
                     Ok(Made::Done | Made::Planned) => true,
-                    Ok(Made::Kept(stays)) => stays.as_copy,
+                    Ok(Made::Kept(kept)) => kept.as_copy,
                     Err(_) => false,
                 };
                 self.first_settled(item, key, done);
@@ -466,8 +469,8 @@ impl<'s, 'j> Worker<'s, 'j> {
     /// The first of several names is settled: those that waited are met again.
     pub(super) fn first_settled(&self, item: Item<'_, 'j>, key: LinkKey, done: bool) {
         let waiting = match done {
-            true => self.shared.links.copied(key, item.folder, item.to),
-            false => self.shared.links.failed(key),
+            true => self.pool.links.copied(key, item.folder, item.to),
+            false => self.pool.links.failed(key),
         };
         if !waiting.is_empty() {
             self.push(waiting.into_iter().map(|(folder, from, to)| Task::Name { folder, from, to }).collect());
@@ -476,30 +479,37 @@ impl<'s, 'j> Worker<'s, 'j> {
 
     /// Gives what was copied to `place` a further name. None where the filesystem has no such
     /// thing, or not for so many names.
-    pub(super) fn link(&self, item: Item<'_, 'j>, metadata: &Metadata, place: &Place) -> Result<Option<Made>, Trouble> {
+    pub(super) fn link(
+        &self,
+        item: Item<'_, 'j>,
+        metadata: &Metadata,
+        place: &Place,
+    ) -> Result<Option<Made>, EntryError> {
         if self.job.options.dry_run {
             // There is no first name yet to make one of.
             let nothing = |_: &Dir, _: &[u8]| Ok(());
             self.refuse_in_the_way(item, metadata)?;
-            return spot::make(item, metadata, (Planned::Link, By::Linking), nothing, nothing).map(Some);
+            return overwrite::make(item, metadata, (Planned::Link, By::Linking), nothing, nothing).map(Some);
         }
         let Some(top) = &self.job.top else { return Ok(None) };
         item.folder.admit(item.to)?;
         let (folder, name) = verify::split(place);
-        let folder =
-            self.job.patiently(|| verify::open_below(&top.dir, folder)).map_err(spot::target(Operation::Link))?;
-        let first = folder.metadata(name).map_err(spot::target(Operation::Link))?;
+        let folder = self
+            .job
+            .patiently(|| verify::open_below(&top.dir, folder))
+            .map_err(entry_error::target(Operation::Link))?;
+        let first = folder.metadata(name).map_err(entry_error::target(Operation::Link))?;
         let there = item.folder.target()?.and_then(|target| target.metadata(item.to).ok());
         if there.is_some_and(|there| (there.dev, there.ino) == (first.dev, first.ino)) {
             // It is that very file already: nothing was done where only what is new was asked for.
             let replaces = self.job.options.existing == OnExisting::Replace;
-            return Ok(Some(if replaces { Made::Done } else { Made::Kept(Stays::SAME) }));
+            return Ok(Some(if replaces { Made::Done } else { Made::Kept(Kept::SAME) }));
         }
         self.refuse_in_the_way(item, metadata)?;
         let make = |dir: &Dir, new: &[u8]| dir.hard_link(&folder, name, new);
-        match spot::make(item, metadata, (Planned::Link, By::Linking), make, |_, _| Ok(())) {
+        match overwrite::make(item, metadata, (Planned::Link, By::Linking), make, |_, _| Ok(())) {
             Ok(made) => Ok(Some(made)),
-            Err(Trouble::Target(Operation::Create, error))
+            Err(EntryError::Target(Operation::Create, error))
                 if matches!(
                     Errno::from_io_error(&error),
                     Some(Errno::MLINK | Errno::PERM | Errno::XDEV | Errno::OPNOTSUPP | Errno::NOSYS)
@@ -507,13 +517,13 @@ impl<'s, 'j> Worker<'s, 'j> {
             {
                 Ok(None)
             }
-            Err(trouble) => Err(trouble),
+            Err(error) => Err(error),
         }
     }
 
     /// Refuses to make a further name of a file where another entry's is, or a link to a folder: cp
     /// takes that for the folder.
-    fn refuse_in_the_way(&self, item: Item<'_, 'j>, metadata: &Metadata) -> Result<(), Trouble> {
+    fn refuse_in_the_way(&self, item: Item<'_, 'j>, metadata: &Metadata) -> Result<(), EntryError> {
         let Some(target) = item.folder.target()? else { return Ok(()) };
         let Ok(there) = target.metadata(item.to) else { return Ok(()) };
         let leads_to_folder = || target.metadata_following(item.to).is_ok_and(|end| end.kind == Kind::Dir);
@@ -522,28 +532,28 @@ impl<'s, 'j> Worker<'s, 'j> {
                 && self.job.options.existing != OnExisting::Keep
                 && there.kind == Kind::Symlink
                 && leads_to_folder();
-        if is_in_the_way { Err(Trouble::TargetIs(FailureReason::InTheWay)) } else { Ok(()) }
+        if is_in_the_way { Err(EntryError::TargetIs(FailureReason::InTheWay)) } else { Ok(()) }
     }
 
     /// Books what came of a link or special file.
-    pub(super) fn settled(&self, item: Item<'_, 'j>, made: Result<Option<Made>, Trouble>, count: impl FnOnce(&Job)) {
+    pub(super) fn settled(&self, item: Item<'_, 'j>, made: Result<Option<Made>, EntryError>, count: impl FnOnce(&Job)) {
         match made {
             Ok(Some(Made::Done | Made::Planned)) => count(self.job),
-            Ok(Some(Made::Kept(stays))) => self.job.counts.keep(stays, 0),
+            Ok(Some(Made::Kept(kept))) => self.job.counts.keep(kept, 0),
             Ok(None) => {}
-            Err(trouble) => self.trouble(item, trouble),
+            Err(error) => self.fail(item, error),
         }
     }
 
     /// Books why an entry was not copied.
-    pub(super) fn trouble(&self, item: Item<'_, 'j>, trouble: Trouble) {
+    pub(super) fn fail(&self, item: Item<'_, 'j>, error: EntryError) {
         let (from, to) = (|| item.folder.source_path(item.from), || item.folder.target_path(item.to));
-        match trouble {
-            Trouble::Source(operation, error) => self.job.fail(from(), operation, &error),
-            Trouble::Target(operation, error) => self.job.fail(to(), operation, &error),
-            Trouble::SourceIs(reason) => self.job.fail_for(from(), Operation::Read, reason),
-            Trouble::TargetIs(reason) => self.job.fail_for(to(), Operation::Create, reason),
-            Trouble::Stopped => {}
+        match error {
+            EntryError::Source(operation, error) => self.job.fail(from(), operation, &error),
+            EntryError::Target(operation, error) => self.job.fail(to(), operation, &error),
+            EntryError::SourceIs(reason) => self.job.fail_for(from(), Operation::Read, reason),
+            EntryError::TargetIs(reason) => self.job.fail_for(to(), Operation::Create, reason),
+            EntryError::Stopped => {}
         }
     }
 }

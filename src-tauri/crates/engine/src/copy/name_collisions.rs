@@ -6,8 +6,9 @@ use std::sync::OnceLock;
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 
+use super::entry_error::EntryError;
 use super::folder::Folder;
-use super::spot::{self, Trouble};
+use super::overwrite;
 use crate::error::FailureReason;
 use crate::spelling::{LostEnds, Names, by_flag, has_loose_end};
 
@@ -27,7 +28,7 @@ pub(super) struct Spelling {
 impl Folder<'_> {
     /// Refuses a name that would become another one there. Tried where one comes that may, but not
     /// in a dry run, which writes nothing.
-    pub(super) fn admit(&self, name: &[u8]) -> Result<(), Trouble> {
+    pub(super) fn admit(&self, name: &[u8]) -> Result<(), EntryError> {
         if !has_loose_end(name) || self.job.options.dry_run {
             return Ok(());
         }
@@ -35,8 +36,8 @@ impl Folder<'_> {
         if self.spelling.flag.get_or_init(|| by_flag(dir)).is_some() {
             return Ok(());
         }
-        let loses = self.spelling.loses.get_or_init(|| spot::lost_ends(dir));
-        if loses.include(name) { Err(Trouble::TargetIs(FailureReason::NameNotKept)) } else { Ok(()) }
+        let loses = self.spelling.loses.get_or_init(|| overwrite::lost_ends(dir));
+        if loses.include(name) { Err(EntryError::TargetIs(FailureReason::NameNotKept)) } else { Ok(()) }
     }
 
     /// Whether `name`, which something at the destination answers to, is there for another entry of

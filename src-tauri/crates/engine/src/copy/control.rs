@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use super::observer::Observer;
 
-const OPEN: u8 = 0;
-const CLOSED: u8 = 1;
+const RUNNING: u8 = 0;
+const PAUSED: u8 = 1;
 const ENDED: u8 = 2;
 
 /// All threads of a copy pass it. Asking costs one load while it is open.
-pub(super) struct Gate {
+pub(super) struct Control {
     state: AtomicU8,
     /// Held by who changes the state, and by who looks at it before waiting for a change.
     changing: Mutex<()>,
@@ -19,24 +19,24 @@ pub(super) struct Gate {
     observer: Arc<dyn Observer>,
 }
 
-impl Gate {
+impl Control {
     pub(super) fn new(observer: Arc<dyn Observer>) -> Self {
-        Self { state: AtomicU8::new(OPEN), changing: Mutex::new(()), changed: Condvar::new(), observer }
+        Self { state: AtomicU8::new(RUNNING), changing: Mutex::new(()), changed: Condvar::new(), observer }
     }
 
     /// Whether to end. Rests before it answers, while the copy is paused.
     pub(super) fn must_end(&self) -> bool {
         match self.state.load(Ordering::Relaxed) {
-            OPEN => false,
+            RUNNING => false,
             ENDED => true,
             _ => self.rest(|| false),
         }
     }
 
-    /// The same for a thread that is also to end with `over`, which [`Gate::wake`] tells of.
+    /// The same for a thread that is also to end with `over`, which [`Control::wake`] tells of.
     pub(super) fn must_end_with(&self, over: &AtomicBool) -> bool {
         let over = || over.load(Ordering::Acquire);
-        over() || (self.state.load(Ordering::Relaxed) != OPEN && (self.rest(over) || over()))
+        over() || (self.state.load(Ordering::Relaxed) != RUNNING && (self.rest(over) || over()))
     }
 
     /// Whether it was ended, without resting.
@@ -48,20 +48,20 @@ impl Gate {
     fn rest(&self, over: impl Fn() -> bool) -> bool {
         self.observer.thread_paused();
         let mut changing = self.changing.lock();
-        let closed = |_: &mut ()| self.state.load(Ordering::Relaxed) == CLOSED && !over();
-        self.changed.wait_while(&mut changing, closed);
+        let paused = |_: &mut ()| self.state.load(Ordering::Relaxed) == PAUSED && !over();
+        self.changed.wait_while(&mut changing, paused);
         drop(changing);
         self.is_ended()
     }
 
     /// Lets everybody rest, unless they are to end.
-    pub(super) fn close(&self) {
-        self.change(OPEN, CLOSED);
+    pub(super) fn pause(&self) {
+        self.change(RUNNING, PAUSED);
     }
 
     /// Lets those go on who rest.
-    pub(super) fn open(&self) {
-        self.change(CLOSED, OPEN);
+    pub(super) fn resume(&self) {
+        self.change(PAUSED, RUNNING);
     }
 
     /// Has everybody end, also who rests.
@@ -93,39 +93,41 @@ mod tests {
     use std::sync::mpsc::{Sender, channel};
     use std::time::Duration;
 
-    /// Threads ask a closed gate, `then` happens to it, and all of them answer.
-    fn answers(then: impl Fn(&Gate, &AtomicBool)) -> Vec<bool> {
+    /// Threads ask a closed control, `then` happens to it, and all of them answer.
+    fn answers(then: impl Fn(&Control, &AtomicBool)) -> Vec<bool> {
         const THREADS: usize = 4;
-        let (gate, over) = (Gate::new(Arc::new(Unobserved)), AtomicBool::new(false));
-        gate.close();
+        let (control, over) = (Control::new(Arc::new(Unobserved)), AtomicBool::new(false));
+        control.pause();
         let (tell, told) = channel();
         std::thread::scope(|scope| {
             for number in 0..THREADS {
-                let (gate, over, tell) = (&gate, &over, tell.clone());
-                scope.spawn(move || tell.send(if number == 0 { gate.must_end_with(over) } else { gate.must_end() }));
+                let (control, over, tell) = (&control, &over, tell.clone());
+                scope.spawn(move || {
+                    tell.send(if number == 0 { control.must_end_with(over) } else { control.must_end() })
+                });
             }
             assert!(told.recv_timeout(Duration::from_millis(100)).is_err(), "nobody passes");
-            then(&gate, &over);
+            then(&control, &over);
             (0..THREADS).map(|_| told.recv_timeout(crate::deadline::DEADLINE).unwrap()).collect()
         })
     }
 
     #[test]
     fn who_rests_goes_on_when_it_opens() {
-        assert_eq!(answers(|gate, _| gate.open()), [false; 4]);
+        assert_eq!(answers(|control, _| control.resume()), [false; 4]);
     }
 
     #[test]
     fn who_rests_is_ended() {
-        assert_eq!(answers(|gate, _| gate.end()), [true; 4]);
+        assert_eq!(answers(|control, _| control.end()), [true; 4]);
     }
 
     #[test]
     fn who_is_to_end_with_something_else_rests_no_longer_than_that() {
-        let mut answers = answers(|gate, over| {
+        let mut answers = answers(|control, over| {
             over.store(true, Ordering::Release);
-            gate.wake();
-            gate.open();
+            control.wake();
+            control.resume();
         });
         answers.sort();
         assert_eq!(answers, [false, false, false, true]);
@@ -133,12 +135,12 @@ mod tests {
 
     #[test]
     fn what_has_ended_neither_closes_nor_opens() {
-        let gate = Gate::new(Arc::new(Unobserved));
-        gate.end();
-        gate.close();
-        assert!(gate.must_end() && gate.is_ended());
-        gate.open();
-        assert!(gate.must_end() && gate.is_ended());
+        let control = Control::new(Arc::new(Unobserved));
+        control.end();
+        control.pause();
+        assert!(control.must_end() && control.is_ended());
+        control.resume();
+        assert!(control.must_end() && control.is_ended());
     }
 
     /// Passes on that a thread rests.
@@ -156,12 +158,12 @@ mod tests {
     #[test]
     fn a_thread_that_rests_is_told_of() {
         let (tell, told) = channel();
-        let gate = Gate::new(Arc::new(Resting(tell)));
-        gate.close();
+        let control = Control::new(Arc::new(Resting(tell)));
+        control.pause();
         std::thread::scope(|scope| {
-            let thread = scope.spawn(|| gate.must_end());
+            let thread = scope.spawn(|| control.must_end());
             told.recv_timeout(crate::deadline::DEADLINE).unwrap();
-            gate.open();
+            control.resume();
             assert!(!thread.join().unwrap());
         });
     }

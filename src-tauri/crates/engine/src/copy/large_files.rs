@@ -11,17 +11,18 @@ use ringway_sys::attributes::Metadata;
 use ringway_sys::sparse;
 
 use super::attributes::Fresh;
-use super::contents::{Part, Way};
+use super::contents::{Method, Part};
+use super::entry_error::EntryError;
 use super::folder::Hold;
-use super::links::LinkKey;
-use super::spot::{Stand, Trouble};
+use super::hard_links::LinkKey;
+use super::overwrite::TargetKind;
 use super::worker::Item;
 
 /// A file that is copied, open at both ends.
 pub(super) struct Open {
     pub(super) source: OwnedFd,
     pub(super) target: OwnedFd,
-    pub(super) stand: Stand,
+    pub(super) target_kind: TargetKind,
     /// What the source was like when it was opened.
     pub(super) metadata: Metadata,
     pub(super) fresh: Fresh,
@@ -39,7 +40,7 @@ pub(super) struct LargeFile<'j> {
     pub(super) sparse: bool,
     /// Its contents are to be proven: they are read twice.
     proves: bool,
-    way: Way,
+    method: Method,
     /// The kernel was asked to copy it and declined.
     pub(super) declined: AtomicBool,
     progress: Mutex<Progress>,
@@ -89,7 +90,7 @@ struct Progress {
     over: bool,
     /// Somebody completes it, or has.
     completed: bool,
-    trouble: Option<Trouble>,
+    error: Option<EntryError>,
 }
 
 /// What somebody who looks for work on the file finds.
@@ -101,21 +102,21 @@ pub(super) enum Next {
     /// Nothing any more, and others will complete it.
     Nothing,
     /// Nothing any more, and who is told so completes it.
-    Complete(Result<(), Trouble>),
+    Complete(Result<(), EntryError>),
 }
 
 impl<'j> LargeFile<'j> {
-    pub(super) fn new(item: Item<'_, 'j>, open: Open, sparse: bool, way: Way) -> Self {
+    pub(super) fn new(item: Item<'_, 'j>, open: Open, sparse: bool, method: Method) -> Self {
         let proves = item.folder.job.proof.is_some();
         let progress = Progress { data_end: if sparse { 0 } else { open.metadata.size }, ..Progress::default() };
         let (folder, names) = (item.folder.clone(), (item.from.into(), item.to.into()));
         let (declined, progress) = (AtomicBool::new(false), Mutex::new(progress));
-        Self { folder, names, open, sparse, proves, way, declined, progress }
+        Self { folder, names, open, sparse, proves, method, declined, progress }
     }
 
     /// How its contents go now.
-    pub(super) fn way(&self) -> Way {
-        if self.declined.load(Ordering::Relaxed) { Way::Buffer } else { self.way }
+    pub(super) fn method(&self) -> Method {
+        if self.declined.load(Ordering::Relaxed) { Method::Buffer } else { self.method }
     }
 
     /// The next `chunk` bytes at most.
@@ -125,7 +126,7 @@ impl<'j> LargeFile<'j> {
             if let Some(part) = self.next_part(&mut progress, chunk) {
                 return Next::Part(part);
             }
-            if self.proves && progress.active == 0 && progress.trouble.is_none() {
+            if self.proves && progress.active == 0 && progress.error.is_none() {
                 #[cfg(test)]
                 self.folder.job.between_reads();
                 progress.taken.sort_unstable_by_key(|taken| taken.offset);
@@ -139,7 +140,7 @@ impl<'j> LargeFile<'j> {
             return Next::Nothing;
         }
         progress.completed = true;
-        Next::Complete(progress.trouble.take().map_or(Ok(()), Err))
+        Next::Complete(progress.error.take().map_or(Ok(()), Err))
     }
 
     fn next_part(&self, progress: &mut Progress, chunk: usize) -> Option<Part> {
@@ -149,7 +150,7 @@ impl<'j> LargeFile<'j> {
                 Ok(None) => progress.over = true,
                 Err(error) => {
                     progress.over = true;
-                    progress.trouble.get_or_insert(Trouble::Source(Operation::Read, error));
+                    progress.error.get_or_insert(EntryError::Source(Operation::Read, error));
                 }
             }
         }
@@ -165,7 +166,7 @@ impl<'j> LargeFile<'j> {
 
     /// One for each chunk, and one for the hole at the end.
     fn next_again(&self, progress: &mut Progress) -> Option<Again> {
-        let at = progress.again.filter(|at| *at <= progress.taken.len() && progress.trouble.is_none())?;
+        let at = progress.again.filter(|at| *at <= progress.taken.len() && progress.error.is_none())?;
         let before = at.checked_sub(1).map_or(0, |before| {
             let taken = &progress.taken[before];
             taken.offset + u64::from(taken.len)
@@ -193,25 +194,25 @@ impl<'j> LargeFile<'j> {
     pub(super) fn is_over(&self) -> bool {
         let progress = self.progress.lock();
         match progress.again {
-            Some(at) => at > progress.taken.len() || progress.trouble.is_some(),
+            Some(at) => at > progress.taken.len() || progress.error.is_some(),
             None => progress.over || (!self.sparse && progress.at >= progress.data_end),
         }
     }
 
     /// Nothing of it can be copied.
-    pub(super) fn give_up(&self, trouble: Trouble) {
+    pub(super) fn give_up(&self, error: EntryError) {
         let mut progress = self.progress.lock();
         progress.over = true;
-        progress.trouble.get_or_insert(trouble);
+        progress.error.get_or_insert(error);
     }
 
     /// Gives a chunk back: the file goes on unless it failed.
-    pub(super) fn done(&self, copied: Result<(), Trouble>) {
+    pub(super) fn done(&self, copied: Result<(), EntryError>) {
         let mut progress = self.progress.lock();
         progress.active -= 1;
-        if let Err(trouble) = copied {
+        if let Err(error) = copied {
             progress.over = true;
-            progress.trouble.get_or_insert(trouble);
+            progress.error.get_or_insert(error);
         }
     }
 }

@@ -8,10 +8,10 @@ use ringway_sys::attributes::{Metadata, Timestamp, metadata_of, set_len};
 use rustix::io::Errno;
 
 use super::chunks::has_holes;
-use super::contents::{self, Part, Way};
+use super::contents::{self, Method, Part};
+use super::entry_error::{self, EntryError};
 use super::job::add;
-use super::large::Open;
-use super::spot::{self, Trouble};
+use super::large_files::Open;
 use super::verify;
 use super::worker::{Item, Worker};
 use crate::error::FailureReason;
@@ -40,7 +40,7 @@ impl<'j> Worker<'_, 'j> {
         item: Item<'_, 'j>,
         open: &Open,
         ahead: Option<&[u8]>,
-    ) -> Result<Option<u64>, Trouble> {
+    ) -> Result<Option<u64>, EntryError> {
         let size = open.metadata.size;
         if size > 0 && self.share(open)? {
             add(&self.job.counts.reflinked, size);
@@ -57,33 +57,33 @@ impl<'j> Worker<'_, 'j> {
             self.write_whole(item, open, bytes)?;
             return Ok(Some(bytes.len() as u64));
         }
-        let way = match &self.job.proof {
+        let method = match &self.job.proof {
             // What is to be verified has to come by here.
-            Some(_) => Way::Buffer,
-            None => Way::for_small(&self.job.options, self.job.choices.copies_by_itself, size),
+            Some(_) => Method::Buffer,
+            None => Method::for_small(&self.job.options, self.job.choices.copies_by_itself, size),
         };
-        if way != Way::Buffer && size > 0 {
-            if self.small_by_kernel(open, way)? && self.is_as_it_was(open)? {
+        if method != Method::Buffer && size > 0 {
+            if self.small_by_kernel(open, method)? && self.is_as_it_was(open)? {
                 return Ok(Some(size));
             }
-            set_len(&open.target, 0).map_err(spot::target(Operation::Write))?;
+            set_len(&open.target, 0).map_err(entry_error::target(Operation::Write))?;
         }
         self.small(item, open).map(Some)
     }
 
-    fn share(&mut self, open: &Open) -> Result<bool, Trouble> {
+    fn share(&mut self, open: &Open) -> Result<bool, EntryError> {
         let mode = self.job.options.reflink;
         self.sharing.share(mode, open.metadata.dev, open.source.as_fd(), open.target.as_fd())
     }
 
     /// Writes what was read through the ring.
-    fn write_whole(&mut self, item: Item<'_, 'j>, open: &Open, bytes: &[u8]) -> Result<(), Trouble> {
+    fn write_whole(&mut self, item: Item<'_, 'j>, open: &Open, bytes: &[u8]) -> Result<(), EntryError> {
         self.prove_bytes(item, (0, bytes), bytes.len() as u64, true)?;
         let ring = match self.job.options.io {
-            IoMode::Uring => Some(self.tools.ring().map_err(spot::target(Operation::Write))?),
+            IoMode::Uring => Some(self.tools.ring().map_err(entry_error::target(Operation::Write))?),
             _ => None,
         };
-        contents::write(ring, open.target.as_fd(), 0, bytes).map_err(spot::target(Operation::Write))?;
+        contents::write(ring, open.target.as_fd(), 0, bytes).map_err(entry_error::target(Operation::Write))?;
         if !self.tools.has_no_ring() {
             add(&self.job.counts.uring, bytes.len() as u64);
         }
@@ -91,9 +91,9 @@ impl<'j> Worker<'_, 'j> {
     }
 
     /// False if the kernel does not copy this file by itself, or it turned out to be another size.
-    fn small_by_kernel(&mut self, open: &Open, way: Way) -> Result<bool, Trouble> {
+    fn small_by_kernel(&mut self, open: &Open, method: Method) -> Result<bool, EntryError> {
         let part = Part { offset: 0, len: open.metadata.size as usize };
-        match self.by_kernel(open, way, part)? {
+        match self.by_kernel(open, method, part)? {
             Some(bytes) if bytes == part.len => {
                 add(&self.job.counts.kernel, bytes as u64);
                 Ok(true)
@@ -105,31 +105,31 @@ impl<'j> Worker<'_, 'j> {
     /// Lets the kernel copy a part; None if it does not. What it does not say is which side an
     /// error is of: read and write say that, so they are tried after any but those of a full
     /// destination.
-    pub(super) fn by_kernel(&mut self, open: &Open, way: Way, part: Part) -> Result<Option<usize>, Trouble> {
-        match self.tools.by_kernel(way, open.metadata.dev, open.source.as_fd(), open.target.as_fd(), part) {
+    pub(super) fn by_kernel(&mut self, open: &Open, method: Method, part: Part) -> Result<Option<usize>, EntryError> {
+        match self.tools.by_kernel(method, open.metadata.dev, open.source.as_fd(), open.target.as_fd(), part) {
             Ok(copied) => Ok(copied),
             Err(error) => match Errno::from_io_error(&error) {
-                Some(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Err(Trouble::Target(Operation::Write, error)),
+                Some(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Err(EntryError::Target(Operation::Write, error)),
                 _ => Ok(None),
             },
         }
     }
 
     /// What the source is after it was read.
-    fn look_again(&self, open: &Open) -> Result<Metadata, Trouble> {
+    fn look_again(&self, open: &Open) -> Result<Metadata, EntryError> {
         #[cfg(test)]
         self.job.between_reads();
-        metadata_of(&open.source).map_err(spot::source(Operation::Read))
+        metadata_of(&open.source).map_err(entry_error::source(Operation::Read))
     }
 
     /// Whether the source is as it was when it was opened.
-    fn is_as_it_was(&self, open: &Open) -> Result<bool, Trouble> {
+    fn is_as_it_was(&self, open: &Open) -> Result<bool, EntryError> {
         Ok(version(&self.look_again(open)?) == version(&open.metadata))
     }
 
     /// Copies a file through the buffer, up to its end wherever that is by now; again if it changed
     /// meanwhile.
-    fn small(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<u64, Trouble> {
+    fn small(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<u64, EntryError> {
         let mut looked = open.metadata;
         for _ in 0..TRIES_MAX {
             let read = self.through_buffer(open, looked.size)?;
@@ -138,7 +138,7 @@ impl<'j> Worker<'_, 'j> {
             let is_same = version(&now) == version(&looked);
             if !is_same || self.job.proof.is_some() && !self.is_twice(open, &read)? {
                 looked = now;
-                set_len(&open.target, 0).map_err(spot::target(Operation::Write))?;
+                set_len(&open.target, 0).map_err(entry_error::target(Operation::Write))?;
                 continue;
             }
             for (offset, len, digest) in read.digests {
@@ -149,12 +149,12 @@ impl<'j> Worker<'_, 'j> {
         }
         // What there is of it stays, as cp leaves it, and is told.
         self.through_buffer(open, looked.size)?;
-        Err(Trouble::SourceIs(FailureReason::ChangedWhileReading))
+        Err(EntryError::SourceIs(FailureReason::ChangedWhileReading))
     }
 
     /// Whether the file still is what was read of it: writing through a memory map changes neither
     /// size nor time.
-    fn is_twice(&mut self, open: &Open, read: &ThroughBuffer) -> Result<bool, Trouble> {
+    fn is_twice(&mut self, open: &Open, read: &ThroughBuffer) -> Result<bool, EntryError> {
         if let [(_, len, _)] = read.digests[..] {
             let buffer = std::mem::take(&mut self.buffer);
             let same = self.is_again(open, 0, len as usize, |again| again == &buffer[..len as usize]);
@@ -176,13 +176,13 @@ impl<'j> Worker<'_, 'j> {
         offset: u64,
         len: usize,
         is_same: impl FnOnce(&[u8]) -> bool,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, EntryError> {
         #[cfg(test)]
         self.job.between_reads();
         Ok(is_same(self.read_again(open, offset, len)?))
     }
 
-    fn through_buffer(&mut self, open: &Open, size: u64) -> Result<ThroughBuffer, Trouble> {
+    fn through_buffer(&mut self, open: &Open, size: u64) -> Result<ThroughBuffer, EntryError> {
         // One byte more than there should be: what comes short of that has ended.
         let len = (size as usize + 1).clamp(READ_MIN, self.job.choices.chunk.max(READ_MIN) + 1);
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -194,9 +194,9 @@ impl<'j> Worker<'_, 'j> {
         read
     }
 
-    fn read_to_end(&mut self, open: &Open, size: u64, buffer: &mut [u8]) -> Result<ThroughBuffer, Trouble> {
+    fn read_to_end(&mut self, open: &Open, size: u64, buffer: &mut [u8]) -> Result<ThroughBuffer, EntryError> {
         let mut ring = match self.job.options.io {
-            IoMode::Uring => Some(self.tools.ring().map_err(spot::target(Operation::Read))?),
+            IoMode::Uring => Some(self.tools.ring().map_err(entry_error::target(Operation::Read))?),
             _ => None,
         };
         let mut read = ThroughBuffer::default();
@@ -205,10 +205,10 @@ impl<'j> Worker<'_, 'j> {
                 Some(ring) => ring.read_at(open.source.as_fd(), read.bytes, buffer),
                 None => read_once(open.source.as_fd(), read.bytes, buffer),
             }
-            .map_err(spot::source(Operation::Read))?;
+            .map_err(entry_error::source(Operation::Read))?;
             if bytes > 0 {
                 contents::write(ring.as_deref_mut(), open.target.as_fd(), read.bytes, &buffer[..bytes])
-                    .map_err(spot::target(Operation::Write))?;
+                    .map_err(entry_error::target(Operation::Write))?;
             }
             if self.job.proof.is_some() && (bytes > 0 || read.bytes == 0) {
                 read.digests.push((read.bytes, bytes as u64, blake3::hash(&buffer[..bytes])));
@@ -220,7 +220,7 @@ impl<'j> Worker<'_, 'j> {
                 break;
             }
             if self.job.must_end() {
-                return Err(Trouble::Stopped);
+                return Err(EntryError::Stopped);
             }
         }
         if ring.is_some() {
@@ -230,9 +230,9 @@ impl<'j> Worker<'_, 'j> {
     }
 
     /// Keeps a digest of what was read.
-    pub(super) fn prove(&mut self, item: Item<'_, 'j>, part: &verify::Part) -> Result<(), Trouble> {
+    pub(super) fn prove(&mut self, item: Item<'_, 'j>, part: &verify::Part) -> Result<(), EntryError> {
         let Some(proof) = &self.job.proof else { return Ok(()) };
-        self.gathered.add(proof, item, part).map_err(spot::target(Operation::Write))
+        self.gathered.add(proof, item, part).map_err(entry_error::target(Operation::Write))
     }
 
     /// The same of a part that is in memory, if the copy is to be verified.
@@ -242,7 +242,7 @@ impl<'j> Worker<'_, 'j> {
         (offset, bytes): (u64, &[u8]),
         size: u64,
         first: bool,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), EntryError> {
         if self.job.proof.is_none() {
             return Ok(());
         }
@@ -251,7 +251,7 @@ impl<'j> Worker<'_, 'j> {
     }
 
     /// Reads the source of a file whose contents never came by, if the copy is to be verified.
-    fn prove_shared(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<(), Trouble> {
+    fn prove_shared(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<(), EntryError> {
         if self.job.proof.is_none() {
             return Ok(());
         }
@@ -261,13 +261,13 @@ impl<'j> Worker<'_, 'j> {
         let mut at = 0;
         while at < size {
             if self.job.must_end() {
-                return Err(Trouble::Stopped);
+                return Err(EntryError::Stopped);
             }
             let len = (size - at).min(chunk as u64) as usize;
             let bytes = contents::read(None, open.source.as_fd(), at, &mut buffer[..len])
-                .map_err(spot::source(Operation::Read))?;
+                .map_err(entry_error::source(Operation::Read))?;
             if bytes < len {
-                return Err(Trouble::SourceIs(FailureReason::ChangedWhileReading));
+                return Err(EntryError::SourceIs(FailureReason::ChangedWhileReading));
             }
             let (len, digest) = (bytes as u64, blake3::hash(&buffer[..bytes]));
             self.prove(item, &verify::Part { size, offset: at, len, first: at == 0, shared: true, digest })?;

@@ -21,7 +21,7 @@ const BLOCK_BYTES: u64 = 512;
 
 /// One thread's view of the source.
 #[derive(Debug)]
-pub(super) struct Cold {
+pub(super) struct ColdCache {
     asked: IoMode,
     /// Whether there is a ring to go through.
     able: bool,
@@ -31,7 +31,7 @@ pub(super) struct Cold {
     read: u64,
 }
 
-impl Cold {
+impl ColdCache {
     pub(super) fn new(job: &Job) -> Self {
         let able = job.choices.io.path() == IoPath::Uring;
         Self { asked: job.options.io, able, rounds_left: 0, input_before: 0, read: 0 }

@@ -42,7 +42,7 @@ pub(super) fn run(job: &Job, entries: Vec<(PathBuf, Box<[u8]>)>, stopped: &Atomi
     let mut seen_links = std::collections::HashSet::new();
     add(&job.counted.entries, waiting.len() as u64);
     loop {
-        if job.gate.must_end_with(stopped) {
+        if job.control.must_end_with(stopped) {
             return;
         }
         let Some(next) = waiting.pop() else { break };
@@ -87,7 +87,7 @@ fn one(
     let mut entries = job.patiently(|| dir.entries())?;
     while let Some(entry) = entries.next() {
         let entry = entry?;
-        if job.gate.must_end_with(stopped) {
+        if job.control.must_end_with(stopped) {
             return Ok(());
         }
         // What has vanished meanwhile will not be copied either.

@@ -6,14 +6,14 @@ use std::thread::{Builder, Scope, scope};
 
 use ringway_model::Operation;
 
+use super::hard_links::{Links, Name};
 use super::job::Job;
-use super::links::{Links, Name};
 use super::queue::Queue;
 use super::worker::{Task, Worker};
 use crate::error::Error;
 
 /// What all threads share.
-pub(super) struct Shared<'j> {
+pub(super) struct Pool<'j> {
     pub(super) job: &'j Job,
     pub(super) queue: Queue<Task<'j>>,
     pub(super) links: Links<'j>,
@@ -23,27 +23,27 @@ pub(super) struct Shared<'j> {
     workers: usize,
     /// Threads beside those, for when a disk is waited for.
     for_disk: usize,
-    called: AtomicBool,
-    called_for_disk: AtomicBool,
+    grown: AtomicBool,
+    grown_for_disk: AtomicBool,
     /// Threads that have come.
     there: AtomicU64,
 }
 
 /// Why more threads are wanted.
 #[derive(Clone, Copy)]
-pub(super) enum Call {
+pub(super) enum Grow {
     /// There is something to do for others: a copy of one file has no use for them.
-    Others,
+    ForTasks,
     /// Reading waits for a disk: while one thread does, another writes what it has read.
     ForDisk,
 }
 
-impl<'j> Shared<'j> {
+impl<'j> Pool<'j> {
     /// For `workers` threads, and so many more where a disk is waited for.
     pub(super) fn new(job: &'j Job, (workers, for_disk): (usize, usize), links: Links<'j>) -> Self {
-        let (called, called_for_disk, there) = Default::default();
+        let (grown, grown_for_disk, there) = Default::default();
         let queue = Queue::new(workers);
-        Self { job, queue, links, late: Mutex::default(), workers, for_disk, called, called_for_disk, there }
+        Self { job, queue, links, late: Mutex::default(), workers, for_disk, grown, grown_for_disk, there }
     }
 
     pub(super) fn put_off(&self, name: Name<'j>) {
@@ -63,7 +63,7 @@ impl<'j> Shared<'j> {
         self.queue.push(0, tasks);
         scope(|scope| {
             if several {
-                self.call(scope, Call::Others);
+                self.grow(scope, Grow::ForTasks);
             }
             self.work(0, scope);
         });
@@ -74,17 +74,17 @@ impl<'j> Shared<'j> {
     }
 
     /// Starts threads, once for each reason.
-    fn call<'s>(&'s self, scope: &'s Scope<'s, '_>, call: Call) {
-        let called = match call {
-            Call::Others => &self.called,
-            Call::ForDisk => &self.called_for_disk,
+    fn grow<'s>(&'s self, scope: &'s Scope<'s, '_>, why: Grow) {
+        let grown = match why {
+            Grow::ForTasks => &self.grown,
+            Grow::ForDisk => &self.grown_for_disk,
         };
-        if called.swap(true, Ordering::Relaxed) {
+        if grown.swap(true, Ordering::Relaxed) {
             return;
         }
-        let numbers = match call {
-            Call::Others => 1..self.workers,
-            Call::ForDisk => {
+        let numbers = match why {
+            Grow::ForTasks => 1..self.workers,
+            Grow::ForDisk => {
                 // The first ones keep their places, whether they have come or not.
                 self.queue.widen(self.for_disk);
                 self.workers..self.workers + self.for_disk
@@ -103,7 +103,7 @@ impl<'j> Shared<'j> {
         let closing = Closing(self);
         self.queue.arrive();
         self.job.counts.workers.fetch_max(self.there.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
-        let ran = Worker::new(self, number, &|call| self.call(scope, call)).run();
+        let ran = Worker::new(self, number, &|why| self.grow(scope, why)).run();
         self.settle(ran);
         std::mem::forget(closing);
     }
@@ -116,7 +116,7 @@ impl<'j> Shared<'j> {
 }
 
 /// Lets nobody wait for the work of a thread that panicked, whose scope passes that on.
-struct Closing<'s, 'j>(&'s Shared<'j>);
+struct Closing<'s, 'j>(&'s Pool<'j>);
 
 impl Drop for Closing<'_, '_> {
     fn drop(&mut self) {

@@ -11,6 +11,7 @@ use ringway_sys::space::filesystem_is_fuse;
 use rustix::fs::{Access, AtFlags};
 use rustix::io::Errno;
 
+use super::entry_error::{self, EntryError};
 use super::folder::Folder;
 use super::job::Job;
 use super::options::Planned;
@@ -29,34 +30,9 @@ const PROBE_MODE: u32 = 0o600;
 /// the copy is made again.
 pub(super) const EPOCH: Timestamp = Timestamp { secs: 0, nanos: 0 };
 
-/// Why an entry is not copied.
-#[derive(Debug)]
-pub(super) enum Trouble {
-    /// Reading the source failed.
-    Source(Operation, io::Error),
-    /// The destination refused.
-    Target(Operation, io::Error),
-    /// The source is not what it should be.
-    SourceIs(FailureReason),
-    /// The destination is not what it should be.
-    TargetIs(FailureReason),
-    /// The copy was stopped.
-    Stopped,
-}
-
-/// Shorthand for mapping errors.
-pub(super) fn source(operation: Operation) -> impl Fn(io::Error) -> Trouble {
-    move |error| Trouble::Source(operation, error)
-}
-
-/// Shorthand for mapping errors.
-pub(super) fn target(operation: Operation) -> impl Fn(io::Error) -> Trouble {
-    move |error| Trouble::Target(operation, error)
-}
-
-/// How a file stands at the destination while it is written.
+/// How the file that is written came to be at the destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Stand {
+pub(super) enum TargetKind {
     /// Made under its name: removed if it cannot be completed.
     New,
     /// Was there and is written over.
@@ -66,11 +42,11 @@ pub(super) enum Stand {
 }
 
 /// What to do with a name at the destination.
-pub(super) enum Spot {
+pub(super) enum Placement {
     /// Write here.
-    Write(OwnedFd, Stand),
+    Write(OwnedFd, TargetKind),
     /// Leave what is there. It may stand for the copy: the file's other names become links to it.
-    Keep(Stays),
+    Keep(Kept),
     /// A dry run: nothing more.
     Planned,
     /// Through a link, to what may be written itself: when all else is done.
@@ -78,19 +54,19 @@ pub(super) enum Spot {
 }
 
 /// Finds or makes the file to write to. A new one has `mode`.
-pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: u32) -> Result<Spot, Trouble> {
+pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: u32) -> Result<Placement, EntryError> {
     let options = &folder.job.options;
     let planned = |what| {
         folder.job.planned(what, || folder.target_path(name));
-        Ok(Spot::Planned)
+        Ok(Placement::Planned)
     };
     let Some(dir) = &folder.target()? else { return planned(Planned::File) };
     folder.admit(name)?;
     if !options.atomic && !options.dry_run {
         match folder.job.patiently(|| dir.create_new(name, mode)) {
-            Ok(fd) => return Ok(Spot::Write(fd, Stand::New)),
+            Ok(fd) => return Ok(Placement::Write(fd, TargetKind::New)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(Trouble::Target(Operation::Create, error)),
+            Err(error) => return Err(EntryError::Target(Operation::Create, error)),
         }
     }
     let there = match dir.metadata(name) {
@@ -101,25 +77,25 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
                 false => temporary_file(folder.job, dir, mode),
             };
         }
-        Err(error) => return Err(Trouble::Target(Operation::Open, error)),
+        Err(error) => return Err(EntryError::Target(Operation::Open, error)),
     };
     if folder.is_another_ones(name, &there) {
-        return Err(Trouble::TargetIs(FailureReason::InTheWay));
+        return Err(EntryError::TargetIs(FailureReason::InTheWay));
     }
     let through = there.kind == Kind::Symlink;
     let there = behind_link(dir, name, there, options.existing)?;
-    if let Some(stays) = stays(folder.job, from, &there, By::Copying, there.kind == Kind::File, is_one(from, &there))? {
+    if let Some(kept) = kept(folder.job, from, &there, By::Copying, there.kind == Kind::File, is_one(from, &there))? {
         if options.dry_run {
             folder.job.planned(Planned::Keep, || folder.target_path(name));
         }
-        return Ok(Spot::Keep(stays));
+        return Ok(Placement::Keep(kept));
     }
     let is_replaced = there.nlink > 1 || (options.atomic || may_be_one(folder, dir, from, &there)) && !through;
     match options.dry_run {
         true if is_replaced => may_make(folder, dir).and_then(|()| planned(Planned::Overwrite)),
         true => may_write(dir, name, through).and_then(|()| planned(Planned::Overwrite)),
         // How many names that has is known when all else is there.
-        false if through && !folder.job.late.load(Ordering::Acquire) => Ok(Spot::Late),
+        false if through && !folder.job.late.load(Ordering::Acquire) => Ok(Placement::Late),
         // A file with other names keeps its contents under those, as cp sees to by removing this
         // name first, be it a link to the file.
         false if is_replaced => temporary_file(folder.job, dir, mode),
@@ -128,26 +104,26 @@ pub(super) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
 }
 
 /// Whether entries may be made in a folder: a dry run, which makes none, asks (faccessat2(2)).
-pub(super) fn may_make(folder: &Folder<'_>, dir: &Dir) -> Result<(), Trouble> {
+pub(super) fn may_make(folder: &Folder<'_>, dir: &Dir) -> Result<(), EntryError> {
     let ask = || rustix::fs::accessat(dir.as_fd(), c".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).err();
     let refused = *folder.refused.get_or_init(ask);
-    refused.map_or(Ok(()), |errno| Err(Trouble::Target(Operation::Create, errno.into())))
+    refused.map_or(Ok(()), |errno| Err(EntryError::Target(Operation::Create, errno.into())))
 }
 
 /// Whether a file may be written over. What the name leads to counts where that is written.
-fn may_write(dir: &Dir, name: &[u8], through: bool) -> Result<(), Trouble> {
+fn may_write(dir: &Dir, name: &[u8], through: bool) -> Result<(), EntryError> {
     let flags = if through { AtFlags::EACCESS } else { AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW };
     rustix::fs::accessat(dir.as_fd(), name, Access::WRITE_OK, flags)
-        .map_err(|errno| Trouble::Target(Operation::Open, errno.into()))
+        .map_err(|errno| EntryError::Target(Operation::Open, errno.into()))
 }
 
 /// As cp does: a link that leads to a file stands for the file; one that leads nowhere is not
 /// written through, but may stay.
-fn behind_link(dir: &Dir, name: &[u8], there: Metadata, existing: OnExisting) -> Result<Metadata, Trouble> {
+fn behind_link(dir: &Dir, name: &[u8], there: Metadata, existing: OnExisting) -> Result<Metadata, EntryError> {
     match there.kind {
         Kind::Symlink => match dir.metadata_following(name) {
             Err(_) if existing == OnExisting::Keep => Ok(there),
-            followed => followed.map_err(|_| Trouble::TargetIs(FailureReason::InTheWay)),
+            followed => followed.map_err(|_| EntryError::TargetIs(FailureReason::InTheWay)),
         },
         _ => Ok(there),
     }
@@ -155,37 +131,39 @@ fn behind_link(dir: &Dir, name: &[u8], there: Metadata, existing: OnExisting) ->
 
 /// How what is there under a file's name stays, so that the file need not be read. None also where
 /// that is for the copy to find out.
-pub(super) fn stays_unread(folder: &Folder<'_>, name: &[u8], from: &Metadata) -> Option<Stays> {
+pub(super) fn kept_unread(folder: &Folder<'_>, name: &[u8], from: &Metadata) -> Option<Kept> {
     let options = &folder.job.options;
     if options.existing == OnExisting::Replace {
         return None;
     }
     let Ok(Some(dir)) = &folder.target() else { return None };
-    let stays =
-        folder.admit(name).and_then(|()| dir.metadata(name).map_err(target(Operation::Open))).and_then(|there| {
+    let kept = folder
+        .admit(name)
+        .and_then(|()| dir.metadata(name).map_err(entry_error::target(Operation::Open)))
+        .and_then(|there| {
             if folder.is_another_ones(name, &there) {
                 return Ok(None);
             }
             let there = behind_link(dir, name, there, options.existing)?;
-            stays(folder.job, from, &there, By::Copying, there.kind == Kind::File, is_one(from, &there))
+            kept(folder.job, from, &there, By::Copying, there.kind == Kind::File, is_one(from, &there))
         });
-    let stays = stays.ok().flatten();
-    if stays.is_some() {
+    let kept = kept.ok().flatten();
+    if kept.is_some() {
         folder.job.planned(Planned::Keep, || folder.target_path(name));
     }
-    stays
+    kept
 }
 
 /// How an entry stays that is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stays {
+pub(super) struct Kept {
     /// As the source's copy, made now or earlier: the source's other names become links to it.
     pub(super) as_copy: bool,
     /// By kind, size and time it is what the source is.
     pub(super) is_same: bool,
 }
 
-impl Stays {
+impl Kept {
     /// Made by the copy before, or found equal.
     pub(super) const SAME: Self = Self { as_copy: true, is_same: true };
 }
@@ -201,14 +179,14 @@ pub(super) enum By {
 
 /// Whether what is there stays, as asked. Else it is replaced, if its kind `may_go` and it is not
 /// `one` with the source.
-fn stays(
+fn kept(
     job: &Job,
     from: &Metadata,
     there: &Metadata,
     by: By,
     may_go: bool,
     one: bool,
-) -> Result<Option<Stays>, Trouble> {
+) -> Result<Option<Kept>, EntryError> {
     let existing = job.options.existing;
     // What the copy that is continued has touched: it set the source's time last, so an entry that
     // has it is complete.
@@ -222,18 +200,18 @@ fn stays(
     if touched && !one && is_same {
         // A name that it completed as a file of its own, and that belongs to one which was met
         // before it now.
-        return Ok((by == By::Copying).then_some(Stays::SAME));
+        return Ok((by == By::Copying).then_some(Kept::SAME));
     }
     // A file that was cut short while it was written over has this time. Its source may be as old.
     let is_cut = touched && !alike && there.mtime == EPOCH;
     match existing {
         // Whatever it is.
-        OnExisting::Keep => Ok(Some(Stays { as_copy: false, is_same })),
-        _ if !may_go => Err(Trouble::TargetIs(FailureReason::InTheWay)),
-        _ if one => Err(Trouble::TargetIs(FailureReason::SameFile)),
+        OnExisting::Keep => Ok(Some(Kept { as_copy: false, is_same })),
+        _ if !may_go => Err(EntryError::TargetIs(FailureReason::InTheWay)),
+        _ if one => Err(EntryError::TargetIs(FailureReason::SameFile)),
         // What is kept because it is newer stands for the copy, as cp has it.
         OnExisting::Update if !is_cut && as_kept_by(there, from.mtime) <= nanos(there.mtime) => {
-            Ok(Some(Stays { as_copy: true, is_same }))
+            Ok(Some(Kept { as_copy: true, is_same }))
         }
         OnExisting::Update | OnExisting::Replace => Ok(None),
     }
@@ -263,25 +241,25 @@ fn leads_to(item: Item<'_, '_>, from: &Metadata, there: &Metadata) -> bool {
             .is_ok_and(|source| source.metadata_following(item.from).is_ok_and(|end| is_one(&end, there)))
 }
 
-fn over(job: &Job, dir: &Dir, name: &[u8], from: &Metadata, through: bool) -> Result<Spot, Trouble> {
+fn over(job: &Job, dir: &Dir, name: &[u8], from: &Metadata, through: bool) -> Result<Placement, EntryError> {
     let opened = job.patiently(|| if through { dir.open_write_following(name) } else { dir.open_write(name) });
-    let fd = opened.map_err(target(Operation::Open))?;
+    let fd = opened.map_err(entry_error::target(Operation::Open))?;
     // What was looked at may have been swapped since.
-    let there = attributes::metadata_of(&fd).map_err(target(Operation::Open))?;
+    let there = attributes::metadata_of(&fd).map_err(entry_error::target(Operation::Open))?;
     if there.kind != Kind::File {
-        return Err(Trouble::TargetIs(FailureReason::InTheWay));
+        return Err(EntryError::TargetIs(FailureReason::InTheWay));
     }
     if is_one(from, &there) {
-        return Err(Trouble::TargetIs(FailureReason::SameFile));
+        return Err(EntryError::TargetIs(FailureReason::SameFile));
     }
-    attributes::set_len(&fd, 0).map_err(target(Operation::Write))?;
-    Ok(Spot::Write(fd, Stand::Over))
+    attributes::set_len(&fd, 0).map_err(entry_error::target(Operation::Write))?;
+    Ok(Placement::Write(fd, TargetKind::Over))
 }
 
-fn temporary_file(job: &Job, dir: &Dir, mode: u32) -> Result<Spot, Trouble> {
-    let (fd, name) =
-        temporary(|name| job.patiently(|| dir.create_new(name, mode))).map_err(target(Operation::Create))?;
-    Ok(Spot::Write(fd, Stand::Temporary(name)))
+fn temporary_file(job: &Job, dir: &Dir, mode: u32) -> Result<Placement, EntryError> {
+    let (fd, name) = temporary(|name| job.patiently(|| dir.create_new(name, mode)))
+        .map_err(entry_error::target(Operation::Create))?;
+    Ok(Placement::Write(fd, TargetKind::Temporary(name)))
 }
 
 /// Makes something under a name that is nobody's.
@@ -319,7 +297,7 @@ pub(super) enum Made {
     /// It is there.
     Done,
     /// What was there stays.
-    Kept(Stays),
+    Kept(Kept),
     /// A dry run.
     Planned,
 }
@@ -332,7 +310,7 @@ pub(super) fn make(
     (what, by): (Planned, By),
     make: impl Fn(&Dir, &[u8]) -> io::Result<()>,
     complete: impl Fn(&Dir, &[u8]) -> io::Result<()>,
-) -> Result<Made, Trouble> {
+) -> Result<Made, EntryError> {
     let Item { folder, to: name, .. } = item;
     let options = &folder.job.options;
     let planned = |what| folder.job.planned(what, || folder.target_path(name));
@@ -344,22 +322,24 @@ pub(super) fn make(
     if !options.dry_run {
         match make(dir, name) {
             Ok(()) => {
-                return complete(dir, name).map(|()| Made::Done).map_err(target(Operation::Metadata));
+                return complete(dir, name).map(|()| Made::Done).map_err(entry_error::target(Operation::Metadata));
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(Trouble::Target(Operation::Create, error)),
+            Err(error) => return Err(EntryError::Target(Operation::Create, error)),
         }
     }
     match dir.metadata(name) {
-        Ok(there) if folder.is_another_ones(name, &there) => return Err(Trouble::TargetIs(FailureReason::InTheWay)),
+        Ok(there) if folder.is_another_ones(name, &there) => return Err(EntryError::TargetIs(FailureReason::InTheWay)),
         Ok(there) => {
             let one = is_one(from, &there) || leads_to(item, from, &there);
-            if let Some(stays) = stays(folder.job, from, &there, by, there.kind != Kind::Dir, one)? {
+            if let Some(kept) = kept(folder.job, from, &there, by, there.kind != Kind::Dir, one)? {
                 planned(Planned::Keep);
-                return Ok(Made::Kept(stays));
+                return Ok(Made::Kept(kept));
             }
         }
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Trouble::Target(Operation::Open, error)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(EntryError::Target(Operation::Open, error));
+        }
         _ => {}
     }
     if options.dry_run {
@@ -367,16 +347,16 @@ pub(super) fn make(
         planned(what);
         return Ok(Made::Planned);
     }
-    let ((), temporary) = temporary(|name| make(dir, name)).map_err(target(Operation::Create))?;
+    let ((), temporary) = temporary(|name| make(dir, name)).map_err(entry_error::target(Operation::Create))?;
     let done = complete(dir, &temporary)
-        .map_err(target(Operation::Metadata))
-        .and_then(|()| dir.rename(&temporary, dir, name).map_err(target(Operation::Rename)));
+        .map_err(entry_error::target(Operation::Metadata))
+        .and_then(|()| dir.rename(&temporary, dir, name).map_err(entry_error::target(Operation::Rename)));
     match done {
         Ok(()) => Ok(Made::Done),
-        Err(trouble) => {
+        Err(error) => {
             // What failed is what is told; a name of ours that stays is the lesser evil.
             let _ = dir.unlink(&temporary);
-            Err(trouble)
+            Err(error)
         }
     }
 }
@@ -396,7 +376,7 @@ mod tests {
         let job = Job::for_tests(options, Rules::new(&[]).unwrap());
         let stays_by = |from: Timestamp, mtime: Timestamp, ctime: Timestamp| {
             let (from, there) = (Metadata { mtime: from, ..any }, Metadata { mtime, ctime, ..any });
-            stays(&job, &from, &there, By::Copying, true, false).unwrap().is_some()
+            kept(&job, &from, &there, By::Copying, true, false).unwrap().is_some()
         };
         let (fine, whole, even) = (time(1_000, 123_456_789), time(1_001, 0), time(1_000, 0));
         // Two seconds, one, ten milliseconds, a hundred nanoseconds.
