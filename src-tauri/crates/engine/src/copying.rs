@@ -41,7 +41,7 @@ pub(crate) fn start_recorded(request: CopyRequest, record: Option<Record>) -> Tr
 /// Passes the copy's events to its transfer.
 struct Events {
     transfer: Transfer,
-    /// Told of each thread that begins to rest.
+    /// Notified of each thread that pauses.
     rested: Notify,
 }
 

@@ -526,8 +526,8 @@ impl Engine {
         target::of_past(&self.inner.store, past)
     }
 
-    /// Starts a copy inside this machine, as [`copying::start`] does for programs that hold no handle,
-    /// and writes down how it ended; what goes wrong is in its report.
+    /// Starts a copy inside this machine and records how it ended; errors are in its report. A
+    /// program without a handle calls [`copying::start`].
     pub fn copy(&self, request: CopyRequest) -> Transfer {
         let (store, paths) = (Arc::clone(&self.inner.store), vec![request.destination.clone()]);
         copying::start_recorded(request, Some(Record { store, target: None, paths, resend: None }))

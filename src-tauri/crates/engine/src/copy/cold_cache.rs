@@ -1,5 +1,5 @@
-//! Whether reading waits for a disk, as the thread's own block input tells: then many requests at a
-//! time are what helps.
+//! Whether the source is in the page cache. A thread whose block input (getrusage(2)) shows that it
+//! waits for a disk reads through the ring, many requests at a time.
 use ringway_sys::probe::{Whose, usage};
 
 use super::job::Job;

@@ -157,7 +157,7 @@ impl<'j> Tools<'j> {
         self.ring.as_ref().is_some_and(|ring| ring.kind() == IoKind::Sync)
     }
 
-    /// Lets the kernel copy a part by `method`, or by splice between two files where copy_file_range
+    /// Lets the kernel copy a part by `method`, or by splice between two files if copy_file_range
     /// does not work; the bytes copied, fewer only at the source's end. None if the kernel does not
     /// do it.
     pub(super) fn by_kernel(

@@ -1,4 +1,5 @@
-//! Whether a copy's threads go on, rest or end: what each of them asks between two steps.
+//! Pausing, resuming and stopping: the state that each of a copy's threads checks between two
+//! steps.
 use parking_lot::{Condvar, Mutex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -9,13 +10,13 @@ const RUNNING: u8 = 0;
 const PAUSED: u8 = 1;
 const ENDED: u8 = 2;
 
-/// All threads of a copy pass it. Asking costs one load while it is open.
+/// The state of a copy. Checking it costs one relaxed load while the copy runs.
 pub(super) struct Control {
     state: AtomicU8,
-    /// Held by who changes the state, and by who looks at it before waiting for a change.
+    /// Held while the state is changed, and while a thread checks it before it waits for a change.
     changing: Mutex<()>,
     changed: Condvar,
-    /// Told of each thread that begins to rest.
+    /// Told of each thread that pauses.
     observer: Arc<dyn Observer>,
 }
 
@@ -24,28 +25,28 @@ impl Control {
         Self { state: AtomicU8::new(RUNNING), changing: Mutex::new(()), changed: Condvar::new(), observer }
     }
 
-    /// Whether to end. Rests before it answers, while the copy is paused.
+    /// Whether the thread must end. While the copy is paused, it waits before it answers.
     pub(super) fn must_end(&self) -> bool {
         match self.state.load(Ordering::Relaxed) {
             RUNNING => false,
             ENDED => true,
-            _ => self.rest(|| false),
+            _ => self.wait(|| false),
         }
     }
 
-    /// The same for a thread that is also to end with `over`, which [`Control::wake`] tells of.
+    /// The same for a thread that also ends once `over` is set. [`Control::wake`] must follow that.
     pub(super) fn must_end_with(&self, over: &AtomicBool) -> bool {
         let over = || over.load(Ordering::Acquire);
-        over() || (self.state.load(Ordering::Relaxed) != RUNNING && (self.rest(over) || over()))
+        over() || (self.state.load(Ordering::Relaxed) != RUNNING && (self.wait(over) || over()))
     }
 
-    /// Whether it was ended, without resting.
+    /// Whether the copy was ended. Never waits.
     pub(super) fn is_ended(&self) -> bool {
         self.state.load(Ordering::Relaxed) == ENDED
     }
 
     #[cold]
-    fn rest(&self, over: impl Fn() -> bool) -> bool {
+    fn wait(&self, over: impl Fn() -> bool) -> bool {
         self.observer.thread_paused();
         let mut changing = self.changing.lock();
         let paused = |_: &mut ()| self.state.load(Ordering::Relaxed) == PAUSED && !over();
@@ -54,24 +55,24 @@ impl Control {
         self.is_ended()
     }
 
-    /// Lets everybody rest, unless they are to end.
+    /// Pauses all threads, unless the copy has ended.
     pub(super) fn pause(&self) {
         self.change(RUNNING, PAUSED);
     }
 
-    /// Lets those go on who rest.
+    /// Resumes the threads that are paused.
     pub(super) fn resume(&self) {
         self.change(PAUSED, RUNNING);
     }
 
-    /// Has everybody end, also who rests.
+    /// Ends all threads, also those that are paused.
     pub(super) fn end(&self) {
-        // Release: who is told to end finds out why.
+        // Release: a thread that sees this also sees why.
         self.state.store(ENDED, Ordering::Release);
         self.wake();
     }
 
-    /// Has those who rest look again.
+    /// Has the threads that are paused check again.
     pub(super) fn wake(&self) {
         drop(self.changing.lock());
         self.changed.notify_all();
@@ -93,7 +94,7 @@ mod tests {
     use std::sync::mpsc::{Sender, channel};
     use std::time::Duration;
 
-    /// Threads ask a closed control, `then` happens to it, and all of them answer.
+    /// Threads ask a paused control, `then` happens to it, and all of them answer.
     fn answers(then: impl Fn(&Control, &AtomicBool)) -> Vec<bool> {
         const THREADS: usize = 4;
         let (control, over) = (Control::new(Arc::new(Unobserved)), AtomicBool::new(false));
@@ -143,10 +144,10 @@ mod tests {
         assert!(control.must_end() && control.is_ended());
     }
 
-    /// Passes on that a thread rests.
-    struct Resting(Sender<()>);
+    /// Passes on that a thread has paused.
+    struct Paused(Sender<()>);
 
-    impl Observer for Resting {
+    impl Observer for Paused {
         fn entry_failed(&self, _: Failure) {}
         fn thread_paused(&self) {
             self.0.send(()).unwrap();
@@ -158,7 +159,7 @@ mod tests {
     #[test]
     fn a_thread_that_rests_is_told_of() {
         let (tell, told) = channel();
-        let control = Control::new(Arc::new(Resting(tell)));
+        let control = Control::new(Arc::new(Paused(tell)));
         control.pause();
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| control.must_end());

@@ -1,5 +1,6 @@
-//! The descriptors of folders that are copied: so many are kept open, and what is wanted of the
-//! others is opened again and looked at.
+//! A cache of directory descriptors: a bounded number of the folders under way stays open, first
+//! in, first out. A folder that was closed is opened again when it is needed, and compared by
+//! device and inode.
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ops::Deref;
@@ -15,14 +16,15 @@ use super::job::Job;
 use super::verify::open_below;
 use crate::error::FailureReason;
 
-/// A folder, open.
+/// A folder's descriptors at both ends.
 pub(super) struct OpenDirs {
     source: Dir,
     /// None where a dry run would have to make it.
     target: Option<Dir>,
 }
 
-/// A folder that may be closed at any time, and which ones it is.
+/// A folder's place in the cache: its descriptors, which may be closed at any time, and the
+/// identities by which they are recognised when they are opened again.
 pub(super) struct CachedDirs {
     open: Mutex<Option<Arc<OpenDirs>>>,
     source: Option<Identity>,
@@ -53,7 +55,7 @@ impl Deref for Target {
     }
 }
 
-/// The folders of a copy that are open, the one that was opened first to be closed first.
+/// The folders of a copy that are open. The one that was opened first is closed first.
 pub(super) struct DirCache {
     folders: Mutex<VecDeque<Weak<CachedDirs>>>,
     max: usize,
@@ -74,7 +76,7 @@ impl DirCache {
         drop(folders);
     }
 
-    /// Closes all that nobody uses at the moment. False if there were none.
+    /// Closes all folders that no thread uses at the moment. False if there were none.
     pub(super) fn close(&self) -> bool {
         let folders = std::mem::take(&mut *self.folders.lock());
         let closed = folders.into_iter().filter_map(|dirs| dirs.upgrade()?.open.lock().take());

@@ -12,20 +12,20 @@ pub(super) enum EntryError {
     Source(Operation, io::Error),
     /// The destination refused.
     Target(Operation, io::Error),
-    /// The source is not what it should be.
+    /// The source has changed, or is of a kind that cannot be copied.
     SourceIs(FailureReason),
-    /// The destination is not what it should be.
+    /// Something at the destination is in the way.
     TargetIs(FailureReason),
     /// The copy was stopped.
     Stopped,
 }
 
-/// Shorthand for mapping errors.
+/// For `map_err`: an operation on the source failed.
 pub(super) fn source(operation: Operation) -> impl Fn(io::Error) -> EntryError {
     move |error| EntryError::Source(operation, error)
 }
 
-/// Shorthand for mapping errors.
+/// For `map_err`: an operation on the destination failed.
 pub(super) fn target(operation: Operation) -> impl Fn(io::Error) -> EntryError {
     move |error| EntryError::Target(operation, error)
 }

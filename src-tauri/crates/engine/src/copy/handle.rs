@@ -1,4 +1,4 @@
-//! A copy from the outside: planned, then run on the caller's thread, while any other thread
+//! A copy as its caller sees it: planned, then run on the caller's thread, while any other thread
 //! watches, pauses and stops it.
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct CopyJob {
     roots: Vec<Root>,
 }
 
-/// Watches and steers a copy. Clones are the same copy, and dropping every clone does not stop it.
+/// Watches and controls a copy. Clones are the same copy. Dropping every clone does not stop it.
 #[derive(Clone)]
 pub struct CopyHandle {
     job: Arc<Job>,
@@ -77,33 +77,34 @@ pub struct CopyTotals {
 }
 
 impl CopyJob {
-    /// Decides everything that is decided before the first byte. Sources that cannot be copied are
-    /// told to the observer, and the others are copied all the same.
+    /// Plans a copy and writes nothing. The observer is told of sources that cannot be copied. The
+    /// others are copied all the same.
     ///
     /// # Errors
-    /// Options out of their limits, a destination that cannot be copied to, and too few descriptors.
+    /// Options beyond their limits, an unusable destination, or too few descriptors.
     pub fn prepare(request: CopyRequest, observer: Arc<dyn Observer>) -> Result<Self, Error> {
         let (job, roots) = prepare::prepare(request, observer)?;
         Ok(Self { job: Arc::new(job), roots })
     }
 
-    /// What watches and steers it.
+    /// A handle that watches and controls it.
     pub fn handle(&self) -> CopyHandle {
         CopyHandle { job: Arc::clone(&self.job) }
     }
 
-    /// Copies, and reads back if that was asked for; returns when all of it is done or stopped. This
-    /// thread becomes one of the copy's and keeps another umask for good: give it one of its own.
+    /// Copies, and reads back if `verify` was asked for. Returns when the copy has ended or was
+    /// stopped. The calling thread works, too, and its umask is changed for good: give the copy a
+    /// thread of its own.
     ///
     /// # Errors
-    /// What ended the reading back. Why the copy was stopped is told by [`CopyHandle::finish`].
+    /// An error that ended the verification. [`CopyHandle::finish`] tells why a copy was stopped.
     pub fn run(self) -> Result<(), Error> {
         run::run(&self.job, self.roots)
     }
 }
 
 impl CopyHandle {
-    /// The figures now. Cheap: some loads, and no lock.
+    /// The figures now. Cheap: a few atomic loads and no lock.
     pub fn progress(&self) -> Progress {
         let job = &*self.job;
         let copied = job.copied.load(Ordering::Acquire);
@@ -120,12 +121,12 @@ impl CopyHandle {
         Progress::Copying { done, found, is_final: copied || counted }
     }
 
-    /// Has every thread rest where it is, soon, until [`Self::resume`] or [`Self::stop`].
+    /// Pauses every thread where it is, soon, until [`Self::resume`] or [`Self::stop`].
     pub fn pause(&self) {
         self.job.control.pause();
     }
 
-    /// Lets the threads go on that rest.
+    /// Resumes a paused copy.
     pub fn resume(&self) {
         self.job.control.resume();
     }
@@ -135,8 +136,8 @@ impl CopyHandle {
         self.job.stop(why);
     }
 
-    /// Makes the figures final, once the thread that ran the copy has ended, by a panic or not;
-    /// gives the reason for which the copy was stopped, if it was.
+    /// Makes the figures final, once the thread that ran the copy has ended, by a panic or not.
+    /// Returns why the copy was stopped, if it was.
     pub fn finish(&self) -> Option<Error> {
         self.job.copied.store(true, Ordering::Release);
         self.job.take_error()

@@ -51,7 +51,7 @@ pub(super) struct Job {
     pub(super) fallback: OnceLock<IoPath>,
     pub(super) observer: Arc<dyn Observer>,
     pub(super) control: Control,
-    /// Folders whose descriptors are kept.
+    /// Directory descriptors of folders under way.
     pub(super) dir_cache: DirCache,
     error: Mutex<Option<Error>>,
     /// What a test does between the first and the second time that a file is read.

@@ -1,20 +1,20 @@
-//! What a copy tells whoever watches it, at the moment it happens. Figures are asked for instead
+//! The events of a copy, told as they happen. Figures are polled instead
 //! ([`CopyHandle::progress`](super::CopyHandle::progress)).
 use super::handle::Amount;
 use crate::error::Failure;
 
-/// Told of a copy's events by its threads, which wait for each call to return.
+/// Receives a copy's events. The copy's threads call it, and wait for each call to return.
 pub trait Observer: Send + Sync {
     /// An entry was not copied, or not wholly.
     fn entry_failed(&self, failure: Failure);
 
-    /// A thread has reached its resting place in a paused copy. The figures hold what it did before.
+    /// A thread has paused, as was asked. The figures hold everything that it did before.
     fn thread_paused(&self);
 
-    /// Everything was copied, and so many files and bytes are read back.
+    /// Everything was copied. The copy reads back `total`: its files and their bytes.
     fn verification_started(&self, total: Amount);
 
-    /// A source was read back, and the next one is copied.
+    /// One source was read back. The copy continues with the next one.
     fn copying_resumed(&self);
 }
 

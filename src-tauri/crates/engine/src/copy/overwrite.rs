@@ -30,14 +30,15 @@ const PROBE_MODE: u32 = 0o600;
 /// the copy is made again.
 pub(super) const EPOCH: Timestamp = Timestamp { secs: 0, nanos: 0 };
 
-/// How the file that is written came to be at the destination.
+/// How the file that is written came to be at the destination, which decides what becomes of it if
+/// it cannot be completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TargetKind {
-    /// Made under its name: removed if it cannot be completed.
+    /// Created under its name. Removed if it cannot be completed.
     New,
-    /// Was there and is written over.
+    /// Existed, and is overwritten in place. Stays, with a time of 1970.
     Over,
-    /// Made under this name, and renamed when whole.
+    /// Created under this temporary name, and renamed when whole. Removed otherwise.
     Temporary(Box<[u8]>),
 }
 
@@ -45,11 +46,13 @@ pub(super) enum TargetKind {
 pub(super) enum Placement {
     /// Write here.
     Write(OwnedFd, TargetKind),
-    /// Leave what is there. It may stand for the copy: the file's other names become links to it.
+    /// Leave the existing file. It may stand for the copy: the file's other names become links to
+    /// it.
     Keep(Kept),
-    /// A dry run: nothing more.
+    /// Do nothing more: this is a dry run.
     Planned,
-    /// Through a link, to what may be written itself: when all else is done.
+    /// Write through a link, once everything else is copied: the file that it leads to may be
+    /// written itself.
     Late,
 }
 
@@ -154,7 +157,7 @@ pub(super) fn kept_unread(folder: &Folder<'_>, name: &[u8], from: &Metadata) -> 
     kept
 }
 
-/// How an entry stays that is there.
+/// An existing entry that stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kept {
     /// As the source's copy, made now or earlier: the source's other names become links to it.

@@ -1,4 +1,4 @@
-//! The threads of a copy and what they share beside the job.
+//! The thread pool of a copy: when it grows, and what its threads share beside the job.
 use parking_lot::Mutex;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,34 +12,34 @@ use super::queue::Queue;
 use super::worker::{Task, Worker};
 use crate::error::Error;
 
-/// What all threads share.
+/// The threads of one phase of a copy.
 pub(super) struct Pool<'j> {
     pub(super) job: &'j Job,
     pub(super) queue: Queue<Task<'j>>,
     pub(super) links: Links<'j>,
-    /// Files that are written through a link at the destination: after all others, one by one, for
-    /// what it leads to may be written itself.
+    /// Files that are written through a link at the destination. They come after all others, one by
+    /// one, because the file that the link leads to may be written itself.
     late: Mutex<Vec<Name<'j>>>,
     workers: usize,
-    /// Threads beside those, for when a disk is waited for.
+    /// Threads that are added once a thread waits for a disk.
     for_disk: usize,
     grown: AtomicBool,
     grown_for_disk: AtomicBool,
-    /// Threads that have come.
+    /// Threads that have started.
     there: AtomicU64,
 }
 
-/// Why more threads are wanted.
+/// Why the pool grows.
 #[derive(Clone, Copy)]
 pub(super) enum Grow {
-    /// There is something to do for others: a copy of one file has no use for them.
+    /// There are tasks for other threads. A copy of one file starts none.
     ForTasks,
-    /// Reading waits for a disk: while one thread does, another writes what it has read.
+    /// A thread waits for a disk. While it does, another one writes what it has read.
     ForDisk,
 }
 
 impl<'j> Pool<'j> {
-    /// For `workers` threads, and so many more where a disk is waited for.
+    /// For `workers` threads, and `for_disk` more once a thread waits for a disk.
     pub(super) fn new(job: &'j Job, (workers, for_disk): (usize, usize), links: Links<'j>) -> Self {
         let (grown, grown_for_disk, there) = Default::default();
         let queue = Queue::new(workers);
@@ -50,13 +50,13 @@ impl<'j> Pool<'j> {
         self.late.lock().push(name);
     }
 
-    /// The links met so far, and what was put off.
+    /// The links met so far, and the files that were put off.
     pub(super) fn into_parts(self) -> (Links<'j>, Vec<Name<'j>>) {
         (self.links, self.late.into_inner())
     }
 
-    /// Works until nothing is left to do: on this thread, and on others from when there is
-    /// something for them. What ends one of them early ends the copy.
+    /// Works on this thread, and on others once there are tasks for them, until no task is left. An
+    /// error that ends one of them ends the copy.
     pub(super) fn run(&self, tasks: Vec<Task<'j>>) {
         let several = tasks.len() > 1;
         self.job.counts.workers.fetch_max(1, Ordering::Relaxed);
@@ -85,14 +85,14 @@ impl<'j> Pool<'j> {
         let numbers = match why {
             Grow::ForTasks => 1..self.workers,
             Grow::ForDisk => {
-                // The first ones keep their places, whether they have come or not.
+                // The first ones keep their numbers, started or not.
                 self.queue.widen(self.for_disk);
                 self.workers..self.workers + self.for_disk
             }
         };
         for number in numbers {
             let name = format!("ringway-copy-{number}");
-            // What there is no thread for, the others do.
+            // Without more threads the others do the work.
             if Builder::new().name(name).spawn_scoped(scope, move || self.work(number, scope)).is_err() {
                 break;
             }
@@ -115,7 +115,8 @@ impl<'j> Pool<'j> {
     }
 }
 
-/// Lets nobody wait for the work of a thread that panicked, whose scope passes that on.
+/// Closes the queue when a thread panics, so that no other waits for its tasks. The scope passes
+/// the panic on.
 struct Closing<'s, 'j>(&'s Pool<'j>);
 
 impl Drop for Closing<'_, '_> {
