@@ -4,13 +4,12 @@ mod settings;
 
 use std::path::PathBuf;
 
-use ringway_model::{OnConflict, OnExisting};
+use ringway_model::{Fault, Invalid, OnConflict, OnExisting};
 use ringway_service::copying::CopyFolder;
 use ringway_service::dto::{
     Again, AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Moving, Pick, Recipient, ShownSize,
     Unfinished, Update,
 };
-use ringway_service::fault::{Fault, Unfit};
 use ringway_service::settings::IntoHome;
 use tauri::ipc::Channel;
 use tauri::{AppHandle, State, WebviewWindow};
@@ -388,7 +387,7 @@ async fn pick_folder(window: &WebviewWindow, first: Option<PathBuf>) -> Option<P
 }
 
 /// Has a folder set that was picked; where it is a home, only after a native dialog has asked. The
-/// fault is still [`Unfit::HomeFolder`] if that was answered no: the page can neither answer the
+/// fault is still [`Invalid::HomeFolder`] if that was answered no: the page can neither answer the
 /// dialog nor say what it asks.
 async fn allow_home<T, Set>(window: &WebviewWindow, set: impl Fn(IntoHome) -> Set) -> Answer<T>
 where
@@ -408,7 +407,7 @@ where
         set => return set,
     };
     match &fault {
-        Fault::Invalid { why: Unfit::HomeFolder { folder }, .. } if ask(folder.clone()).await => {
+        Fault::Invalid(Invalid::HomeFolder { folder }) if ask(folder.to_string()).await => {
             set(IntoHome::NoDotNames).await
         }
         _ => Err(fault),
@@ -419,7 +418,7 @@ where
 fn unless_refused(set: Answer<()>) -> Answer<bool> {
     match set {
         Ok(()) => Ok(true),
-        Err(Fault::Invalid { why: Unfit::HomeFolder { .. }, .. }) => Ok(false),
+        Err(Fault::Invalid(Invalid::HomeFolder { .. })) => Ok(false),
         Err(fault) => Err(fault),
     }
 }
@@ -440,9 +439,9 @@ mod tests {
         let done = RefCell::new(Vec::new());
         let set = |into_home| {
             done.borrow_mut().push(format!("{into_home:?}"));
-            let why = Unfit::HomeFolder { folder: "/home/me".into() };
+            let why = Invalid::HomeFolder { folder: "/home/me".into() };
             ready(match into_home == IntoHome::Refuse && is_home {
-                true => Err(Fault::Invalid { why, what: String::new() }),
+                true => Err(Fault::Invalid(why)),
                 false => Ok(()),
             })
         };

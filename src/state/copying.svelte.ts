@@ -32,7 +32,7 @@ export class Copying {
   #refused = $state.raw<Ended | null>(null);
   /** Why nothing was copied, and what to do. */
   problem: Sentence | null = $derived.by(() => {
-    const folder = this.folder?.path ?? t("copy.thatFolder");
+    const folder = this.folder?.path ?? t("copy.destinationFolder");
     if (this.#refused) return copyRefusedWords(this.#refused, folder);
     return this.#fault ? copyFaultWords(this.#fault, folder) : null;
   });

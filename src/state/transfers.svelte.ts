@@ -60,7 +60,7 @@ export class Transfer {
 
   /** What to call the other machine; of a copy, its folder. */
   get peer(): string {
-    return this.tick.peer ?? (this.target || t("common.otherMachine"));
+    return this.tick.peer ?? (this.target || t("common.otherDevice"));
   }
 
   /** Bytes a second over the whole time, without reading back. */

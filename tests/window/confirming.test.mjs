@@ -19,8 +19,8 @@ const driven = inside ? test : () => {};
 const HOME_TITLE = "Home folder";
 /** The session's languages, and what the dialog about a new target is called in them. */
 const LANGUAGES = {
-  en: { LANG: "en_GB.UTF-8", target: "Send to another target?" },
-  de: { LANG: "de_DE.UTF-8", target: "An ein anderes Ziel senden?" },
+  en: { LANG: "en_GB.UTF-8", target: "Send to another device?" },
+  de: { LANG: "de_DE.UTF-8", target: "An ein anderes Gerät senden?" },
 };
 
 const active = () => capture("xdotool", ["getactivewindow"]).out.trim();

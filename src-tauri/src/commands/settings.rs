@@ -1,10 +1,10 @@
 //! The commands about this machine's settings, its start at login, and setting it up for the first
 //! time.
 use parking_lot::Mutex;
+use ringway_model::{Fault, Invalid};
 use std::path::PathBuf;
 
 use ringway_service::dto::{StartAtLogin, StoredSettings};
-use ringway_service::fault::{Fault, Unfit};
 use ringway_service::settings::SettingsChange;
 use ringway_service::text::shown;
 use tauri::{State, WebviewWindow};
@@ -64,7 +64,7 @@ pub(super) async fn choose_receive_folder(
     };
     match allow_home(&window, set).await {
         // It was not allowed after all.
-        Err(Fault::Invalid { why: Unfit::HomeFolder { .. }, .. }) => Ok(None),
+        Err(Fault::Invalid(Invalid::HomeFolder { .. })) => Ok(None),
         set => set.map(Some),
     }
 }

@@ -31,7 +31,7 @@ test("what an unfinished transfer keeps is told, and goes only after a question"
   expect(screen.getByText(bytes(12_000_000_000))).toBeVisible();
   const remove = { name: `${t("unfinished.remove")}: photos and 1 more` };
   await user.click(screen.getByRole("button", remove));
-  await user.click(screen.getByRole("button", { name: t("devices.keep") }));
+  await user.click(screen.getByRole("button", { name: t("common.cancel") }));
   expect(shell.called("discard_unfinished")).toEqual([]);
   await user.click(screen.getByRole("button", remove));
   await user.click(screen.getByRole("button", { name: t("unfinished.yes") }));

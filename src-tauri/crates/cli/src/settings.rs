@@ -26,7 +26,7 @@ pub(crate) async fn run(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
     if change != SettingsChange::default() {
         match service::client_of(engine).await? {
             Some(client) => {
-                client.change_settings(change).await.map_err(service::fault)?;
+                client.change_settings(change).await?;
                 elsewhere = client.look().await.ok().and_then(|all| other_port(&all.listening));
             }
             None => {

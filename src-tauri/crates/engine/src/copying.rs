@@ -4,18 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::Builder;
 
-use ringway_model::{Direction, Side};
+use ringway_model::{Direction, Failure, Fault, Side, TransferId};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::copy::{Amount, CopyHandle, CopyJob, CopyRequest, Observer, Progress};
-use crate::error::{Error, Failure};
-use crate::event::TransferId;
 use crate::history::Record;
 use crate::limits::{ARRIVED_LISTED_MAX, TICK};
 use crate::transfer::{Arrived, Transfer};
 
-const ENDED_EARLY: Error = Error::Machine("a thread of the copy ended early");
+const ENDED_EARLY: Fault = Fault::machine("a thread of the copy ended early");
 
 /// Starts a copy; what goes wrong is in its report. It needs a tokio runtime around it and nothing
 /// else: no identity, store or settings.
@@ -91,7 +89,7 @@ async fn run(request: CopyRequest, transfer: Transfer) {
             Ok(copy) => copy,
             Err(error) => return transfer.end(Err(error)),
         },
-        Err(_) => return transfer.end(Err(Error::Machine("no thread to copy with"))),
+        Err(_) => return transfer.end(Err(Fault::machine("no thread to copy with"))),
     };
     let cancelled = transfer.cancelled();
     tokio::pin!(cancelled);
@@ -116,7 +114,7 @@ async fn run(request: CopyRequest, transfer: Transfer) {
             }
             () = &mut cancelled, if !cancelling => {
                 cancelling = true;
-                copy.stop(Error::Cancelled(Side::Here));
+                copy.stop(Fault::cancelled(Side::Here));
             }
         }
     };

@@ -8,10 +8,10 @@ use ringway_sys::probe;
 use ringway_wire::resume::ATTEMPTS_KEPT_MAX;
 use rustix::io::Errno;
 
-use crate::error::Error;
 use crate::limits::{
     LANES_MAX, OFFERS_UNANSWERED_MAX, QUEUE_BYTES_MAX, QUEUED_BYTES, TRANSFERS_MAX, UNAUTHENTICATED_MAX,
 };
+use ringway_model::Fault;
 
 /// How often, and how long each time, opening waits for descriptors where the process or the
 /// machine has none left: half a minute.
@@ -50,10 +50,10 @@ pub(crate) fn limit() -> usize {
 /// Refuses to begin with fewer than `least`: what would come of it is a part of what was asked for.
 ///
 /// # Errors
-/// [`Error::FewDescriptors`].
-pub(crate) fn at_least(least: usize) -> Result<(), Error> {
+/// [`Fault::FewDescriptors`].
+pub(crate) fn at_least(least: usize) -> Result<(), Fault> {
     let has = limit();
-    if has < least { Err(Error::FewDescriptors { has: has as u64, least: least as u64 }) } else { Ok(()) }
+    if has < least { Err(Fault::FewDescriptors { has: has as u64, least: least as u64 }) } else { Ok(()) }
 }
 
 /// What is left of the limit now. A program may be started with descriptors that are open already.

@@ -35,7 +35,7 @@ mod unfinished;
 mod unplaced;
 mod writeback;
 
-use ringway_model::{OnConflict, Operation};
+use ringway_model::{Edit, Failure, Fault, Invalid, OnConflict, Operation, TransferId};
 
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
@@ -55,8 +55,6 @@ use ringway_wire::resume::TREE;
 use ringway_wire::{Name, OfferedNames, ProtocolError, RelPath};
 use tokio::sync::mpsc;
 
-use crate::error::{Error, Failure, Invalid};
-use crate::event::{Edit, TransferId};
 use crate::homes::Homes;
 use crate::options::IntoHome;
 use crate::own_folders::OwnFolders;
@@ -303,10 +301,10 @@ impl Incoming {
     /// to.
     ///
     /// # Errors
-    /// [`Error::DestinationGone`] where another folder than the expected one is there;
-    /// [`Error::Path`] with what the kernel said; `AlreadyExists` if another transfer with this id
+    /// [`Fault::DestinationGone`] where another folder than the expected one is there;
+    /// [`Fault::Path`] with what the kernel said; `AlreadyExists` if another transfer with this id
     /// is under way there.
-    pub(crate) fn begin(options: DestinationOptions) -> Result<Arc<Self>, Error> {
+    pub(crate) fn begin(options: DestinationOptions) -> Result<Arc<Self>, Fault> {
         Self::begin_by(options, |_| Ok(()))
     }
 
@@ -315,15 +313,15 @@ impl Incoming {
     ///
     /// # Errors
     /// As [`begin`](Self::begin).
-    pub(crate) fn begin_confined(options: DestinationOptions) -> Result<Arc<Self>, Error> {
+    pub(crate) fn begin_confined(options: DestinationOptions) -> Result<Arc<Self>, Fault> {
         Self::begin_by(options, ringway_sys::confine::thread_beneath)
     }
 
-    fn begin_by(options: DestinationOptions, confine: impl FnOnce(&Dir) -> io::Result<()>) -> Result<Arc<Self>, Error> {
+    fn begin_by(options: DestinationOptions, confine: impl FnOnce(&Dir) -> io::Result<()>) -> Result<Arc<Self>, Fault> {
         let path = options.destination.clone();
         let at = |operation| {
             let path = path.clone();
-            move |source| Error::Path { path, operation, source }
+            move |source| Fault::path(path, operation, source)
         };
         let root = options.expected.open(&path)?;
         let mark = u64::from_le_bytes(crate::random()?);
@@ -331,12 +329,12 @@ impl Incoming {
         let root_dev = root_is.dev;
         let filesystem = ringway_sys::space::filesystem(&root).map_err(at(Operation::Open))?;
         if options.own.contain(&root).map_err(at(Operation::Open))? {
-            return Err(Error::Invalid(Invalid::OwnFolder(path)));
+            return Err(Fault::Invalid(Invalid::OwnFolder { folder: path.into() }));
         }
         let homes = homes_below(&root, root_is.uid, &options);
         let is_home = homes.has(&root_is);
         if is_home && options.into_home == IntoHome::Refuse {
-            return Err(Error::Invalid(Invalid::HomeFolder(path)));
+            return Err(Fault::Invalid(Invalid::HomeFolder { folder: path.into() }));
         }
         // What is read elsewhere is read before that cannot be done any more.
         let proof = options.prove.then(|| Proof::onto(root_dev));

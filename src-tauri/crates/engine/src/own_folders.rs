@@ -7,13 +7,12 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use ringway_model::Operation;
+use ringway_model::{Fault, Operation};
 use ringway_sys::attributes::{Metadata, metadata_of};
 use ringway_sys::dir::Dir;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use crate::error::Error;
 use crate::paths::Paths;
 use crate::private;
 
@@ -46,7 +45,7 @@ impl OwnFolders {
     /// # Errors
     /// One that cannot be made for another reason than permissions: what we may not make, an offer
     /// may not make either.
-    pub(crate) fn make(paths: &Paths) -> Result<Self, Error> {
+    pub(crate) fn make(paths: &Paths) -> Result<Self, Fault> {
         // A runtime folder is made by whoever logs its user in: without that one there is none of
         // ours either.
         let runtime = paths.runtime.iter().filter(|runtime| runtime.parent().is_some_and(Path::is_dir));
@@ -55,7 +54,7 @@ impl OwnFolders {
             match private::make_folder(folder) {
                 Ok(()) => {}
                 Err(error) if is_forbidden(&error) => {}
-                Err(source) => return Err(Error::Path { path: folder.into(), operation: Operation::Create, source }),
+                Err(source) => return Err(Fault::path(*folder, Operation::Create, source)),
             }
         }
         let mut own = Self::default();

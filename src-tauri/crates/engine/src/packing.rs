@@ -13,9 +13,9 @@ use ringway_wire::lane::{FrameHeader, HEADER_LEN};
 use ringway_wire::limits::LANE_BODY_MAX;
 use zstd::bulk::{Compressor, Decompressor};
 
-use crate::event::PackedBytes;
 use crate::options::Compression;
 use crate::source::LaneSink;
+use ringway_model::PackedBytes;
 
 /// The level that is fastest but for those that hardly pack.
 const LEVEL: i32 = 1;

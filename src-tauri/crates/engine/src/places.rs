@@ -5,14 +5,13 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ringway_model::Operation;
+use ringway_model::{Fault, Operation};
 use ringway_sys::attributes::{Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::mounts::mount_point;
 use ringway_sys::space;
 
 use crate::destination::born;
-use crate::error::Error;
 use crate::homes;
 
 /// What tells a folder from another one at the same path. Its mount and its device have other
@@ -64,25 +63,25 @@ impl Expected {
     /// Opens it.
     ///
     /// # Errors
-    /// [`Error::DestinationGone`] for what is not the folder that is expected; [`Error::Path`] with
+    /// [`Fault::DestinationGone`] for what is not the folder that is expected; [`Fault::Path`] with
     /// what the kernel said.
-    pub(crate) fn open(self, path: &Path) -> Result<Dir, Error> {
-        let at = |operation| move |source| Error::Path { path: path.to_owned(), operation, source };
+    pub(crate) fn open(self, path: &Path) -> Result<Dir, Fault> {
+        let at = |operation| move |source| Fault::path(path.to_owned(), operation, source);
         if self == Self::Mounted {
-            return Err(Error::DestinationGone);
+            return Err(Fault::DestinationGone);
         }
         if self == Self::Made {
             std::fs::create_dir_all(path).map_err(at(Operation::Create))?;
         }
         let folder = match (Dir::open(path), self) {
             (Err(error), Self::Folder(_)) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(Error::DestinationGone);
+                return Err(Fault::DestinationGone);
             }
             (opened, _) => opened.map_err(at(Operation::Open))?,
         };
         match self {
             Self::Folder(expected) if FolderIdentity::of(&folder).map_err(at(Operation::Open))? != expected => {
-                Err(Error::DestinationGone)
+                Err(Fault::DestinationGone)
             }
             _ => Ok(folder),
         }
@@ -92,7 +91,7 @@ impl Expected {
     /// be.
     pub(crate) fn is_there(self, path: &Path) -> bool {
         match self {
-            Self::Folder(_) => !matches!(self.open(path), Err(Error::DestinationGone)),
+            Self::Folder(_) => !matches!(self.open(path), Err(Fault::DestinationGone)),
             Self::Mounted => false,
             Self::Any => path.exists(),
             Self::Made => true,
@@ -174,7 +173,7 @@ mod tests {
         for at in [base.path(), &inbox] {
             let expected = places.expect(&inbox, || Some(at.to_owned()));
             assert_eq!(expected, Expected::Mounted);
-            assert!(!expected.is_there(&inbox) && matches!(expected.open(&inbox), Err(Error::DestinationGone)));
+            assert!(!expected.is_there(&inbox) && matches!(expected.open(&inbox), Err(Fault::DestinationGone)));
         }
         assert!(Places::default().expect(&inbox, || Some(now)).is_there(&inbox), "it is mounted");
         places.choose(&inbox);
@@ -191,10 +190,10 @@ mod tests {
         let expected = places.expect_any(&inbox);
         assert!(expected.open(&inbox).is_ok() && expected.is_there(&inbox));
         fs::rename(&inbox, &aside).unwrap();
-        assert!(matches!(places.expect_any(&inbox).open(&inbox), Err(Error::DestinationGone)));
+        assert!(matches!(places.expect_any(&inbox).open(&inbox), Err(Fault::DestinationGone)));
         assert!(!inbox.exists(), "and it is not made");
         fs::create_dir(&inbox).unwrap();
-        assert!(matches!(places.expect_any(&inbox).open(&inbox), Err(Error::DestinationGone)));
+        assert!(matches!(places.expect_any(&inbox).open(&inbox), Err(Fault::DestinationGone)));
         fs::remove_dir(&inbox).unwrap();
         fs::rename(&aside, &inbox).unwrap();
         assert!(places.expect_any(&inbox).open(&inbox).is_ok(), "it is back");
@@ -210,7 +209,7 @@ mod tests {
         for _ in 0..8 {
             fs::remove_dir(&inbox).unwrap();
             fs::create_dir(&inbox).unwrap();
-            assert!(matches!(expected.open(&inbox), Err(Error::DestinationGone)));
+            assert!(matches!(expected.open(&inbox), Err(Fault::DestinationGone)));
         }
     }
 
@@ -234,7 +233,7 @@ mod tests {
         let gone = base.path().join("gone");
         let expected = Places::default().expect_any(&gone);
         assert!(!expected.is_there(&gone));
-        assert!(matches!(expected.open(&gone), Err(Error::Path { operation: Operation::Open, .. })));
+        assert!(matches!(expected.open(&gone), Err(Fault::Path { operation: Operation::Open, .. })));
         assert!(!gone.exists());
     }
 }

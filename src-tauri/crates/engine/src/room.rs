@@ -8,9 +8,9 @@ use ringway_sys::dir::Dir;
 use ringway_sys::space::{filesystem, preallocate, space};
 use rustix::fs::{Access, access};
 
-use crate::limits::{FULL_ENTRIES_MIN, FULL_ROOM_MIN};
+use ringway_model::Shortage;
 
-pub use ringway_wire::control::Shortage;
+use crate::limits::{FULL_ENTRIES_MIN, FULL_ROOM_MIN};
 
 /// Filesystems that keep what they are given as it is, and on this machine: on these what is longer
 /// than what is free cannot fit.
@@ -102,8 +102,13 @@ pub(crate) fn takes(folder: &Path, bytes: u64, probe: &[u8]) -> io::Result<bool>
 
 /// No room, no inodes, or no quota left.
 pub(crate) fn is_full(error: &io::Error) -> bool {
+    is_full_errno(error.raw_os_error())
+}
+
+/// The same for an errno value.
+pub(crate) fn is_full_errno(errno: Option<i32>) -> bool {
     use rustix::io::Errno;
-    [Errno::NOSPC, Errno::DQUOT].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+    [Errno::NOSPC, Errno::DQUOT].iter().any(|full| errno == Some(full.raw_os_error()))
 }
 
 #[cfg(test)]

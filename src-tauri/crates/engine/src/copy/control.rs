@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::copy::handle::Amount;
     use crate::copy::observer::Unobserved;
-    use crate::error::Failure;
+    use ringway_model::Failure;
     use std::sync::mpsc::{Sender, channel};
     use std::time::Duration;
 

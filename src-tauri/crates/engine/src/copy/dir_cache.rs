@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
 
@@ -14,7 +14,6 @@ use super::entry_error::{self, EntryError};
 use super::folder::{Folder, Identity};
 use super::job::Job;
 use super::verify::open_below;
-use crate::error::FailureReason;
 
 /// A folder's descriptors at both ends.
 pub(super) struct OpenDirs {

@@ -1,9 +1,7 @@
 //! Why one entry is not copied, and at which end.
 use std::io;
 
-use ringway_model::Operation;
-
-use crate::error::FailureReason;
+use ringway_model::{FailureReason, Operation};
 
 /// Why an entry is not copied.
 #[derive(Debug)]

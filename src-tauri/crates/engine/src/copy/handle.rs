@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use ringway_model::Fault;
 use ringway_sys::attributes::Timestamp;
 
 use super::job::{Job, value};
@@ -13,7 +14,6 @@ use super::options::{CopyReport, CopyRequest};
 use super::plan::Root;
 use super::verify::Proof;
 use super::{prepare, run};
-use crate::error::Error;
 
 /// A copy that is planned and has written nothing.
 pub struct CopyJob {
@@ -82,7 +82,7 @@ impl CopyJob {
     ///
     /// # Errors
     /// Options beyond their limits, an unusable destination, or too few descriptors.
-    pub fn prepare(request: CopyRequest, observer: Arc<dyn Observer>) -> Result<Self, Error> {
+    pub fn prepare(request: CopyRequest, observer: Arc<dyn Observer>) -> Result<Self, Fault> {
         let (job, roots) = prepare::prepare(request, observer)?;
         Ok(Self { job: Arc::new(job), roots })
     }
@@ -98,7 +98,7 @@ impl CopyJob {
     ///
     /// # Errors
     /// An error that ended the verification. [`CopyHandle::finish`] tells why a copy was stopped.
-    pub fn run(self) -> Result<(), Error> {
+    pub fn run(self) -> Result<(), Fault> {
         run::run(&self.job, self.roots)
     }
 }
@@ -132,13 +132,13 @@ impl CopyHandle {
     }
 
     /// Stops the copy, also a paused one. The first reason counts.
-    pub fn stop(&self, why: Error) {
+    pub fn stop(&self, why: Fault) {
         self.job.stop(why);
     }
 
     /// Makes the figures final, once the thread that ran the copy has ended, by a panic or not.
     /// Returns why the copy was stopped, if it was.
-    pub fn finish(&self) -> Option<Error> {
+    pub fn finish(&self) -> Option<Fault> {
         self.job.copied.store(true, Ordering::Release);
         self.job.take_error()
     }

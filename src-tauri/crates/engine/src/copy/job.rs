@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use ringway_model::{Operation, Side};
+use ringway_model::{Failure, FailureReason, Fault, IoPath, Operation, Side};
 use ringway_sys::attributes::{Kind, Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::NotRegular;
@@ -25,9 +25,7 @@ use super::overwrite::Kept;
 use super::rules::Rules;
 use super::verify::Proof;
 use crate::descriptors::patiently;
-use crate::error::{Error, Failure, FailureReason};
 use crate::io_plan::IoPlan;
-use crate::path_taken::IoPath;
 
 /// A copy under way.
 pub(super) struct Job {
@@ -53,7 +51,7 @@ pub(super) struct Job {
     pub(super) control: Control,
     /// Directory descriptors of folders under way.
     pub(super) dir_cache: DirCache,
-    error: Mutex<Option<Error>>,
+    error: Mutex<Option<Fault>>,
     /// What a test does between the first and the second time that a file is read.
     #[cfg(test)]
     pub(super) meddle: Mutex<Option<Box<dyn FnMut() + Send>>>,
@@ -191,7 +189,7 @@ impl Job {
             for_disk: 0,
             depth: 1,
             chunk: 4_096,
-            io: IoPlan::with_depth(crate::path_taken::IoMode::Sync, 1).unwrap(),
+            io: IoPlan::with_depth(ringway_model::IoMode::Sync, 1).unwrap(),
             filesystem: "other",
             preallocate_from: u64::MAX,
             user: 0,
@@ -213,7 +211,7 @@ impl Job {
     }
 
     /// Ends the copy; the first reason is the one that is told.
-    pub(super) fn stop(&self, error: Error) {
+    pub(super) fn stop(&self, error: Fault) {
         self.error.lock().get_or_insert(error);
         self.control.end();
     }
@@ -224,7 +222,7 @@ impl Job {
     }
 
     /// Why it was stopped.
-    pub(super) fn take_error(&self) -> Option<Error> {
+    pub(super) fn take_error(&self) -> Option<Fault> {
         self.error.lock().take()
     }
 
@@ -239,7 +237,7 @@ impl Job {
     pub(super) fn fail(&self, path: PathBuf, operation: Operation, error: &io::Error) {
         if matches!(Errno::from_io_error(error), Some(Errno::NOSPC | Errno::DQUOT)) {
             self.fail_for(path, operation, reason(error));
-            self.stop(Error::DestinationFull(None));
+            self.stop(Fault::DestinationFull { shortage: None });
         } else {
             self.fail_for(path, operation, reason(error));
         }
@@ -248,7 +246,7 @@ impl Job {
     /// The same for a reason that the kernel did not give.
     pub(super) fn fail_for(&self, path: PathBuf, operation: Operation, reason: FailureReason) {
         add(&self.counts.failed, 1);
-        self.observer.entry_failed(Failure { path, side: Side::Here, operation, reason });
+        self.observer.entry_failed(Failure { path: path.into(), side: Side::Here, operation, reason });
     }
 
     /// Remembers a folder of the destination that must not be met in a source.
@@ -284,6 +282,6 @@ fn reason(error: &io::Error) -> FailureReason {
     match NotRegular::in_error(error) {
         Some(NotRegular { kind: Kind::Dir | Kind::Symlink | Kind::File }) => FailureReason::ChangedWhileReading,
         Some(_) => FailureReason::SpecialFile,
-        None => FailureReason::Os(error.raw_os_error().unwrap_or(Errno::IO.raw_os_error())),
+        None => FailureReason::of(error),
     }
 }

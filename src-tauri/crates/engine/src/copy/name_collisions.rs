@@ -3,13 +3,13 @@
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::OnceLock;
 
+use ringway_model::FailureReason;
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 
 use super::entry_error::EntryError;
 use super::folder::Folder;
 use super::overwrite;
-use crate::error::FailureReason;
 use crate::spelling::{LostEnds, Names, by_flag, has_loose_end};
 
 /// How a folder at the destination takes names.

@@ -1,7 +1,8 @@
 //! The events of a copy, told as they happen. Figures are polled instead
 //! ([`CopyHandle::progress`](super::CopyHandle::progress)).
+use ringway_model::Failure;
+
 use super::handle::Amount;
-use crate::error::Failure;
 
 /// Receives a copy's events. The copy's threads call it, and wait for each call to return.
 pub trait Observer: Send + Sync {

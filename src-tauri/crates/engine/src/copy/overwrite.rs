@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ringway_model::{OnExisting, Operation};
+use ringway_model::{FailureReason, OnExisting, Operation};
 use ringway_sys::attributes::{self, Kind, Metadata, Timestamp};
 use ringway_sys::dir::Dir;
 use ringway_sys::space::filesystem_is_fuse;
@@ -16,7 +16,6 @@ use super::folder::Folder;
 use super::job::Job;
 use super::options::Planned;
 use super::worker::Item;
-use crate::error::FailureReason;
 use crate::grain::{as_kept_by, nanos};
 use crate::spelling::LostEnds;
 

@@ -4,13 +4,12 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, Scope, scope};
 
-use ringway_model::Operation;
+use ringway_model::{Fault, Operation};
 
 use super::hard_links::{Links, Name};
 use super::job::Job;
 use super::queue::Queue;
 use super::worker::{Task, Worker};
-use crate::error::Error;
 
 /// The threads of one phase of a copy.
 pub(super) struct Pool<'j> {
@@ -110,7 +109,7 @@ impl<'j> Pool<'j> {
 
     fn settle(&self, ended: io::Result<()>) {
         if let Err(source) = ended {
-            self.job.stop(Error::Path { path: self.job.first_path(), operation: Operation::Write, source });
+            self.job.stop(Fault::path(self.job.first_path(), Operation::Write, source));
         }
     }
 }

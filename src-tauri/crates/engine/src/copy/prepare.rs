@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ringway_model::Operation;
+use ringway_model::{Fault, Operation};
 use ringway_sys::attributes::{Timestamp, has_default_acl, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::space::{self, Medium};
@@ -18,7 +18,6 @@ use super::options::{CopyOptions, CopyRequest};
 use super::plan::{self, Plan, Root, Target};
 use super::rules::Rules;
 use crate::descriptors::at_least;
-use crate::error::{Error, Invalid};
 use crate::io_plan::IoPlan;
 
 /// Threads by default, at most: beyond that they mostly wait for the directories' locks and for the
@@ -42,7 +41,7 @@ const DEPTH: u32 = 64;
 const CHUNK: usize = 1024 * 1024;
 
 /// Decides everything that is decided before the first byte.
-pub(super) fn prepare(request: CopyRequest, observer: Arc<dyn Observer>) -> Result<(Job, Vec<Root>), Error> {
+pub(super) fn prepare(request: CopyRequest, observer: Arc<dyn Observer>) -> Result<(Job, Vec<Root>), Fault> {
     at_least(limits::DESCRIPTORS_MIN)?;
     let Plan { target, roots, failures } = plan::plan(&request)?;
     let options = request.options;
@@ -54,7 +53,7 @@ pub(super) fn prepare(request: CopyRequest, observer: Arc<dyn Observer>) -> Resu
     };
     let mut job = Job::new(options, choices, rules, proof, observer);
     for failure in failures {
-        job.fail_for(failure.path, failure.operation, failure.reason);
+        job.fail_for(failure.path.0, failure.operation, failure.reason);
     }
     if let Some((dir, path)) = target {
         let copies = roots.iter().map(|root| root.copy_in(&path)).collect();
@@ -65,8 +64,8 @@ pub(super) fn prepare(request: CopyRequest, observer: Arc<dyn Observer>) -> Resu
     Ok((job, roots))
 }
 
-fn choose(options: &CopyOptions, target: Option<&Target>, roots: &[Root]) -> Result<Choices, Error> {
-    let within = |what: bool, why: &'static str| if what { Ok(()) } else { Err(Error::Invalid(Invalid::Option(why))) };
+fn choose(options: &CopyOptions, target: Option<&Target>, roots: &[Root]) -> Result<Choices, Fault> {
+    let within = |what: bool, why: &'static str| if what { Ok(()) } else { Err(Fault::option(why)) };
     let chunk = options.chunk_bytes.unwrap_or(CHUNK);
     within((limits::CHUNK_MIN..=limits::CHUNK_MAX).contains(&chunk), "a chunk has 4 KiB to 64 MiB")?;
     let depth = options.depth.unwrap_or(DEPTH);
@@ -126,7 +125,7 @@ fn default_workers(target: Option<&Target>, roots: &[Root]) -> (usize, usize) {
 /// A file without a name for the records of a verification: in the folder that all copies are in,
 /// in a copy that is there already, or where temporary files go. Nothing may be made in the first
 /// one where its entry alone is copied to.
-fn unnamed((dir, path): &Target, roots: &[Root]) -> Result<File, Error> {
+fn unnamed((dir, path): &Target, roots: &[Root]) -> Result<File, Fault> {
     if let Ok(Some(file)) = dir.unnamed_file() {
         return Ok(file.into());
     }
@@ -141,5 +140,5 @@ fn unnamed((dir, path): &Target, roots: &[Root]) -> Result<File, Error> {
         Ok(_) => io::ErrorKind::Unsupported.into(),
         Err(source) => source,
     };
-    Err(Error::Path { path: temporary, operation: Operation::Create, source })
+    Err(Fault::path(temporary, Operation::Create, source))
 }

@@ -5,6 +5,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 use std::time::Duration;
 
+use ringway_model::Fault;
+
 use super::count_ahead;
 use super::handle::Amount;
 use super::hard_links::Links;
@@ -12,13 +14,12 @@ use super::job::{Job, value};
 use super::plan::Root;
 use super::pool::Pool;
 use super::worker::Task;
-use crate::error::Error;
 
 /// A copy that takes longer than this is counted ahead, if that was asked for.
 const COUNT_AFTER: Duration = Duration::from_millis(700);
 
 /// Copies, and reads back if that was asked for.
-pub(super) fn run(job: &Job, roots: Vec<Root>) -> Result<(), Error> {
+pub(super) fn run(job: &Job, roots: Vec<Root>) -> Result<(), Fault> {
     let counted = counted_sources(job, &roots);
     // Folders whose contents go to one place may hold files of one name: one source after the
     // other, so that the last one wins, whole.
@@ -81,7 +82,7 @@ fn phase<'j>(job: &'j Job, links: Links<'j>, tasks: Vec<Task<'j>>) -> Links<'j> 
     pool.into_parts().0
 }
 
-fn read_back(job: &Job) -> Result<(), Error> {
+fn read_back(job: &Job) -> Result<(), Fault> {
     let Some(proof) = job.proof.as_ref().filter(|_| !job.must_end()) else { return Ok(()) };
     job.copied.store(true, Ordering::Release);
     let total = Amount { entries: value(&job.counts.files), bytes: value(&job.counts.bytes) };

@@ -7,13 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use ringway_model::{Failure, FailureReason, IoMode};
 
 use super::handle::Amount;
 use super::job::{Job, value};
 use super::observer::Observer;
 use super::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode, prepare, run};
-use crate::error::{Failure, FailureReason};
-use crate::path_taken::IoMode;
 
 /// Sizes of files that one thread copies at once, and of one that is copied in chunks.
 const LENS: [usize; 4] = [1, 4_000, 700_000, 3_000_000];
@@ -32,7 +31,7 @@ struct Failures(Mutex<Vec<(PathBuf, FailureReason)>>);
 
 impl Observer for Failures {
     fn entry_failed(&self, failure: Failure) {
-        self.0.lock().push((failure.path, failure.reason));
+        self.0.lock().push((failure.path.0, failure.reason));
     }
     fn thread_paused(&self) {}
     fn verification_started(&self, _: Amount) {}

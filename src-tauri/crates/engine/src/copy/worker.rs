@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use ringway_model::{OnExisting, Operation};
+use ringway_model::{FailureReason, OnExisting, Operation};
 use ringway_sys::attributes::{self as sys, Kind, Metadata, metadata_of};
 use ringway_sys::dir::Dir;
 use rustix::fs::FileType;
@@ -24,7 +24,6 @@ use super::overwrite::{self, By, Kept, Made};
 use super::plan::Root;
 use super::pool::{Grow, Pool};
 use super::verify::{self, Gathered};
-use crate::error::FailureReason;
 use crate::listing::{Position, Window};
 
 /// Entries of a folder that are listed and sorted by inode together. Bounds what a folder of

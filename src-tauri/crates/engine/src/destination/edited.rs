@@ -17,9 +17,9 @@ use super::folders::{Folder, Policy};
 use super::landing::{Landed, NUMBER_MAX, Spot, is_same, numbered};
 use super::trouble::Trouble;
 use super::unplaced::link_id;
-use crate::event::Edit;
 use crate::grain::{as_kept_by, nanos};
 use crate::readback;
+use ringway_model::Edit;
 
 /// Bytes of the paths of edited files that are named, as with failures: what is named waits for a
 /// peer who may not read.

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ringway_model::{OnConflict, Operation};
+use ringway_model::{FailureReason, OnConflict, Operation};
 use ringway_sys::file_io::{FileIo, WriteAt};
 use ringway_wire::RelPath;
 use ringway_wire::lane::{Digest, Entry, EntryKind};
@@ -22,7 +22,6 @@ use super::opened::Opening;
 use super::proof::{Contents, Record};
 use super::trouble::{EntryError, LaneError, Trouble, during, failed};
 use crate::descriptors::patiently;
-use crate::error::FailureReason;
 
 /// Bytes written by one call. Before each page that it copies, a filesystem that takes them one by
 /// one (tmpfs) makes sure that all the rest of the call's are there: with 1 MiB at a time that is 4
@@ -235,7 +234,7 @@ impl Worker<'_> {
         if matches!(filling.spot, Spot::Own) {
             return Ok(Landed::There);
         }
-        let crossed = FailureReason::Os(Errno::XDEV.raw_os_error());
+        let crossed = FailureReason::Os { errno: Errno::XDEV.raw_os_error() };
         match self.incoming.land(&filling.spot, &filling.folder, &filling.entry, filling.decision) {
             Err(Trouble::Entry(EntryError { reason, .. }))
                 if reason == crossed && matches!(filling.spot, Spot::Part(..)) =>

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ringway_model::{OnConflict, Operation};
+use ringway_model::{FailureReason, OnConflict, Operation};
 use ringway_sys::attributes::{Kind, Metadata, metadata_of, set_mode, set_owner_fd};
 use ringway_sys::dir::Dir;
 use ringway_wire::lane::{Entry, EntryKind};
@@ -17,7 +17,6 @@ use super::folders::{Folder, Landing, Policy};
 use super::trouble::{EntryError, Trouble, during, is};
 use super::unplaced::link_id;
 use super::{Incoming, OWN_PREFIX};
-use crate::error::FailureReason;
 use crate::grain::{as_kept_by, nanos};
 
 /// Read permission of the owner.
@@ -295,7 +294,11 @@ impl Incoming {
                 Err(error) => return Err(self.not_named(folder, name, Operation::Rename, error)),
             }
         }
-        Err(EntryError { operation: Operation::Rename, reason: FailureReason::Os(Errno::EXIST.raw_os_error()) }.into())
+        Err(EntryError {
+            operation: Operation::Rename,
+            reason: FailureReason::Os { errno: Errno::EXIST.raw_os_error() },
+        }
+        .into())
     }
 
     /// Renames what is whole over what is there, which other names may keep.

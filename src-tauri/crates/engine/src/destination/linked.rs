@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, Metadata, metadata_of, set_len, set_xattr, user_xattrs};
 use ringway_sys::contents::copy_range;
 use ringway_sys::space::{filesystem, write_out};
@@ -20,7 +20,6 @@ use super::landing::{Decision, Landed, Spot};
 use super::lane::Worker;
 use super::links::{LinkRecord, Linked};
 use super::trouble::{EntryError, LaneError, Trouble, during, failed, is};
-use crate::error::FailureReason;
 use crate::readback;
 
 /// Bytes of one call, after which it is looked whether the transfer has ended.

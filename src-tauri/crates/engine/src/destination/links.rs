@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 use ringway_wire::lane::{Entry, EntryKind};
@@ -18,7 +18,6 @@ use super::lane::Worker;
 use super::linked::cannot_link;
 use super::spool::Spool;
 use super::trouble::{EntryError, Trouble, during};
-use crate::error::FailureReason;
 
 /// Files with several names that are there: ids in memory, names in a spool, for paths may be as
 /// long as a peer likes.

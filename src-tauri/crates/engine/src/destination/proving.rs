@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_wire::control::Proven;
@@ -17,7 +17,6 @@ use super::finish::{FinishError, spool_error};
 use super::proof::{At, Contents, Proof, Record, Records};
 use super::trouble::{EntryError, LaneError, failed, is};
 use super::{Incoming, OWNER_READS};
-use crate::error::FailureReason;
 use crate::readback::{self, Part, Reading};
 
 /// Records that a thread takes at a time.
@@ -245,8 +244,8 @@ impl Prover<'_> {
         let incoming = self.incoming;
         incoming.tally.lost(record.bytes);
         let (operation, reason) = match wrong {
-            Wrong::Gone(errno) => (Operation::Open, FailureReason::Os(errno)),
-            Wrong::Unreadable(errno) => (Operation::Read, FailureReason::Os(errno)),
+            Wrong::Gone(errno) => (Operation::Open, FailureReason::Os { errno }),
+            Wrong::Unreadable(errno) => (Operation::Read, FailureReason::Os { errno }),
             Wrong::Differs => (Operation::Read, FailureReason::Differs),
         };
         incoming.failures.add(&record.folder, Some(&record.name), EntryError { operation, reason });

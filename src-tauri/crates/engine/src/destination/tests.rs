@@ -17,8 +17,8 @@ use ringway_wire::offered::NameCollector;
 use ringway_wire::{Name, RelPath};
 
 use super::*;
-use crate::error::FailureReason;
 use crate::places::Expected;
+use ringway_model::FailureReason;
 
 mod beside;
 mod changed;

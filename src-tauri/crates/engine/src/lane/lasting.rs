@@ -17,11 +17,11 @@ use tokio::sync::watch;
 
 use super::Lane;
 use crate::destination::LaneSource;
-use crate::error::Error;
 use crate::limits::TICK;
 use crate::pace::LaneClock;
 use crate::source::LaneSink;
 use crate::throttle::{Throttle, split_off};
+use ringway_model::Fault;
 
 /// Ends a transfer's lanes from another thread: whatever they wait for fails at once, and so does
 /// each that comes later.
@@ -201,7 +201,7 @@ fn piece_len(bytes: usize, took: Duration) -> usize {
 pub(crate) struct Succeeding {
     lane: Lane,
     number: u8,
-    successors: Receiver<Result<Lane, Error>>,
+    successors: Receiver<Result<Lane, Fault>>,
     stops: LaneStops,
     begun: Begun,
     arriving: Arriving,
@@ -239,7 +239,7 @@ impl Begun {
 
 impl Succeeding {
     /// Lane `number` on its first connection; the next ones come by `successors`.
-    pub(crate) fn new(lane: Lane, number: u8, successors: Receiver<Result<Lane, Error>>, stops: LaneStops) -> Self {
+    pub(crate) fn new(lane: Lane, number: u8, successors: Receiver<Result<Lane, Fault>>, stops: LaneStops) -> Self {
         Self {
             lane,
             number,

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 
-use ringway_model::OnConflict;
+use ringway_model::{IoMode, OnConflict, TlsPath, TransferId, UserTlsReason};
 use ringway_wire::OfferedNames;
 use ringway_wire::lane::Counts;
 use ringway_wire::record::CONTENT_MAX;
@@ -13,11 +13,9 @@ use tokio::net::TcpListener;
 
 use super::{Lane, LaneStops, Relay, Relayed};
 use crate::destination::{AttemptKey, DestinationOptions, Incoming, LaneSource};
-use crate::event::TransferId;
 use crate::identity::Identity;
 use crate::io_plan::IoPlan;
 use crate::options::Source;
-use crate::path_taken::{IoMode, TlsPath, UserTlsReason};
 use crate::places::Expected;
 use crate::source::{LaneSink, Outgoing};
 use crate::tls::{Channel, Tls};

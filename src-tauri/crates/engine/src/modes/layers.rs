@@ -11,8 +11,8 @@ use super::loopback::End;
 use super::meter::{Round, Side, alone, both};
 use super::{Bench, Calls, Cipher, Layer, NotMeasured};
 use crate::io_plan::IoPlan;
-use crate::path_taken::IoMode;
 use crate::source::LaneSink;
+use ringway_model::IoMode;
 
 /// Files that are read or written in one go: what a receiver writes at a time.
 const GROUP_FILES: usize = 64;

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ringway_model::OnConflict;
+use ringway_model::{OnConflict, TransferId};
 use ringway_sys::file_io::FileIo;
 use ringway_sys::thread::cpu_time;
 use ringway_wire::OfferedNames;
@@ -15,7 +15,6 @@ use super::loopback::Watched;
 use super::meter::{Counting, Round, both};
 use super::{Bench, Calls, Cipher, NotMeasured};
 use crate::destination::{AttemptKey, DestinationOptions, Incoming, LaneError};
-use crate::event::TransferId;
 use crate::options::Source;
 use crate::places::Expected;
 use crate::random;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, Xattr, birth_of, metadata_of, user_xattrs};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::{FileIo, ReadFile};
@@ -17,7 +17,6 @@ use super::lane::Lane;
 use super::links::{Further, LinkSet};
 use super::unit::{BATCH_FILE_MAX, Batch, BatchFile, BatchFolder, BatchItem, Large, Place};
 use super::{gather, reason, tree};
-use crate::error::FailureReason;
 
 /// Bytes of extended attributes held for the files of one batch; beyond it they are read one by
 /// one.
@@ -161,7 +160,7 @@ impl Lane<'_> {
                 self.shared.queue.add_first(gather::alone(place, now, link));
                 return Ok(false);
             }
-            Ok(now) if now.kind == Kind::Symlink => FailureReason::Os(Errno::LOOP.raw_os_error()),
+            Ok(now) if now.kind == Kind::Symlink => FailureReason::Os { errno: Errno::LOOP.raw_os_error() },
             // It was a file when its folder was listed.
             Ok(now) if now.kind == Kind::Dir => FailureReason::ChangedWhileReading,
             Ok(_) => FailureReason::SpecialFile,

@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::metadata_of;
 use ringway_wire::lane::{ChunkLens, Counts, RangeStep};
 
@@ -14,7 +14,6 @@ use super::large::range_head;
 use super::ranged::{Ranged, Unreadable};
 use super::{reason, tree};
 use crate::chunking::{Chunk, Cutter};
-use crate::error::FailureReason;
 
 /// Chunks of one window: 16 MiB and more of the file in 18 KiB. Between two that are known there
 /// may be one that is not, and the receiver keeps those apart until they have come.

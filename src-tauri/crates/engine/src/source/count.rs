@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 use ringway_sys::thread::give_way;
@@ -15,7 +15,6 @@ use super::links::{Links, Seen};
 use super::roots::Root;
 use super::unit::{Cancelled, FolderPath};
 use super::walk::{Finds, Walk};
-use crate::error::FailureReason;
 
 /// Counts what is in the sources, on a thread of its own. Without one the totals firm up later.
 pub(super) fn start(roots: Vec<Root>, offered: Arc<OfferedNames>, shared: &Arc<Shared>) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Metadata, user_xattrs};
 use ringway_sys::dir::Dir;
 use ringway_wire::lane::XattrBuffer;
@@ -20,7 +20,6 @@ use super::unit::{
 };
 use super::walk::{Finds, Walk};
 use super::{Shared, count, reason};
-use crate::error::FailureReason;
 
 /// A hole of so many bytes makes a file of any size worth its own ranges.
 const HOLES_MIN: u64 = 32 * 1024;

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, Metadata, Xattr, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::FileIo;
@@ -15,7 +15,6 @@ use rustix::io::Errno;
 use super::unit::{Cancelled, Queue, Unit, Work};
 use super::{LaneSink, Shared, reason, tree};
 use crate::descriptors::wait_to_open;
-use crate::error::FailureReason;
 use crate::page_buffer::PageBuffer;
 
 /// Where a lane's own file ids begin: `lane << LANE_ID_SHIFT`. Each lane begins its ranged files
@@ -151,7 +150,7 @@ impl<'a> Lane<'a> {
         let mut xattrs = XattrBuffer::default();
         let failure = match found {
             Ok(found) if tree::collect_xattrs(&found, &mut xattrs) => return xattrs,
-            Ok(_) => FailureReason::Os(Errno::TOOBIG.raw_os_error()),
+            Ok(_) => FailureReason::Os { errno: Errno::TOOBIG.raw_os_error() },
             Err(error) => reason(&error),
         };
         self.shared.fail(folder, name, Operation::Metadata, failure);

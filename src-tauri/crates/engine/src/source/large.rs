@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{birth_of, metadata_of, user_xattrs};
 use ringway_wire::lane::{Entry, EntryKind, RangeHead, RangeStep};
 use ringway_wire::name::Name;
@@ -15,7 +15,6 @@ use super::pieces::Pieces;
 use super::ranged::{Ranged, Share, Unreadable};
 use super::unit::Large;
 use super::{reason, tree};
-use crate::error::FailureReason;
 
 impl Lane<'_> {
     /// Opens a file and lets lanes that have nothing else to do help with it. One that cannot be

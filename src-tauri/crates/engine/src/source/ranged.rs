@@ -4,14 +4,13 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 
 use super::lane::OpenFile;
 use super::pieces::{Pieces, RANGE_LEN};
 use super::reason;
 use super::reread::Told;
 use super::unit::Large;
-use crate::error::FailureReason;
 
 /// Another lane joins only where so many bytes are left: with less the file is over before that
 /// pays, and a lane that is far behind would hold many files open at the receiver.

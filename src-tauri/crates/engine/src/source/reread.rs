@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::sparse::next_data;
 use ringway_wire::lane::ChunkLens;
 
@@ -14,7 +14,6 @@ use super::ranged::{Ranged, Unreadable};
 use super::unit::Batch;
 use super::{batch, reason};
 use crate::chunking::{Chunk, Cutter};
-use crate::error::FailureReason;
 
 /// Bytes kept of a digest: enough for a comparison with what this process has read itself. With its
 /// place a part takes 40 bytes, one for each MiB of a file.

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, Metadata, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_wire::limits::{LINK_TARGET_MAX, PATH_MAX};
@@ -19,7 +19,6 @@ use super::tree::{self, Identity};
 use super::unit::{Cancelled, FolderPath};
 use super::{joined, reason};
 use crate::descriptors::{self, ForSending, Shortage};
-use crate::error::FailureReason;
 use crate::listing::{Position, Window, first_name};
 
 /// Entries of a folder that are listed, sorted and looked at together: enough that inode order

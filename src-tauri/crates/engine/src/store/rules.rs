@@ -7,10 +7,9 @@ use std::path::PathBuf;
 use rusqlite::{Connection, params};
 
 use super::Store;
-use crate::device::DeviceId;
-use crate::error::Error;
 use crate::options::IntoHome;
 use crate::rules::{Consent, DeviceRule};
+use ringway_model::{DeviceId, Fault};
 
 /// The trigger is in the file itself, so that a program that knows of no rules forgets them too: a
 /// device that pairs anew is asked about.
@@ -44,7 +43,7 @@ const CONSENTS: [Consent; 3] = [Consent::Ask, Consent::Accept, Consent::Refuse];
 
 impl Store {
     /// Sets a device's rule, which is [checked](DeviceRule::check); false if it is not known.
-    pub(crate) fn set_rule(&self, id: DeviceId, rule: &DeviceRule) -> Result<bool, Error> {
+    pub(crate) fn set_rule(&self, id: DeviceId, rule: &DeviceRule) -> Result<bool, Fault> {
         if *rule == DeviceRule::default() {
             self.with(|connection| connection.execute("DELETE FROM rule WHERE device = ?1", [id.0]))?;
             return Ok(self.by_id(id)?.is_some());

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_model::{OnConflict, OnExisting};
+use ringway_model::{Fault, OnConflict, OnExisting};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::{AsyncWriteExt, BufReader};
@@ -23,7 +23,6 @@ use crate::dto::{
     Again, AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Moving, Recipient, ShownSize,
     StartAtLogin, StoredSettings, Unfinished, Update, View,
 };
-use crate::fault::Fault;
 use crate::settings::{IntoHome, SettingsChange};
 
 /// Time for the service's first line: it says it before it does anything else.
@@ -166,7 +165,7 @@ impl Client {
             state.waiting.insert(number, answer);
             number
         };
-        let not_json = |error: serde_json::Error| Fault::Other { detail: error.to_string() };
+        let not_json = |error: serde_json::Error| Fault::Other { detail: error.to_string().into() };
         let mut line = serde_json::to_string(&Request { number, call }).map_err(not_json)?;
         line.push('\n');
         if shared.writing.lock().await.write_all(line.as_bytes()).await.is_err() {

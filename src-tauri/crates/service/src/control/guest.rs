@@ -1,5 +1,6 @@
 //! One client of the service: its requests in, answers, events and updates out, and nothing that
 //! waits for a client that does not read.
+use ringway_model::{Fault, Invalid};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +19,6 @@ use super::lines::read_line;
 use super::protocol::{ANSWER_LEN_MAX, Call, Hello, PROTOCOL, REQUEST_LEN_MAX, Request, Told};
 use super::server::Shared;
 use crate::app::{App, Listener};
-use crate::fault::{Fault, Unfit};
 
 /// Calls of one client under way at a time; what comes beyond waits in its socket.
 const CALLS_MAX: usize = 32;
@@ -61,7 +61,7 @@ impl Outbox {
 /// Whoever waits for an answer gets one.
 fn cannot_be_said(told: &Told) -> String {
     let Told::Answer { number, .. } = told else { return String::new() };
-    let fault = Fault::Other { detail: "the answer is too long".to_owned() };
+    let fault = Fault::Other { detail: "the answer is too long".to_owned().into() };
     serde_json::to_string(&Told::Refused { number: *number, fault }).unwrap_or_default()
 }
 
@@ -201,7 +201,7 @@ impl Guest {
         }
         if self.gathered_bytes > GATHERED_BYTES_MAX {
             (self.gathered, self.gathered_bytes) = (Vec::new(), 0);
-            return Err(Fault::Invalid { why: Unfit::TooMany, what: "so many paths at once".to_owned() });
+            return Err(Fault::Invalid(Invalid::TooMany));
         }
         Ok(())
     }
@@ -229,12 +229,12 @@ fn answered(outbox: &Outbox, number: u64, answer: Result<Value, Fault>) {
 }
 
 fn value(answer: impl Serialize) -> Result<Value, Fault> {
-    serde_json::to_value(answer).map_err(|error| Fault::Other { detail: error.to_string() })
+    serde_json::to_value(answer).map_err(|error| Fault::Other { detail: error.to_string().into() })
 }
 
 /// What may wait for a disk has a thread of its own meanwhile.
 async fn aside(work: impl FnOnce() -> Result<Value, Fault> + Send + 'static) -> Result<Value, Fault> {
-    let failed = |error: tokio::task::JoinError| Err(Fault::Other { detail: error.to_string() });
+    let failed = |error: tokio::task::JoinError| Err(Fault::Other { detail: error.to_string().into() });
     tokio::task::spawn_blocking(work).await.unwrap_or_else(failed)
 }
 

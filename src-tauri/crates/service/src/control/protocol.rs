@@ -1,12 +1,11 @@
 //! What service and clients say to each other: one JSON object a line. Both are of one version, or
 //! of versions with the same number below.
-use ringway_model::{OnConflict, OnExisting};
+use ringway_model::{Fault, OnConflict, OnExisting};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use super::path_text::PathText;
 use crate::dto::{AppEvent, Asked, Consent, Recipient, ShownSize, Update, View};
-use crate::fault::Fault;
 use crate::settings::{IntoHome, SettingsChange};
 
 /// Raised whenever something below changes its shape or meaning.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use ringway_engine::{Engine, Paths};
-use ringway_model::OnConflict;
+use ringway_model::{Fault, OnConflict};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -18,7 +18,6 @@ use super::protocol::{PROTOCOL, REQUEST_LEN_MAX};
 use super::{Client, ControlError, Hold, Place, Server};
 use crate::app::App;
 use crate::dto::{AppEvent, Listening, Recipient, Update, View};
-use crate::fault::Fault;
 use crate::receiving::Reception;
 use crate::settings::{IntoHome, SettingsChange};
 

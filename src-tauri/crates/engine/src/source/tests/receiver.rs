@@ -22,10 +22,10 @@ use ringway_wire::stretches::Stretches;
 
 use crate::chunking::Cutter;
 pub(super) use crate::deadline::{comes, until};
-use crate::error::{Failure, FailureReason};
 use crate::options::{Delta, Source};
 use crate::source::unit::QUEUE_UNITS_MAX;
 use crate::source::{LaneSink, Outgoing};
+use ringway_model::{Failure, FailureReason};
 
 pub(super) type XattrList = Vec<(Vec<u8>, Vec<u8>)>;
 
