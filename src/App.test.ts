@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { tick as painted } from "svelte";
 import { describe, expect, test, vi } from "vitest";
-import { chosen, earlier, everything, failed, here, labWs, moving, nearby, offer, startWindow, stored, tick } from "./testing/shell";
+import { askedFor, chosen, earlier, everything, failed, here, labWs, moving, nearby, offer, startWindow, stored, tick } from "./testing/shell";
 import type { AppEvent, Ended, Fault, Remedy, RoomThere } from "./ipc";
 import { t } from "./messages";
 import type { View } from "./state/app.svelte";
@@ -216,7 +216,7 @@ describe("receiving", () => {
     expect(screen.getByText("42-river-castle")).toBeVisible();
     expect(screen.getByText(/Valid for 9 min/)).toBeVisible();
     await user.click(screen.getByRole("button", { name: t("inbox.newCode") }));
-    expect(shell.called("renew_code")).toHaveLength(1);
+    expect(shell.called("renewCode")).toHaveLength(1);
   });
 
   test("a code that has run out is not shown, whether or not that was told", async () => {
@@ -260,7 +260,7 @@ describe("receiving", () => {
   });
 
   test("an offer is announced, and accepting it numbers the top folder by default", async () => {
-    const shell = await startWindow({}, { accept_offer: () => moving({ id: "o1", direction: "receiving", target: "" }) });
+    const shell = await startWindow({}, { accept: () => moving({ id: "o1", direction: "receiving", target: "" }) });
     shell.tell({ event: "offerChanged", offer: offer() });
     await user.click(await screen.findByRole("button", { name: t("window.openInbox") }));
     const card = screen.getByRole("article", { name: t("inbox.offerFrom", { from: "laptop" }) });
@@ -271,7 +271,7 @@ describe("receiving", () => {
     await user.click(within(into).getByRole("button", { name: t("folder.change") }));
     expect(shell.called("choose_offer_folder")).toEqual([{ id: "o1" }]);
     await user.click(within(card).getByRole("button", { name: t("inbox.accept") }));
-    expect(shell.called("accept_offer")).toEqual([
+    expect(shell.called("accept")).toEqual([
       { id: "o1", shown: { bytes: 5_000_000, isFinal: false }, onConflict: "rename_top" },
     ]);
     await waitFor(() => expect(screen.queryByRole("article", { name: t("inbox.offerFrom", { from: "laptop" }) })).toBeNull());
@@ -279,7 +279,7 @@ describe("receiving", () => {
 
   test("a destination that cannot be used is told, with the path", async () => {
     const shell = await startWindow({ offers: [offer()] }, {
-      accept_offer: () => {
+      accept: () => {
         throw { code: "path", path: "/mnt/gone", operation: "open", os: { errno: 30, detail: "" } };
       },
     });
@@ -292,7 +292,7 @@ describe("receiving", () => {
   test("an offer that has grown since it was shown stays, to be accepted again", async () => {
     let grown = true;
     const shell = await startWindow({ offers: [offer()] }, {
-      accept_offer: () => {
+      accept: () => {
         if (grown) throw { code: "grown", bytes: 7_000_000_000 };
         return moving({ id: "o1", direction: "receiving", target: "" });
       },
@@ -303,7 +303,7 @@ describe("receiving", () => {
     shell.tell({ event: "offerChanged", offer: offer({ bytesSoFar: 7_000_000_000 }) });
     grown = false;
     await user.click(screen.getByRole("button", { name: t("inbox.accept") }));
-    expect(shell.called("accept_offer")[1]).toEqual({ id: "o1", shown: { bytes: 7_000_000_000, isFinal: false }, onConflict: "rename_top" });
+    expect(shell.called("accept")[1]).toEqual({ id: "o1", shown: { bytes: 7_000_000_000, isFinal: false }, onConflict: "rename_top" });
     await waitFor(() => expect(screen.queryByRole("alert")).toBeNull());
     expect(shell.app.inbox.offers).toEqual([]);
   });
@@ -348,7 +348,7 @@ describe("receiving", () => {
 
   test("what was refused for want of room is told with figures, as something to be done here", async () => {
     await startWindow({ offers: [offer()] }, {
-      accept_offer: () => {
+      accept: () => {
         throw { code: "declined", why: { reason: "noRoom", needed: 5e9, free: 1e9, entries: 0 } };
       },
     });
@@ -504,7 +504,7 @@ describe("activity", () => {
 describe("settings and devices", () => {
   test("name and port are checked before they are stored", async () => {
     const stored = { name: "lab", receiveFolder: "/srv", port: 9000, sendLimit: null };
-    const shell = await startWindow({}, { save_settings: () => stored });
+    const shell = await startWindow({}, { saveSettings: () => stored });
     await show("settings");
     const port = screen.getByLabelText(t("settings.port"));
     await user.clear(port);
@@ -516,7 +516,7 @@ describe("settings and devices", () => {
     const name = screen.getByLabelText(t("settings.name"));
     await user.clear(name);
     await user.type(name, "lab{Enter}");
-    expect(shell.called("save_settings")).toEqual([{ name: "lab", port: 9000, sendLimit: null }]);
+    expect(shell.called("saveSettings")).toEqual([{ name: "lab", port: 9000, sendLimit: null }]);
     expect(await screen.findByText(t("settings.saved"))).toBeVisible();
   });
 
@@ -549,7 +549,7 @@ describe("settings and devices", () => {
 
   test("a limit is typed in megabytes and stored in bytes; nothing typed is none", async () => {
     const stored = { name: "here", receiveFolder: "/home/me/Downloads", port: 17464, sendLimit: 1_500_000 };
-    const shell = await startWindow({}, { save_settings: () => stored });
+    const shell = await startWindow({}, { saveSettings: () => stored });
     await show("settings");
     const limit = screen.getByLabelText(t("settings.limit"));
     const save = screen.getByRole("button", { name: t("settings.save") });
@@ -561,20 +561,20 @@ describe("settings and devices", () => {
     }
     await user.clear(limit);
     await user.type(limit, "1,5{Enter}");
-    expect(shell.called("save_settings")).toEqual([{ name: "here", port: 17464, sendLimit: 1_500_000 }]);
+    expect(shell.called("saveSettings")).toEqual([{ name: "here", port: 17464, sendLimit: 1_500_000 }]);
     expect(await screen.findByText(t("settings.saved"))).toBeVisible();
     await user.clear(limit);
     await user.click(save);
-    expect(shell.called("save_settings").at(-1)).toEqual({ name: "here", port: 17464, sendLimit: null });
+    expect(shell.called("saveSettings").at(-1)).toEqual({ name: "here", port: 17464, sendLimit: null });
   });
 
   test("forgetting asks first", async () => {
     const shell = await startWindow({ devices: [labWs] });
     await show("devices");
     await user.click(screen.getByRole("button", { name: `${t("devices.forget")} lab-ws` }));
-    expect(shell.called("forget_device")).toEqual([]);
+    expect(shell.called("forgetDevice")).toEqual([]);
     await user.click(screen.getByRole("button", { name: t("devices.forget") }));
-    expect(shell.called("forget_device")).toEqual([{ id: labWs.id }]);
+    expect(shell.called("forgetDevice")).toEqual([{ id: labWs.id }]);
   });
 
   test("the keyboard is where the question is, and goes back where it came from", async () => {
@@ -592,7 +592,7 @@ describe("settings and devices", () => {
     await waitFor(() => expect(rename).toHaveFocus());
     expect(field).not.toBeInTheDocument();
     await user.keyboard("{Enter}lab{Enter}");
-    expect(shell.called("rename_device")).toEqual([{ id: labWs.id, name: "lab" }]);
+    expect(shell.called("renameDevice")).toEqual([{ id: labWs.id, name: "lab" }]);
     await waitFor(() => expect(rename).toHaveFocus());
     await user.click(forget);
     await user.click(screen.getByRole("button", { name: t("devices.forget") }));
@@ -663,17 +663,17 @@ describe("what has ended before", () => {
       edits: [{ path: "thesis/notes", beside: "notes (1)" }],
       course: [0, 500, 1000, 1500, 2000].map((atMs) => ({ atMs, bytes: atMs * 3000, bottleneck: atMs > 500 ? "network" : null })),
     };
-    const shell = await startWindow({}, { past: () => [earlier(), seven], past_details: () => details });
+    const shell = await startWindow({}, { past: () => [earlier(), seven], pastDetails: () => details });
     await show("activity");
     expect(await screen.findByText("survey")).toBeVisible();
     expect(screen.getByText("2 items failed")).toBeVisible();
-    expect(shell.called("past_details")).toEqual([]);
+    expect(shell.called("pastDetails")).toEqual([]);
     await user.click(screen.getByText("thesis"));
     expect(await screen.findByText(/All but 2 items transferred/)).toBeVisible();
     expect(await screen.findByText("thesis/pipe")).toBeInTheDocument();
     expect(await screen.findByText("Limited by the network")).toBeVisible();
     expect(screen.getByText("3.0 MB/s on average", { selector: "p" })).toBeVisible();
-    expect(shell.called("past_details")).toEqual([{ number: 7 }]);
+    expect(shell.called("pastDetails")).toEqual([{ number: 7 }]);
     expect((await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } })).violations).toEqual([]);
   });
 
@@ -695,12 +695,12 @@ describe("what has ended before", () => {
     const { ended } = failed({ code: "destinationGone" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
     const sent = earlier({ direction: "sending", ended: { ...earlier().ended, ...ended } });
     const again = { chosen, target: { to: "device", id: labWs.id }, label: labWs.name, verify: true };
-    const shell = await startWindow({}, { past: () => [sent], past_details: () => ({ failures: [], edits: [], course: [] }), choose_again: () => again, send: () => moving() });
+    const shell = await startWindow({}, { past: () => [sent], pastDetails: () => ({ failures: [], edits: [], course: [] }), chooseAgain: () => again, send: () => moving() });
     await show("activity");
     await user.click(await screen.findByText("survey"));
     await user.click(await screen.findByRole("button", { name: `${t("activity.again")}: survey` }));
     await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: true }]));
-    expect(shell.called("choose_again")).toEqual([{ id: "p12" }]);
+    expect(shell.called("chooseAgain")).toEqual([{ id: "p12" }]);
     expect(screen.getByRole("heading", { level: 1 })).toHaveTextContent(t("view.send"));
   });
 
@@ -708,7 +708,7 @@ describe("what has ended before", () => {
     const tooMany = () => {
       throw { code: "tooManySent" };
     };
-    const answers = { past: () => [earlier({ direction: "sending" })], choose_again: tooMany };
+    const answers = { past: () => [earlier({ direction: "sending" })], chooseAgain: tooMany };
     await startWindow({}, answers);
     await show("activity");
     await user.click(await screen.findByText("survey"));
@@ -717,16 +717,16 @@ describe("what has ended before", () => {
   });
 
   test("can be opened and forgotten, one or all, after a question", async () => {
-    const shell = await startWindow({}, { past: () => [earlier(), seven], past_details: () => ({ failures: [], edits: [], course: [] }) });
+    const shell = await startWindow({}, { past: () => [earlier(), seven], pastDetails: () => ({ failures: [], edits: [], course: [] }) });
     await show("activity");
     await user.click(await screen.findByText("survey"));
     await user.click(await screen.findByRole("button", { name: t("common.openFolder") }));
     expect(shell.called("open_past")).toEqual([{ number: 12 }]);
     await user.click(screen.getByRole("button", { name: `${t("history.remove")}: survey` }));
     await waitFor(() => expect(screen.queryByText("survey")).toBeNull());
-    expect(shell.called("forget_past")).toEqual([{ number: 12 }]);
+    expect(shell.called("forgetPast")).toEqual([{ number: 12 }]);
     await user.click(screen.getByRole("button", { name: t("history.clear") }));
-    expect(shell.called("clear_past")).toEqual([]);
+    expect(shell.called("clearPast")).toEqual([]);
     await user.click(screen.getByRole("button", { name: t("history.clearYes") }));
     await waitFor(() => expect(screen.queryByText("thesis")).toBeNull());
     expect(await screen.findByText(t("activity.empty"))).toBeVisible();
@@ -755,7 +755,7 @@ describe("what has ended before", () => {
   });
 
   test("stays in the Inbox where it came in", async () => {
-    const shell = await startWindow({}, { past: () => [earlier()], past_details: () => ({ failures: [], edits: [], course: [] }) });
+    const shell = await startWindow({}, { past: () => [earlier()], pastDetails: () => ({ failures: [], edits: [], course: [] }) });
     await show("inbox");
     await user.click(await screen.findByText("survey"));
     expect(shell.called("past")).toEqual([{ asked: { direction: "receiving", failedOnly: false, search: "", before: null } }]);
@@ -910,10 +910,10 @@ describe("machines nearby", () => {
 
   test("is listened for only while the window can be seen", async () => {
     const shell = await startWindow();
-    await waitFor(() => expect(shell.called("look_around")).toEqual([{ on: true }]));
+    await waitFor(() => expect(shell.called("lookAround")).toEqual([{ on: true }]));
     Object.defineProperty(document, "hidden", { configurable: true, value: true });
     document.dispatchEvent(new Event("visibilitychange"));
-    expect(shell.called("look_around").at(-1)).toEqual({ on: false });
+    expect(shell.called("lookAround").at(-1)).toEqual({ on: false });
     Reflect.deleteProperty(document, "hidden");
   });
 });
@@ -930,14 +930,14 @@ describe("a machine's rule", () => {
     const form = await open();
     expect(screen.getByText(t("devices.rule.ask"), { selector: "summary *" })).toBeVisible();
     await user.selectOptions(within(form).getByLabelText(t("devices.rule")), "accept");
-    expect(shell.called("set_device_rule")).toEqual([{ id: labWs.id, consent: "accept", maxBytes: null }]);
+    expect(shell.called("setDeviceRule")).toEqual([{ id: labWs.id, consent: "accept", maxBytes: null }]);
     shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, maxBytes: null } }] });
     const size = await screen.findByLabelText(t("devices.ruleSize"));
     await user.type(size, "x");
     expect(screen.getByText(t("devices.ruleSizeBad"))).toBeVisible();
     await user.clear(size);
     await user.type(size, "20,5{Enter}");
-    expect(shell.called("set_device_rule").at(-1)).toEqual({ id: labWs.id, consent: "accept", maxBytes: 20_500_000_000 });
+    expect(shell.called("setDeviceRule").at(-1)).toEqual({ id: labWs.id, consent: "accept", maxBytes: 20_500_000_000 });
     shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, maxBytes: 20_500_000_000 } }] });
     expect(await screen.findByText(t("devices.rule.acceptUpTo", { size: "20.5 GB" }))).toBeVisible();
     const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } });
@@ -952,7 +952,7 @@ describe("a machine's rule", () => {
     await user.click(within(form).getByRole("button", { name: t("folder.change") }));
     await user.click(within(form).getByRole("button", { name: t("devices.ruleFolderDefault") }));
     expect(shell.called("choose_device_folder")).toEqual([{ id: labWs.id }]);
-    expect(shell.called("clear_device_folder")).toEqual([{ id: labWs.id }]);
+    expect(shell.called("clearDeviceFolder")).toEqual([{ id: labWs.id }]);
     shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { ...rule, consent: "refuse" } }] });
     await waitFor(() => expect(within(form).queryByText("/data/from-lab")).toBeNull());
   });
@@ -978,7 +978,7 @@ describe("the service behind the window", () => {
     shell.tell({ event: "serviceFound" });
     await waitFor(() => expect(shell.called("start")).toHaveLength(2));
     await waitFor(() => expect(screen.queryByRole("alert")).toBeNull());
-    expect(shell.called("look_around")).toHaveLength(2);
+    expect(shell.called("lookAround")).toHaveLength(2);
     // What comes next is heard as before.
     shell.tell({ event: "offerChanged", offer: offer() });
     expect(await screen.findByText(t("window.offersWait", { n: 1 }))).toBeVisible();
@@ -991,7 +991,7 @@ describe("the service behind the window", () => {
     const answers: ((all: ReturnType<typeof everything>) => void)[] = [];
     let events: { onmessage: (event: AppEvent) => void } | undefined;
     mockIPC((command, payload) => {
-      if (command !== "start") return command === "past" ? [] : null;
+      if (command !== "start") return askedFor(command, payload).command === "past" ? [] : null;
       events = (payload as { events: typeof events }).events;
       return new Promise((resolve) => answers.push(resolve));
     });
@@ -1054,9 +1054,9 @@ describe("the service behind the window", () => {
 
 describe("where and when this machine receives", () => {
   test.each([
-    ["background", "set_background"],
-    ["announce", "set_announce"],
-    ["receiving", "set_receiving"],
+    ["background", "setBackground"],
+    ["announce", "setAnnounce"],
+    ["receiving", "setReceiving"],
   ] as const)("%s is a switch in the settings", async (what, command) => {
     const shell = await startWindow({}, { [command]: (args) => ({ ...stored, ...args }) });
     await show("settings");
@@ -1070,7 +1070,7 @@ describe("where and when this machine receives", () => {
 
   test("a switch that was pressed in vain goes back, and the reason is told beside it", async () => {
     const fault: Fault = { code: "listen", address: "[::]:17464", os: { errno: 98, detail: "" }, remedies: [] };
-    await startWindow({ settings: { ...stored, receiving: false }, listening: { is: "off", refused: null } }, { set_receiving: () => Promise.reject(fault) });
+    await startWindow({ settings: { ...stored, receiving: false }, listening: { is: "off", refused: null } }, { setReceiving: () => Promise.reject(fault) });
     await show("settings");
     const box = screen.getByRole("checkbox", { name: t("settings.receiving") });
     await user.click(box);
@@ -1080,7 +1080,7 @@ describe("where and when this machine receives", () => {
 
   test("the Inbox says that receiving is switched off, and switches it on", async () => {
     const off = { ...stored, receiving: false };
-    const shell = await startWindow({ settings: off, listening: { is: "off", refused: null } }, { set_receiving: (args) => ({ ...off, ...args }) });
+    const shell = await startWindow({ settings: off, listening: { is: "off", refused: null } }, { setReceiving: (args) => ({ ...off, ...args }) });
     await show("inbox");
     expect(screen.getByText(t("inbox.off"), { selector: "main p" })).toBeVisible();
     await user.click(screen.getByRole("button", { name: t("inbox.turnOn") }));
@@ -1091,7 +1091,7 @@ describe("where and when this machine receives", () => {
   test("the Inbox says why receiving could not be switched on elsewhere, in the tray or by a command", async () => {
     const off = { ...stored, receiving: false };
     const fault: Fault = { code: "listen", address: "[::]:17464", os: { errno: 98, detail: "" }, remedies: [] };
-    const shell = await startWindow({ settings: off, listening: { is: "off", refused: null } }, { set_receiving: (args) => ({ ...off, ...args }) });
+    const shell = await startWindow({ settings: off, listening: { is: "off", refused: null } }, { setReceiving: (args) => ({ ...off, ...args }) });
     await show("inbox");
     expect(screen.queryByRole("alert")).toBeNull();
     shell.tell({ event: "listeningChanged", listening: { is: "off", refused: fault } });
@@ -1114,8 +1114,8 @@ describe("where and when this machine receives", () => {
     const shell = await startWindow(
       {},
       {
-        start_at_login: () => ({ now: { by: "vanished", program: "/old/ringway" }, means: "autostart" }),
-        set_start_at_login: ({ on }) => (on ? { now: { by: "unit" }, means: "unit" } : Promise.reject({ code: "systemd", detail: "busy" })),
+        startAtLogin: () => ({ now: { by: "vanished", program: "/old/ringway" }, means: "autostart" }),
+        setStartAtLogin: ({ on }) => (on ? { now: { by: "unit" }, means: "unit" } : Promise.reject({ code: "systemd", detail: "busy" })),
       },
     );
     await show("settings");
@@ -1128,7 +1128,7 @@ describe("where and when this machine receives", () => {
     await user.click(box);
     expect(await screen.findByRole("alert")).toHaveTextContent(t("fault.systemd", { detail: "busy" }));
     expect(box).toBeChecked();
-    expect(shell.called("set_start_at_login")).toEqual([{ on: true }, { on: false }]);
+    expect(shell.called("setStartAtLogin")).toEqual([{ on: true }, { on: false }]);
   });
 
   test("what somebody else has changed shows at once, and what is being typed stays", async () => {
@@ -1148,7 +1148,7 @@ describe("the first run", () => {
 
   test("asks for name, folder and when to run, and goes on to the next view with its heading", async () => {
     const shell = await startWindow(unset, {
-      start_at_login: () => atLogin(false),
+      startAtLogin: () => atLogin(false),
       choose_first_folder: () => "/home/me/Incoming",
       set_up: (args) => ({ ...stored, ...args, receiveFolder: "/home/me/Incoming" }),
     });
@@ -1170,7 +1170,7 @@ describe("the first run", () => {
   });
 
   test("leaves the start at login as it is where nobody has touched it", async () => {
-    const shell = await startWindow(unset, { start_at_login: () => atLogin(true), set_up: () => stored });
+    const shell = await startWindow(unset, { startAtLogin: () => atLogin(true), set_up: () => stored });
     await waitFor(() => expect(screen.getByRole("checkbox", { name: t("settings.login") })).toBeChecked());
     await user.click(screen.getByRole("button", { name: t("first.begin") }));
     expect(shell.called("set_up")).toEqual([{ name: "here", background: true, startAtLogin: null }]);
@@ -1189,7 +1189,7 @@ describe("the first run", () => {
   });
 
   test("has names, roles and order for everyone", async () => {
-    await startWindow(unset, { start_at_login: () => atLogin(false) });
+    await startWindow(unset, { startAtLogin: () => atLogin(false) });
     const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } });
     expect(violations.map(({ id }) => id)).toEqual([]);
   });

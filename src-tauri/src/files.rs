@@ -2,7 +2,7 @@
 use ringway_model::Fault;
 use std::path::{Path, PathBuf};
 
-use ringway_service::control::protocol::PathText;
+use ringway_service::control::protocol::GivenPath;
 use ringway_service::text::shown;
 use tauri::AppHandle;
 use tauri_plugin_opener::OpenerExt;
@@ -23,7 +23,7 @@ pub(crate) fn open(handle: &AppHandle, folder: &Path) -> Result<(), Fault> {
 ///
 /// # Errors
 /// [`Fault::Gone`] where nothing of it is there any more; [`Fault::NoFileManager`].
-pub(crate) async fn select(handle: AppHandle, paths: Vec<PathText>) -> Result<(), Fault> {
+pub(crate) async fn select(handle: AppHandle, paths: Vec<GivenPath>) -> Result<(), Fault> {
     let failed = |error: tauri::Error| Fault::Other { detail: error.to_string().into() };
     // Looking at paths and calls on the bus both wait.
     tauri::async_runtime::spawn_blocking(move || {

@@ -6,6 +6,11 @@ import { invoke as __TAURI_INVOKE, Channel } from "@tauri-apps/api/core";
 
 /** Commands */
 export const commands = {
+	/**
+	 *  Passes a call of the page to the service. Operations that only programs may ask for do not parse
+	 *  as a [`PageCall`].
+	 */
+	call: (call: PageCall) => typedError<Passed, Fault>(__TAURI_INVOKE("call", { call })),
 	/**  Everything to show; what changes later comes through the channel. */
 	start: (events: Channel<AppEvent>) => typedError<Everything, Fault>(__TAURI_INVOKE("start", { events })),
 	/**  Asks for folders or files to send with the desktop's own picker. */
@@ -15,85 +20,24 @@ export const commands = {
 	 *  a click in a native dialog.
 	 */
 	send: (chosen: number, target: Recipient, code: string | null, verify: boolean) => typedError<Moving, Fault>(__TAURI_INVOKE("send", { chosen, target, code, verify })),
-	/**  The folder that a copy of what was chosen would go into; none where one has to be picked first. */
-	copyFolder: (chosen: number) => typedError<CopyFolder | null, Fault>(__TAURI_INVOKE("copy_folder", { chosen })),
 	/**  Asks for another folder to copy into; none where none was picked. */
 	chooseCopyFolder: (chosen: number) => typedError<CopyFolder | null, Fault>(__TAURI_INVOKE("choose_copy_folder", { chosen })),
-	/**  Starts copying what was chosen into that folder. */
-	copy: (chosen: number, existing: OnExisting, verify: boolean) => typedError<Moving, Fault>(__TAURI_INVOKE("copy", { chosen, existing, verify })),
 	/**  Lets a transfer's snapshots flow through the channel until it ends. */
 	watch: (id: string, updates: Channel<Update>) => typedError<null, Fault>(__TAURI_INVOKE("watch", { id, updates })),
-	/**  Cancels a transfer. */
-	cancel: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("cancel", { id })),
-	/**  Pauses a transfer. */
-	pause: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("pause", { id })),
-	/**  Lets a paused transfer go on, and has one that waits look at once whether it can. */
-	resume: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("resume", { id })),
-	/**  Takes an ended transfer off the list. */
-	dismiss: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("dismiss", { id })),
 	/**  Shows what a transfer brought in the desktop's file manager. */
 	openArrived: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("open_arrived", { id })),
 	/**  Selects what a transfer brought in the desktop's file manager. */
 	revealArrived: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("reveal_arrived", { id })),
-	/**  The latest past transfers of those that are asked for; 30 at a time. */
-	past: (asked: Asked) => typedError<Earlier[], Fault>(__TAURI_INVOKE("past", { asked })),
-	/**  What is long of a past transfer. */
-	pastDetails: (number: number) => typedError<EarlierDetails, Fault>(__TAURI_INVOKE("past_details", { number })),
-	/**  Forgets a past transfer, not what it brought. */
-	forgetPast: (number: number) => typedError<null, Fault>(__TAURI_INVOKE("forget_past", { number })),
-	/**  Forgets all past transfers, not what they brought. */
-	clearPast: () => typedError<null, Fault>(__TAURI_INVOKE("clear_past")),
-	/**  What transfers that did not end keep. */
-	unfinished: () => typedError<Unfinished[], Fault>(__TAURI_INVOKE("unfinished")),
-	/**  Removes what one of them keeps. */
-	discardUnfinished: (id: string, folder: string) => typedError<null, Fault>(__TAURI_INVOKE("discard_unfinished", { id, folder })),
-	/**  Chooses once more what a transfer sent, and says to whom it went. */
-	chooseAgain: (id: string) => typedError<Again, Fault>(__TAURI_INVOKE("choose_again", { id })),
 	/**  Shows what a past transfer brought in the desktop's file manager. */
 	openPast: (number: number) => typedError<null, Fault>(__TAURI_INVOKE("open_past", { number })),
 	/**  Selects what a past transfer brought in the desktop's file manager. */
 	revealPast: (number: number) => typedError<null, Fault>(__TAURI_INVOKE("reveal_past", { number })),
-	/**  Takes an offer in by a yes to what was shown of it. */
-	acceptOffer: (id: string, shown: ShownSize, onConflict: OnConflict) => typedError<Moving, Fault>(__TAURI_INVOKE("accept_offer", { id, shown, onConflict })),
-	/**  Declines an offer. */
-	declineOffer: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("decline_offer", { id })),
 	/**  Asks for another folder for one offer; false where none was chosen. */
 	chooseOfferFolder: (id: string) => typedError<boolean, Fault>(__TAURI_INVOKE("choose_offer_folder", { id })),
-	/**  Draws a new code. */
-	renewCode: () => typedError<null, Fault>(__TAURI_INVOKE("renew_code")),
-	/**  Listens on the settings' port, or on another for this run (0: any that is free). */
-	listen: (port: number | null) => typedError<null, Fault>(__TAURI_INVOKE("listen", { port })),
-	/**  Listens for who is nearby from now on, or no more. */
-	lookAround: (on: boolean) => typedError<null, Fault>(__TAURI_INVOKE("look_around", { on })),
-	/**  Pairs with a receiver without sending anything; what it is called then. */
-	pair: (target: Recipient, code: string) => typedError<string, Fault>(__TAURI_INVOKE("pair", { target, code })),
-	/**  Renames a paired device here. */
-	renameDevice: (id: string, name: string) => typedError<null, Fault>(__TAURI_INVOKE("rename_device", { id, name })),
-	/**  Forgets a paired device. */
-	forgetDevice: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("forget_device", { id })),
-	/**
-	 *  Says what is done with a paired device's offers, and how many bytes one may have to be accepted
-	 *  without asking.
-	 */
-	setDeviceRule: (id: string, consent: Consent, maxBytes: number | null) => typedError<null, Fault>(__TAURI_INVOKE("set_device_rule", { id, consent, maxBytes })),
 	/**  Asks for the folder that a paired device's offers are to land in; false where none was chosen. */
 	chooseDeviceFolder: (id: string) => typedError<boolean, Fault>(__TAURI_INVOKE("choose_device_folder", { id })),
-	/**  Lets a paired device's offers land in the receive folder. */
-	clearDeviceFolder: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("clear_device_folder", { id })),
-	/**  Stores name, port, and how many bytes a second each transfer may be sent at. */
-	saveSettings: (name: string, port: number, sendLimit: number | null) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("save_settings", { name, port, sendLimit })),
-	/**  Stores whether the service goes on receiving when the window is closed. */
-	setBackground: (background: boolean) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("set_background", { background })),
-	/**  Stores whether this machine is found on its network, and finds others there. */
-	setAnnounce: (announce: boolean) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("set_announce", { announce })),
-	/**  Stores whether this machine receives. */
-	setReceiving: (receiving: boolean) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("set_receiving", { receiving })),
 	/**  Asks for another receive folder and stores it; none where none was chosen. */
 	chooseReceiveFolder: () => typedError<StoredSettings | null, Fault>(__TAURI_INVOKE("choose_receive_folder")),
-	/**  Whether, and by what, the service starts when this user logs in. */
-	startAtLogin: () => typedError<StartAtLogin, Fault>(__TAURI_INVOKE("start_at_login")),
-	/**  Has it start then, or not. */
-	setStartAtLogin: (on: boolean) => typedError<StartAtLogin, Fault>(__TAURI_INVOKE("set_start_at_login", { on })),
 	/**
 	 *  Asks for the folder to receive into, for [`set_up`]; what to show of it, none where none was
 	 *  chosen.
@@ -1002,6 +946,196 @@ export type OwnDevice = {
 	shortId: string,
 };
 
+/**  The type of the answer to each call of the page, for the bindings. Nothing makes one. */
+export type PageAnswers = {
+	/**  Where a copy of a choice would go; none if a folder must be picked first. */
+	copyFolder: CopyFolder | null,
+	/**  Copies a choice into that folder. */
+	copy: Moving,
+	/**  Cancels a transfer. */
+	cancel: null,
+	/**  Pauses a transfer. */
+	pause: null,
+	/**  Resumes a paused transfer. One that waits to reconnect tries at once. */
+	resume: null,
+	/**  Takes an ended transfer off the list. */
+	dismiss: null,
+	/**  The latest past transfers that match; 30 at a time. */
+	past: Earlier[],
+	/**  The details of one, which may be long. */
+	pastDetails: EarlierDetails,
+	/**  Removes one from the history; its files stay. */
+	forgetPast: null,
+	/**  Empties the history; the files stay. */
+	clearPast: null,
+	/**  The staging folders of unfinished transfers. */
+	unfinished: Unfinished[],
+	/**  Removes one of them, by its id and folder as listed. */
+	discardUnfinished: null,
+	/**  Chooses again what the transfer of that id sent, and names its target. */
+	chooseAgain: Again,
+	/**  Accepts an offer of the size that the person saw. */
+	accept: Moving,
+	/**  Declines an offer. */
+	decline: null,
+	/**  Draws a new code. */
+	renewCode: null,
+	/**  Listens on the port of the settings, or on another for this run (0: a free one). */
+	listen: null,
+	/**  Starts or stops looking for nearby devices, for this client. */
+	lookAround: null,
+	/**  Pairs with a receiver without sending anything; the answer is its name. */
+	pair: string,
+	/**  Renames a paired device here. */
+	renameDevice: null,
+	/**  Forgets a paired device. */
+	forgetDevice: null,
+	/**
+	 *  Sets how a paired device's offers are answered, and the size up to which they
+	 *  are accepted without asking.
+	 */
+	setDeviceRule: null,
+	/**  Receives a paired device's offers into the receive folder. */
+	clearDeviceFolder: null,
+	/**  Stores name, port, and the rate limit of each transfer that is sent, in bytes/s. */
+	saveSettings: StoredSettings,
+	/**  Stores whether the service continues when the window is closed. */
+	setBackground: StoredSettings,
+	/**  Stores whether this device announces itself, and looks for others. */
+	setAnnounce: StoredSettings,
+	/**  Stores whether this device receives. */
+	setReceiving: StoredSettings,
+	/**  Whether, and by what, the service starts when this user logs in. */
+	startAtLogin: StartAtLogin,
+	/**  Switches the start at login on or off. */
+	setStartAtLogin: StartAtLogin,
+};
+
+/**  What the window's page may ask for, in the same JSON. Nothing else parses as one. */
+export type PageCall = 
+/**  Where a copy of a choice would go; none if a folder must be picked first. */
+({ copyFolder: {
+	chosen: number,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Copies a choice into that folder. */
+({ copy: {
+	chosen: number,
+	existing: OnExisting,
+	verify: boolean,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Cancels a transfer. */
+({ cancel: {
+	id: string,
+} }) & { accept?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Pauses a transfer. */
+({ pause: {
+	id: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Resumes a paused transfer. One that waits to reconnect tries at once. */
+({ resume: {
+	id: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Takes an ended transfer off the list. */
+({ dismiss: {
+	id: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  The latest past transfers that match; 30 at a time. */
+({ past: {
+	asked: Asked,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  The details of one, which may be long. */
+({ pastDetails: {
+	number: number,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Removes one from the history; its files stay. */
+({ forgetPast: {
+	number: number,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Empties the history; the files stay. */
+"clearPast" | 
+/**  The staging folders of unfinished transfers. */
+"unfinished" | 
+/**  Removes one of them, by its id and folder as listed. */
+({ discardUnfinished: {
+	id: string,
+	folder: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Chooses again what the transfer of that id sent, and names its target. */
+({ chooseAgain: {
+	id: string,
+} }) & { accept?: never; cancel?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Accepts an offer of the size that the person saw. */
+({ accept: {
+	id: string,
+	shown: ShownSize,
+	onConflict: OnConflict,
+} }) & { cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Declines an offer. */
+({ decline: {
+	id: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Draws a new code. */
+"renewCode" | 
+/**  Listens on the port of the settings, or on another for this run (0: a free one). */
+({ listen: {
+	port: number | null,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Starts or stops looking for nearby devices, for this client. */
+({ lookAround: {
+	on: boolean,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Pairs with a receiver without sending anything; the answer is its name. */
+({ pair: {
+	target: Recipient,
+	code: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Renames a paired device here. */
+({ renameDevice: {
+	id: string,
+	name: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Forgets a paired device. */
+({ forgetDevice: {
+	id: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**
+ *  Sets how a paired device's offers are answered, and the size up to which they
+ *  are accepted without asking.
+ */
+({ setDeviceRule: {
+	id: string,
+	consent: Consent,
+	maxBytes: number | null,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Receives a paired device's offers into the receive folder. */
+({ clearDeviceFolder: {
+	id: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Stores name, port, and the rate limit of each transfer that is sent, in bytes/s. */
+({ saveSettings: {
+	name: string,
+	port: number,
+	sendLimit: number | null,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Stores whether the service continues when the window is closed. */
+({ setBackground: {
+	background: boolean,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Stores whether this device announces itself, and looks for others. */
+({ setAnnounce: {
+	announce: boolean,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Stores whether this device receives. */
+({ setReceiving: {
+	receiving: boolean,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setStartAtLogin?: never } | 
+/**  Whether, and by what, the service starts when this user logs in. */
+"startAtLogin" | 
+/**  Switches the start at login on or off. */
+({ setStartAtLogin: {
+	on: boolean,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never };
+
 /**  A paired device. */
 export type PairedDevice = {
 	/**  The whole id in hex: what commands take. */
@@ -1017,6 +1151,9 @@ export type PairedDevice = {
 	lastTransfer: LastTransfer | null,
 	rule: Rule,
 };
+
+/**  The service's answer to a call of the page, as it came. [`PageAnswers`] has its type. */
+export type Passed = unknown;
 
 /**  [`PathText`] as it is serialised. */
 export type PathText = {

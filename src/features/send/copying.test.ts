@@ -37,7 +37,7 @@ async function dropHere(shell: Shell) {
 describe("copying on this computer", () => {
   test("a drop on the card asks where to, once, and copies with what was chosen", async () => {
     let picked: CopyFolder | null = null;
-    const answers = { copy_folder: () => picked, choose_copy_folder: () => (picked = sets), copy };
+    const answers = { copyFolder: () => picked, choose_copy_folder: () => (picked = sets), copy };
     const shell = await startWindow({ devices: [labWs] }, answers);
     const form = await dropHere(shell);
     expect(shell.called("send")).toEqual([]);
@@ -75,7 +75,7 @@ describe("copying on this computer", () => {
   });
 
   test("with the keyboard alone, into the folder of last time", async () => {
-    const shell = await startWindow({}, { choose_sources: () => chosen, copy_folder: () => sets, copy });
+    const shell = await startWindow({}, { choose_sources: () => chosen, copyFolder: () => sets, copy });
     while (document.activeElement !== card()) await user.tab();
     expect(card()).toHaveAttribute("aria-expanded", "false");
     await user.keyboard("{Enter}");
@@ -101,23 +101,23 @@ describe("copying on this computer", () => {
   });
 
   test("where it would go is asked once, and the button for another folder says of what", async () => {
-    const shell = await startWindow({}, { copy_folder: () => sets });
+    const shell = await startWindow({}, { copyFolder: () => sets });
     const form = await dropHere(shell);
     const into = within(form).getByRole("group", { name: t("folder.destination") });
     expect(within(into).getByText("/data/sets")).toBeVisible();
     expect(within(into).getByRole("button", { name: t("folder.change") })).toBeEnabled();
-    expect(shell.called("copy_folder")).toEqual([{ chosen: 7 }]);
+    expect(shell.called("copyFolder")).toEqual([{ chosen: 7 }]);
     await user.keyboard("{Escape}");
     await user.click(card());
     await screen.findByRole("form", { name: t("copy.form") });
-    expect(shell.called("copy_folder")).toHaveLength(2);
+    expect(shell.called("copyFolder")).toHaveLength(2);
   });
 
   test("of two answers only that for what is chosen counts, in whichever order they come", async () => {
     const answers = new Map<unknown, (folder: CopyFolder) => void>();
     const lands = (id: number) => ({ ...sets, lands: `/data/sets/${id}` });
     const shell = await startWindow({}, {
-      copy_folder: ({ chosen: id }) => (id === 7 ? lands(7) : new Promise<CopyFolder>((resolve) => answers.set(id, resolve))),
+      copyFolder: ({ chosen: id }) => (id === 7 ? lands(7) : new Promise<CopyFolder>((resolve) => answers.set(id, resolve))),
     });
     await dropHere(shell);
     for (const id of [8, 9]) {
@@ -135,7 +135,7 @@ describe("copying on this computer", () => {
     let pick = (_: CopyFolder) => {};
     let path = "/data/sets";
     const shell = await startWindow({}, {
-      copy_folder: ({ chosen: id }) => ({ ...sets, path, lands: `${path}/${id}` }),
+      copyFolder: ({ chosen: id }) => ({ ...sets, path, lands: `${path}/${id}` }),
       choose_copy_folder: () => new Promise<CopyFolder>((resolve) => (pick = resolve)),
     });
     await dropHere(shell);
@@ -148,7 +148,7 @@ describe("copying on this computer", () => {
   });
 
   test("two presses before the shell has answered copy once", async () => {
-    const shell = await startWindow({}, { copy_folder: () => sets, copy });
+    const shell = await startWindow({}, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await Promise.all([shell.app.copying.start(), shell.app.copying.start()]);
     expect(shell.called("copy")).toHaveLength(1);
@@ -157,7 +157,7 @@ describe("copying on this computer", () => {
   test("until the shell has answered nothing else begins, and what is taken back then is cancelled", async () => {
     let answer = (_: ReturnType<typeof copy>) => {};
     const shell = await startWindow({ devices: [labWs] }, {
-      copy_folder: () => sets,
+      copyFolder: () => sets,
       copy: () => new Promise((resolve) => (answer = resolve)),
     });
     await dropHere(shell);
@@ -176,7 +176,7 @@ describe("copying on this computer", () => {
   });
 
   test("an old file that a full disk left incomplete is named, even where nothing was copied", async () => {
-    const shell = await startWindow({}, { copy_folder: () => sets, copy });
+    const shell = await startWindow({}, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
     const failures: Ended["failures"] = [{ path: "/data/sets/dataset-v3/old", side: "here", operation: "write", fault: { why: "cutShort" } }];
@@ -187,13 +187,13 @@ describe("copying on this computer", () => {
   });
 
   test("what is there already is told before anything is replaced", async () => {
-    const shell = await startWindow({}, { copy_folder: () => ({ ...sets, thereAlready: 1 }) });
+    const shell = await startWindow({}, { copyFolder: () => ({ ...sets, thereAlready: 1 }) });
     const form = await dropHere(shell);
     expect(within(form).getByLabelText(t("copy.existing"))).toHaveAccessibleDescription(t("copy.folderExists", { name: "dataset-v3" }));
   });
 
   test("another choice while the form is open is looked up anew", async () => {
-    const shell = await startWindow({}, { copy_folder: ({ chosen: id }) => ({ ...sets, lands: `/data/sets/${id}` }) });
+    const shell = await startWindow({}, { copyFolder: ({ chosen: id }) => ({ ...sets, lands: `/data/sets/${id}` }) });
     await dropHere(shell);
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen: { ...chosen, id: 8 }, x: 5, y: 5 } });
     expect(await screen.findByText(t("copy.location", { path: "/data/sets/8" }))).toBeVisible();
@@ -202,7 +202,7 @@ describe("copying on this computer", () => {
   });
 
   test("a copy into itself is told where it can be mended, and the choice is kept", async () => {
-    const shell = await startWindow({}, { copy_folder: () => sets, copy });
+    const shell = await startWindow({}, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
     const failures: Ended["failures"] = [{ path: "dataset-v3", side: "here", operation: "create", fault: { why: "intoItself" } }];
@@ -218,7 +218,7 @@ describe("copying on this computer", () => {
   test("a folder that has gone meanwhile is told, and another one helps", async () => {
     const other = { ...sets, path: "/data/other", lands: "/data/other/dataset-v3" };
     const shell = await startWindow({}, {
-      copy_folder: () => sets,
+      copyFolder: () => sets,
       choose_copy_folder: () => other,
       copy: () => {
         throw { code: "path", path: "/data/sets", operation: "open", os: { errno: 2, detail: "" } };
@@ -234,7 +234,7 @@ describe("copying on this computer", () => {
   });
 
   test("a full disk in the middle is told in the list, and what did not get there by name", async () => {
-    const shell = await startWindow({}, { copy_folder: () => sets, copy });
+    const shell = await startWindow({}, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
     shell.update("c1", { is: "moved", tick: tick(quiet) });
@@ -246,7 +246,7 @@ describe("copying on this computer", () => {
   });
 
   test("nothing of it happens twice, and a cancelled one says what stays", async () => {
-    const shell = await startWindow({ devices: [labWs] }, { copy_folder: () => sets, copy });
+    const shell = await startWindow({ devices: [labWs] }, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
     expect(await screen.findByRole("button", { name: t("copy.starting") })).toBeDisabled();
@@ -262,7 +262,7 @@ describe("copying on this computer", () => {
   });
 
   test.each([["with", sets], ["without", null]])("the form %s a folder has names, roles and order for everyone", async (_, folder) => {
-    const shell = await startWindow({ devices: [labWs] }, { copy_folder: () => folder });
+    const shell = await startWindow({ devices: [labWs] }, { copyFolder: () => folder });
     await dropHere(shell);
     const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false }, region: { enabled: false } } });
     expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`)).toEqual([]);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use ringway_engine::{Engine, IntoHome, RateLimit, Settings};
-use ringway_service::control::protocol::PathText;
+use ringway_service::control::protocol::GivenPath;
 use ringway_service::dto::Listening;
 use ringway_service::login::{Login, StartAtLogin};
 use ringway_service::settings::SettingsChange;
@@ -79,7 +79,7 @@ fn change(args: SettingsArgs) -> Result<SettingsChange> {
             .receive_folder
             .map(std::path::absolute)
             .transpose()?
-            .map(|folder: PathBuf| PathText(folder)),
+            .map(|folder: PathBuf| GivenPath(folder)),
         into_home: args.home.allow_home.then(|| args.home.into_home().into()),
         send_limit: args.limit.map(|limit| limit.limit().map(RateLimit::bytes_per_s).into()),
         background: is_on(args.background),

@@ -1,9 +1,10 @@
 //! How windows and commands reach the service of their user: a socket that only they can open, and
 //! lines of JSON over it.
+mod api;
 pub mod client;
 mod guest;
 mod lines;
-mod path_text;
+mod given_path;
 pub mod place;
 pub mod protocol;
 pub mod server;

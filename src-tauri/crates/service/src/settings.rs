@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
-use crate::control::protocol::PathText;
+use crate::control::protocol::GivenPath;
 use crate::dto::{AppEvent, StartAtLogin, StoredSettings};
 use crate::login::Login;
 
@@ -23,7 +23,7 @@ pub struct SettingsChange {
     /// The port to listen on.
     pub port: Option<u16>,
     /// Where offers land; it must be there.
-    pub receive_folder: Option<PathText>,
+    pub receive_folder: Option<GivenPath>,
     /// What may land there, where it is a home: nothing, if another folder is named and this is
     /// not.
     pub into_home: Option<IntoHome>,
@@ -99,7 +99,7 @@ impl SettingsChange {
             (None, None) => to.into_home,
         };
         let receive_folder = match self.receive_folder {
-            Some(PathText(folder)) => {
+            Some(GivenPath(folder)) => {
                 usable(&folder)?;
                 folder
             }

@@ -1,5 +1,6 @@
 //! The shapes of everything that a peer sends, as bytes in `shapes.txt`: whoever changes a shape
 //! without raising `VERSION` hears of it.
+use ringway_model::{DeclineReason, Shortage};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
@@ -7,8 +8,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use ringway_wire::control::{
-    Accept, Cancel, Decline, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes,
-    Progress, Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Shortage, Ticket, Totals, Wanted,
+    Accept, Cancel, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes,
+    Progress, Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
 };
 use ringway_wire::lane::{
     Attributes, Batch, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind,

@@ -66,7 +66,7 @@ pub(crate) async fn accept(args: AcceptArgs) -> Result<Exit> {
     let offer = one(&all.offers, &all.devices, &args.offer, "offer", of_offer)?;
     if let Some(folder) = folder {
         let into_home = args.home.into_home().into();
-        client.set_offer_folder(offer.id.clone(), folder, into_home).await?;
+        client.set_offer_folder(offer.id.clone(), folder.into(), into_home).await?;
     }
     let on_conflict = match args.on_conflict {
         ConflictArg::Replace => OnConflict::Replace,

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use ringway_model::{DeclineReason, Fault, OnConflict};
 
 use super::*;
-use crate::control::protocol::PathText;
+use crate::control::protocol::GivenPath;
 use crate::settings::SendLimit;
 
 fn free_port() -> u16 {
@@ -17,7 +17,7 @@ fn port(port: u16) -> SettingsChange {
 }
 
 fn folder(folder: impl Into<PathBuf>) -> SettingsChange {
-    SettingsChange { receive_folder: Some(PathText(folder.into())), ..Default::default() }
+    SettingsChange { receive_folder: Some(GivenPath(folder.into())), ..Default::default() }
 }
 
 fn receiving(is_on: bool) -> SettingsChange {

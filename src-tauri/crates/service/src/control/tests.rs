@@ -105,7 +105,7 @@ async fn a_send_between_two_services_is_driven_by_their_clients() {
     .await;
     let elsewhere = there.folder.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
-    far.set_offer_folder(offer.id.clone(), elsewhere.clone(), IntoHome::Refuse).await.unwrap();
+    far.set_offer_folder(offer.id.clone(), elsewhere.clone().into(), IntoHome::Refuse).await.unwrap();
     let taken = far.accept(offer.id.clone(), offer.size(), OnConflict::Replace).await.unwrap();
     assert!(taken.id.starts_with(&sent.id) && offer.id != taken.id, "{} {}", taken.id, sent.id);
     let ended = async {
