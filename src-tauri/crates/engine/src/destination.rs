@@ -35,9 +35,6 @@ mod unfinished;
 mod unplaced;
 mod writeback;
 
-use ringway_model::{OnConflict, Operation};
-
-use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fmt;
@@ -47,19 +44,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use parking_lot::Mutex;
+use ringway_model::IntoHome;
+use ringway_model::{OnConflict, Operation};
 use ringway_sys::attributes::Timestamp;
 use ringway_sys::dir::Dir;
 use ringway_sys::space::Filesystem;
+use ringway_tree::descriptors::ForReceiving;
+use ringway_tree::receive::Homes;
+use ringway_tree::receive::OwnFolders;
 use ringway_wire::control::{Progress, Wanted};
 use ringway_wire::resume::TREE;
 use ringway_wire::{Name, OfferedNames, ProtocolError, RelPath};
-use tokio::sync::mpsc;
 
 use crate::error::{Error, Failure, Invalid};
 use crate::event::{Edit, TransferId};
-use crate::homes::Homes;
-use crate::options::IntoHome;
-use crate::own_folders::OwnFolders;
 use crate::places::Expected;
 
 pub(crate) use allowance::Allowance;
@@ -113,25 +112,6 @@ const OWNERS_LOOKED_AT_MAX: usize = 4_096;
 /// Read permission of a file's owner.
 const OWNER_READS: u32 = 0o400;
 
-/// A lane's bytes in order; 0 means the end.
-pub(crate) trait LaneSource {
-    /// Reads some bytes, at least one unless `buf` is empty or the lane has ended. `buf` is no
-    /// longer than what the peer has announced, so that whoever reads may wait for all of it.
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize>;
-
-    /// Told before a frame's body is read: for who counts what comes.
-    fn body_begins(&mut self) {}
-
-    /// Told when a frame has been read whole: for who takes the time.
-    fn frame_read(&mut self) {}
-
-    /// Goes on with the lane's next connection, as a frame has said. Lanes that have but one
-    /// refuse.
-    fn renew(&mut self) -> io::Result<()> {
-        Err(io::Error::new(io::ErrorKind::InvalidData, "a lane that cannot be renewed"))
-    }
-}
-
 /// A file by its folder's path and its name.
 type PathKey = (Box<[u8]>, Box<[u8]>);
 
@@ -141,6 +121,10 @@ pub(crate) type BroughtBefore = Box<dyn Fn(&[u8]) -> Option<Brought> + Send + Sy
 /// Told which folders are about to get their top-level names, before the first one does: a receiver
 /// that is killed then still knows whose they are.
 pub(crate) type Announce = Box<dyn Fn(Vec<(Vec<u8>, Brought)>) + Send + Sync>;
+
+/// Sends the sender an answer to a list, and waits while many are on their way. False if the session
+/// has ended.
+pub(crate) type Answers = Box<dyn Fn(Wanted) -> bool + Send + Sync>;
 
 /// How and where a transfer lands.
 pub(crate) struct DestinationOptions {
@@ -175,7 +159,9 @@ pub(crate) struct DestinationOptions {
     /// sends, in measurements and tests.
     pub(crate) offered: Option<Arc<OfferedNames>>,
     /// Takes answers to lists; without it nothing is listed.
-    pub(crate) answers: Option<mpsc::Sender<Wanted>>,
+    pub(crate) answers: Option<Answers>,
+    /// What it may keep open.
+    pub(crate) open: ForReceiving,
     /// Digests come along, and everything is read back before the receipt.
     pub(crate) prove: bool,
     /// What may come; none is any amount.
@@ -344,7 +330,8 @@ impl Incoming {
         let (stable, transfer) = (options.attempt.to_string(), options.transfer.to_string());
         let named = |id: &str| [OWN_PREFIX, &id.as_bytes()[..STAGING_ID_DIGITS]].concat();
         let about = About { from: options.from.clone(), names: options.names.clone(), more_names: options.more_names };
-        let claimed = kept::claim(&root, &named(&stable), &named(&transfer), &about).map_err(at(Operation::Create))?;
+        let claimed = kept::claim(&root, &named(&stable), &named(&transfer), &about, options.open.attempts)
+            .map_err(at(Operation::Create))?;
         // What it is to go on with is held by now, however old it is.
         kept::remove_stale(&root);
         let is_found_again = claimed.name == named(&stable);

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use ringway_model::{Operation, Side, StoreTrouble};
 use ringway_wire::ProtocolError;
+use ringway_wire::control::Shortage;
 
 use crate::device::DeviceId;
 use crate::event::Outage;
-use crate::room::Shortage;
 
 /// Why one entry of a tree was not moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,13 +7,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ringway_model::{Bottleneck, Side, Stage};
+use ringway_tree::filesystem::free_space::Room;
+use ringway_wire::control::Shortage;
 
 use crate::copy::CopyReport;
 use crate::device::{Device, DeviceId, LookAlike};
 use crate::error::{AuthError, Error, Failure, Invalid};
 use crate::path_taken::PathTaken;
 use crate::receive::IncomingOffer;
-use crate::room::{Room, Shortage};
 use crate::rules::Decision;
 use crate::transfer::Transfer;
 

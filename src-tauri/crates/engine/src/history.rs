@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use ringway_model::Source;
 use ringway_model::{Bottleneck, Direction};
 
 use crate::device::DeviceId;
 use crate::error::{AuthError, Error, Failure};
 use crate::event::{Edit, OfferSummary, Outcome, Proven, Report, TransferId, TransferKey};
-use crate::options::Source;
 use crate::series::Point;
 use crate::store::Store;
 use crate::target::Target;

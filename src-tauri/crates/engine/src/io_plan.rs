@@ -2,8 +2,8 @@
 use std::io;
 
 use ringway_sys::file_io::{Fallback, FileIo, IoKind, IoMode as SysMode};
+use ringway_tree::descriptors::ForSending;
 
-use crate::descriptors::ForSending;
 use crate::error::{Error, Unavailable};
 use crate::path_taken::{IoMode, IoPath, SyncIoReason};
 

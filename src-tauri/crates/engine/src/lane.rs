@@ -22,13 +22,12 @@ use tokio::sync::mpsc;
 use tokio_rustls::TlsStream;
 
 use crate::cork::CorkStream;
-use crate::destination::LaneSource;
 use crate::error::{Error, Unavailable};
 use crate::path_taken::{TlsMode, TlsPath, UserTlsReason};
-use crate::source::LaneSink;
 use crate::tls::Channel;
 pub(crate) use lasting::{Arriving, Begun, LaneStops, Renewing, Succeeding};
 pub(crate) use relay::{Relay, Relayed};
+use ringway_tree::bulk::{LaneSink, LaneSource};
 pub(crate) use user::{LowWater, UserTls};
 
 /// Socket buffers of a lane that is encrypted here. Measured: autotuned ones wake either side too

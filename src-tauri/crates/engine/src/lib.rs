@@ -2,16 +2,17 @@
 //! for command and window.
 #![forbid(unsafe_code)]
 
-use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use history::{PAST_PATHS_MAX, Record};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use ringway_model::Direction;
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
+use ringway_tree::receive::is_home;
 use ringway_wire::DeviceName;
 use serve::LaneDoor;
 
@@ -37,41 +38,33 @@ pub mod series;
 pub mod transfer;
 
 mod budget;
-mod chunking;
 mod codes;
 mod connect;
 mod cork;
+mod default_folder;
 mod destination;
 mod forgetting;
-mod grain;
 mod growth;
 mod handshakes;
-mod homes;
 mod identity;
 mod interfaces;
 mod io_plan;
 mod lane;
-mod listing;
 mod lobby;
 mod look_alike;
 mod messages;
 mod offer;
 mod own_folders;
-mod owner_bit;
 mod pace;
 mod packing;
-mod page_buffer;
 mod patience;
 mod places;
 mod rate;
-mod readback;
-mod room;
 mod send;
 mod serve;
 mod session;
 mod settings;
 mod source;
-mod spelling;
 mod stopwatch;
 mod store;
 pub mod target;
@@ -80,6 +73,7 @@ mod tls;
 mod turns;
 
 pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, Planned, ReflinkMode, Rule};
+pub use default_folder::default_folder;
 pub use destination::{Unfinished, close_folders};
 pub use device::{Device, DeviceId, LookAlike, ThisDevice};
 use discovery::Wanted;
@@ -90,18 +84,18 @@ pub use event::{
     StageTimes, TransferId, TransferKey,
 };
 pub use history::{Past, PastDetails, PastQuery, Resend};
-pub use homes::default_folder;
-pub use options::{
-    AcceptOptions, Compression, Delta, IntoHome, RateLimit, ReceiveOptions, SendRequest, Settings, ShownSize, Source,
-};
+pub use options::{AcceptOptions, RateLimit, ReceiveOptions, SendRequest, Settings};
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
 pub use paths::Paths;
 pub use receive::{IncomingOffer, Receiver, ShownCode};
+pub use ringway_model::{Compression, Delta, IntoHome, Source};
+pub use ringway_tree::filesystem::free_space::Room;
+pub use ringway_tree::receive::ShownSize;
 pub use ringway_wire::ProtocolError;
 pub use ringway_wire::announcement::{Announcement, DeviceKind, Fingerprint};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
+pub use ringway_wire::control::Shortage;
 pub use ringway_wire::text;
-pub use room::{Room, Shortage};
 pub use rules::{AskedBecause, Consent, Decision, DeviceRule};
 pub use series::Point;
 pub use target::{Address, Target, parse_zoned};
@@ -142,7 +136,7 @@ impl Inner {
     }
 
     fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Error> {
-        let own = own_folders::OwnFolders::make(&self.paths)?;
+        let own = own_folders::make(&self.paths)?;
         // What is missing is made below what is there.
         let Some((path, dir)) = folder.ancestors().find_map(|path| Some((path, Dir::open(path).ok()?))) else {
             return Ok(());
@@ -150,7 +144,7 @@ impl Inner {
         if own.contain(&dir).unwrap_or(false) {
             return Err(Error::Invalid(Invalid::OwnFolder(folder.to_owned())));
         }
-        let is_home = || path == folder && metadata_of(&dir).is_ok_and(|there| homes::is_home(&there));
+        let is_home = || path == folder && metadata_of(&dir).is_ok_and(|there| is_home(&there));
         if into_home == IntoHome::Refuse && is_home() {
             return Err(Error::Invalid(Invalid::HomeFolder(folder.to_owned())));
         }
@@ -469,7 +463,7 @@ impl Engine {
     /// Whether a folder is somebody's home, by whatever path it is named.
     pub fn is_home(&self, folder: &Path) -> bool {
         let there = Dir::open(folder).and_then(metadata_of);
-        there.is_ok_and(|there| homes::is_home(&there))
+        there.is_ok_and(|there| is_home(&there))
     }
 
     /// Starts listening.
@@ -572,7 +566,7 @@ impl Engine {
             confinement: ringway_sys::confine::support().map_err(Unconfined::from),
             openat2: ringway_sys::dir::beneath() == ringway_sys::dir::Beneath::Openat2,
             cpu_aes: cpu.single,
-            open_files_max: descriptors::limit() as u64,
+            open_files_max: ringway_tree::descriptors::limit() as u64,
         }
     }
 }

@@ -147,22 +147,6 @@ pub const LOOKUP_TIME_MAX: Duration = Duration::from_secs(20);
 /// Addresses of one device that are dialled, whatever its name leads to.
 pub const ADDRESSES_DIALLED_MAX: usize = 32;
 
-/// What may come beyond the size that a person accepted, once that was final: one part in so many.
-/// Files grow while they are sent, and what was under way when a connection was lost comes again.
-pub const ACCEPTED_MARGIN_PART: u64 = 4;
-
-/// And so much at the least: what the lanes of a small transfer have under way twice over, and its
-/// extended attributes.
-pub const ACCEPTED_MARGIN_MIN: u64 = 32 << 20;
-
-/// How many times the size may come that a person accepted while it was still counted. In the end
-/// it is also held to what its sender said it had counted.
-pub const ACCEPTED_GROWTH: u64 = 4;
-
-/// And so much more at the least: whoever answers within the first second has seen next to nothing
-/// of a large folder.
-pub const ACCEPTED_GROWTH_MIN: u64 = 1 << 30;
-
 /// Time an offer waits for a person.
 pub const ANSWER_TIME_MAX: Duration = Duration::from_secs(10 * 60);
 
@@ -218,13 +202,6 @@ pub const PAUSE_TIME_MAX: Duration = FULL_TIME_MAX;
 
 /// How often it is looked whether there is room again, or whether the receiver has resumed it.
 pub const FULL_LOOK_EVERY: Duration = Duration::from_secs(5);
-
-/// So much more room than there was lets a transfer go on that was stopped by a full disk, although
-/// figures say that not all of the rest will fit: each time costs going through the source again.
-pub const FULL_ROOM_MIN: u64 = 16 << 20;
-
-/// And so many more places for files and folders.
-pub const FULL_ENTRIES_MIN: u64 = 256;
 
 /// Transfers of one device that a receiver remembers for that.
 pub const RENEWALS_PER_DEVICE_MAX: usize = 8;

@@ -1,19 +1,19 @@
 //! The folders that offers land in, as they were when somebody chose them: where a disk is
 //! unmounted or a folder is removed, what comes would land elsewhere.
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use parking_lot::{Mutex, MutexGuard};
 use ringway_model::Operation;
 use ringway_sys::attributes::{Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::mounts::mount_point;
 use ringway_sys::space;
 
+use crate::default_folder::may_be_made;
 use crate::destination::born;
 use crate::error::Error;
-use crate::homes;
 
 /// What tells a folder from another one at the same path. Its mount and its device have other
 /// numbers once a disk was unplugged and plugged in again.
@@ -110,7 +110,7 @@ impl Places {
     /// it, so that it need not be there. `mounted` is where its disk was mounted when it was
     /// chosen, if that is known: until the disk is there nothing is noted.
     pub(crate) fn expect(&self, path: &Path, mounted: impl FnOnce() -> Option<PathBuf>) -> Expected {
-        let may_be_made = homes::may_be_made(path) && !path.exists();
+        let may_be_made = may_be_made(path) && !path.exists();
         let mut noted = self.noted();
         if may_be_made {
             noted.remove(path);

@@ -2,13 +2,14 @@
 #[cfg(test)]
 mod tests;
 
-use parking_lot::{Mutex, MutexGuard};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
+use parking_lot::{Mutex, MutexGuard};
+use ringway_model::IntoHome;
 use ringway_wire::DeviceName;
 use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{CODE_ENTROPY_LEN, GivenSecret, PairingCode, PairingSecret};
@@ -30,8 +31,8 @@ use crate::io_plan::IoPlan;
 use crate::limits::{EVENTS_QUEUED_MAX, GUESSES_MAX, OFFERS_IN_VAIN, PARTINGS_MAX};
 use crate::lobby::{Lobby, Origin};
 use crate::offer::{Queue, Shares};
-use crate::options::{IntoHome, ReceiveOptions};
-use crate::own_folders::OwnFolders;
+use crate::options::ReceiveOptions;
+use crate::own_folders;
 use crate::path_taken::{PathTaken, Unconfined};
 use crate::patience::Patience;
 use crate::serve;
@@ -171,7 +172,7 @@ pub(crate) fn is_open(code: &OpenCode, now_ms: u64) -> bool {
 /// Binds, opens a code, and starts taking connections in.
 pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result<Receiver, Error> {
     // Before anybody can offer to make them.
-    OwnFolders::make(&inner.paths)?;
+    own_folders::make(&inner.paths)?;
     let io = IoPlan::for_writing(options.io)?;
     let paths = PathTaken { tls: lane::plan(options.tls)?, io: io.path() };
     let failed = |source| Error::Listen { address: options.listen.to_string(), source };

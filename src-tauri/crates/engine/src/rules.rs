@@ -2,10 +2,10 @@
 //! business, asking is the programs'.
 use std::path::{Path, PathBuf};
 
+use ringway_model::IntoHome;
 use rustix::fs::{Access, access};
 
 use crate::error::{Error, Invalid};
-use crate::options::IntoHome;
 
 /// What is done with a device's offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

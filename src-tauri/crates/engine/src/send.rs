@@ -24,7 +24,7 @@ use crate::growth::Growth;
 use crate::io_plan::IoPlan;
 use crate::lane::{self, Lane, Relay, Relayed, Renewing};
 use crate::limits::{ANSWER_TIME_MAX, TICK};
-use crate::options::{Compression, SendRequest};
+use crate::options::SendRequest;
 use crate::pace::{Clocked, Clocks};
 use crate::packing::{Packed, Packing};
 use crate::path_taken::PathTaken;
@@ -35,6 +35,7 @@ use crate::transfer::{Arrived, Transfer};
 use lanes::{LaneEnd, LaneOpener, Lanes, next_opened};
 use reach::refused;
 pub(crate) use reach::{greeting, reach};
+use ringway_model::Compression;
 use stall::{Seen, Stall};
 
 /// Who takes longer to let a transfer go on asks a person.

@@ -21,9 +21,6 @@ mod walk;
 mod windows;
 mod worth;
 
-use ringway_model::{Operation, Side};
-
-use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -31,8 +28,13 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use lane::Lane;
+use parking_lot::Mutex;
+use ringway_model::{Delta, Source};
+use ringway_model::{Operation, Side};
 use ringway_sys::attributes::Metadata;
 use ringway_sys::file_io::FileIo;
+use ringway_tree::bulk::LaneSink;
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{Totals, Wanted};
 use ringway_wire::lane::{Counts, Digest};
@@ -40,34 +42,11 @@ use ringway_wire::limits::{FAILURES_NAMED_MAX, OFFER_NAMES_MAX, PATH_MAX};
 use ringway_wire::name::Name;
 use ringway_wire::offered::OfferedNames;
 use rustix::io::Errno;
-
-use crate::error::{Error, Failure, FailureReason};
-use crate::limits::NAMED_BYTES_MAX;
-use crate::options::{Delta, Source};
-
-use lane::Lane;
 use unit::Queue;
 use worth::Worth;
 
-/// Where a lane's bytes go. One call a frame; head and body are separate so nothing is copied
-/// together.
-pub(crate) trait LaneSink {
-    /// Sends one frame.
-    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()>;
-
-    /// Told before the lane waits for the walk, and after: for who takes the time.
-    fn idle(&mut self, _idle: bool) {}
-
-    /// Told before the lane waits for an answer of the receiver, and after.
-    fn asks(&mut self, asks: bool) {
-        self.idle(asks);
-    }
-
-    /// Whether the lane is to take no more work. What it has begun still goes this way.
-    fn is_spent(&self) -> bool {
-        false
-    }
-}
+use crate::error::{Error, Failure, FailureReason};
+use crate::limits::NAMED_BYTES_MAX;
 
 /// A tree on its way out: one walk, and any number of lanes that read and send what it finds.
 pub(crate) struct Outgoing {

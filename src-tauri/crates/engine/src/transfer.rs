@@ -1,11 +1,12 @@
 //! A transfer's handle and the figures behind it: what programs hold and poll while bytes move.
-use parking_lot::{Mutex, MutexGuard};
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
 use ringway_model::{Bottleneck, Direction, Side, Stage};
+use ringway_tree::filesystem::free_space::Rest;
 use ringway_wire::control::{Receipt, Totals};
 use tokio::sync::watch;
 
@@ -19,7 +20,6 @@ use crate::limits::{FAILURES_LISTED_MAX, STALLED_AFTER};
 use crate::pace::Gauge;
 use crate::path_taken::PathTaken;
 use crate::rate::{Amounts, Rate};
-use crate::room::Rest;
 use crate::series::{Point, Series};
 use crate::stopwatch::Stopwatch;
 

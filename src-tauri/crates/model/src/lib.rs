@@ -5,7 +5,9 @@
 #![forbid(unsafe_code)]
 
 mod failure;
+mod options;
 mod transfer;
 
 pub use failure::{Operation, StoreTrouble};
+pub use options::{Compression, Delta, IntoHome, Source};
 pub use transfer::{Bottleneck, Direction, OnConflict, OnExisting, Side, Stage};

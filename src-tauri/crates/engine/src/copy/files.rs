@@ -8,6 +8,7 @@ use ringway_model::{OnExisting, Operation};
 use ringway_sys::advice::will_need;
 use ringway_sys::attributes::{Kind, Metadata, birth_of, metadata_of};
 use ringway_sys::file_io::ReadOpen;
+use ringway_tree::filesystem::listing::Window;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -21,7 +22,6 @@ use super::options::ReflinkMode;
 use super::small::READ_MIN;
 use super::spot::{self, Spot, Stand, Stays, Trouble};
 use super::worker::{Item, Worker};
-use crate::listing::Window;
 
 /// Files of one plain round, after which it is looked whether reading waits for a disk.
 const PLAIN_FILES: usize = 16;

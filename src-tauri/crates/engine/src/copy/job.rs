@@ -1,6 +1,5 @@
 //! What all threads of a copy share: its options, its figures, its failures, and whether it goes
 //! on.
-use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
@@ -8,10 +7,12 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use ringway_model::{Operation, Side};
 use ringway_sys::attributes::{Kind, Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::NotRegular;
+use ringway_tree::descriptors::patiently;
 use rustix::io::Errno;
 
 use super::attributes::Lost;
@@ -23,7 +24,6 @@ use super::options::{CopyOptions, Planned};
 use super::rules::Rules;
 use super::spot::Stays;
 use super::verify::Proof;
-use crate::descriptors::patiently;
 use crate::error::{Error, Failure, FailureReason};
 use crate::io_plan::IoPlan;
 use crate::path_taken::IoPath;

@@ -1,15 +1,15 @@
 //! Two entries whose names a folder at the destination takes for one: the second is reported, and
 //! never written over the first. The same for a name that the folder cannot hold.
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::OnceLock;
 
+use parking_lot::{Mutex, MutexGuard};
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
+use ringway_tree::filesystem::spelling::{LostEnds, Names, by_flag, has_loose_end};
 
 use super::folder::Folder;
 use super::spot::{self, Trouble};
 use crate::error::FailureReason;
-use crate::spelling::{LostEnds, Names, by_flag, has_loose_end};
 
 /// How a folder at the destination takes names.
 #[derive(Default)]

@@ -8,6 +8,8 @@ use ringway_model::{OnExisting, Operation};
 use ringway_sys::attributes::{self, Kind, Metadata, Timestamp};
 use ringway_sys::dir::Dir;
 use ringway_sys::space::filesystem_is_fuse;
+use ringway_tree::filesystem::granularity::{as_kept_by, nanos};
+use ringway_tree::filesystem::spelling::LostEnds;
 use rustix::fs::{Access, AtFlags};
 use rustix::io::Errno;
 
@@ -16,8 +18,6 @@ use super::job::Job;
 use super::options::Planned;
 use super::worker::Item;
 use crate::error::FailureReason;
-use crate::grain::{as_kept_by, nanos};
-use crate::spelling::LostEnds;
 
 /// Names tried for a file that gets its own name later.
 const TEMPORARY_TRIES: u32 = 100;

@@ -1,6 +1,5 @@
 //! Proving a copy: a digest of every part goes to an unnamed file while copying, and all parts are
 //! read back from the medium afterwards.
-use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -10,9 +9,11 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use ringway_model::Operation;
 use ringway_sys::dir::{Beneath, Dir, beneath};
 use ringway_sys::space::sync_filesystem;
+use ringway_tree::readback::{self, Reading};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
@@ -20,7 +21,6 @@ use super::folder::Hold;
 use super::job::{Job, TopLevel, add, value};
 use super::worker::Item;
 use crate::error::{Error, FailureReason};
-use crate::readback::{self, Reading};
 
 /// Bytes of records that a thread gathers before it writes them.
 const GATHERED: usize = 256 * 1024;

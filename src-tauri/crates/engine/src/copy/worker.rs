@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ringway_model::{OnExisting, Operation};
 use ringway_sys::attributes::{self as sys, Kind, Metadata, metadata_of};
 use ringway_sys::dir::Dir;
+use ringway_tree::filesystem::listing::{Position, Window};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -24,7 +25,6 @@ use super::plan::Root;
 use super::spot::{self, By, Made, Stays, Trouble};
 use super::verify::{self, Gathered};
 use crate::error::FailureReason;
-use crate::listing::{Position, Window};
 
 /// Entries of a folder that are listed and sorted by inode together. Bounds what a folder of
 /// millions holds in memory.

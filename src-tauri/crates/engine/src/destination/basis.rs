@@ -1,7 +1,6 @@
 //! Looking for the chunks of a file that comes in an older one, or in what an earlier attempt has
 //! of it. Every chunk that is copied is held against its digest on the way, so that whatever
 //! happens to the old file meanwhile, nothing else is written than what the sender has.
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
@@ -9,11 +8,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::chunking::{Chunk, Cutter};
-use crate::page_buffer::PageBuffer;
+use parking_lot::Mutex;
 use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io;
+use ringway_tree::chunking::{Chunk, Cutter};
+use ringway_tree::page_buffer::PageBuffer;
 use ringway_wire::lane::{ChunkLens, ChunkWindow, Digest};
 use ringway_wire::limits::LANES_MAX;
 

@@ -1,11 +1,12 @@
 //! Answers a window of chunks of a large file: copies those that are in the file that it replaces,
 //! or in what an earlier attempt has of it, and asks for the others.
-use parking_lot::Mutex;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
+use parking_lot::Mutex;
 use ringway_sys::attributes::Kind;
 use ringway_sys::file_io::FileIo;
+use ringway_tree::page_buffer::PageBuffer;
 use ringway_wire::control::Wanted;
 use ringway_wire::lane::{ChunkWindow, Entry, EntryKind};
 use ringway_wire::ledger::RangedState;
@@ -19,7 +20,6 @@ use super::landing::Decision;
 use super::lane::Worker;
 use super::ranged::{Made, Part, RangedFile};
 use super::trouble::LaneError;
-use crate::page_buffer::PageBuffer;
 
 impl Incoming {
     /// Bytes of the file that an entry replaces; 0 where chunks cannot be looked for in it.

@@ -1,6 +1,5 @@
 //! The receiver's own edits: tells which files were changed here since they were received, keeps
 //! them under their names, and puts what comes beside them.
-use parking_lot::Mutex;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,7 +7,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
 use ringway_sys::attributes::{Kind, Metadata, metadata_of};
+use ringway_tree::filesystem::granularity::{as_kept_by, nanos};
+use ringway_tree::readback;
 use ringway_wire::lane::Entry;
 use ringway_wire::limits::FAILURES_NAMED_MAX;
 
@@ -18,8 +20,6 @@ use super::landing::{Landed, NUMBER_MAX, Spot, is_same, numbered};
 use super::trouble::Trouble;
 use super::unplaced::link_id;
 use crate::event::Edit;
-use crate::grain::{as_kept_by, nanos};
-use crate::readback;
 
 /// Bytes of the paths of edited files that are named, as with failures: what is named waits for a
 /// peer who may not read.

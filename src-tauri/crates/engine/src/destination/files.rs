@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use ringway_model::{OnConflict, Operation};
 use ringway_sys::file_io::{FileIo, WriteAt};
+use ringway_tree::descriptors::patiently;
 use ringway_wire::RelPath;
 use ringway_wire::lane::{Digest, Entry, EntryKind};
 use rustix::io::Errno;
@@ -21,7 +22,6 @@ use super::links::Place;
 use super::opened::Opening;
 use super::proof::{Contents, Record};
 use super::trouble::{EntryError, LaneError, Trouble, during, failed};
-use crate::descriptors::patiently;
 use crate::error::FailureReason;
 
 /// Bytes written by one call. Before each page that it copies, a filesystem that takes them one by

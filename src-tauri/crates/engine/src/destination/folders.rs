@@ -1,15 +1,18 @@
 //! Finds and makes the folders that entries land in: where each top-level folder goes, and a lane's
 //! cache of open ones.
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
+use ringway_model::IntoHome;
 use ringway_model::{OnConflict, Operation};
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
+use ringway_tree::descriptors::patiently;
+use ringway_tree::filesystem::spelling::Names;
 use ringway_wire::RelPath;
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
@@ -18,10 +21,7 @@ use super::brought::{self, Brought, FILES_IN_ALL_MAX, Identity, Landings};
 use super::folding::Manner;
 use super::trouble::{EntryError, LaneError, Trouble, during, failed, is};
 use super::{FILLING_FOLDER_MODE, Incoming, OWN_PREFIX};
-use crate::descriptors::{ForReceiving, patiently};
 use crate::limits::{ARRIVED_LISTED_MAX, BROUGHT_NAMES_MAX};
-use crate::options::IntoHome;
-use crate::spelling::Names;
 
 /// Top-level decisions a lane remembers before it forgets all of them: a whole transfer's in nearly
 /// every case.
@@ -159,8 +159,8 @@ impl FolderCache {
         Some(Arc::clone(folder))
     }
 
-    fn keep(&mut self, path: &[u8], folder: &Arc<Folder>) {
-        if self.open.len() >= ForReceiving::here().folders {
+    fn keep(&mut self, path: &[u8], folder: &Arc<Folder>, open_max: usize) {
+        if self.open.len() >= open_max {
             let oldest = self.open.iter().min_by_key(|(_, (used, _))| *used).map(|(path, _)| path.clone());
             if let Some(oldest) = oldest {
                 self.open.remove(&oldest);
@@ -177,7 +177,7 @@ impl FolderCache {
         let spare = |folders: &mut Self| Ok(folders.give_back());
         let opened = patiently(self, spare, || incoming.goes_on(), |folders| folders.open(incoming, path))?;
         let folder = Arc::new(opened);
-        self.keep(path.as_bytes(), &folder);
+        self.keep(path.as_bytes(), &folder, incoming.options.open.folders);
         Ok(folder)
     }
 
@@ -232,7 +232,7 @@ impl FolderCache {
             let dir = incoming.enter(above.as_deref(), &bytes[..end])?;
             let at = RelPath::new(&bytes[..end]).map_err(|_| EntryError::IN_THE_WAY)?;
             let folder = Arc::new(incoming.opened(dir, landing, at)?);
-            self.keep(&bytes[..end], &folder);
+            self.keep(&bytes[..end], &folder, incoming.options.open.folders);
             above = Some(folder);
         }
         incoming.opened(incoming.enter(above.as_deref(), bytes)?, landing, path)

@@ -1,16 +1,16 @@
 //! Whether a folder takes different spellings of a name for one (upper and lower case, composed and
 //! decomposed letters), which of them it has, and which names it cannot hold.
-use parking_lot::Mutex;
 use std::io;
 
+use parking_lot::Mutex;
 use ringway_model::Operation;
 use ringway_sys::dir::Dir;
+use ringway_tree::filesystem::spelling::{self, LostEnds};
 use ringway_wire::RelPath;
 
 use super::folders::Folder;
 use super::trouble::{EntryError, Trouble, during};
 use super::{FILLING_FILE_MODE, Incoming};
-use crate::spelling::{self, LostEnds};
 
 /// What a folder does to names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

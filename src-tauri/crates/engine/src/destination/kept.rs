@@ -21,7 +21,6 @@ use super::journal;
 use super::opened;
 use super::unfinished::{self, About};
 use super::{FILLING_FILE_MODE, FILLING_FOLDER_MODE, OWN_PREFIX, removal};
-use crate::descriptors::ForReceiving;
 
 /// What a staging folder is left behind for: after a week nobody has gone on, nor will.
 const KEPT_FOR_SECS: i64 = 7 * 24 * 3600;
@@ -226,11 +225,18 @@ fn move_out(dir: &Dir, name: &[u8], to: &Dir) -> bool {
 }
 
 /// Finds the staging folder that an earlier attempt has left, or makes one. `stable` names it;
-/// where another transfer is at work in that, `unique` does.
-pub(super) fn claim(root: &Dir, stable: &[u8], unique: &[u8], about: &About) -> io::Result<Claimed> {
+/// where another transfer is at work in that, `unique` does. Of earlier attempts `attempts_max` are
+/// gone on with.
+pub(super) fn claim(
+    root: &Dir,
+    stable: &[u8],
+    unique: &[u8],
+    about: &About,
+    attempts_max: usize,
+) -> io::Result<Claimed> {
     match root.make_dir(stable, FILLING_FOLDER_MODE) {
         Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match adopt(root, stable, about) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match adopt(root, stable, about, attempts_max) {
             Ok(Some(claimed)) => return Ok(claimed),
             // It is at work, or is nothing that we made.
             Ok(None) | Err(_) => return make(root, unique, about),
@@ -277,7 +283,7 @@ fn identity(metadata: &Metadata) -> (u64, u64) {
 }
 
 /// Takes over what an earlier attempt has left; none if it is still at work.
-fn adopt(root: &Dir, name: &[u8], about: &About) -> io::Result<Option<Claimed>> {
+fn adopt(root: &Dir, name: &[u8], about: &About, attempts_max: usize) -> io::Result<Option<Claimed>> {
     let dir = root.open_dir(name)?;
     let owner = metadata_of(&dir)?.uid;
     if owner != rustix::process::geteuid().as_raw() {
@@ -310,7 +316,7 @@ fn adopt(root: &Dir, name: &[u8], about: &About) -> io::Result<Option<Claimed>> 
     let mut trees = Vec::new();
     let mut noted: HashMap<Version, Noted> = HashMap::new();
     let (mut left, mut durable, mut doubtful) = (journal::READ_MAX, 0_u64, 0_u64);
-    let attempts = attempts.iter().take(ForReceiving::here().attempts);
+    let attempts = attempts.iter().take(attempts_max);
     for attempt in attempts.filter_map(|name| dir.open_dir(name).ok()).map(Arc::new) {
         let read = journal::read(&attempt, &mut left);
         durable = durable.saturating_add(read.durable_bytes);

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use ringway_model::{OnConflict, Operation};
 use ringway_sys::attributes::{Kind, Metadata, metadata_of, set_mode, set_owner_fd};
 use ringway_sys::dir::Dir;
+use ringway_tree::filesystem::granularity::{as_kept_by, nanos};
 use ringway_wire::lane::{Entry, EntryKind};
 use ringway_wire::limits::NAME_MAX;
 use rustix::io::Errno;
@@ -18,7 +19,6 @@ use super::trouble::{EntryError, Trouble, during, is};
 use super::unplaced::link_id;
 use super::{Incoming, OWN_PREFIX};
 use crate::error::FailureReason;
-use crate::grain::{as_kept_by, nanos};
 
 /// Read permission of the owner.
 const OWNER_READS: u32 = 0o400;

@@ -6,6 +6,10 @@ use std::sync::atomic::Ordering;
 use ringway_model::Operation;
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::FileIo;
+use ringway_tree::bulk::LaneSource;
+use ringway_tree::descriptors::{patiently, wait_to_open};
+use ringway_tree::page_buffer::PageBuffer;
+use ringway_tree::readback::Reading;
 use ringway_wire::lane::{
     Attributes, Batch, ChunkWindow, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, Item, RangeHead,
     Xattrs,
@@ -19,11 +23,8 @@ use super::journal::Wholes;
 use super::kept::LastKept;
 use super::links::Linked;
 use super::trouble::{EntryError, LaneError, Trouble, during};
-use super::{FILLING_FOLDER_MODE, Incoming, LaneSource};
-use crate::descriptors::{ForReceiving, patiently, wait_to_open};
+use super::{FILLING_FOLDER_MODE, Incoming};
 use crate::packing::Unpacking;
-use crate::page_buffer::PageBuffer;
-use crate::readback::Reading;
 
 /// What one lane works with.
 pub(super) struct Worker<'i> {
@@ -236,7 +237,7 @@ impl<'i> Worker<'i> {
     }
 
     fn batch(&mut self, batch: &Batch<'_>, body: &[u8], io: &mut FileIo) -> Result<(), LaneError> {
-        let mut group = Vec::with_capacity(ForReceiving::here().group);
+        let mut group = Vec::with_capacity(self.incoming.options.open.group);
         let worked = self.batch_items(batch, body, io, &mut group);
         if worked.is_err() {
             for filling in group.drain(..) {
@@ -275,7 +276,7 @@ impl<'i> Worker<'i> {
                     }
                     // Enough for the ring to be worth its entry, where there are descriptors for
                     // that.
-                    if group.len() >= ForReceiving::here().group {
+                    if group.len() >= self.incoming.options.open.group {
                         self.finish_group(group, io)?;
                         self.incoming.check_running()?;
                     }

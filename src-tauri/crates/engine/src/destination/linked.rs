@@ -11,6 +11,7 @@ use ringway_sys::attributes::{Kind, Metadata, metadata_of, set_len, set_xattr, u
 use ringway_sys::contents::copy_range;
 use ringway_sys::space::{filesystem, write_out};
 use ringway_sys::sparse;
+use ringway_tree::readback;
 use ringway_wire::lane::{Attributes, Entry, EntryKind, Timestamp, Xattrs};
 use rustix::io::Errno;
 
@@ -21,7 +22,6 @@ use super::lane::Worker;
 use super::links::{LinkRecord, Linked};
 use super::trouble::{EntryError, LaneError, Trouble, during, failed, is};
 use crate::error::FailureReason;
-use crate::readback;
 
 /// Bytes of one call, after which it is looked whether the transfer has ended.
 const PIECE: u64 = 8 * 1024 * 1024;

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ringway_model::Operation;
+use ringway_tree::readback::{self, Part};
 use ringway_wire::RelPath;
 use ringway_wire::control::Wanted;
 use ringway_wire::journal::Version;
@@ -15,8 +16,6 @@ use super::kept::Kept;
 use super::landing::{self, Decision, Landed};
 use super::lane::Worker;
 use super::trouble::{LaneError, Trouble, during};
-use crate::descriptors::ForReceiving;
-use crate::readback::{self, Part};
 
 /// Large files that are waited for at a time, to go on with them: a sender lists 32 ahead. Of more,
 /// all is asked for.
@@ -109,7 +108,7 @@ impl Worker<'_> {
             return None;
         }
         // Each holds a descriptor until its first range comes.
-        if incoming.resuming.lock().len() >= RESUMING_MAX.min(ForReceiving::here().resuming) {
+        if incoming.resuming.lock().len() >= RESUMING_MAX.min(incoming.options.open.resuming) {
             return None;
         }
         let left = incoming.kept.begun(version, incoming.proof.is_some())?;
@@ -282,7 +281,7 @@ impl super::Incoming {
     pub(super) fn answer(&self, wanted: Wanted) -> Result<(), LaneError> {
         match &self.options.answers {
             // Who should send it has gone, and with it the transfer.
-            Some(answers) => answers.blocking_send(wanted).map_err(|_| LaneError::Cancelled),
+            Some(answers) => answers(wanted).then_some(()).ok_or(LaneError::Cancelled),
             None => Err(ringway_wire::ProtocolError::BadValue("list that nobody asked for").into()),
         }
     }

@@ -4,7 +4,6 @@
 //! A symbolic link in the staging folder notes path, inode and mode first. Like the change of mode
 //! it is metadata alone, so a journaling filesystem brings it to the disk no later. Whoever finds
 //! the link after a crash restores the mode.
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::Path;
@@ -12,16 +11,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use ringway_model::OnConflict;
 use ringway_sys::attributes::{Metadata, metadata_of, set_mode};
 use ringway_sys::dir::Dir;
+use ringway_tree::receive::owner_bit;
 use ringway_wire::RelPath;
 use rustix::io::Errno;
 
 use super::folders::{Folder, Landing, Policy};
 use super::trouble::is;
 use super::{Incoming, OWN_PREFIX, kept};
-use crate::owner_bit;
 
 /// What the names of records begin with, in a staging folder.
 const RECORD_PREFIX: &[u8] = b"opened-";

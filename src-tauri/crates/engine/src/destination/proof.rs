@@ -1,12 +1,13 @@
 //! The records of a transfer that is to be proven: which digests the sender gave, for which file
 //! under which name, until all of it is read back.
-use parking_lot::Mutex;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::Mutex;
 use ringway_sys::attributes::Timestamp;
 use ringway_sys::dir::Dir;
 use ringway_sys::space::{Medium, medium};
+use ringway_tree::readback::Part;
 use ringway_wire::control::Progress;
 use ringway_wire::lane::{DIGEST_LEN, Digest, Entry, EntryKind};
 use ringway_wire::{Name, RelPath};
@@ -17,7 +18,6 @@ use super::folders::Folder;
 use super::landing::Landed;
 use super::spool::Spool;
 use super::trouble::LaneError;
-use crate::readback::Part;
 
 /// Threads at the most: beyond a few, a disk only gets more to choose from.
 const READERS_MAX: usize = 8;

@@ -1,15 +1,16 @@
 //! Reads everything back that was written, from the medium, before it is given its final name or
 //! spoken of in a receipt.
-use parking_lot::Mutex;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use ringway_model::Operation;
 use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir;
+use ringway_tree::readback::{self, Part, Reading};
 use ringway_wire::control::Proven;
 use rustix::io::Errno;
 
@@ -18,7 +19,6 @@ use super::proof::{At, Contents, Proof, Record, Records};
 use super::trouble::{EntryError, LaneError, failed, is};
 use super::{Incoming, OWNER_READS};
 use crate::error::FailureReason;
-use crate::readback::{self, Part, Reading};
 
 /// Records that a thread takes at a time.
 const FILES_TAKEN: usize = 256;

@@ -1,15 +1,16 @@
 //! Writes files that come in ranges, on any lanes in any order: made by whichever range is first,
 //! finished by whichever is written last.
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use ringway_model::Operation;
 use ringway_sys::attributes::set_len;
 use ringway_sys::file_io::FileIo;
+use ringway_tree::descriptors::patiently;
 use ringway_wire::journal::Version;
 use ringway_wire::lane::{Digest, Entry, EntryKind, FrameHeader, RangeHead, RangeStep};
 use ringway_wire::ledger::{Ledger, RangedState, Writing};
@@ -27,7 +28,6 @@ use super::landing::{Decision, Landed, Spot};
 use super::lane::Worker;
 use super::proof::{Parts, Record};
 use super::trouble::{LaneError, Trouble, during};
-use crate::descriptors::patiently;
 
 /// What all lanes account to: touched once a frame.
 #[derive(Default)]

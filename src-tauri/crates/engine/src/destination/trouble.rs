@@ -12,10 +12,10 @@ use ringway_wire::lane::Counts;
 use ringway_wire::limits::FAILURES_NAMED_MAX;
 use rustix::io::Errno;
 
-use crate::descriptors::Shortage;
 use crate::error::{Failure, FailureReason};
 use crate::limits::NAMED_BYTES_MAX;
-pub(super) use crate::room::is_full;
+use ringway_tree::descriptors::Shortage;
+pub(super) use ringway_tree::filesystem::free_space::is_full;
 
 /// Why a lane ended before its end.
 #[derive(Debug, thiserror::Error)]

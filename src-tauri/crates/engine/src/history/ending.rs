@@ -5,12 +5,12 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use ringway_model::{Operation, Side};
+use ringway_wire::control::Shortage;
 
 use crate::codes::{self, OPERATIONS, operation_code, reason_code};
 use crate::device::DeviceId;
 use crate::error::{AuthError, DeclineReason, Error, Failure, Invalid};
 use crate::event::Outcome;
-use crate::room::Shortage;
 
 /// What an offer that nobody answered is kept as, with nothing after it: the store asks for it.
 pub(crate) const UNANSWERED: u8 = 29;

@@ -5,6 +5,9 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 
 use ringway_model::OnConflict;
+use ringway_model::Source;
+use ringway_tree::bulk::{LaneSink, LaneSource};
+use ringway_tree::descriptors::ForReceiving;
 use ringway_wire::OfferedNames;
 use ringway_wire::lane::Counts;
 use ringway_wire::record::CONTENT_MAX;
@@ -12,14 +15,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::{Lane, LaneStops, Relay, Relayed};
-use crate::destination::{AttemptKey, DestinationOptions, Incoming, LaneSource};
+use crate::destination::{AttemptKey, DestinationOptions, Incoming};
 use crate::event::TransferId;
 use crate::identity::Identity;
 use crate::io_plan::IoPlan;
-use crate::options::Source;
 use crate::path_taken::{IoMode, TlsPath, UserTlsReason};
 use crate::places::Expected;
-use crate::source::{LaneSink, Outgoing};
+use crate::source::Outgoing;
 use crate::tls::{Channel, Tls};
 
 const USER: TlsPath = TlsPath::User(UserTlsReason::Asked);
@@ -291,6 +293,7 @@ async fn what_a_lane_had_taken_whose_connection_is_broken_goes_by_the_other() {
         more_names: 0,
         offered: None,
         answers: None,
+        open: ForReceiving::MOST,
         prove: false,
         allowance: None,
         own: Default::default(),

@@ -8,15 +8,14 @@ use std::sync::atomic::AtomicBool;
 
 use ringway_sys::socket;
 use ringway_sys::stream::discard_now;
+use ringway_tree::bulk::{LaneSink, LaneSource};
 use tokio::runtime::{Builder, Runtime};
 
 use super::{Cipher, check};
-use crate::destination::LaneSource;
 use crate::error::Error;
 use crate::identity::Identity;
 use crate::lane::{Lane, LowWater, set_buffers, write_all_vectored};
 use crate::path_taken::{TlsPath, UserTlsReason};
-use crate::source::LaneSink;
 use crate::tls::{Expected, Tls};
 
 /// Two sockets of this process, connected with each other over 127.0.0.1: the connecting one first.

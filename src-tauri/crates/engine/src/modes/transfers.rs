@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ringway_model::OnConflict;
+use ringway_model::Source;
 use ringway_sys::file_io::FileIo;
 use ringway_sys::thread::cpu_time;
 use ringway_wire::OfferedNames;
@@ -14,9 +15,9 @@ use super::layers::driver;
 use super::loopback::Watched;
 use super::meter::{Counting, Round, both};
 use super::{Bench, Calls, Cipher, NotMeasured};
+use crate::descriptors::ForReceiving;
 use crate::destination::{AttemptKey, DestinationOptions, Incoming, LaneError};
 use crate::event::TransferId;
-use crate::options::Source;
 use crate::places::Expected;
 use crate::random;
 use crate::source::Outgoing;
@@ -52,10 +53,11 @@ pub(super) fn run(
         more_names: 0,
         offered: None,
         answers: None,
+        open: ForReceiving::here().each,
         prove: false,
         allowance: None,
         own: Default::default(),
-        into_home: crate::options::IntoHome::DotNames,
+        into_home: ringway_model::IntoHome::DotNames,
         homes: Default::default(),
     })?;
     let moved = cross(bench, data, &incoming, ends);

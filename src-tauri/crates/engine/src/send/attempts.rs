@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_model::Side;
+use ringway_tree::descriptors::ForSending;
 use ringway_wire::OfferedNames;
 use ringway_wire::control::Cancel;
 use ringway_wire::session::HandedOver;
@@ -15,7 +16,6 @@ use super::again::{Headway, Tries};
 use super::lanes::LaneOpener;
 use super::reach::reach;
 use crate::connect::Destination;
-use crate::descriptors::ForSending;
 use crate::device::{Device, DeviceId};
 use crate::error::{DeclineReason, Error};
 use crate::event::Outage;

@@ -7,13 +7,13 @@ use std::os::fd::AsFd;
 
 use ringway_model::Operation;
 use ringway_sys::attributes::metadata_of;
+use ringway_tree::chunking::{Chunk, Cutter};
 use ringway_wire::lane::{ChunkLens, Counts, RangeStep};
 
 use super::lane::Lane;
 use super::large::range_head;
 use super::ranged::{Ranged, Unreadable};
 use super::{reason, tree};
-use crate::chunking::{Chunk, Cutter};
 use crate::error::FailureReason;
 
 /// Chunks of one window: 16 MiB and more of the file in 18 KiB. Between two that are known there

@@ -8,15 +8,16 @@ use ringway_model::Operation;
 use ringway_sys::attributes::{Kind, Metadata, Xattr, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::FileIo;
+use ringway_tree::bulk::LaneSink;
+use ringway_tree::descriptors::wait_to_open;
+use ringway_tree::page_buffer::PageBuffer;
 use ringway_wire::lane::{FrameHeader, HeadBuffer, XattrBuffer};
 use ringway_wire::limits::LANE_BODY_MAX;
 use rustix::io::Errno;
 
 use super::unit::{Cancelled, Queue, Unit, Work};
-use super::{LaneSink, Shared, reason, tree};
-use crate::descriptors::wait_to_open;
+use super::{Shared, reason, tree};
 use crate::error::FailureReason;
-use crate::page_buffer::PageBuffer;
 
 /// Where a lane's own file ids begin: `lane << LANE_ID_SHIFT`. Each lane begins its ranged files
 /// one after the other, so that the receiver has few stretches of ended ids a lane, however far one

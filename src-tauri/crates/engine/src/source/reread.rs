@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 
 use ringway_model::Operation;
 use ringway_sys::sparse::next_data;
+use ringway_tree::chunking::{Chunk, Cutter};
 use ringway_wire::lane::ChunkLens;
 
 use super::lane::Lane;
@@ -13,7 +14,6 @@ use super::pieces::RANGE_LEN;
 use super::ranged::{Ranged, Unreadable};
 use super::unit::Batch;
 use super::{batch, reason};
-use crate::chunking::{Chunk, Cutter};
 use crate::error::FailureReason;
 
 /// Bytes kept of a digest: enough for a comparison with what this process has read itself. With its

@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ringway_model::Operation;
+use ringway_model::Source;
 use ringway_sys::attributes::Kind;
 use ringway_sys::dir::Dir;
+use ringway_tree::filesystem::listing::{Position, Window};
 use ringway_wire::name::Name;
 use ringway_wire::offered::{NameCollector, OfferedNames};
 use rustix::fs::{CWD, Mode, OFlags};
 
 use crate::error::{Error, Invalid};
-use crate::listing::{Position, Window};
-use crate::options::Source;
 
 /// Entries read at a time where a folder's names are only looked through.
 const LOOK_WINDOW: usize = 1024;

@@ -6,7 +6,6 @@ mod links;
 mod receiver;
 mod reread;
 
-use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::io;
@@ -18,19 +17,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
+use receiver::*;
+use ringway_model::Source;
 use ringway_model::{Operation, Side};
 use ringway_sys::file_io::{FileIo, IoMode};
+use ringway_tree::bulk::LaneSink;
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Wanted;
 use ringway_wire::lane::{Counts, FileList, FrameHeader, FrameKind};
 use ringway_wire::stretches::Stretches;
 
+use super::Outgoing;
 use super::unit::QUEUE_UNITS_MAX;
-use super::{LaneSink, Outgoing};
 use crate::error::{Error, Failure, FailureReason, Invalid};
-use crate::options::Source;
-
-use receiver::*;
 
 #[test]
 fn sends_a_tree_with_everything_in_it() {

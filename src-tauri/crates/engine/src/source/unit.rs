@@ -1,13 +1,14 @@
 //! Units of work between the walk and the lanes: a batch of small entries, or one large file; and
 //! the bounded queue of them.
-use parking_lot::{Condvar, Mutex};
 use std::collections::{HashMap, VecDeque};
 use std::ffi::CStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
+use ringway_tree::descriptors::ForSending;
 use ringway_wire::control::Wanted;
 use ringway_wire::lane::{Attributes, Counts, XattrBuffer};
 use ringway_wire::stretches::Stretches;
@@ -17,7 +18,6 @@ use super::links::LinkSet;
 use super::ranged::Ranged;
 use super::tree;
 use super::windows::Windows;
-use crate::descriptors::ForSending;
 
 /// Contents of one batch: a frame that a TLS lane sends about fastest, and a second batch can be
 /// read meanwhile.

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use ringway_model::Operation;
 use ringway_sys::attributes::{Kind, Metadata, metadata_of};
 use ringway_sys::dir::Dir;
+use ringway_tree::descriptors::{self, ForSending, Shortage};
+use ringway_tree::filesystem::listing::{Position, Window, first_name};
 use ringway_wire::limits::{LINK_TARGET_MAX, PATH_MAX};
 use ringway_wire::name::Name;
 use ringway_wire::offered::OfferedNames;
@@ -18,9 +20,7 @@ use super::roots::Root;
 use super::tree::{self, Identity};
 use super::unit::{Cancelled, FolderPath};
 use super::{joined, reason};
-use crate::descriptors::{self, ForSending, Shortage};
 use crate::error::FailureReason;
-use crate::listing::{Position, Window, first_name};
 
 /// Entries of a folder that are listed, sorted and looked at together: enough that inode order
 /// pays, little memory.

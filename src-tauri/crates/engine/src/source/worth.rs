@@ -1,8 +1,9 @@
 //! Whether a large file that has changed is worth comparing with what the receiver has of it: where
 //! the line takes longer than that.
-use crate::options::Delta;
-use parking_lot::Mutex;
 use std::time::Duration;
+
+use parking_lot::Mutex;
+use ringway_model::Delta;
 
 /// Bytes a second of a line from which on a file is sent whole sooner than it is compared, at both
 /// ends on two cores (measured, docs/design/measuring.md).

@@ -5,6 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use ringway_model::Source;
 use ringway_model::{Bottleneck, Direction};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
 
@@ -16,7 +17,6 @@ use crate::history::{
     Ended, PAST_FAILURES_ALL_MAX, PAST_FAILURES_MAX, PAST_MAX, PAST_UNANSWERED_MAX, Past, PastDetails, PastQuery,
     Record, Resend, ending,
 };
-use crate::options::Source;
 use crate::series;
 use crate::target::Target;
 

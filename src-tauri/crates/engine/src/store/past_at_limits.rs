@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ringway_model::Source;
 use ringway_model::{Bottleneck, Direction, Operation, Side};
 
 use super::Store;
@@ -12,7 +13,6 @@ use crate::device::DeviceId;
 use crate::error::{Error, Failure, FailureReason};
 use crate::event::{Outcome, Proven, Report, TransferId};
 use crate::history::{Ended, PAST_FAILURES_ALL_MAX, PAST_MAX, PAST_PATHS_MAX, PastQuery, Record, Resend};
-use crate::options::Source;
 use crate::series::{Point, SERIES_POINTS_MAX};
 use crate::target::Target;
 

@@ -4,12 +4,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
+use ringway_model::IntoHome;
 use rusqlite::{Connection, params};
 
 use super::Store;
 use crate::device::DeviceId;
 use crate::error::Error;
-use crate::options::IntoHome;
 use crate::rules::{Consent, DeviceRule};
 
 /// The trigger is in the file itself, so that a program that knows of no rules forgets them too: a

@@ -283,7 +283,7 @@ async fn floods(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nine_accepted_bytes_do_not_become_more_than_the_margin() {
-    const MARGIN: u64 = ringway_engine::limits::ACCEPTED_MARGIN_MIN;
+    const MARGIN: u64 = ringway_tree::limits::ACCEPTED_MARGIN_MIN;
     let lab = Device::new("lab");
     let (mut receiver, address) = lab.receiver().await;
     let mallory = Mallory::new();

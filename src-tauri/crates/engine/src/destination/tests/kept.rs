@@ -9,7 +9,7 @@ use ringway_wire::ProtocolError;
 use ringway_wire::control::Wanted;
 use ringway_wire::journal::Version;
 use ringway_wire::resume::ATTEMPTS_KEPT_MAX;
-use tokio::sync::mpsc;
+use std::sync::mpsc;
 
 use super::super::landing::Spot;
 
@@ -21,7 +21,7 @@ struct Asked {
 
 impl Asked {
     fn begin(site: &Site, on_conflict: OnConflict) -> Self {
-        let (sender, answers) = mpsc::channel(16);
+        let (sender, answers) = answers_to(16);
         let options = DestinationOptions { answers: Some(sender), ..site.options(on_conflict) };
         Self { incoming: Incoming::begin(options).unwrap(), answers }
     }
@@ -638,7 +638,7 @@ fn what_cannot_be_noted_anew_stays_where_it_was_noted() {
         assert_eq!(full.has(), [Range { start: 0, end: 2 * MIB }]);
         assert!(full.incoming.keep().unwrap());
 
-        let mut killed = Asked::begin(&site, OnConflict::Replace);
+        let killed = Asked::begin(&site, OnConflict::Replace);
         let ended = killed.incoming.run_lane(&mut Wire::new(listed().flush().bytes), &mut io(IoMode::Sync));
         assert!(matches!(ended, Err(LaneError::Source(_))), "{ended:?}");
         let has = killed.answers.try_recv().unwrap().has;

@@ -1,12 +1,12 @@
 //! Ringway's own folders beneath the destination, above it, and behind links and mounts.
 
+use ringway_model::IntoHome;
 use ringway_model::Side;
+use ringway_tree::receive::Homes;
 
 use super::*;
 use crate::error::Invalid;
-use crate::homes::Homes;
-use crate::options::IntoHome;
-use crate::own_folders::OwnFolders;
+use crate::own_folders;
 use crate::paths::Paths;
 
 /// A destination that is a home with Ringway's folders in it, and what lies there.
@@ -26,14 +26,14 @@ impl Home {
             state: home.join(".local/state/ringway"),
             runtime: None,
         };
-        OwnFolders::make(&paths).unwrap();
+        own_folders::make(&paths).unwrap();
         fs::write(paths.data.join("identity.pem"), "key").unwrap();
         fs::write(paths.config.join("config.toml"), "settings").unwrap();
         Self { site, paths }
     }
 
     fn options(&self) -> DestinationOptions {
-        DestinationOptions { own: OwnFolders::make(&self.paths).unwrap(), ..self.site.options(OnConflict::Replace) }
+        DestinationOptions { own: own_folders::make(&self.paths).unwrap(), ..self.site.options(OnConflict::Replace) }
     }
 
     /// Sends that, and shows that nothing of ours has changed.

@@ -20,12 +20,14 @@ use ringway_wire::lane::{
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::stretches::Stretches;
 
-use crate::chunking::Cutter;
 pub(super) use crate::deadline::{comes, until};
+use ringway_model::{Delta, Source};
+use ringway_tree::bulk::LaneSink;
+use ringway_tree::chunking::Cutter;
+
 use crate::error::{Failure, FailureReason};
-use crate::options::{Delta, Source};
+use crate::source::Outgoing;
 use crate::source::unit::QUEUE_UNITS_MAX;
-use crate::source::{LaneSink, Outgoing};
 
 pub(super) type XattrList = Vec<(Vec<u8>, Vec<u8>)>;
 

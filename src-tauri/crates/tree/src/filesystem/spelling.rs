@@ -21,7 +21,7 @@ const NAMES_KEPT_MAX: usize = 1 << 20;
 
 /// Whether a folder's flag says that it does so. None where the filesystem has no such flag, and
 /// may do so in every folder.
-pub(crate) fn by_flag(dir: &Dir) -> Option<bool> {
+pub fn by_flag(dir: &Dir) -> Option<bool> {
     let number = rustix::fs::fstatfs(dir.as_fd()).ok()?.f_type as u32;
     let is_set = || rustix::fs::ioctl_getflags(dir.as_fd()).is_ok_and(|flags| flags.bits() & CASEFOLD != 0);
     BY_FOLDER.contains(&number).then(is_set)
@@ -30,14 +30,14 @@ pub(crate) fn by_flag(dir: &Dir) -> Option<bool> {
 /// Ends of names that a folder does not keep: to FAT and exFAT "x." is "x" (lookup, creation and
 /// renaming strip dots, fs/fat/namei_vfat.c).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct LostEnds {
+pub struct LostEnds {
     dots: bool,
     blanks: bool,
 }
 
 impl LostEnds {
     /// Tried with a file that is called `probe` and such an end, where nothing has that name.
-    pub(crate) fn try_out(dir: &Dir, probe: &[u8], mode: u32) -> Self {
+    pub fn try_out(dir: &Dir, probe: &[u8], mode: u32) -> Self {
         let loses = |end: u8| {
             let made = [probe, &[end]].concat();
             match dir.create_new(&made, mode) {
@@ -56,7 +56,7 @@ impl LostEnds {
     }
 
     /// Whether the folder cannot hold `name`.
-    pub(crate) fn include(self, name: &[u8]) -> bool {
+    pub fn include(self, name: &[u8]) -> bool {
         match name.last() {
             Some(b'.') => self.dots,
             Some(b' ') => self.blanks,
@@ -67,7 +67,7 @@ impl LostEnds {
 
 /// Whether `dir` lists a name as it was given: tried in a folder of its own, which is called
 /// `probe` meanwhile.
-pub(crate) fn keeps(dir: &Dir, probe: &[u8], name: &[u8]) -> io::Result<bool> {
+pub fn keeps(dir: &Dir, probe: &[u8], name: &[u8]) -> io::Result<bool> {
     match dir.make_dir(probe, 0o700) {
         // Left by an attempt that was killed.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -83,25 +83,25 @@ pub(crate) fn keeps(dir: &Dir, probe: &[u8], name: &[u8]) -> io::Result<bool> {
 
 /// Whether `dir` changes letters: HFS+ takes composed ones apart, a vfat with shortname=lower makes
 /// small ones of capital ones.
-pub(crate) fn changes_letters(dir: &Dir, probe: &[u8]) -> bool {
+pub fn changes_letters(dir: &Dir, probe: &[u8]) -> bool {
     let probe = [probe, b"-letters"].concat();
     // What cannot be tried now is tried with each name.
     ["PROBE", "\u{e9}", "e\u{301}"].iter().any(|name| !keeps(dir, &probe, name.as_bytes()).unwrap_or(false))
 }
 
 /// Whether a name has letters that some filesystems change.
-pub(crate) fn has_loose_letters(name: &[u8]) -> bool {
+pub fn has_loose_letters(name: &[u8]) -> bool {
     !name.is_ascii() || name.iter().any(u8::is_ascii_uppercase)
 }
 
 /// Whether a name ends in a way that some filesystems do not keep.
-pub(crate) fn has_loose_end(name: &[u8]) -> bool {
+pub fn has_loose_end(name: &[u8]) -> bool {
     matches!(name.last(), Some(b'.' | b' '))
 }
 
 /// The names that a folder has, by their hashes.
 #[derive(Default)]
-pub(crate) struct Names {
+pub struct Names {
     state: RandomState,
     hashes: HashSet<u64>,
 }
@@ -109,7 +109,7 @@ pub(crate) struct Names {
 impl Names {
     /// Whether the folder `dir` lists that very name, which it has been found to have under some
     /// spelling.
-    pub(crate) fn has(&mut self, dir: &Dir, name: &[u8]) -> io::Result<bool> {
+    pub fn has(&mut self, dir: &Dir, name: &[u8]) -> io::Result<bool> {
         if self.hashes.contains(&self.state.hash_one(name)) {
             return Ok(true);
         }

@@ -12,22 +12,22 @@ const PIECE: usize = 1024 * 1024;
 
 /// A part of a file, and what it is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Part {
+pub struct Part {
     /// Where it begins, in bytes from the file's start.
-    pub(crate) offset: u64,
+    pub offset: u64,
     /// Its length in bytes.
-    pub(crate) len: u64,
+    pub len: u64,
     /// The digest of what it was written from.
-    pub(crate) digest: blake3::Hash,
+    pub digest: blake3::Hash,
 }
 
 /// Has the file read from its medium. What of it has not been synchronised stays in memory.
-pub(crate) fn from_the_medium(fd: &OwnedFd) {
+pub fn from_the_medium(fd: &OwnedFd) {
     advice::dont_need(fd);
 }
 
 /// One thread that reads back.
-pub(crate) struct Reading {
+pub struct Reading {
     buffer: Vec<u8>,
 }
 
@@ -40,13 +40,7 @@ impl Default for Reading {
 impl Reading {
     /// Whether a part of a file, which is to have `size` bytes, is what it is to be. Ends early,
     /// with no, once `is_stopped`.
-    pub(crate) fn is_same(
-        &mut self,
-        fd: &OwnedFd,
-        size: u64,
-        part: &Part,
-        is_stopped: impl Fn() -> bool,
-    ) -> io::Result<bool> {
+    pub fn is_same(&mut self, fd: &OwnedFd, size: u64, part: &Part, is_stopped: impl Fn() -> bool) -> io::Result<bool> {
         if metadata_of(fd)?.size != size {
             return Ok(false);
         }
@@ -67,7 +61,7 @@ impl Reading {
 
 /// Whether two regular files hold the same bytes; holes that both have are not read. Ends early,
 /// with no, once `is_stopped`.
-pub(crate) fn is_equal(one: &OwnedFd, other: &OwnedFd, is_stopped: impl Fn() -> bool) -> io::Result<bool> {
+pub fn is_equal(one: &OwnedFd, other: &OwnedFd, is_stopped: impl Fn() -> bool) -> io::Result<bool> {
     let size = metadata_of(one)?.size;
     if metadata_of(other)?.size != size {
         return Ok(false);
@@ -95,7 +89,7 @@ pub(crate) fn is_equal(one: &OwnedFd, other: &OwnedFd, is_stopped: impl Fn() -> 
 }
 
 /// Has `workers` threads do it, this one among them, and returns what the first that failed says.
-pub(crate) fn by_threads(workers: usize, read: impl Fn() -> io::Result<()> + Sync) -> io::Result<()> {
+pub fn by_threads(workers: usize, read: impl Fn() -> io::Result<()> + Sync) -> io::Result<()> {
     let results: Vec<io::Result<()>> = std::thread::scope(|scope| {
         // What there is no thread for, the others do.
         let others: Vec<_> = (1..workers).map_while(|_| Builder::new().spawn_scoped(scope, &read).ok()).collect();

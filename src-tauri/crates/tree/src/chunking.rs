@@ -11,15 +11,15 @@ const BUFFER_LEN_MIN: usize = 1024 * 1024;
 
 /// A chunk of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Chunk {
+pub struct Chunk {
     /// Where it is, in bytes from the file's start.
-    pub(crate) range: Range<u64>,
+    pub range: Range<u64>,
     /// Of its contents.
-    pub(crate) digest: Digest,
+    pub digest: Digest,
 }
 
 /// A part of a file that is being cut.
-pub(crate) struct Cutter {
+pub struct Cutter {
     lens: ChunkLens,
     /// Normalized to level 1, as FastCDC's authors have it.
     masks: (u64, u64),
@@ -32,25 +32,25 @@ pub(crate) struct Cutter {
 
 impl Cutter {
     /// For that part of a file.
-    pub(crate) fn new(lens: ChunkLens, range: Range<u64>) -> Self {
+    pub fn new(lens: ChunkLens, range: Range<u64>) -> Self {
         let masks = select_masks(lens.average, Normalization::Level1);
         Self { lens, masks, buffer: Vec::new(), uncut: 0..0, left: range }
     }
 
     /// Takes a buffer in exchange for its own. What was read and not cut is read again.
-    pub(crate) fn swap_buffer(&mut self, buffer: &mut Vec<u8>) {
+    pub fn swap_buffer(&mut self, buffer: &mut Vec<u8>) {
         std::mem::swap(&mut self.buffer, buffer);
         self.uncut = 0..0;
     }
 
     /// Where the next chunk begins.
-    pub(crate) fn at(&self) -> u64 {
+    pub fn at(&self) -> u64 {
         self.left.start
     }
 
     /// The next chunk of what `read` gives from an offset on; none at the end, which comes early
     /// where that gives nothing any more.
-    pub(crate) fn next(&mut self, read: impl FnMut(u64, &mut [u8]) -> io::Result<usize>) -> io::Result<Option<Chunk>> {
+    pub fn next(&mut self, read: impl FnMut(u64, &mut [u8]) -> io::Result<usize>) -> io::Result<Option<Chunk>> {
         if self.uncut.len() < self.lens.max {
             self.fill(read)?;
         }

@@ -8,9 +8,14 @@ use ringway_sys::dir::Dir;
 use ringway_sys::space::{filesystem, preallocate, space};
 use rustix::fs::{Access, access};
 
-use crate::limits::{FULL_ENTRIES_MIN, FULL_ROOM_MIN};
+use ringway_wire::control::Shortage;
 
-pub use ringway_wire::control::Shortage;
+/// So much more room than there was lets a transfer go on that was stopped by a full disk, although
+/// figures say that not all of the rest will fit: each time costs going through the source again.
+const FULL_ROOM_MIN: u64 = 16 << 20;
+
+/// And so many more places for files and folders.
+const FULL_ENTRIES_MIN: u64 = 256;
 
 /// Filesystems that keep what they are given as it is, and on this machine: on these what is longer
 /// than what is free cannot fit.
@@ -34,9 +39,11 @@ pub struct Room {
 
 /// What of a transfer has yet to come, as far as it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rest {
-    pub(crate) bytes: u64,
-    pub(crate) entries: u64,
+pub struct Rest {
+    /// Bytes of contents.
+    pub bytes: u64,
+    /// Files, folders and links.
+    pub entries: u64,
 }
 
 impl Room {
@@ -59,7 +66,7 @@ impl Room {
     }
 
     /// What it has and lacks for the rest.
-    pub(crate) fn shortage(&self, rest: Rest) -> Shortage {
+    pub fn shortage(&self, rest: Rest) -> Shortage {
         let entries = self.free_entries.map_or(0, |free| rest.entries.saturating_sub(free));
         Shortage { needed: rest.bytes, free: self.free_bytes, entries }
     }
@@ -67,7 +74,7 @@ impl Room {
     /// Whether a transfer that ran out of room when there was `before` is worth going on with: the
     /// rest fits by the figures, or a good deal more is free than was. Figures of what was left at
     /// that time may be too high, for some of it may be here already.
-    pub(crate) fn is_worth_a_try(&self, rest: Rest, before: &Self) -> bool {
+    pub fn is_worth_a_try(&self, rest: Rest, before: &Self) -> bool {
         let bytes = self.free_bytes >= rest.bytes || self.free_bytes >= before.free_bytes.saturating_add(FULL_ROOM_MIN);
         let entries = self
             .free_entries
@@ -79,7 +86,7 @@ impl Room {
 
 /// Whether a file of so many bytes, [`FULL_ROOM_MIN`] at most, can be made in `folder` now: asked
 /// by making one, since quotas show in no figure.
-pub(crate) fn takes(folder: &Path, bytes: u64, probe: &[u8]) -> io::Result<bool> {
+pub fn takes(folder: &Path, bytes: u64, probe: &[u8]) -> io::Result<bool> {
     let folder = Dir::open(folder)?;
     let file = match folder.create_new(probe, 0o600) {
         Ok(file) => file,
@@ -101,7 +108,7 @@ pub(crate) fn takes(folder: &Path, bytes: u64, probe: &[u8]) -> io::Result<bool>
 }
 
 /// No room, no inodes, or no quota left.
-pub(crate) fn is_full(error: &io::Error) -> bool {
+pub fn is_full(error: &io::Error) -> bool {
     use rustix::io::Errno;
     [Errno::NOSPC, Errno::DQUOT].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }

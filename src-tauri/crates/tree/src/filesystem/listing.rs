@@ -8,14 +8,15 @@ use rustix::io::Errno;
 
 /// Where a listing of a folder stands, so that it can go on with another descriptor.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Position {
+pub struct Position {
     cookie: u64,
-    pub(crate) ended: bool,
+    /// Nothing is left to list.
+    pub ended: bool,
 }
 
 impl Position {
     /// Sets a fresh descriptor to this position (lseek with a d_off, as in readdir(3)).
-    pub(crate) fn restore(&self, folder: BorrowedFd<'_>) -> Result<(), Errno> {
+    pub fn restore(&self, folder: BorrowedFd<'_>) -> Result<(), Errno> {
         if self.cookie == 0 {
             return Ok(());
         }
@@ -26,7 +27,7 @@ impl Position {
 /// Some of a folder's entries, in inode order: that is the order in which inodes lie on disk, and
 /// reading them so saves seeks.
 #[derive(Debug, Default)]
-pub(crate) struct Window {
+pub struct Window {
     names: Vec<u8>,
     entries: Vec<WindowEntry>,
 }
@@ -41,7 +42,7 @@ struct WindowEntry {
 impl Window {
     /// Reads on from `position`: at least `len` entries, or all that are left, and at most one
     /// `buffer` of them more.
-    pub(crate) fn fill(
+    pub fn fill(
         &mut self,
         folder: BorrowedFd<'_>,
         position: &mut Position,
@@ -74,25 +75,31 @@ impl Window {
         Ok(())
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// Whether the folder has no more entries.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Entries of this window.
+    pub fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Name of an entry, as the kernel takes it.
-    pub(crate) fn c_name(&self, index: usize) -> &CStr {
+    pub fn c_name(&self, index: usize) -> &CStr {
         let at = self.entries[index].name_at as usize;
         CStr::from_bytes_until_nul(&self.names[at..]).unwrap_or_default()
     }
 
     /// Name and, where the filesystem tells it, type of an entry.
-    pub(crate) fn entry(&self, index: usize) -> (&[u8], FileType) {
+    pub fn entry(&self, index: usize) -> (&[u8], FileType) {
         let entry = &self.entries[index];
         (first_name(&self.names[entry.name_at as usize..]), entry.file_type)
     }
 }
 
 /// The name at the start of an arena's rest: names are stored with a NUL after each.
-pub(crate) fn first_name(arena: &[u8]) -> &[u8] {
+pub fn first_name(arena: &[u8]) -> &[u8] {
     let end = arena.iter().position(|byte| *byte == 0).unwrap_or(arena.len());
     &arena[..end]
 }
