@@ -25,8 +25,6 @@ mod verify;
 mod wildmatch;
 mod worker;
 
-use ringway_model::{Direction, Operation, Side};
-
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
@@ -37,6 +35,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use ringway_model::{Direction, Operation, Side};
 use ringway_sys::attributes::{Timestamp, has_default_acl, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::space::{self, Medium};
@@ -45,19 +44,19 @@ use tokio::time::{MissedTickBehavior, interval};
 
 pub use options::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, Planned, ReflinkMode, Rule};
 
+use crew::Shared;
+use job::{Choices, Job, TopLevel, value};
+use plan::{Plan, Root, Target};
+use ringway_tree::limits::ARRIVED_LISTED_MAX;
+use worker::Task;
+
 use crate::descriptors::{self, ForCopy};
 use crate::error::{Error, Invalid};
 use crate::event::TransferId;
 use crate::history::Record;
 use crate::io_plan::IoPlan;
-use crate::limits::{
-    ARRIVED_LISTED_MAX, COPY_CHUNK_MAX, COPY_CHUNK_MIN, COPY_DEPTH_MAX, COPY_DESCRIPTORS_MIN, COPY_WORKERS_MAX, TICK,
-};
+use crate::limits::{COPY_CHUNK_MAX, COPY_CHUNK_MIN, COPY_DEPTH_MAX, COPY_DESCRIPTORS_MIN, COPY_WORKERS_MAX, TICK};
 use crate::transfer::{Arrived, Transfer};
-use crew::Shared;
-use job::{Choices, Job, TopLevel, value};
-use plan::{Plan, Root, Target};
-use worker::Task;
 
 /// Threads by default, at most: beyond that they mostly wait for the directories' locks and for the
 /// disk.

@@ -131,7 +131,7 @@ impl Inner {
     }
 
     /// What has to be at a path for something to land there.
-    fn expect(&self, folder: &Path) -> places::Expected {
+    fn expect(&self, folder: &Path) -> destination::Expected {
         self.places.expect(folder, || self.store.mounted(folder).ok().flatten())
     }
 

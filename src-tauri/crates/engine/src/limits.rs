@@ -22,22 +22,11 @@ pub const GUESSES_MAX: u32 = 21;
 /// Failures a report names: enough to act on, and bounded when a whole tree cannot be written.
 pub const FAILURES_LISTED_MAX: usize = 1_000;
 
-/// Bytes of the paths of failures that are named to the peer: what is named waits for a peer who
-/// may not read. 10,000 of ordinary length take a quarter.
-pub const NAMED_BYTES_MAX: usize = 4 * 1024 * 1024;
-
 /// Top-level names an offer shows.
 pub const OFFER_NAMES_MAX: usize = 64;
 
 /// Names that begin with a dot that the question about an offer points out one by one.
 pub const DOT_NAMES_SHOWN_MAX: usize = 8;
-
-/// Top-level paths a report names.
-pub const ARRIVED_LISTED_MAX: usize = 64;
-
-/// Top-level files and folders that are remembered of each device; of more, those go that it has
-/// not brought or changed for the longest time, and count as the owner's from then on.
-pub const BROUGHT_NAMES_MAX: usize = 10_000;
 
 /// Connections that have not shown what they are: when more come, those that stall go, so that a
 /// flood costs sockets and little else. A handshake under way takes some 60 KiB.

@@ -35,6 +35,7 @@ use ringway_model::{Operation, Side};
 use ringway_sys::attributes::Metadata;
 use ringway_sys::file_io::FileIo;
 use ringway_tree::bulk::LaneSink;
+use ringway_tree::limits::NAMED_BYTES_MAX;
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{Totals, Wanted};
 use ringway_wire::lane::{Counts, Digest};
@@ -46,7 +47,6 @@ use unit::Queue;
 use worth::Worth;
 
 use crate::error::{Error, Failure, FailureReason};
-use crate::limits::NAMED_BYTES_MAX;
 
 /// A tree on its way out: one walk, and any number of lanes that read and send what it finds.
 pub(crate) struct Outgoing {

@@ -15,3 +15,14 @@ pub const ACCEPTED_GROWTH: u64 = 4;
 /// And so much more at the least: whoever answers within the first second has seen next to nothing
 /// of a large folder.
 pub const ACCEPTED_GROWTH_MIN: u64 = 1 << 30;
+
+/// Bytes of the paths of failures that are named to the peer: what is named waits for a peer who
+/// may not read. 10,000 of ordinary length take a quarter.
+pub const NAMED_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Top-level paths a report names.
+pub const ARRIVED_LISTED_MAX: usize = 64;
+
+/// Top-level files and folders that are remembered of each device; of more, those go that it has
+/// not brought or changed for the longest time, and count as the owner's from then on.
+pub const BROUGHT_NAMES_MAX: usize = 10_000;

@@ -67,7 +67,7 @@ impl Incoming {
     /// Whether more has come than may.
     pub(super) fn check_allowed(&self) -> Result<(), LaneError> {
         match &self.options.allowance {
-            Some(allowance) if self.too_much.load(Ordering::Relaxed) => {
+            Some(allowance) if self.flags.is_too_much.load(Ordering::Relaxed) => {
                 Err(LaneError::TooMuch { bytes_max: allowance.bytes_max() })
             }
             _ => Ok(()),

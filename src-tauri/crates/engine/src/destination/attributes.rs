@@ -75,7 +75,7 @@ impl Incoming {
     /// is saved; nobody else can look into the staging folder meanwhile.
     pub(super) fn creation_mode(&self, attributes: &Attributes) -> CreationMode {
         let mode = self.final_mode(attributes);
-        if mode & !PERMISSION_BITS == 0 && mode & self.files_masked == 0 && mode & OWNER_WRITES != 0 {
+        if mode & !PERMISSION_BITS == 0 && mode & self.staging.files_masked == 0 && mode & OWNER_WRITES != 0 {
             CreationMode::Exactly(mode)
         } else {
             CreationMode::Provisional
@@ -108,7 +108,7 @@ impl Incoming {
     pub(super) fn set_link_attributes(&self, dir: &Dir, name: &[u8], attributes: &Attributes) -> io::Result<()> {
         let owned = if self.options.keep_owner { dir.set_owner(name, attributes.uid, attributes.gid) } else { Ok(()) };
         let mtime = timestamp(attributes.mtime);
-        let timed = match self.filesystem.is_fuse() {
+        let timed = match self.root.filesystem.is_fuse() {
             true => dir.set_times_both(name, now(), mtime),
             false => dir.set_times(name, mtime),
         };
@@ -118,7 +118,7 @@ impl Incoming {
     /// Sets a modification time. Programs that use libfuse 2 ignore a call that sets it alone, and
     /// report success.
     pub(super) fn set_time(&self, fd: impl AsFd, mtime: Timestamp) -> io::Result<()> {
-        if self.filesystem.is_fuse() { set_times_both(fd, now(), mtime) } else { set_file_times(fd, mtime) }
+        if self.root.filesystem.is_fuse() { set_times_both(fd, now(), mtime) } else { set_file_times(fd, mtime) }
     }
 
     /// The same for one that is there already, where that differs: it may be somebody else's.

@@ -56,18 +56,18 @@ impl Incoming {
     /// A name for a temporary file that cannot be in the staging folder, being on another
     /// filesystem.
     pub(super) fn temporary_name(&self) -> Vec<u8> {
-        self.temporaries.next()
+        self.staging.temporaries.next()
     }
 
     /// Removes what earlier attempts have left in a folder under their temporary names. Best
     /// effort: what stays is in nobody's way.
     pub(super) fn clear_left(&self, folder: &Folder) {
-        if !self.temporaries.may_be_left || folder.is_staged() {
+        if !self.staging.temporaries.may_be_left || folder.is_staged() {
             return;
         }
         let Ok(mut entries) = folder.dir.entries() else { return };
         while let Some(Ok(entry)) = entries.next() {
-            if !self.temporaries.is_left(entry.name) {
+            if !self.staging.temporaries.is_left(entry.name) {
                 continue;
             }
             let kind = folder.dir.metadata(entry.name).map(|there| there.kind);

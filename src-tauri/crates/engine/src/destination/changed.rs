@@ -50,8 +50,8 @@ impl Worker<'_> {
         let there = stretches(window, &found);
         let bytes = there.iter().map(|range| range.end - range.start).sum();
         file.bytes.fetch_add(bytes, Ordering::Relaxed);
-        incoming.tally.moving(bytes);
-        incoming.tally.reused(bytes);
+        incoming.results.tally.moving(bytes);
+        incoming.results.tally.reused(bytes);
         incoming.book(head, |ledger| ledger.copied(head, there))?;
         let files = found.iter().map(|found| !found).collect();
         incoming.answer(Wanted {
@@ -61,7 +61,10 @@ impl Worker<'_> {
             basis: 0,
             kept: Vec::new(),
         })?;
-        incoming.writeback.wrote(bytes, &incoming.staging, &incoming.journal, || incoming.accounts.lock().huge_files());
+        incoming
+            .staging
+            .writeback
+            .wrote(bytes, &incoming.staging.dir, &incoming.staging.journal, || incoming.accounts.lock().huge_files());
         // It was booked twice: to be looked for, and what was found.
         self.done_with(&file, head)?;
         self.done_with(&file, head)
@@ -83,10 +86,10 @@ impl Worker<'_> {
             let opened = match &part.same {
                 Some(same) => {
                     let (dir, name) = same.place();
-                    Basis::open(dir, name, size, &incoming.bases).map(Basis::where_it_was)
+                    Basis::open(dir, name, size, &incoming.reuse.bases).map(Basis::where_it_was)
                 }
                 None if part.decision == Decision::Replace => {
-                    Basis::open(&part.place.folder.dir, &part.place.name, size, &incoming.bases)
+                    Basis::open(&part.place.folder.dir, &part.place.name, size, &incoming.reuse.bases)
                 }
                 None => None,
             };
@@ -108,7 +111,7 @@ impl Worker<'_> {
         if let Some(proof) = &incoming.proof {
             for ((range, digest), _) in window.chunks().zip(&found).filter(|(_, found)| **found) {
                 let len = (range.end - range.start) as usize;
-                proof.part(&file.parts, range.start, len, digest, &incoming.staging)?;
+                proof.part(&file.parts, range.start, len, digest, &incoming.staging.dir)?;
             }
         }
         Ok(found)

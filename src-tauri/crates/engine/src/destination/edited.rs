@@ -104,7 +104,7 @@ impl Incoming {
 
     /// Books that an edited file stays, and that the sender's version of it is there as `beside`.
     pub(super) fn note_edit(&self, folder: &Folder, entry: &Entry<'_>, beside: &[u8]) {
-        self.edits.add(&folder.path, entry.name.as_bytes(), beside);
+        self.results.edits.add(&folder.path, entry.name.as_bytes(), beside);
     }
 
     /// Puts what is whole beside an edited file, unless that has the same contents after all, or
@@ -170,7 +170,7 @@ impl Incoming {
             readback::from_the_medium(&there);
             Ok(is_file(&whole)
                 && is_file(&there)
-                && readback::is_equal(&whole, &there, || self.cancelled.load(Ordering::Relaxed))?)
+                && readback::is_equal(&whole, &there, || self.flags.is_cancelled.load(Ordering::Relaxed))?)
         };
         equal().unwrap_or(false)
     }

@@ -187,7 +187,7 @@ impl Worker<'_> {
                 Err(trouble) => self.report(trouble, path.as_bytes(), Some(name.as_bytes())),
             };
         }
-        incoming.journal.whole(&mut self.wholes, false);
+        incoming.staging.journal.whole(&mut self.wholes, false);
         ended
     }
 
@@ -218,7 +218,7 @@ impl Worker<'_> {
             }
         };
         incoming.keep_aside((&filling.spot, &landed), &filling.folder, &filling.entry, holds)?;
-        incoming.tally.file(bytes);
+        incoming.results.tally.file(bytes);
         incoming.note_file(&filling.folder, filling.path, &filling.entry, &landed)?;
         incoming.note_landing(&filling.folder, name, &landed, &filling.file);
         if filling.is_staged() {
@@ -306,7 +306,7 @@ impl Incoming {
         let Some(proof) = &self.proof else { return Ok(()) };
         match landed {
             Landed::There | Landed::As(_) => {
-                proof.file(&Record { contents, ..record.clone() }, &self.staging)?;
+                proof.file(&Record { contents, ..record.clone() }, &self.staging.dir)?;
             }
             Landed::Unchanged | Landed::Own | Landed::Beside(_) => proof.was_here(record.bytes),
             Landed::Kept => {}
@@ -317,7 +317,7 @@ impl Incoming {
     /// Notes that something was written, if everybody sees it.
     pub(super) fn note_written(&self, folder: &Folder) {
         if !folder.is_staged() {
-            self.has_merged.store(true, Ordering::Relaxed);
+            self.flags.has_merged.store(true, Ordering::Relaxed);
         }
     }
 
@@ -332,8 +332,8 @@ impl Incoming {
     /// Counts what landed by what was there before.
     pub(super) fn count_landed(&self, folder: &Folder, landed: &Landed) {
         match landed {
-            _ if self.is_skipped(landed) => self.tally.skipped(),
-            _ if landed.is_unchanged() => self.tally.unchanged(),
+            _ if self.is_skipped(landed) => self.results.tally.skipped(),
+            _ if landed.is_unchanged() => self.results.tally.unchanged(),
             _ => self.note_written(folder),
         }
     }
@@ -366,7 +366,7 @@ impl Incoming {
             && let Ok(there) = folder.dir.metadata(name)
         {
             let place = Place { path, name, identity: Some((there.dev, there.ino)) };
-            let noted = self.links.lock().insert(id, place, &self.staging);
+            let noted = self.deferred.links.lock().insert(id, place, &self.staging.dir);
             noted.map_err(|error| spool_error(&error))?;
         }
         Ok(())

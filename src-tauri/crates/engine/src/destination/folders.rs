@@ -13,6 +13,7 @@ use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_tree::descriptors::patiently;
 use ringway_tree::filesystem::spelling::Names;
+use ringway_tree::limits::{ARRIVED_LISTED_MAX, BROUGHT_NAMES_MAX};
 use ringway_wire::RelPath;
 use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
@@ -21,7 +22,6 @@ use super::brought::{self, Brought, FILES_IN_ALL_MAX, Identity, Landings};
 use super::folding::Manner;
 use super::trouble::{EntryError, LaneError, Trouble, during, failed, is};
 use super::{FILLING_FOLDER_MODE, Incoming, OWN_PREFIX};
-use crate::limits::{ARRIVED_LISTED_MAX, BROUGHT_NAMES_MAX};
 
 /// Top-level decisions a lane remembers before it forgets all of them: a whole transfer's in nearly
 /// every case.
@@ -183,17 +183,18 @@ impl FolderCache {
 
     fn open(&mut self, incoming: &Incoming, path: RelPath<'_>) -> Result<Folder, Trouble> {
         let Some((parent_path, name)) = path.split_last() else {
-            let dir = incoming.root.try_clone().map_err(during(Operation::Open))?;
-            let manner = incoming.manner_in(&dir, incoming.root_dev);
-            return Ok(Folder { is_home: incoming.is_home, ..Folder::new(dir, Landing::Root, path, manner) });
+            let dir = incoming.root.dir.try_clone().map_err(during(Operation::Open))?;
+            let manner = incoming.manner_in(&dir, incoming.root.dev);
+            return Ok(Folder { is_home: incoming.root.is_home, ..Folder::new(dir, Landing::Root, path, manner) });
         };
         let landing = self.landing(incoming, path)?;
         if landing != Landing::Staged {
             return self.walk(incoming, path, landing);
         }
-        path.components()
-            .try_for_each(|name| incoming.admit_name(incoming.manner, &incoming.staging, name.as_bytes()))?;
-        let base = &incoming.tree;
+        path.components().try_for_each(|name| {
+            incoming.admit_name(incoming.staging.manner, &incoming.staging.dir, name.as_bytes())
+        })?;
+        let base = &incoming.staging.tree;
         if !parent_path.is_root()
             && let Some(parent) = self.find(parent_path.as_bytes())
         {
@@ -267,15 +268,15 @@ impl Incoming {
         if top.starts_with(OWN_PREFIX) {
             return Err(EntryError::IN_THE_WAY.into());
         }
-        if self.is_home {
+        if self.root.is_home {
             admit_in_home(top)?;
         }
-        self.admit_name(self.manner_in(&self.root, self.root_dev), &self.staging, top)?;
-        let _deciding = self.tops.lock();
-        if self.tree.metadata(top).is_ok() {
+        self.admit_name(self.manner_in(&self.root.dir, self.root.dev), &self.staging.dir, top)?;
+        let _deciding = self.top.deciding.lock();
+        if self.staging.tree.metadata(top).is_ok() {
             return Ok(Landing::Staged);
         }
-        let existing = match self.root.metadata(top) {
+        let existing = match self.root.dir.metadata(top) {
             Ok(existing) => Some(existing.kind),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(during(Operation::Open)(error)),
@@ -287,9 +288,9 @@ impl Incoming {
         };
         match (policy, existing) {
             (None, _) => {
-                self.tree.make_dir(top, MADE_FOLDER_MODE).map_err(self.or_gone(Operation::Create))?;
-                if self.folders_masked {
-                    open_made_as(&self.tree, top, MADE_FOLDER_MODE, true).map_err(during(Operation::Create))?;
+                self.staging.tree.make_dir(top, MADE_FOLDER_MODE).map_err(self.or_gone(Operation::Create))?;
+                if self.staging.folders_masked {
+                    open_made_as(&self.staging.tree, top, MADE_FOLDER_MODE, true).map_err(during(Operation::Create))?;
                 }
                 Ok(Landing::Staged)
             }
@@ -327,13 +328,13 @@ impl Incoming {
     /// brought before.
     fn brought(&self, top: &[u8]) -> Option<Brought> {
         let brought = (self.options.brought_before)(top)?;
-        (Identity::of(&self.root, top)? == brought.identity).then_some(brought)
+        (Identity::of(&self.root.dir, top)? == brought.identity).then_some(brought)
     }
 
     /// Remembers that this transfer adds to what the same device brought before, whatever the
     /// policy is.
     fn note_added_to(&self, top: &[u8]) {
-        let mut added_to = self.added_to.lock();
+        let mut added_to = self.top.added_to.lock();
         if added_to.len() < BROUGHT_NAMES_MAX
             && !added_to.contains_key(top)
             && let Some(brought) = self.brought(top)
@@ -348,7 +349,7 @@ impl Incoming {
     /// The same device's earlier folder that a path lies in.
     fn brought_at(&self, path: RelPath<'_>) -> Option<Arc<Brought>> {
         let top = path.split_first()?.0.as_bytes();
-        let noted = self.added_to.lock().get(top).map(Arc::clone);
+        let noted = self.top.added_to.lock().get(top).map(Arc::clone);
         noted.or_else(|| self.brought(top).map(Arc::new))
     }
 
@@ -360,13 +361,13 @@ impl Incoming {
                 names.push(top.to_vec());
             }
         };
-        note(&mut self.arrived.lock());
-        let mut all = self.made.lock();
+        note(&mut self.top.arrived.lock());
+        let mut all = self.top.made.lock();
         if made && (all.len() < BROUGHT_NAMES_MAX || all.contains_key(top)) {
             // A second mark would be another identity than the one that was announced.
-            let identity = match self.announced.lock().contains(top) {
-                true => Identity::of(&self.root, top),
-                false => Identity::given(&self.root, top),
+            let identity = match self.top.announced.lock().contains(top) {
+                true => Identity::of(&self.root.dir, top),
+                false => Identity::given(&self.root.dir, top),
             };
             all.insert(top.to_vec(), identity.map(Brought::new));
         }
@@ -378,8 +379,8 @@ impl Incoming {
     pub(super) fn note_published(&self, top: &[u8], name: &[u8]) {
         self.note_arrived(name, name == top);
         if name == top
-            && let Some(filled) = self.filled()
-            && let Some(Some(brought)) = self.made.lock().get_mut(top)
+            && let Some(filled) = self.times.filled()
+            && let Some(Some(brought)) = self.top.made.lock().get_mut(top)
         {
             brought.set_filled(filled);
         }
@@ -387,8 +388,8 @@ impl Incoming {
 
     /// What will be known of the staged folder `top` once it has that name.
     pub(super) fn brought_as(&self, top: &[u8]) -> Option<Brought> {
-        let mut brought = Brought::new(Identity::given(&self.tree, top)?);
-        if let Some(filled) = self.filled() {
+        let mut brought = Brought::new(Identity::given(&self.staging.tree, top)?);
+        if let Some(filled) = self.times.filled() {
             brought.set_filled(filled);
         }
         Some(brought)
@@ -404,14 +405,14 @@ impl Incoming {
     fn with_landings<T>(&self, folder: &Folder, name: &[u8], work: impl FnOnce(&mut Landings) -> T) -> Option<T> {
         let top = Self::top_of(folder, name);
         let is_brought = !folder.is_staged()
-            && (self.added_to.lock().contains_key(top)
-                || folder.landing == Landing::Root && self.made.lock().contains_key(top));
-        is_brought.then(|| self.landings.lock().with(top, work))
+            && (self.top.added_to.lock().contains_key(top)
+                || folder.landing == Landing::Root && self.top.made.lock().contains_key(top));
+        is_brought.then(|| self.top.landings.lock().with(top, work))
     }
 
     /// Whether something is there just as this transfer has left it.
     fn has_landed(&self, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
-        self.landings.lock().get(Self::top_of(folder, name)).is_some_and(|landings| landings.has(there))
+        self.top.landings.lock().get(Self::top_of(folder, name)).is_some_and(|landings| landings.has(there))
     }
 
     /// Remembers what is about to get a numbered name in `folder`, beside `name`.
@@ -422,7 +423,7 @@ impl Incoming {
     /// Whether this transfer has given something a numbered name: it is another entry's than the
     /// one of that name.
     pub(super) fn is_put_beside(&self, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
-        self.landings.lock().get(Self::top_of(folder, name)).is_some_and(|landings| landings.is_beside(there))
+        self.top.landings.lock().get(Self::top_of(folder, name)).is_some_and(|landings| landings.is_beside(there))
     }
 
     /// Remembers a file as it landed, by its own descriptor: its name may lead to another one by
@@ -461,7 +462,7 @@ impl Incoming {
         if folder.landing == Landing::Root {
             self.note_added_to(top);
         }
-        let before = self.added_to.lock().get(top).map(Arc::clone);
+        let before = self.top.added_to.lock().get(top).map(Arc::clone);
         match before {
             Some(before) => self.is_received(&before, folder, name, there),
             None => self.has_landed(folder, name, there),
@@ -482,7 +483,7 @@ impl Incoming {
         });
         // Other names of it, at the top or in other folders of the same device.
         if was.nlink.max(now.nlink) > 1 {
-            self.landings.lock().changed(was, now);
+            self.top.landings.lock().changed(was, now);
         }
     }
 
@@ -521,7 +522,7 @@ impl Incoming {
         exact: impl FnOnce() -> Result<bool, Trouble>,
     ) -> Result<Dir, Trouble> {
         let masked = match parent.make_dir(name, MADE_FOLDER_MODE) {
-            Ok(()) => self.folders_masked,
+            Ok(()) => self.staging.folders_masked,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !exact()? => {
                 return Err(EntryError::IN_THE_WAY.into());
             }
@@ -534,7 +535,7 @@ impl Incoming {
     /// Opens the last folder of `path` in the one above it, or in the destination; made where it is
     /// missing.
     fn enter(&self, above: Option<&Folder>, path: &[u8]) -> Result<Dir, Trouble> {
-        let parent = above.map_or(&self.root, |above| &above.dir);
+        let parent = above.map_or(&self.root.dir, |above| &above.dir);
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         above.map_or(Ok(()), |above| above.admits(name).and_then(|()| self.admit_in(above, name)))?;
         let exact = || match above {
@@ -562,7 +563,9 @@ impl Incoming {
         // Nobody else's folder that happens to have that mode: one that is older than all attempts
         // is not.
         let born = brought::born(dir);
-        if self.temporaries.may_be_left() || born.zip(self.began).is_none_or(|(born, began)| born >= began) {
+        if self.staging.temporaries.may_be_left()
+            || born.zip(self.times.began).is_none_or(|(born, began)| born >= began)
+        {
             return Ok(true);
         }
         // Left so by an earlier transfer whose disk refused the mode. Where that device may replace
@@ -573,25 +576,25 @@ impl Incoming {
 
     fn opened(&self, dir: Dir, landing: Landing, path: RelPath<'_>) -> Result<Folder, Trouble> {
         let (dev, is_home) = match landing {
-            Landing::Staged => (self.root_dev, false),
+            Landing::Staged => (self.root.dev, false),
             _ => {
                 let there = metadata_of(&dir).map_err(during(Operation::Open))?;
                 if self.options.own.has(&there) {
                     return Err(EntryError::OWN_FOLDER.into());
                 }
-                let is_home = self.homes.has(&there);
+                let is_home = self.root.homes.has(&there);
                 if is_home && self.options.into_home == IntoHome::Refuse {
                     return Err(EntryError::HOME_FOLDER.into());
                 }
                 (there.dev, is_home)
             }
         };
-        let manner = if landing == Landing::Staged { self.manner } else { self.manner_in(&dir, dev) };
+        let manner = if landing == Landing::Staged { self.staging.manner } else { self.manner_in(&dir, dev) };
         let mut folder = Folder { is_home, ..Folder::new(dir, landing, path, manner) };
         if landing == Landing::Merged(Policy::Update) {
             folder.brought = self.brought_at(path);
         }
-        if dev != self.root_dev {
+        if dev != self.root.dev {
             folder.foreign.store(true, Ordering::Relaxed);
             self.note_foreign(dev, &folder.dir).map_err(during(Operation::Open))?;
             self.clear_left(&folder);
@@ -600,7 +603,7 @@ impl Incoming {
     }
 
     fn note_foreign(&self, dev: u64, dir: &Dir) -> io::Result<()> {
-        let mut foreign = self.foreign.lock();
+        let mut foreign = self.deferred.foreign.lock();
         if foreign.iter().any(|(known, _)| *known == dev) {
             return Ok(());
         }

@@ -97,8 +97,8 @@ impl Incoming {
         if spelling::by_flag(dir).is_some() {
             return Fold::ByFolder;
         }
-        let manner = match dev == self.root_dev {
-            true => self.manner,
+        let manner = match dev == self.root.dev {
+            true => self.staging.manner,
             // What cannot be tried is taken to do it: that costs listings, and loses nothing.
             false => {
                 Manner::of(dir, &self.temporary_name()).unwrap_or_else(|_| Manner { folds: true, ..Manner::default() })
@@ -119,7 +119,7 @@ impl Incoming {
 
     /// The same for a name in an open folder.
     pub(super) fn admit_in(&self, folder: &Folder, name: &[u8]) -> Result<(), EntryError> {
-        let dir = if folder.is_foreign() { &*folder.dir } else { &self.staging };
+        let dir = if folder.is_foreign() { &*folder.dir } else { &self.staging.dir };
         self.admit_name(folder.manner, dir, name)
     }
 

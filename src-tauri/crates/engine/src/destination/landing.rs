@@ -120,7 +120,7 @@ impl Incoming {
     pub(super) fn admit(&self, folder: &Folder, name: &[u8]) -> Result<(), EntryError> {
         folder.admits(name)?;
         self.admit_in(folder, name)?;
-        let taken = || name.starts_with(OWN_PREFIX) || self.tree.metadata(name).is_ok();
+        let taken = || name.starts_with(OWN_PREFIX) || self.staging.tree.metadata(name).is_ok();
         if folder.landing == Landing::Root && taken() { Err(EntryError::IN_THE_WAY) } else { Ok(()) }
     }
 
@@ -201,7 +201,7 @@ impl Incoming {
 
     /// Whether size and time of an entry prove nothing here.
     fn is_doubted(&self, entry: &Entry<'_>) -> bool {
-        (self.proof.is_some() || self.kept.is_suspect()) && matches!(entry.kind, EntryKind::File { .. })
+        (self.proof.is_some() || self.staging.kept.is_suspect()) && matches!(entry.kind, EntryKind::File { .. })
     }
 
     /// Corrects mode, owner and extended attributes of a file whose contents are taken to be equal.

@@ -124,7 +124,9 @@ impl Incoming {
                     worker.batch(&batch, body, io)?;
                 }
             }
-            self.writeback.wrote(body_len as u64, &self.staging, &self.journal, || self.accounts.lock().huge_files());
+            self.staging
+                .writeback
+                .wrote(body_len as u64, &self.staging.dir, &self.staging.journal, || self.accounts.lock().huge_files());
         }
     }
 
@@ -152,8 +154,8 @@ impl Incoming {
     /// Lets the other lanes know what ended this one.
     pub(super) fn stopped_by(&self, error: LaneError) -> LaneError {
         match error {
-            LaneError::DestinationFull => self.full.store(true, Ordering::Relaxed),
-            LaneError::TooMuch { .. } => self.too_much.store(true, Ordering::Relaxed),
+            LaneError::DestinationFull => self.flags.is_full.store(true, Ordering::Relaxed),
+            LaneError::TooMuch { .. } => self.flags.is_too_much.store(true, Ordering::Relaxed),
             _ => {}
         }
         error
@@ -161,7 +163,7 @@ impl Incoming {
 
     /// Whether nobody has stopped it.
     pub(super) fn goes_on(&self) -> bool {
-        !self.cancelled.load(Ordering::Relaxed)
+        !self.flags.is_cancelled.load(Ordering::Relaxed)
     }
 
     /// Opens something, waiting for descriptors where there are none.
@@ -174,7 +176,7 @@ impl Incoming {
             return Err(LaneError::Cancelled);
         }
         self.check_allowed()?;
-        if self.full.load(Ordering::Relaxed) { Err(LaneError::DestinationFull) } else { Ok(()) }
+        if self.flags.is_full.load(Ordering::Relaxed) { Err(LaneError::DestinationFull) } else { Ok(()) }
     }
 }
 
@@ -199,10 +201,10 @@ fn read_into<'b>(from: &mut dyn LaneSource, buffer: &'b mut PageBuffer, len: usi
 
 impl<'i> Worker<'i> {
     pub(super) fn new(incoming: &'i Incoming) -> Result<Self, LaneError> {
-        let name = format!("parts-{}", incoming.lanes.fetch_add(1, Ordering::Relaxed));
-        let made = incoming.staging.make_dir(name.as_bytes(), FILLING_FOLDER_MODE);
+        let name = format!("parts-{}", incoming.flags.lanes.fetch_add(1, Ordering::Relaxed));
+        let made = incoming.staging.dir.make_dir(name.as_bytes(), FILLING_FOLDER_MODE);
         let parts = made
-            .and_then(|()| open_made(&incoming.staging, name.as_bytes(), incoming.folders_masked))
+            .and_then(|()| open_made(&incoming.staging.dir, name.as_bytes(), incoming.staging.folders_masked))
             .map_err(|error| incoming.staging_error(error))?;
         Ok(Self {
             incoming,
@@ -229,7 +231,7 @@ impl<'i> Worker<'i> {
             Trouble::Entry(error) => {
                 // What was not done because there is too much of it is no failure of the entry.
                 self.incoming.check_allowed()?;
-                self.incoming.failures.add(folder, name, error);
+                self.incoming.results.failures.add(folder, name, error);
                 Ok(())
             }
             Trouble::Fatal(error) => Err(self.incoming.stopped_by(error)),
@@ -304,7 +306,7 @@ impl<'i> Worker<'i> {
             Err(Trouble::Fatal(error)) => return Err(self.incoming.stopped_by(error)),
         };
         if let Some(attributes) = attributes {
-            self.incoming.tally.folder_made();
+            self.incoming.results.tally.folder_made();
             let set = match self.incoming.may_dress(&folder) {
                 Ok(true) => {
                     let _opening = if xattrs.is_empty() { None } else { self.incoming.open_for_change(&folder) };
@@ -349,7 +351,7 @@ impl<'i> Worker<'i> {
                 // Its file may be among those not finished.
                 self.finish_group(group, io)?;
                 // Until that is proven, so that it has no other names if it is not.
-                if self.incoming.proof.is_some() && self.incoming.links.lock().may_wait() {
+                if self.incoming.proof.is_some() && self.incoming.deferred.links.lock().may_wait() {
                     return self.incoming.defer_link(path, entry.name, link_id);
                 }
                 if self.hard_link(folder, &entry, link_id, last)? == Linked::NoFile {

@@ -115,7 +115,7 @@ impl Worker<'_> {
         entry: &Entry<'_>,
     ) -> Result<io::Result<()>, Trouble> {
         let incoming = self.incoming;
-        let is_stopped = || incoming.cancelled.load(Ordering::Relaxed);
+        let is_stopped = || incoming.flags.is_cancelled.load(Ordering::Relaxed);
         // Its own mode may forbid it to be read.
         let (dir, name) = spot.place(folder, entry.name.as_bytes());
         let to_prove =
@@ -133,7 +133,7 @@ impl Worker<'_> {
         let dressed = incoming.set_attributes(file, CreationMode::Provisional, &entry.attributes, Xattrs::default());
         incoming.settle(file, spot).map_err(during(Operation::Sync))?;
         if folder.is_staged() {
-            incoming.writeback.owe(was.size);
+            incoming.staging.writeback.owe(was.size);
         }
         if let Some(copy) = to_prove {
             // The first name's contents are proven by then.

@@ -180,7 +180,7 @@ impl Worker<'_> {
     ) -> Result<Linked, Trouble> {
         let incoming = self.incoming;
         let place = {
-            let mut links = incoming.links.lock();
+            let mut links = incoming.deferred.links.lock();
             let place = links.find(id).map_err(during(Operation::Link))?;
             if last {
                 links.end(id);
@@ -286,7 +286,7 @@ impl Worker<'_> {
 
     /// Makes the links that came before their files.
     pub(super) fn make_early_links(&mut self) -> Result<(), super::LaneError> {
-        let mut early = std::mem::take(&mut *self.incoming.early_links.lock());
+        let mut early = std::mem::take(&mut *self.incoming.deferred.early_links.lock());
         let mut cursor = early.last(0);
         while let Some(at) = cursor {
             let (record, before) = early.read(at).map_err(|error| super::finish::spool_error(&error))?;
@@ -325,7 +325,7 @@ impl Worker<'_> {
 impl Incoming {
     /// Books a link that is there.
     pub(super) fn note_link(&self, folder: &Folder, name: &[u8], landed: &Landed) {
-        self.tally.link();
+        self.results.tally.link();
         self.count_landed(folder, landed);
         if folder.landing == Landing::Root {
             self.note_arrived(name, *landed == Landed::There);
@@ -334,9 +334,10 @@ impl Incoming {
 
     /// Puts a link aside whose file is not there yet.
     pub(super) fn defer_link(&self, path: RelPath<'_>, name: Name<'_>, id: u64) -> Result<(), Trouble> {
-        self.early_links
+        self.deferred
+            .early_links
             .lock()
-            .push(0, &encode(id, Place { path, name: name.as_bytes(), identity: None }), &self.staging)
+            .push(0, &encode(id, Place { path, name: name.as_bytes(), identity: None }), &self.staging.dir)
             .map_err(during(Operation::Link))
     }
 }

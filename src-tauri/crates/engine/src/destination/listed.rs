@@ -86,8 +86,8 @@ impl Worker<'_> {
             }
         }
         // Those that were taken over now belong to this attempt.
-        self.incoming.journal.whole(&mut self.wholes, false);
-        self.incoming.journal.whole(&mut self.durable, true);
+        self.incoming.staging.journal.whole(&mut self.wholes, false);
+        self.incoming.staging.journal.whole(&mut self.durable, true);
         self.incoming.accounts.lock().ledger.listed(unwanted);
         if !kept.contains(&true) {
             kept.clear();
@@ -108,12 +108,12 @@ impl Worker<'_> {
             return None;
         }
         // Each holds a descriptor until its first range comes.
-        if incoming.resuming.lock().len() >= RESUMING_MAX.min(incoming.options.open.resuming) {
+        if incoming.reuse.resuming.lock().len() >= RESUMING_MAX.min(incoming.options.open.resuming) {
             return None;
         }
-        let left = incoming.kept.begun(version, incoming.proof.is_some())?;
+        let left = incoming.staging.kept.begun(version, incoming.proof.is_some())?;
         let has = left.has.clone();
-        incoming.resuming.lock().insert(key, left);
+        incoming.reuse.resuming.lock().insert(key, left);
         Some(has)
     }
 
@@ -129,8 +129,8 @@ impl Worker<'_> {
         let EntryKind::File { size, .. } = entry.kind else { return Ok(Here::No) };
         let incoming = self.incoming;
         let mtime = entry.attributes.mtime;
-        let reads_back = incoming.proof.is_some() || incoming.kept.is_suspect();
-        let compares = reads_back || folder.is_staged() && incoming.kept.is_doubted(mtime);
+        let reads_back = incoming.proof.is_some() || incoming.staging.kept.is_suspect();
+        let compares = reads_back || folder.is_staged() && incoming.staging.kept.is_doubted(mtime);
         let digest = digest.filter(|_| compares);
         let alike = |found| if found && incoming.proof.is_some() { Here::Alike } else { Here::No };
         let name = entry.name.as_bytes();
@@ -140,8 +140,8 @@ impl Worker<'_> {
         }
         let mut is_compared = false;
         let decision = if folder.is_staged() {
-            let kept = self.last_kept.folder(&incoming.kept, path);
-            if !reads_back && incoming.kept.take_durable(&kept, (path, name), (size, mtime), &folder.dir) {
+            let kept = self.last_kept.folder(&incoming.staging.kept, path);
+            if !reads_back && incoming.staging.kept.take_durable(&kept, (path, name), (size, mtime), &folder.dir) {
                 self.durable.add(path, entry, size);
             } else if digest.is_some_and(|digest| digest != Digest::NONE)
                 && Kept::take_alike(&kept, name, (size, mtime), &folder.dir)
@@ -152,7 +152,7 @@ impl Worker<'_> {
                     return Ok(Here::No);
                 }
                 self.wholes.add(path, entry, size);
-                incoming.writeback.owe(size);
+                incoming.staging.writeback.owe(size);
             } else {
                 return Ok(alike(Kept::has_alike(&kept, name, (size, mtime))));
             }
@@ -176,7 +176,7 @@ impl Worker<'_> {
             }
         };
         let is_link = match (decision, entry.kind) {
-            (Decision::Kept, EntryKind::File { link_id: Some(id), .. }) => incoming.links.lock().keep(id),
+            (Decision::Kept, EntryKind::File { link_id: Some(id), .. }) => incoming.deferred.links.lock().keep(id),
             _ => false,
         };
         if is_link {
@@ -238,7 +238,7 @@ impl Worker<'_> {
     fn is_proven(&mut self, folder: &Folder, name: &[u8], size: u64, digest: Option<Digest>) -> bool {
         let Some(digest) = digest else { return true };
         let whole = Part { offset: 0, len: size, digest: blake3::Hash::from_bytes(digest.0) };
-        let cancelled = &self.incoming.cancelled;
+        let cancelled = &self.incoming.flags.is_cancelled;
         // What cannot be opened or read is not here.
         folder.dir.open_read(name).is_ok_and(|file| {
             readback::from_the_medium(&file);
@@ -259,15 +259,15 @@ impl super::Incoming {
         decision: Decision,
         bytes: u64,
     ) -> Result<(), Trouble> {
-        self.tally.file(bytes);
-        self.tally.spared(bytes);
+        self.results.tally.file(bytes);
+        self.results.tally.spared(bytes);
         let landed = match decision {
             Decision::Kept => Landed::Kept,
             Decision::Beside => self.landed_beside(folder, entry),
             _ => Landed::Unchanged,
         };
         if self.is_skipped(&landed) {
-            self.tally.skipped_bytes(bytes);
+            self.results.tally.skipped_bytes(bytes);
         }
         self.note_file(folder, path, entry, &landed)?;
         match decision {

@@ -98,7 +98,7 @@ impl Incoming {
         let read =
             || Prover { incoming: self, proof, proven: &proven, reading: Reading::default(), last: None }.run(&cursor);
         readback::by_threads(proof.readers, read).map_err(|error| spool_error(&error))?;
-        if self.cancelled.load(Ordering::Relaxed) {
+        if self.flags.is_cancelled.load(Ordering::Relaxed) {
             return Err(LaneError::Cancelled.into());
         }
         let (read, here) = (*proven.lock(), proof.here());
@@ -148,7 +148,7 @@ impl Prover<'_> {
     }
 
     fn is_stopped(&self) -> bool {
-        self.incoming.cancelled.load(Ordering::Relaxed)
+        self.incoming.flags.is_cancelled.load(Ordering::Relaxed)
     }
 
     fn small(&mut self, record: &Record) -> Result<(), Wrong> {
@@ -175,7 +175,7 @@ impl Prover<'_> {
 
     fn part(&mut self, fd: &OwnedFd, record: &Record, part: &Part) -> Result<(), Wrong> {
         let incoming = self.incoming;
-        let same = self.reading.is_same(fd, record.size, part, || incoming.cancelled.load(Ordering::Relaxed));
+        let same = self.reading.is_same(fd, record.size, part, || incoming.flags.is_cancelled.load(Ordering::Relaxed));
         self.proof.has_read_bytes(part.len);
         match same {
             Ok(true) => Ok(()),
@@ -192,8 +192,8 @@ impl Prover<'_> {
             return Ok(Arc::clone(dir));
         }
         let base = match record.at {
-            At::Root => &self.incoming.root,
-            At::Staged => &self.incoming.tree,
+            At::Root => &self.incoming.root.dir,
+            At::Staged => &self.incoming.staging.tree,
             At::Aside => {
                 let id = record.link_id.unwrap_or_default();
                 return self.incoming.unplaced_in(id).ok_or_else(|| io::ErrorKind::NotFound.into());
@@ -243,20 +243,20 @@ impl Prover<'_> {
             return;
         };
         let incoming = self.incoming;
-        incoming.tally.lost(record.bytes);
+        incoming.results.tally.lost(record.bytes);
         let (operation, reason) = match wrong {
             Wrong::Gone(errno) => (Operation::Open, FailureReason::Os(errno)),
             Wrong::Unreadable(errno) => (Operation::Read, FailureReason::Os(errno)),
             Wrong::Differs => (Operation::Read, FailureReason::Differs),
         };
-        incoming.failures.add(&record.folder, Some(&record.name), EntryError { operation, reason });
+        incoming.results.failures.add(&record.folder, Some(&record.name), EntryError { operation, reason });
         if let Some(id) = record.link_id {
-            incoming.links.lock().forget(id);
+            incoming.deferred.links.lock().forget(id);
         }
         if !matches!(wrong, Wrong::Gone(_))
             && let Err(error) = self.remove(record)
         {
-            incoming.failures.add(&record.folder, Some(&record.name), failed(Operation::Create, &error));
+            incoming.results.failures.add(&record.folder, Some(&record.name), failed(Operation::Create, &error));
         }
     }
 

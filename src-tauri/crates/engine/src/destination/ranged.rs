@@ -177,8 +177,8 @@ impl Incoming {
         let left = if accounts.ledger.is_open(head.file_id) { None } else { self.left_of(head) };
         if let Some(left) = left {
             accounts.ledger.resume(head.file_id, left.version.size, head.stamp, left.has.clone())?;
-            self.tally.moving(left.has.total());
-            self.tally.spared(left.has.total());
+            self.results.tally.moving(left.has.total());
+            self.results.tally.spared(left.has.total());
             accounts.open.insert(head.file_id, Arc::new(RangedFile::going_on(left)));
         }
         let state = frame(&mut accounts.ledger)?;
@@ -191,14 +191,14 @@ impl Incoming {
     pub(super) fn write_part(&self, part: &Part, offset: u64, body: &[u8], io: &mut FileIo) -> io::Result<()> {
         write_one(&part.file, offset, body, io)?;
         if let Some(number) = part.noted {
-            self.journal.range(number, offset, offset + body.len() as u64);
+            self.staging.journal.range(number, offset, offset + body.len() as u64);
         }
         Ok(())
     }
 
     /// What an earlier attempt has left of the file, if the sender was told so.
     fn left_of(&self, head: &RangeHead<'_>) -> Option<Left> {
-        let mut resuming = self.resuming.lock();
+        let mut resuming = self.reuse.resuming.lock();
         if resuming.is_empty() {
             return None;
         }
@@ -261,10 +261,10 @@ impl Worker<'_> {
         if let (Some(proof), Some(digest), Made::Filling(_)) = (&self.incoming.proof, digest, made)
             && !body.is_empty()
         {
-            proof.part(&file.parts, head.offset, body.len(), digest, &self.incoming.staging)?;
+            proof.part(&file.parts, head.offset, body.len(), digest, &self.incoming.staging.dir)?;
         }
         file.bytes.fetch_add(body.len() as u64, Ordering::Relaxed);
-        self.incoming.tally.moving(body.len() as u64);
+        self.incoming.results.tally.moving(body.len() as u64);
         Ok(())
     }
 
@@ -329,7 +329,7 @@ impl Worker<'_> {
                 };
                 // Before it is moved: killed in between, this attempt has noted what it does not
                 // have, and the earlier one still has it.
-                let noted = self.incoming.journal.begin(&version, &spot, &self.parts_name, &left.has);
+                let noted = self.incoming.staging.journal.begin(&version, &spot, &self.parts_name, &left.has);
                 let (dir, name) = spot.place(&place.folder, name);
                 (noted, left.move_to(dir, name).map_err(during(Operation::Open))?, spot)
             }
@@ -342,11 +342,11 @@ impl Worker<'_> {
                 // Once it is there: ranges of another file that was begun under this name are void
                 // from here on.
                 let none = Stretches::default();
-                let noted = self.incoming.journal.begin(&version, &spot, &self.parts_name, &none);
+                let noted = self.incoming.staging.journal.begin(&version, &spot, &self.parts_name, &none);
                 (noted, file, spot)
             }
         };
-        let is_huge = self.incoming.writeback.is_huge(version.size);
+        let is_huge = self.incoming.staging.writeback.is_huge(version.size);
         let same = same.map(Box::new);
         Ok(Made::Filling(Part { file, place, spot, decision, is_huge, noted, left, same }))
     }
@@ -371,7 +371,7 @@ impl Worker<'_> {
                 (file, spot)
             }
         };
-        let is_huge = self.incoming.writeback.is_huge(size);
+        let is_huge = self.incoming.staging.writeback.is_huge(size);
         let (decision, noted, same) = (Decision::Absent, None, same.map(Box::new));
         Ok(Made::Filling(Part { file, place, spot, decision, is_huge, noted, left, same }))
     }
@@ -379,7 +379,7 @@ impl Worker<'_> {
     fn conclude(&self, file: &RangedFile, state: RangedState, head: &RangeHead<'_>) -> Result<(), Trouble> {
         let incoming = self.incoming;
         let bytes = file.bytes.load(Ordering::Relaxed);
-        incoming.tally.moved(bytes);
+        incoming.results.tally.moved(bytes);
         let made = file.made.get();
         let _opening = match made {
             Some(Made::Filling(part)) => incoming.open_for_change(&part.place.folder),
@@ -431,13 +431,13 @@ impl Worker<'_> {
             let _ = same.remove();
         }
         incoming.keep_aside((&part.spot, &landed), folder, &entry, || (bytes, parts.contents()))?;
-        incoming.tally.file(bytes);
+        incoming.results.tally.file(bytes);
         incoming.note_file(folder, path, &entry, &landed)?;
         incoming.note_landing(folder, entry.name.as_bytes(), &landed, &part.file);
         if matches!(part.spot, Spot::Own) {
             let mut whole = Wholes::default();
             whole.add(path, &entry, if part.noted.is_some() { 0 } else { bytes });
-            incoming.journal.whole(&mut whole, false);
+            incoming.staging.journal.whole(&mut whole, false);
         }
         incoming.keep_for_proof(&Record::landed(folder, path, &entry, &landed, bytes), &landed, parts.contents())?;
         dressed.map_err(during(Operation::Metadata))

@@ -31,7 +31,7 @@ impl Incoming {
         let written = match spot {
             // What is set aside gets names as what is staged does.
             Spot::Own | Spot::Aside(..) => Ok(()),
-            Spot::Part(..) => write_out(file, self.filesystem),
+            Spot::Part(..) => write_out(file, self.root.filesystem),
             // In a folder of another filesystem, or subvolume.
             Spot::Beside(_) => filesystem(&file).and_then(|filesystem| write_out(file.as_fd(), filesystem)),
         };
@@ -42,9 +42,9 @@ impl Incoming {
     /// from then on, so that the next sync succeeds without them.
     pub(super) fn noting_loss<T>(&self, synchronised: io::Result<T>) -> io::Result<T> {
         synchronised.inspect_err(|_| {
-            self.writeback.fail();
-            if self.has_merged.load(Ordering::Relaxed) {
-                kept::suspect(&self.staging);
+            self.staging.writeback.fail();
+            if self.flags.has_merged.load(Ordering::Relaxed) {
+                kept::suspect(&self.staging.dir);
             }
         })
     }
@@ -54,7 +54,7 @@ impl Incoming {
     /// Brings what is staged to the disk before a name that everybody sees leads to it.
     pub(super) fn settle_staged(&self) -> io::Result<()> {
         // Who is told of the error, and who asks next, must not come between one another.
-        let early = self.early_sync.lock();
+        let early = self.staging.early_sync.lock();
         self.noting_loss(sync_filesystem(&*early))?;
         if self.is_sound() { Ok(()) } else { Err(Errno::IO.into()) }
     }
@@ -62,11 +62,14 @@ impl Incoming {
     /// Brings what is noted to the disk and records that, so that the next attempt need not compare
     /// it. A disk that takes long for it is not waited for: then nothing is recorded.
     pub(super) fn synchronise_kept(&self) {
-        if !self.is_sound() || !self.journal.waits_for_a_sync() || self.writeback.expected() > KEPT_SYNC_MAX {
+        if !self.is_sound()
+            || !self.staging.journal.waits_for_a_sync()
+            || self.staging.writeback.expected() > KEPT_SYNC_MAX
+        {
             return;
         }
-        let covered = self.journal.covered();
-        let Ok(root) = self.root.try_clone() else { return };
+        let covered = self.staging.journal.covered();
+        let Ok(root) = self.root.dir.try_clone() else { return };
         let (tell, told) = std::sync::mpsc::channel();
         let work = move || drop(tell.send(sync_filesystem(&root)));
         // Without a thread nothing is recorded.
@@ -77,7 +80,7 @@ impl Incoming {
             && self.noting_loss(synchronised).is_ok()
             && self.is_sound()
         {
-            self.journal.synced(covered);
+            self.staging.journal.synced(covered);
         }
     }
 }
@@ -85,7 +88,7 @@ impl Incoming {
 impl Worker<'_> {
     /// Starts bringing a written group to the disk: all of it at once, while attributes are set.
     pub(super) fn begin_settling(&self, group: &[Filling<'_>]) {
-        if !self.incoming.filesystem.is_memory() {
+        if !self.incoming.root.filesystem.is_memory() {
             group.iter().filter(|filling| !filling.is_staged()).for_each(|filling| begin_write_out(filling.file()));
         }
     }
@@ -93,13 +96,13 @@ impl Worker<'_> {
     /// Waits until all of it is there; says which filesystems have taken everything by one call.
     pub(super) fn settle_group(&self, group: &[Filling<'_>]) -> Together {
         let mut ours = group.iter().filter(|filling| filling.is_part());
-        if !flushes(self.incoming.filesystem) || ours.clone().take(TOGETHER_MIN).count() < TOGETHER_MIN {
+        if !flushes(self.incoming.root.filesystem) || ours.clone().take(TOGETHER_MIN).count() < TOGETHER_MIN {
             return Together::Not;
         }
         // By this lane's own descriptor: an error is told to each of them once.
         let synchronised = sync_filesystem(&*self.parts).and_then(|()| match ours.next_back() {
             // FAT does not flush the disk's own memory when it synchronises.
-            Some(last) => write_out(last.file(), self.incoming.filesystem),
+            Some(last) => write_out(last.file(), self.incoming.root.filesystem),
             None => Ok(()),
         });
         match self.incoming.noting_loss(synchronised) {

@@ -20,7 +20,6 @@ use ringway_wire::{Name, RelPath};
 
 use super::*;
 use crate::error::FailureReason;
-use crate::places::Expected;
 
 mod beside;
 mod changed;

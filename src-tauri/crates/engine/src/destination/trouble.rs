@@ -13,9 +13,9 @@ use ringway_wire::limits::FAILURES_NAMED_MAX;
 use rustix::io::Errno;
 
 use crate::error::{Failure, FailureReason};
-use crate::limits::NAMED_BYTES_MAX;
 use ringway_tree::descriptors::Shortage;
 pub(super) use ringway_tree::filesystem::free_space::is_full;
+use ringway_tree::limits::NAMED_BYTES_MAX;
 
 /// Why a lane ended before its end.
 #[derive(Debug, thiserror::Error)]

@@ -39,7 +39,7 @@ impl Incoming {
     /// Whether contents are of use although their file cannot have its name.
     pub(super) fn may_set_aside(&self, trouble: &Trouble, entry: &Entry<'_>) -> bool {
         let is_refused = matches!(trouble, Trouble::Entry(error) if error.is_of_the_name());
-        is_refused && link_id(entry).is_some() && self.unplaced.lock().len() < LINK_SETS_MAX
+        is_refused && link_id(entry).is_some() && self.deferred.unplaced.lock().len() < LINK_SETS_MAX
     }
 
     /// Keeps what is whole at `spot` for the file's other names if its own name stays another's;
@@ -77,26 +77,26 @@ impl Incoming {
         let Ok(there) = dir.metadata(name) else { return Ok(false) };
         if let Some(proof) = &self.proof {
             let record = Record::new(At::Aside, (RelPath::ROOT.as_bytes(), name), entry, bytes);
-            proof.file(&Record { contents, ..record }, &self.staging)?;
+            proof.file(&Record { contents, ..record }, &self.staging.dir)?;
         }
         let unplaced = Unplaced { dir: Arc::clone(dir), name: name.clone(), identity: (there.dev, there.ino) };
-        self.unplaced.lock().insert(id, unplaced);
+        self.deferred.unplaced.lock().insert(id, unplaced);
         Ok(true)
     }
 
     /// The folder that a file's contents are in without their name.
     pub(super) fn unplaced_in(&self, id: u64) -> Option<Arc<Dir>> {
-        self.unplaced.lock().get(&id).map(|unplaced| Arc::clone(&unplaced.dir))
+        self.deferred.unplaced.lock().get(&id).map(|unplaced| Arc::clone(&unplaced.dir))
     }
 
     /// It is not what was sent.
     pub(super) fn forget_unplaced(&self, id: u64) {
-        self.unplaced.lock().remove(&id);
+        self.deferred.unplaced.lock().remove(&id);
     }
 
     /// Takes the last temporary names away: that changes when their files were changed last.
     pub(super) fn discard_unplaced(&self) {
-        for Unplaced { dir, name, .. } in std::mem::take(&mut *self.unplaced.lock()).into_values() {
+        for Unplaced { dir, name, .. } in std::mem::take(&mut *self.deferred.unplaced.lock()).into_values() {
             // What stays goes with the staging folder.
             let _ = dir.unlink(&name);
         }
@@ -107,7 +107,7 @@ impl Worker<'_> {
     /// Makes a name of a file whose first name could not be had.
     pub(super) fn link_unplaced(&mut self, folder: &Folder, entry: &Entry<'_>, id: u64) -> Result<Linked, Trouble> {
         let incoming = self.incoming;
-        let (dir, name, identity) = match incoming.unplaced.lock().get(&id) {
+        let (dir, name, identity) = match incoming.deferred.unplaced.lock().get(&id) {
             Some(Unplaced { dir, name, identity }) => (Arc::clone(dir), name.clone(), *identity),
             None => return Ok(Linked::NoFile),
         };

@@ -15,12 +15,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::{Lane, LaneStops, Relay, Relayed};
-use crate::destination::{AttemptKey, DestinationOptions, Incoming};
+use crate::destination::{AttemptKey, DestinationOptions, Expected, Incoming};
 use crate::event::TransferId;
 use crate::identity::Identity;
 use crate::io_plan::IoPlan;
 use crate::path_taken::{IoMode, TlsPath, UserTlsReason};
-use crate::places::Expected;
 use crate::source::Outgoing;
 use crate::tls::{Channel, Tls};
 

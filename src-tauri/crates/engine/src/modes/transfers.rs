@@ -16,9 +16,8 @@ use super::loopback::Watched;
 use super::meter::{Counting, Round, both};
 use super::{Bench, Calls, Cipher, NotMeasured};
 use crate::descriptors::ForReceiving;
-use crate::destination::{AttemptKey, DestinationOptions, Incoming, LaneError};
+use crate::destination::{AttemptKey, DestinationOptions, Expected, Incoming, LaneError};
 use crate::event::TransferId;
-use crate::places::Expected;
 use crate::random;
 use crate::source::Outgoing;
 

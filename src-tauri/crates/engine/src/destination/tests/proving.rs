@@ -334,7 +334,7 @@ fn what_was_merged_before_the_disk_refused_something_is_compared_and_comes_again
     let (first, _) = Lane::default().folder("old").file("same", b"same").file("lost", b"good!").end();
     let (incoming, _answers) = asking_without_proof(&site);
     incoming.run_lane(&mut Wire::new(first), &mut io(IoMode::Sync)).unwrap();
-    incoming.writeback.fail();
+    incoming.staging.writeback.fail();
     assert!(!incoming.keep().unwrap(), "nothing staged is believed");
     drop(incoming);
     alter(&site.at("old/lost"), 1);
