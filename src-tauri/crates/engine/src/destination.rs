@@ -123,8 +123,8 @@ pub(crate) type BroughtBefore = Box<dyn Fn(&[u8]) -> Option<Brought> + Send + Sy
 /// that is killed then still knows whose they are.
 pub(crate) type Announce = Box<dyn Fn(Vec<(Vec<u8>, Brought)>) + Send + Sync>;
 
-/// Sends the sender an answer to a list, and waits while many are on their way. False if the session
-/// has ended.
+/// Sends the sender an answer to a list, and waits while many are on their way. False if the
+/// session has ended.
 pub(crate) type Answers = Box<dyn Fn(Wanted) -> bool + Send + Sync>;
 
 /// How and where a transfer lands.
@@ -206,7 +206,7 @@ pub(crate) struct Incoming {
     /// The sender is asked to list its files.
     lists: bool,
     reuse: Reuse,
-    /// What is known of other filesystems, and of other folders, as to names that they take for one.
+    /// Which spellings of a name other filesystems, and other folders, take for one.
     folding: Folding,
     /// Folders that their owner may not write to, while they are changed.
     openings: Arc<Openings>,
