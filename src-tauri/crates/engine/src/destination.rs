@@ -4,37 +4,14 @@
 //! Everything here blocks and runs on the lanes' own threads. See docs/design/receiving.md for
 //! where things land.
 mod allowance;
-mod attributes;
-mod basis;
-mod beside;
-mod brought;
-mod changed;
-mod edited;
-mod expected;
-mod files;
+mod failures;
 mod finish;
-mod folders;
-mod folding;
-mod journal;
-mod kept;
-mod landing;
 mod lane;
-mod linked;
 mod links;
-mod listed;
-mod opened;
-mod proof;
-mod proving;
-mod ranged;
-mod removal;
-mod settling;
-mod spool;
+mod merge;
+mod staging;
 #[cfg(test)]
 mod tests;
-mod trouble;
-mod unfinished;
-mod unplaced;
-mod writeback;
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -62,31 +39,34 @@ use crate::error::{Error, Failure, Invalid};
 use crate::event::{Edit, TransferId};
 
 pub(crate) use allowance::Allowance;
-pub(crate) use brought::{Brought, born};
-pub(crate) use expected::{Expected, FolderIdentity};
+pub(crate) use failures::LaneError;
 pub(crate) use finish::FinishError;
-pub use opened::close_folders;
-pub(crate) use opened::restore_all;
-pub(crate) use trouble::LaneError;
-pub use unfinished::Unfinished;
-pub(crate) use unfinished::{discard, unfinished};
+pub(crate) use merge::expected::{Expected, FolderIdentity};
+pub use merge::read_only_folders::close_folders;
+pub(crate) use merge::read_only_folders::restore_all;
+pub(crate) use merge::received_before::{Brought, born};
+pub use staging::unfinished::Unfinished;
+pub(crate) use staging::unfinished::{discard, unfinished};
 
-use basis::Bases;
-use beside::Temporaries;
-use brought::{AllLandings, Filled};
-use edited::Edits;
-use folding::{Folding, Manner};
-use journal::Journal;
-use kept::{Claimed, Kept, Left};
+use failures::{Failures, Tally, There};
+use finish::digests::Proof;
+use lane::basis::Bases;
+use lane::large_files::Accounts;
 use links::Links;
-use opened::Openings;
-use proof::Proof;
-use ranged::Accounts;
-use spool::Spool;
-use trouble::{Failures, Tally, There};
-use unfinished::About;
-use unplaced::AllUnplaced;
-use writeback::Writeback;
+use links::unplaced::AllUnplaced;
+use merge::case_folding::{Folding, Manner};
+use merge::edits::Edits;
+use merge::folders;
+use merge::read_only_folders::Openings;
+use merge::received_before;
+use merge::received_before::{AllLandings, Filled};
+use staging::journal::Journal;
+use staging::removal;
+use staging::spool::Spool;
+use staging::temporaries::Temporaries;
+use staging::unfinished::About;
+use staging::writeback::Writeback;
+use staging::{Claimed, Kept, Left};
 
 /// What names of ours begin with; a peer's top-level name may not.
 const OWN_PREFIX: &[u8] = b".ringway-";
@@ -323,7 +303,7 @@ impl Times {
     fn end_writing(&self, staging: &Dir) {
         let mut until = self.wrote_until.lock();
         if until.is_none() {
-            *until = brought::filesystem_time(staging).ok();
+            *until = received_before::filesystem_time(staging).ok();
         }
     }
 
@@ -406,10 +386,10 @@ impl Incoming {
         let (stable, transfer) = (options.attempt.to_string(), options.transfer.to_string());
         let named = |id: &str| [OWN_PREFIX, &id.as_bytes()[..STAGING_ID_DIGITS]].concat();
         let about = About { from: options.from.clone(), names: options.names.clone(), more_names: options.more_names };
-        let claimed = kept::claim(&root, &named(&stable), &named(&transfer), &about, options.open.attempts)
+        let claimed = staging::claim(&root, &named(&stable), &named(&transfer), &about, options.open.attempts)
             .map_err(at(Operation::Create))?;
         // What it is to go on with is held by now, however old it is.
-        kept::remove_stale(&root);
+        staging::remove_stale(&root);
         let is_found_again = claimed.name == named(&stable);
         let Claimed { name: staging_name, dir: staging, masked: folders_masked, was_there, kept } = claimed;
         let temporaries = Temporaries::new(&staging_name, mark, was_there);
@@ -426,7 +406,7 @@ impl Incoming {
             }
         };
         let openings = Arc::new(Openings::new(staging.try_clone().map_err(at(Operation::Open))?));
-        let began = brought::filesystem_time(&staging).ok();
+        let began = received_before::filesystem_time(&staging).ok();
         // Files that an earlier attempt has left are older than this one.
         let first_began = if kept.is_empty() { began } else { born(&staging) };
         let lists =
@@ -538,7 +518,7 @@ impl Incoming {
             self.staging.kept.is_suspect() || !self.is_sound() && self.flags.has_merged.load(Ordering::Relaxed);
         self.close_files();
         if is_suspect && self.staging.is_found_again {
-            return kept::leave_suspect(&self.staging.dir);
+            return staging::leave_suspect(&self.staging.dir);
         }
         removal::remove_tree(&self.root.dir, &self.staging.name)
     }
@@ -551,7 +531,7 @@ impl Incoming {
     pub(crate) fn keep(&self) -> io::Result<bool> {
         self.accounts.lock().discard_unnoted(self);
         self.ends_writing();
-        let is_worth_it = self.staging.is_found_again && kept::is_worth_keeping(&self.staging.dir);
+        let is_worth_it = self.staging.is_found_again && staging::is_worth_keeping(&self.staging.dir);
         if is_worth_it {
             self.synchronise_kept();
         }
@@ -559,9 +539,9 @@ impl Incoming {
             return self.abandon().map(|()| false);
         }
         self.close_files();
-        kept::touch(&self.staging.dir);
+        staging::touch(&self.staging.dir);
         // The next attempt may come before the last one's session has closed.
-        kept::release(&self.staging.dir)?;
+        staging::release(&self.staging.dir)?;
         Ok(true)
     }
 
@@ -573,7 +553,7 @@ impl Incoming {
     /// Removes what [`keep`](Self::keep) has left, unless another attempt has taken it over. Best
     /// effort: what stays is hidden, and goes after a week.
     pub(crate) fn discard_kept(&self) {
-        if kept::lock_again(&self.root.dir, &self.staging.name, &self.staging.dir) {
+        if staging::lock_again(&self.root.dir, &self.staging.name, &self.staging.dir) {
             // Nobody would be helped by hearing that it could not be removed.
             let _ = removal::remove_tree(&self.root.dir, &self.staging.name);
         }

@@ -39,6 +39,7 @@ pub mod transfer;
 
 mod budget;
 mod codes;
+mod compression;
 mod connect;
 mod cork;
 mod default_folder;
@@ -56,7 +57,6 @@ mod messages;
 mod offer;
 mod own_folders;
 mod pace;
-mod packing;
 mod patience;
 mod places;
 mod rate;

@@ -19,6 +19,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::Inner;
 use crate::codes::{decode_edit, decode_failure, decode_paths, decode_proven, encode_failure, encode_paths};
+use crate::compression::{Packed, Packing};
 use crate::error::{AuthError, DeclineReason, Error};
 use crate::growth::Growth;
 use crate::io_plan::IoPlan;
@@ -26,7 +27,6 @@ use crate::lane::{self, Lane, Relay, Relayed, Renewing};
 use crate::limits::{ANSWER_TIME_MAX, TICK};
 use crate::options::SendRequest;
 use crate::pace::{Clocked, Clocks};
-use crate::packing::{Packed, Packing};
 use crate::path_taken::PathTaken;
 use crate::session::Session;
 use crate::source::Outgoing;

@@ -1,25 +1,12 @@
 //! The sending side of the data plane: the walk over the sources, and the lanes' frames; sockets
 //! and control messages are others'.
-mod ahead;
-mod batch;
-mod changed;
-mod count;
-mod gather;
+mod attributes;
 mod lane;
-mod large;
 mod links;
-mod listing;
-mod pieces;
-mod ranged;
-mod reread;
-mod roots;
+mod queue;
 #[cfg(test)]
 mod tests;
-mod tree;
-mod unit;
 mod walk;
-mod windows;
-mod worth;
 
 use std::ffi::OsStr;
 use std::io;
@@ -29,7 +16,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use lane::Lane;
+use lane::delta_decision::Worth;
 use parking_lot::Mutex;
+use queue::Queue;
 use ringway_model::{Delta, Source};
 use ringway_model::{Operation, Side};
 use ringway_sys::attributes::Metadata;
@@ -43,10 +32,10 @@ use ringway_wire::limits::{FAILURES_NAMED_MAX, OFFER_NAMES_MAX, PATH_MAX};
 use ringway_wire::name::Name;
 use ringway_wire::offered::OfferedNames;
 use rustix::io::Errno;
-use unit::Queue;
-use worth::Worth;
 
 use crate::error::{Error, Failure, FailureReason};
+use walk::gather;
+use walk::roots;
 
 /// A tree on its way out: one walk, and any number of lanes that read and send what it finds.
 pub(crate) struct Outgoing {

@@ -6,7 +6,7 @@ use ringway_tree::receive::ShownSize;
 use ringway_wire::control::Totals;
 
 use super::Incoming;
-use super::trouble::LaneError;
+use super::failures::LaneError;
 
 /// Bytes that may come, over all sessions of a transfer. What has to be sent again after a lost
 /// connection counts again.

@@ -1,5 +1,9 @@
 //! Ends a transfer: settles the accounts, makes early links, gives folders their attributes and
 //! final names, synchronises, and counts.
+pub(super) mod digests;
+pub(super) mod durability;
+pub(super) mod verification;
+
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -15,13 +19,15 @@ use ringway_wire::control::Receipt;
 use ringway_wire::lane::{Attributes, Counts, Timestamp};
 use ringway_wire::{ProtocolError, RelPath};
 
-use super::attributes::timestamp;
-use super::folders::Folder;
-use super::landing::free_number;
+use super::failures::{LaneError, There, Trouble, during, failed, is_full};
 use super::lane::Worker;
-use super::spool::Spool;
-use super::trouble::{LaneError, There, Trouble, during, failed, is_full};
-use super::{Incoming, PERMISSION_BITS, opened, removal};
+use super::merge::attributes::timestamp;
+use super::merge::folders::Folder;
+use super::merge::landing::free_number;
+use super::merge::read_only_folders;
+use super::staging::removal;
+use super::staging::spool::Spool;
+use super::{Incoming, PERMISSION_BITS};
 
 /// Top-level folders whose own attributes are synchronised one by one; with more, the filesystem is
 /// synchronised once more instead.
@@ -309,14 +315,15 @@ impl Incoming {
             // Its mode decides who reaches our key, and whether we do.
             return Ok(());
         }
-        let before = opened::mode_of(&there);
+        let before = read_only_folders::mode_of(&there);
         let mode = match (self.final_mode(attributes), dress) {
             (mode, Dress::Made) => mode,
             (mode, Dress::Existing) => narrowed(before, mode),
         };
         let owner_differs = self.options.keep_owner && (there.uid, there.gid) != (attributes.uid, attributes.gid);
         let owned = if owner_differs { set_owner_fd(dir, attributes.uid, attributes.gid) } else { Ok(()) };
-        let moded = if owner_differs || before != mode { opened::set_mode_of(dir, &there, mode) } else { Ok(()) };
+        let moded =
+            if owner_differs || before != mode { read_only_folders::set_mode_of(dir, &there, mode) } else { Ok(()) };
         let mtime = timestamp(attributes.mtime);
         let timed = if there.mtime == mtime { Ok(()) } else { self.set_time(dir, mtime) };
         owned.and(moded).and(timed)

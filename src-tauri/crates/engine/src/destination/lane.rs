@@ -1,4 +1,10 @@
 //! Runs one lane: reads frames into the lane's own buffers and turns each into work on files.
+pub(super) mod basis;
+pub(super) mod delta;
+pub(super) mod large_files;
+pub(super) mod lists;
+pub(super) mod small_files;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,15 +22,15 @@ use ringway_wire::lane::{
 };
 use ringway_wire::{ProtocolError, RelPath};
 
-use super::files::{Filling, SmallContents};
+use super::failures::{EntryError, LaneError, Trouble, during};
 use super::finish::FolderRecord;
-use super::folders::{Folder, FolderCache, open_made};
-use super::journal::Wholes;
-use super::kept::LastKept;
+use super::lane::small_files::{Filling, SmallContents};
 use super::links::Linked;
-use super::trouble::{EntryError, LaneError, Trouble, during};
+use super::merge::folders::{Folder, FolderCache, open_made};
+use super::staging::LastKept;
+use super::staging::journal::Wholes;
 use super::{FILLING_FOLDER_MODE, Incoming};
-use crate::packing::Unpacking;
+use crate::compression::Unpacking;
 
 /// What one lane works with.
 pub(super) struct Worker<'i> {

@@ -1,5 +1,8 @@
 //! Makes symbolic and hard links; remembers where files with several names are, and the links that
 //! came before their file.
+pub(super) mod copies;
+pub(super) mod unplaced;
+
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
@@ -11,13 +14,13 @@ use ringway_wire::limits::{KEPT_LINK_SETS_MAX, LINK_SETS_MAX};
 use ringway_wire::{Name, RelPath};
 
 use super::Incoming;
-use super::attributes::timestamp;
-use super::folders::{Folder, Landing};
-use super::landing::{Decision, Landed, Spot};
+use super::failures::{EntryError, Trouble, during};
 use super::lane::Worker;
-use super::linked::cannot_link;
-use super::spool::Spool;
-use super::trouble::{EntryError, Trouble, during};
+use super::links::copies::cannot_link;
+use super::merge::attributes::timestamp;
+use super::merge::folders::{Folder, Landing};
+use super::merge::landing::{Decision, Landed, Spot};
+use super::staging::spool::Spool;
 use crate::error::FailureReason;
 
 /// Files with several names that are there: ids in memory, names in a spool, for paths may be as
@@ -125,7 +128,7 @@ impl Worker<'_> {
                     return dressed.map_err(during(Operation::Metadata));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_staged() => {
-                    return Err(super::files::taken_in_staging(folder, name).into());
+                    return Err(super::lane::small_files::taken_in_staging(folder, name).into());
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     let decision = incoming.decide(folder, entry)?;
@@ -240,7 +243,7 @@ impl Worker<'_> {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(incoming.not_named(folder, name, Operation::Link, error));
             }
-            Err(_) if folder.is_staged() => return Err(super::files::taken_in_staging(folder, name).into()),
+            Err(_) if folder.is_staged() => return Err(super::lane::small_files::taken_in_staging(folder, name).into()),
             Err(_) => {}
         }
         let there = folder.dir.metadata(name).map_err(during(Operation::Link))?;

@@ -1,4 +1,14 @@
 //! One lane: takes units from the queue, and hands frames to its sink until the walk has ended.
+pub(super) mod batch;
+pub(super) mod delta;
+pub(super) mod delta_decision;
+pub(super) mod large_files;
+pub(super) mod lists;
+pub(super) mod pieces;
+pub(super) mod ranges;
+pub(super) mod reread;
+pub(super) mod windows;
+
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
@@ -15,8 +25,8 @@ use ringway_wire::lane::{FrameHeader, HeadBuffer, XattrBuffer};
 use ringway_wire::limits::LANE_BODY_MAX;
 use rustix::io::Errno;
 
-use super::unit::{Cancelled, Queue, Unit, Work};
-use super::{Shared, reason, tree};
+use super::queue::{Cancelled, Queue, Unit, Work};
+use super::{Shared, attributes, reason};
 use crate::error::FailureReason;
 
 /// Where a lane's own file ids begin: `lane << LANE_ID_SHIFT`. Each lane begins its ranged files
@@ -151,7 +161,7 @@ impl<'a> Lane<'a> {
     pub(super) fn xattrs(&self, folder: &[u8], name: &[u8], found: io::Result<Vec<Xattr>>) -> XattrBuffer {
         let mut xattrs = XattrBuffer::default();
         let failure = match found {
-            Ok(found) if tree::collect_xattrs(&found, &mut xattrs) => return xattrs,
+            Ok(found) if attributes::collect_xattrs(&found, &mut xattrs) => return xattrs,
             Ok(_) => FailureReason::Os(Errno::TOOBIG.raw_os_error()),
             Err(error) => reason(&error),
         };

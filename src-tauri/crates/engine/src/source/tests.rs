@@ -29,7 +29,7 @@ use ringway_wire::lane::{Counts, FileList, FrameHeader, FrameKind};
 use ringway_wire::stretches::Stretches;
 
 use super::Outgoing;
-use super::unit::QUEUE_UNITS_MAX;
+use super::queue::QUEUE_UNITS_MAX;
 use crate::error::{Error, Failure, FailureReason, Invalid};
 
 #[test]

@@ -248,7 +248,8 @@ fn only_so_many_old_files_are_looked_in_at_a_time() {
     let old = noise(1, SIZE);
     let mut changed = Changed::new(&old);
     let told = window(&old);
-    let names: Vec<_> = (0..=super::basis::BASES_MAX).map(|number| format!("large-{number}")).collect();
+    let names: Vec<_> =
+        (0..=crate::destination::lane::basis::BASES_MAX).map(|number| format!("large-{number}")).collect();
     let mut found = Vec::new();
     for (id, name) in (1..).zip(&names) {
         fs::hard_link(changed.site.at("old/large"), changed.site.at("old").join(name)).unwrap();

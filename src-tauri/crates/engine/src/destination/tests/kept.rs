@@ -11,7 +11,7 @@ use ringway_wire::journal::Version;
 use ringway_wire::resume::ATTEMPTS_KEPT_MAX;
 use std::sync::mpsc;
 
-use super::super::landing::Spot;
+use crate::destination::merge::landing::Spot;
 
 /// A lane for a sender that is asked to list, as far as it needs no answer.
 struct Asked {

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 use ringway_sys::space::filesystem;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-use super::spool::Spool;
-use super::writeback::Writeback;
 use super::*;
+use crate::destination::staging::spool::{MEMORY_MAX, Spool};
+use crate::destination::staging::writeback::Writeback;
 
 #[test]
 fn a_spool_gives_back_every_chain_from_its_file_and_from_memory() {
@@ -18,7 +18,7 @@ fn a_spool_gives_back_every_chain_from_its_file_and_from_memory() {
     for number in 0..count {
         spool.push((number % 7) as usize, &record(number), &staging).unwrap();
     }
-    assert!(spool.memory_len() < spool::MEMORY_MAX);
+    assert!(spool.memory_len() < MEMORY_MAX);
     assert_eq!(spool.chains(), 7);
     let mut seen = 0;
     for chain in 0..7 {

@@ -4,7 +4,7 @@ use ringway_model::Delta;
 
 use super::*;
 use crate::source::lane::Lane;
-use crate::source::unit::{Large, Unit, Work};
+use crate::source::queue::{Large, Unit, Work};
 
 const LEN: usize = 40 << 20;
 

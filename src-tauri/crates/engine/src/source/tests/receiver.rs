@@ -27,7 +27,7 @@ use ringway_tree::chunking::Cutter;
 
 use crate::error::{Failure, FailureReason};
 use crate::source::Outgoing;
-use crate::source::unit::QUEUE_UNITS_MAX;
+use crate::source::queue::QUEUE_UNITS_MAX;
 
 pub(super) type XattrList = Vec<(Vec<u8>, Vec<u8>)>;
 
