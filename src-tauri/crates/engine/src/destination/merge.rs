@@ -1,5 +1,5 @@
-//! Where entries land among what is there already: folders, final names, what is replaced or kept, and
-//! what a device brought before.
+//! Where entries land among what is there already: folders, final names, what is replaced or kept,
+//! and what a device brought before.
 pub(super) mod attributes;
 pub(super) mod case_folding;
 pub(super) mod edits;
