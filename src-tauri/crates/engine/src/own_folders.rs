@@ -42,3 +42,29 @@ pub(crate) fn make(paths: &Paths) -> Result<OwnFolders, Error> {
 fn is_forbidden(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
+
+#[cfg(test)]
+mod tests {
+    use ringway_sys::attributes::metadata_of;
+    use ringway_sys::dir::Dir;
+
+    use super::*;
+
+    #[test]
+    fn own_folders_that_are_missing_are_made_before_anything_can_land() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths {
+            config: home.path().join(".config/ringway"),
+            data: home.path().join(".local/share/ringway"),
+            state: home.path().join(".local/state/ringway"),
+            runtime: None,
+        };
+        let own = make(&paths).unwrap();
+        let there = |folder: &Path| metadata_of(Dir::open(folder).unwrap()).unwrap();
+        for folder in [&paths.config, &paths.data, &paths.state] {
+            assert!(own.has(&there(folder)), "{folder:?}");
+            assert_eq!(there(folder).mode & 0o777, 0o700, "{folder:?}");
+        }
+        assert!(own.lie_in(&there(home.path())));
+    }
+}

@@ -2,12 +2,31 @@
 
 use ringway_model::IntoHome;
 use ringway_model::Side;
-use ringway_tree::receive::Homes;
+use ringway_tree::receive::{Homes, OwnFolders};
 
 use super::*;
 use crate::error::Invalid;
-use crate::own_folders;
-use crate::paths::Paths;
+
+/// Folders as a device has them.
+struct Paths {
+    config: PathBuf,
+    data: PathBuf,
+    state: PathBuf,
+}
+
+impl Paths {
+    /// Makes those that are missing, as the engine does.
+    fn own(&self) -> OwnFolders {
+        let mut own = OwnFolders::default();
+        for folder in [&self.config, &self.data, &self.state] {
+            fs::create_dir_all(folder).unwrap();
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
+            own.add_folder(folder);
+            ["config.toml", "identity.pem", "ringway.db"].iter().for_each(|name| own.add_file(&folder.join(name)));
+        }
+        own
+    }
+}
 
 /// A destination that is a home with Ringway's folders in it, and what lies there.
 struct Home {
@@ -24,16 +43,15 @@ impl Home {
             config: home.join(".config/ringway"),
             data: home.join(".local/share/ringway"),
             state: home.join(".local/state/ringway"),
-            runtime: None,
         };
-        own_folders::make(&paths).unwrap();
+        paths.own();
         fs::write(paths.data.join("identity.pem"), "key").unwrap();
         fs::write(paths.config.join("config.toml"), "settings").unwrap();
         Self { site, paths }
     }
 
     fn options(&self) -> DestinationOptions {
-        DestinationOptions { own: own_folders::make(&self.paths).unwrap(), ..self.site.options(OnConflict::Replace) }
+        DestinationOptions { own: self.paths.own(), ..self.site.options(OnConflict::Replace) }
     }
 
     /// Sends that, and shows that nothing of ours has changed.
