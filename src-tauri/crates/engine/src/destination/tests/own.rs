@@ -1,5 +1,7 @@
 //! Ringway's own folders beneath the destination, above it, and behind links and mounts.
 
+use std::os::unix::fs::DirBuilderExt;
+
 use ringway_model::IntoHome;
 use ringway_model::Side;
 use ringway_tree::receive::{Homes, OwnFolders};
@@ -19,8 +21,7 @@ impl Paths {
     fn own(&self) -> OwnFolders {
         let mut own = OwnFolders::default();
         for folder in [&self.config, &self.data, &self.state] {
-            fs::create_dir_all(folder).unwrap();
-            fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).unwrap();
             own.add_folder(folder);
             ["config.toml", "identity.pem", "ringway.db"].iter().for_each(|name| own.add_file(&folder.join(name)));
         }
