@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { tick as painted } from "svelte";
 import { describe, expect, test, vi } from "vitest";
-import { chosen, earlier, everything, failed, here, labWs, moving, nearby, offer, startWindow, stored, tick } from "./testing/shell";
+import { askedFor, chosen, earlier, everything, failed, here, labWs, moving, nearby, offer, startWindow, stored, tick } from "./testing/shell";
 import type { AppEvent, Ended, Fault, Remedy, RoomThere } from "./ipc";
 import { t } from "./messages";
 import type { View } from "./state/app.svelte";
@@ -23,12 +23,12 @@ describe("sending", () => {
     await user.type(screen.getByLabelText(t("send.addressOrCode")), "10.0.0.5");
     await user.type(screen.getByLabelText(t("send.code")), "42-river-castle{Enter}");
     expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: "42-river-castle", verify: false }]);
-    expect(await screen.findByText(t("send.reaching", { peer: "10.0.0.5" }))).toBeVisible();
+    expect(await screen.findByText(t("send.connecting", { peer: "10.0.0.5" }))).toBeVisible();
     shell.update("t1", { is: "moved", tick: tick() });
     expect(await screen.findByText("Sending to lab-ws")).toBeVisible();
     expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuetext", "25 %, 1.0 MB/s");
     expect(screen.getByText(/3 s left/)).toBeVisible();
-    expect(screen.getByText(/TLS in userspace at both ends. Here: the kernel module is not loaded/)).toBeVisible();
+    expect(screen.getByText(/Encrypted by Ringway on both devices. Here: the kernel module is not loaded/)).toBeVisible();
   });
 
   test("with the keyboard alone", async () => {
@@ -48,7 +48,7 @@ describe("sending", () => {
     await shell.app.outbox.choose("folders");
     await shell.app.outbox.sendToTyped("10.0.0.5", "");
     shell.update("t1", failed({ code: "pairingNeeded", peer: "lab-ws" }));
-    expect(await screen.findByText("lab-ws and this machine do not know each other yet.")).toBeVisible();
+    expect(await screen.findByText("lab-ws is not paired with this device yet.")).toBeVisible();
     const field = await screen.findByLabelText(t("send.code"), { selector: "[name=retry-code]" });
     await waitFor(() => expect(field).toHaveFocus());
     await user.keyboard("42-river-castle{Enter}");
@@ -63,7 +63,7 @@ describe("sending", () => {
     const id = "cd".repeat(32);
     shell.update("t1", failed({ code: "unconfirmed", last: "nas", name: "lab-ws", found: "cdcd-cdcd-cdcd-cdcd", id }));
     const alert = await screen.findByRole("alert");
-    expect(alert).toHaveTextContent("nas was at this address last. Now lab-ws answers");
+    expect(alert).toHaveTextContent("nas was at this address before. Now lab-ws (cdcd-cdcd-cdcd-cdcd), another paired device, answers.");
     expect(shell.called("send")).toHaveLength(1);
     await user.click(screen.getByRole("button", { name: t("send.confirm", { name: "lab-ws" }) }));
     const target = { to: "confirmed", id, text: "10.0.0.5" };
@@ -77,18 +77,18 @@ describe("sending", () => {
     await shell.app.outbox.sendToTyped("10.0.0.5", "1-wrong-words");
     shell.update("t1", failed({ code: "wrongCode" }));
     const alert = await screen.findByRole("alert");
-    expect(alert).toHaveTextContent("That is not the code 10.0.0.5 shows.");
-    expect(alert).toHaveTextContent(t("send.tries", { n: 1, max: 3 }));
+    expect(alert).toHaveTextContent("Wrong code for 10.0.0.5.");
+    expect(alert).toHaveTextContent(t("send.failedAttempt", { n: 1, max: 3 }));
     await shell.app.outbox.retry("2-wrong-words");
     shell.update("t2", failed({ code: "wrongCode" }));
-    expect(await screen.findByRole("alert")).toHaveTextContent(t("send.tries", { n: 2, max: 3 }));
+    expect(await screen.findByRole("alert")).toHaveTextContent(t("send.failedAttempt", { n: 2, max: 3 }));
     expect(shell.app.transfers.list).toEqual([]);
   });
 
   test("what is sent is read back where that was asked for, until it is taken back", async () => {
     const shell = await startWindow({ devices: [labWs] }, { send: () => moving() });
     shell.app.outbox.take(chosen);
-    await user.click(await screen.findByLabelText(t("send.verify")));
+    await user.click(await screen.findByLabelText(t("common.verify")));
     await shell.app.outbox.sendTo(labWs);
     expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: true }]);
   });
@@ -117,7 +117,7 @@ describe("sending", () => {
     await shell.app.outbox.sendToTyped("10.0.0.5", "");
     expect(shell.called("send")).toHaveLength(1);
     answer(moving());
-    expect(await screen.findByText(t("send.reaching", { peer: "lab-ws" }))).toBeVisible();
+    expect(await screen.findByText(t("send.connecting", { peer: "lab-ws" }))).toBeVisible();
   });
 
   test("a misspelt code costs no try", async () => {
@@ -128,7 +128,7 @@ describe("sending", () => {
     });
     shell.app.outbox.take(chosen);
     await shell.app.outbox.sendToTyped("10.0.0.5", "42-river-candel");
-    expect(await screen.findByRole("alert")).toHaveTextContent("No code has that second word.");
+    expect(await screen.findByRole("alert")).toHaveTextContent("The second word is not in any code.");
     expect(shell.app.outbox.wrongTries).toBe(0);
   });
 
@@ -163,13 +163,13 @@ describe("sending", () => {
       document.elementFromPoint = () => null;
     };
     await drop(chosen, "lab-ws");
-    expect(await screen.findByText(t("send.reaching", { peer: "lab-ws" }))).toBeVisible();
+    expect(await screen.findByText(t("send.connecting", { peer: "lab-ws" }))).toBeVisible();
     expect(screen.getByRole("button", { name: /^Send to nas/ })).toBeDisabled();
     // Once more to where it is on its way is a slip; to another machine it is meant.
     await drop(chosen, "lab-ws");
     await drop(second, "nas");
     await waitFor(() => expect(sent()).toEqual([[7, labWs.id], [8, nas.id]]));
-    expect(await screen.findByText(t("send.reaching", { peer: "nas" }))).toBeVisible();
+    expect(await screen.findByText(t("send.connecting", { peer: "nas" }))).toBeVisible();
     // The first one's end is told where transfers are, and what is chosen stays.
     shell.update("t1", failed({ code: "connectionLost", os: { errno: 104, detail: "" } }));
     expect(shell.app.outbox.chosen?.id).toBe(8);
@@ -214,16 +214,16 @@ describe("receiving", () => {
     await show("inbox");
     expect(screen.getByText("10.0.0.9", { selector: ".text" })).toBeVisible();
     expect(screen.getByText("42-river-castle")).toBeVisible();
-    expect(screen.getByText(/valid for 9 min/)).toBeVisible();
+    expect(screen.getByText(/Valid for 9 min/)).toBeVisible();
     await user.click(screen.getByRole("button", { name: t("inbox.newCode") }));
-    expect(shell.called("renew_code")).toHaveLength(1);
+    expect(shell.called("renewCode")).toHaveLength(1);
   });
 
   test("a code that has run out is not shown, whether or not that was told", async () => {
     const code = { text: "42-river-castle", validUntilMs: Date.now() - 1 };
     await startWindow({ listening: { is: "on", addresses: ["10.0.0.9"], port: 17464, otherPort: false, code, firewalls: [] } });
     await show("inbox");
-    expect(screen.getByText(t("inbox.codeClosed"))).toBeVisible();
+    expect(screen.getByText(t("inbox.noCode"))).toBeVisible();
     expect(screen.queryByText("42-river-castle")).toBeNull();
   });
 
@@ -260,26 +260,26 @@ describe("receiving", () => {
   });
 
   test("an offer is announced, and accepting it numbers the top folder by default", async () => {
-    const shell = await startWindow({}, { accept_offer: () => moving({ id: "o1", direction: "receiving", target: "" }) });
+    const shell = await startWindow({}, { accept: () => moving({ id: "o1", direction: "receiving", target: "" }) });
     shell.tell({ event: "offerChanged", offer: offer() });
     await user.click(await screen.findByRole("button", { name: t("window.openInbox") }));
-    const card = screen.getByRole("article", { name: t("inbox.offered", { from: "laptop" }) });
-    expect(card).toHaveTextContent("12 items, 5.0 MB so far, still counting");
-    expect(card).toHaveTextContent("9.0 GB free there");
-    const into = within(card).getByRole("group", { name: t("folder.into") });
+    const card = screen.getByRole("article", { name: t("inbox.offerFrom", { from: "laptop" }) });
+    expect(card).toHaveTextContent("12 items, 5.0 MB so far");
+    expect(card).toHaveTextContent("9.0 GB free");
+    const into = within(card).getByRole("group", { name: t("folder.destination") });
     expect(within(into).getByText("/home/me/Downloads")).toBeVisible();
-    await user.click(within(into).getByRole("button", { name: t("folder.other") }));
+    await user.click(within(into).getByRole("button", { name: t("folder.change") }));
     expect(shell.called("choose_offer_folder")).toEqual([{ id: "o1" }]);
     await user.click(within(card).getByRole("button", { name: t("inbox.accept") }));
-    expect(shell.called("accept_offer")).toEqual([
+    expect(shell.called("accept")).toEqual([
       { id: "o1", shown: { bytes: 5_000_000, isFinal: false }, onConflict: "rename_top" },
     ]);
-    await waitFor(() => expect(screen.queryByRole("article", { name: t("inbox.offered", { from: "laptop" }) })).toBeNull());
+    await waitFor(() => expect(screen.queryByRole("article", { name: t("inbox.offerFrom", { from: "laptop" }) })).toBeNull());
   });
 
   test("a destination that cannot be used is told, with the path", async () => {
     const shell = await startWindow({ offers: [offer()] }, {
-      accept_offer: () => {
+      accept: () => {
         throw { code: "path", path: "/mnt/gone", operation: "open", os: { errno: 30, detail: "" } };
       },
     });
@@ -292,18 +292,18 @@ describe("receiving", () => {
   test("an offer that has grown since it was shown stays, to be accepted again", async () => {
     let grown = true;
     const shell = await startWindow({ offers: [offer()] }, {
-      accept_offer: () => {
+      accept: () => {
         if (grown) throw { code: "grown", bytes: 7_000_000_000 };
         return moving({ id: "o1", direction: "receiving", target: "" });
       },
     });
     await show("inbox");
     await user.click(screen.getByRole("button", { name: t("inbox.accept") }));
-    expect(await screen.findByRole("alert")).toHaveTextContent("The offer from laptop has grown to 7.0 GB since you saw it. To receive all of it, accept it again.");
+    expect(await screen.findByRole("alert")).toHaveTextContent("The offer from laptop has grown to 7.0 GB since you saw it. Accept it again to receive all of it.");
     shell.tell({ event: "offerChanged", offer: offer({ bytesSoFar: 7_000_000_000 }) });
     grown = false;
     await user.click(screen.getByRole("button", { name: t("inbox.accept") }));
-    expect(shell.called("accept_offer")[1]).toEqual({ id: "o1", shown: { bytes: 7_000_000_000, isFinal: false }, onConflict: "rename_top" });
+    expect(shell.called("accept")[1]).toEqual({ id: "o1", shown: { bytes: 7_000_000_000, isFinal: false }, onConflict: "rename_top" });
     await waitFor(() => expect(screen.queryByRole("alert")).toBeNull());
     expect(shell.app.inbox.offers).toEqual([]);
   });
@@ -313,7 +313,7 @@ describe("receiving", () => {
     await startWindow({ offers: [offer({ from: "<b>bold</b>", names })] });
     await show("inbox");
     for (const name of names) expect(screen.getByText(name)).toBeVisible();
-    expect(screen.getByRole("heading", { name: "<b>bold</b> wants to send you" })).toBeVisible();
+    expect(screen.getByRole("heading", { name: "Offer from <b>bold</b>" })).toBeVisible();
     expect(document.querySelector("img, b")).toBeNull();
   });
 
@@ -338,31 +338,31 @@ describe("receiving", () => {
     ];
     await startWindow({ offers });
     await show("inbox");
-    const card = (from: string) => screen.getByRole("article", { name: t("inbox.offered", { from: from }) });
-    expect(card("big")).toHaveTextContent("2.0 MB free there. 3.0 MB too little in that folder, unless some of it is there already. Only 5 items more can be made there.");
-    expect(card("fits")).toHaveTextContent("9.0 MB free there");
-    expect(card("fits")).not.toHaveTextContent(/too little|Only/);
+    const card = (from: string) => screen.getByRole("article", { name: t("inbox.offerFrom", { from: from }) });
+    expect(card("big")).toHaveTextContent("2.0 MB free. 3.0 MB more needed, unless part of it already exists. The disk can hold only 5 more items.");
+    expect(card("fits")).toHaveTextContent("9.0 MB free");
+    expect(card("fits")).not.toHaveTextContent(/more needed|only/);
     expect(card("barred")).toHaveTextContent(t("inbox.notWritable"));
-    expect(card("narrow")).toHaveTextContent("9.0 MB free there. Names may have 143 bytes at most there, and one that is offered has more.");
+    expect(card("narrow")).toHaveTextContent("9.0 MB free. One name is too long: the disk allows 143 bytes.");
   });
 
   test("what was refused for want of room is told with figures, as something to be done here", async () => {
     await startWindow({ offers: [offer()] }, {
-      accept_offer: () => {
+      accept: () => {
         throw { code: "declined", why: { reason: "noRoom", needed: 5e9, free: 1e9, entries: 0 } };
       },
     });
     await show("inbox");
     await user.click(screen.getByRole("button", { name: t("inbox.accept") }));
-    expect(await screen.findByText("There is too little room in that folder: 5.0 GB are needed, 1.0 GB are free.")).toBeVisible();
+    expect(await screen.findByText("That folder has too little free space: 5.0 GB needed, 1.0 GB free.")).toBeVisible();
   });
 
   test("a taken port is told, with a way out", async () => {
     const fault = { code: "listen", address: "[::]:17464", os: { errno: 98, detail: "" }, remedies: [] } satisfies Fault;
     const shell = await startWindow({ listening: { is: "failed", fault, port: 17464 } });
     await show("inbox");
-    expect(screen.getByRole("alert")).toHaveTextContent("another program uses that port");
-    await user.click(screen.getByRole("button", { name: t("inbox.freePort") }));
+    expect(screen.getByRole("alert")).toHaveTextContent("another program uses this port");
+    await user.click(screen.getByRole("button", { name: t("inbox.useTemporaryPort") }));
     expect(shell.called("listen")).toEqual([{ port: 0 }]);
   });
 
@@ -371,9 +371,9 @@ describe("receiving", () => {
     await show("inbox");
     const wrong = { code: "wrongCode" } as const;
     shell.tell({ event: "pairingFailed", from: "10.0.0.7", fault: wrong, triesLeft: 1 });
-    expect(await screen.findByText("Somebody at 10.0.0.7 typed a wrong code; 1 try left.")).toBeVisible();
+    expect(await screen.findByText("Wrong code from 10.0.0.7. 1 attempt left.")).toBeVisible();
     shell.tell({ event: "pairingFailed", from: "10.0.0.7", fault: wrong, triesLeft: 0 });
-    expect(await screen.findByText(/That code is void now/)).toBeVisible();
+    expect(await screen.findByText(/this code is no longer valid/)).toBeVisible();
   });
 });
 
@@ -388,11 +388,11 @@ describe("activity", () => {
     } as const;
     const shell = await startWindow({ transfers: [moving({ ended: { ...ended, edits: [...ended.edits], failures: [...failures], arrived: [] }, tick: tick({ stage: "ended" }) })] });
     await show("activity");
-    expect(screen.getByRole("alert")).toHaveTextContent("Arrived, but for 1 item: 9 files, 1 folder, 900 B in 0.5 s.");
-    expect(screen.getByRole("alert")).toHaveTextContent("Verified in 0.7 s: 8 files read back from lab-ws's disk, the same as what was read.");
-    await user.click(screen.getByText(t("activity.failures", { n: 1 })));
+    expect(screen.getByRole("alert")).toHaveTextContent("All but 1 item transferred: 9 files, 1 folder, 900 B in 0.5 s.");
+    expect(screen.getByRole("alert")).toHaveTextContent("Verified in 0.7 s: 8 files read back from lab-ws's disk, identical.");
+    await user.click(screen.getByText(t("activity.notTransferred", { n: 1 })));
     expect(screen.getByText(/could not be opened here: permission was denied/)).toBeVisible();
-    expect(screen.getByRole("alert")).toHaveTextContent("1 file was edited on lab-ws and kept; your version is beside it.");
+    expect(screen.getByRole("alert")).toHaveTextContent("1 file edited on lab-ws was kept; your version is beside it.");
     await user.click(screen.getByText(t("activity.edited", { n: 1 })));
     expect(screen.getByText(/New version: p2 \(1\)\.jpg/)).toBeVisible();
     await user.click(screen.getByRole("button", { name: `${t("activity.remove")}: dataset-v3` }));
@@ -406,7 +406,7 @@ describe("activity", () => {
     await show("activity");
     const bar = screen.getByRole("progressbar");
     expect(bar).not.toHaveAttribute("aria-valuenow");
-    expect(bar).toHaveAttribute("aria-valuetext", "Still counting, 1.0 MB/s");
+    expect(bar).toHaveAttribute("aria-valuetext", "Counting…, 1.0 MB/s");
     expect(screen.getByText("1.1 GB of 1.2 GB+")).toBeVisible();
     expect(screen.queryByText(/%/)).toBeNull();
   });
@@ -419,7 +419,7 @@ describe("activity", () => {
       shell.update("t1", { is: "moved", tick: tick({ runningMs: ms, bottleneck: ms <= 2000 ? "writing" : "network" }) });
     }
     expect(await screen.findByText(t("activity.limitedBy", { what: "the network" }))).toBeVisible();
-    const shares = screen.getByRole("list", { name: t("activity.limitsOverTime") });
+    const shares = screen.getByRole("list", { name: t("activity.bottlenecks") });
     expect(within(shares).getAllByRole("listitem").map((item) => item.textContent?.trim())).toEqual([
       "the network 66 %",
       "writing on lab-ws 33 %",
@@ -445,7 +445,7 @@ describe("activity", () => {
     await user.keyboard("{ArrowLeft}");
     expect(screen.getByText(/^2.9 s · /)).toBeVisible();
     await user.keyboard("{Escape}");
-    expect(screen.getByText(/Files a second, at most 500/)).toBeVisible();
+    expect(screen.getByText(/Files\/s \(peak 500\)/)).toBeVisible();
   });
 
   test("one that has gone on for a while, or has ended, is shown with its course from the beginning", async () => {
@@ -454,7 +454,7 @@ describe("activity", () => {
     const late = moving({ tick: tick({ runningMs: 4000, bytesDone: 3_000_000 }), course });
     await startWindow({ transfers: [late, { ...late, id: "t2", tick: tick({ stage: "ended", runningMs: 4000, bytesDone: 3_000_000 }), ended }] });
     await show("activity");
-    const graphs = screen.getAllByRole("slider", { name: /Speed over time: .* 3.0 MB\/s at most/ });
+    const graphs = screen.getAllByRole("slider", { name: /Speed over time: .* peak 3.0 MB\/s/ });
     expect(graphs).toHaveLength(2);
     for (const graph of graphs) {
       graph.focus();
@@ -478,7 +478,7 @@ describe("activity", () => {
     const awaited = moving({ id: "t2", title: "pictures", direction: "receiving", tick: tick({ stage: "reconnecting", interruption: waiting }) });
     const shell = await startWindow({ transfers: [moving({ tick: tick({ stage: "paused", interruption }) }), awaited] });
     await show("activity");
-    expect(screen.getByText(/^Paused: .* 5.0 kB missing/)).toBeVisible();
+    expect(screen.getByText(/^Paused: .* 5.0 kB more needed/)).toBeVisible();
     expect(screen.queryByRole("button", { name: `${t("activity.tryNow")}: pictures` })).toBeNull();
     await user.click(screen.getByRole("button", { name: `${t("activity.resume")}: dataset-v3` }));
     expect(shell.called("resume")).toEqual([{ id: "t1" }]);
@@ -504,7 +504,7 @@ describe("activity", () => {
 describe("settings and devices", () => {
   test("name and port are checked before they are stored", async () => {
     const stored = { name: "lab", receiveFolder: "/srv", port: 9000, sendLimit: null };
-    const shell = await startWindow({}, { save_settings: () => stored });
+    const shell = await startWindow({}, { saveSettings: () => stored });
     await show("settings");
     const port = screen.getByLabelText(t("settings.port"));
     await user.clear(port);
@@ -516,7 +516,7 @@ describe("settings and devices", () => {
     const name = screen.getByLabelText(t("settings.name"));
     await user.clear(name);
     await user.type(name, "lab{Enter}");
-    expect(shell.called("save_settings")).toEqual([{ name: "lab", port: 9000, sendLimit: null }]);
+    expect(shell.called("saveSettings")).toEqual([{ name: "lab", port: 9000, sendLimit: null }]);
     expect(await screen.findByText(t("settings.saved"))).toBeVisible();
   });
 
@@ -527,7 +527,7 @@ describe("settings and devices", () => {
     ];
     await startWindow({ machine: { kernel: "6.12", ...here, cpuAes: true, remedies } });
     await show("settings");
-    const machine = within(screen.getByRole("region", { name: t("settings.machine") }));
+    const machine = within(screen.getByRole("region", { name: t("settings.system") }));
     expect(machine.getByText(t("settings.loadTls"))).toBeVisible();
     for (const { command } of remedies) {
       expect(machine.getByText(command)).toBeVisible();
@@ -541,7 +541,7 @@ describe("settings and devices", () => {
     expect(screen.getByRole("group", { name: t("settings.folder") })).toHaveTextContent(t("folder.home"));
     shell.tell({ event: "offerChanged", offer: offer({ folder: "/home/me", isHome: true }) });
     await show("inbox");
-    const into = within(await screen.findByRole("article")).getByRole("group", { name: t("folder.into") });
+    const into = within(await screen.findByRole("article")).getByRole("group", { name: t("folder.destination") });
     expect(within(into).getByText(t("folder.home"))).toBeVisible();
     shell.tell({ event: "offerChanged", offer: offer() });
     await waitFor(() => expect(within(into).queryByText(t("folder.home"))).toBeNull());
@@ -549,7 +549,7 @@ describe("settings and devices", () => {
 
   test("a limit is typed in megabytes and stored in bytes; nothing typed is none", async () => {
     const stored = { name: "here", receiveFolder: "/home/me/Downloads", port: 17464, sendLimit: 1_500_000 };
-    const shell = await startWindow({}, { save_settings: () => stored });
+    const shell = await startWindow({}, { saveSettings: () => stored });
     await show("settings");
     const limit = screen.getByLabelText(t("settings.limit"));
     const save = screen.getByRole("button", { name: t("settings.save") });
@@ -561,20 +561,20 @@ describe("settings and devices", () => {
     }
     await user.clear(limit);
     await user.type(limit, "1,5{Enter}");
-    expect(shell.called("save_settings")).toEqual([{ name: "here", port: 17464, sendLimit: 1_500_000 }]);
+    expect(shell.called("saveSettings")).toEqual([{ name: "here", port: 17464, sendLimit: 1_500_000 }]);
     expect(await screen.findByText(t("settings.saved"))).toBeVisible();
     await user.clear(limit);
     await user.click(save);
-    expect(shell.called("save_settings").at(-1)).toEqual({ name: "here", port: 17464, sendLimit: null });
+    expect(shell.called("saveSettings").at(-1)).toEqual({ name: "here", port: 17464, sendLimit: null });
   });
 
   test("forgetting asks first", async () => {
     const shell = await startWindow({ devices: [labWs] });
     await show("devices");
     await user.click(screen.getByRole("button", { name: `${t("devices.forget")} lab-ws` }));
-    expect(shell.called("forget_device")).toEqual([]);
-    await user.click(screen.getByRole("button", { name: t("devices.forgetYes", { name: "lab-ws" }) }));
-    expect(shell.called("forget_device")).toEqual([{ id: labWs.id }]);
+    expect(shell.called("forgetDevice")).toEqual([]);
+    await user.click(screen.getByRole("button", { name: t("devices.forget") }));
+    expect(shell.called("forgetDevice")).toEqual([{ id: labWs.id }]);
   });
 
   test("the keyboard is where the question is, and goes back where it came from", async () => {
@@ -582,7 +582,7 @@ describe("settings and devices", () => {
     await show("devices");
     const [rename, forget] = [screen.getByRole("button", { name: "Rename lab-ws" }), screen.getByRole("button", { name: "Forget lab-ws" })];
     await user.click(forget);
-    expect(screen.getByRole("button", { name: t("devices.keep") })).toHaveFocus();
+    expect(screen.getByRole("button", { name: t("common.cancel") })).toHaveFocus();
     await user.keyboard("{Enter}");
     await waitFor(() => expect(forget).toHaveFocus());
     await user.click(rename);
@@ -592,10 +592,10 @@ describe("settings and devices", () => {
     await waitFor(() => expect(rename).toHaveFocus());
     expect(field).not.toBeInTheDocument();
     await user.keyboard("{Enter}lab{Enter}");
-    expect(shell.called("rename_device")).toEqual([{ id: labWs.id, name: "lab" }]);
+    expect(shell.called("renameDevice")).toEqual([{ id: labWs.id, name: "lab" }]);
     await waitFor(() => expect(rename).toHaveFocus());
     await user.click(forget);
-    await user.click(screen.getByRole("button", { name: t("devices.forgetYes", { name: "lab-ws" }) }));
+    await user.click(screen.getByRole("button", { name: t("devices.forget") }));
     shell.tell({ event: "devicesChanged", devices: [] });
     await waitFor(() => expect(screen.getByRole("heading", { level: 1 })).toHaveFocus());
   });
@@ -622,9 +622,9 @@ describe("settings and devices", () => {
     try {
       await startWindow({ devices: [{ ...labWs, lastSeenMs: Date.now() }] });
       const card = screen.getByRole("button", { name: /^Send to lab-ws/ });
-      expect(card).toHaveTextContent(t("send.reachedAgo", { when: t("time.justNow") }));
+      expect(card).toHaveTextContent(t("send.lastSeen", { when: t("time.justNow") }));
       await vi.advanceTimersByTimeAsync(5 * 60_000 + 10_000);
-      expect(card).toHaveTextContent(t("send.reachedAgo", { when: "5 minutes ago" }));
+      expect(card).toHaveTextContent(t("send.lastSeen", { when: "5 minutes ago" }));
     } finally {
       vi.useRealTimers();
     }
@@ -663,17 +663,17 @@ describe("what has ended before", () => {
       edits: [{ path: "thesis/notes", beside: "notes (1)" }],
       course: [0, 500, 1000, 1500, 2000].map((atMs) => ({ atMs, bytes: atMs * 3000, bottleneck: atMs > 500 ? "network" : null })),
     };
-    const shell = await startWindow({}, { past: () => [earlier(), seven], past_details: () => details });
+    const shell = await startWindow({}, { past: () => [earlier(), seven], pastDetails: () => details });
     await show("activity");
     expect(await screen.findByText("survey")).toBeVisible();
     expect(screen.getByText("2 items failed")).toBeVisible();
-    expect(shell.called("past_details")).toEqual([]);
+    expect(shell.called("pastDetails")).toEqual([]);
     await user.click(screen.getByText("thesis"));
-    expect(await screen.findByText(/Arrived, but for 2 items/)).toBeVisible();
+    expect(await screen.findByText(/All but 2 items transferred/)).toBeVisible();
     expect(await screen.findByText("thesis/pipe")).toBeInTheDocument();
     expect(await screen.findByText("Limited by the network")).toBeVisible();
     expect(screen.getByText("3.0 MB/s on average", { selector: "p" })).toBeVisible();
-    expect(shell.called("past_details")).toEqual([{ number: 7 }]);
+    expect(shell.called("pastDetails")).toEqual([{ number: 7 }]);
     expect((await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } })).violations).toEqual([]);
   });
 
@@ -681,13 +681,13 @@ describe("what has ended before", () => {
     const page = (from: number) => Array.from({ length: 30 }, (_, n) => earlier({ number: from - n, id: `p${from - n}`, title: `tree ${from - n}` }));
     const shell = await startWindow({}, { past: ({ asked }) => ((asked as { before: number | null }).before === null ? page(99) : [seven]) });
     await show("activity");
-    await user.click(await screen.findByRole("button", { name: t("earlier.more") }));
+    await user.click(await screen.findByRole("button", { name: t("history.more") }));
     expect(await screen.findByText("thesis")).toBeVisible();
     expect(shell.called("past").at(-1)).toEqual({ asked: { direction: null, failedOnly: false, search: "", before: 70 } });
-    expect(screen.queryByRole("button", { name: t("earlier.more") })).toBeNull();
-    await user.type(screen.getByLabelText(t("earlier.search")), "nas");
+    expect(screen.queryByRole("button", { name: t("history.more") })).toBeNull();
+    await user.type(screen.getByLabelText(t("history.search")), "nas");
     await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ asked: { direction: null, failedOnly: false, search: "nas", before: null } }));
-    await user.click(screen.getByLabelText(t("earlier.failedOnly")));
+    await user.click(screen.getByLabelText(t("history.failedOnly")));
     await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ asked: { direction: null, failedOnly: true, search: "nas", before: null } }));
   });
 
@@ -695,12 +695,12 @@ describe("what has ended before", () => {
     const { ended } = failed({ code: "destinationGone" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
     const sent = earlier({ direction: "sending", ended: { ...earlier().ended, ...ended } });
     const again = { chosen, target: { to: "device", id: labWs.id }, label: labWs.name, verify: true };
-    const shell = await startWindow({}, { past: () => [sent], past_details: () => ({ failures: [], edits: [], course: [] }), choose_again: () => again, send: () => moving() });
+    const shell = await startWindow({}, { past: () => [sent], pastDetails: () => ({ failures: [], edits: [], course: [] }), chooseAgain: () => again, send: () => moving() });
     await show("activity");
     await user.click(await screen.findByText("survey"));
     await user.click(await screen.findByRole("button", { name: `${t("activity.again")}: survey` }));
     await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: true }]));
-    expect(shell.called("choose_again")).toEqual([{ id: "p12" }]);
+    expect(shell.called("chooseAgain")).toEqual([{ id: "p12" }]);
     expect(screen.getByRole("heading", { level: 1 })).toHaveTextContent(t("view.send"));
   });
 
@@ -708,7 +708,7 @@ describe("what has ended before", () => {
     const tooMany = () => {
       throw { code: "tooManySent" };
     };
-    const answers = { past: () => [earlier({ direction: "sending" })], choose_again: tooMany };
+    const answers = { past: () => [earlier({ direction: "sending" })], chooseAgain: tooMany };
     await startWindow({}, answers);
     await show("activity");
     await user.click(await screen.findByText("survey"));
@@ -717,17 +717,17 @@ describe("what has ended before", () => {
   });
 
   test("can be opened and forgotten, one or all, after a question", async () => {
-    const shell = await startWindow({}, { past: () => [earlier(), seven], past_details: () => ({ failures: [], edits: [], course: [] }) });
+    const shell = await startWindow({}, { past: () => [earlier(), seven], pastDetails: () => ({ failures: [], edits: [], course: [] }) });
     await show("activity");
     await user.click(await screen.findByText("survey"));
     await user.click(await screen.findByRole("button", { name: t("common.openFolder") }));
     expect(shell.called("open_past")).toEqual([{ number: 12 }]);
-    await user.click(screen.getByRole("button", { name: `${t("earlier.forget")}: survey` }));
+    await user.click(screen.getByRole("button", { name: `${t("history.remove")}: survey` }));
     await waitFor(() => expect(screen.queryByText("survey")).toBeNull());
-    expect(shell.called("forget_past")).toEqual([{ number: 12 }]);
-    await user.click(screen.getByRole("button", { name: t("earlier.clear") }));
-    expect(shell.called("clear_past")).toEqual([]);
-    await user.click(screen.getByRole("button", { name: t("earlier.clearYes") }));
+    expect(shell.called("forgetPast")).toEqual([{ number: 12 }]);
+    await user.click(screen.getByRole("button", { name: t("history.clear") }));
+    expect(shell.called("clearPast")).toEqual([]);
+    await user.click(screen.getByRole("button", { name: t("history.clearYes") }));
     await waitFor(() => expect(screen.queryByText("thesis")).toBeNull());
     expect(await screen.findByText(t("activity.empty"))).toBeVisible();
   });
@@ -739,7 +739,7 @@ describe("what has ended before", () => {
     expect(await screen.findByRole("heading", { name: "dataset-v3" })).toBeVisible();
     expect(await screen.findByText("survey")).toBeVisible();
     expect(screen.queryByText("thesis")).toBeNull();
-    await user.type(screen.getByLabelText(t("earlier.search")), "the");
+    await user.type(screen.getByLabelText(t("history.search")), "the");
     expect(await screen.findByText("thesis")).toBeVisible();
   });
 
@@ -748,22 +748,22 @@ describe("what has ended before", () => {
     const all = { transfers: page.map(({ id }) => moving({ id, direction: "receiving", title: id })) };
     await startWindow(all, { past: ({ asked }) => ((asked as { before: number | null }).before === null ? page : [seven]) });
     await show("activity");
-    const more = await screen.findByRole("button", { name: t("earlier.more") });
-    expect(screen.queryByText(t("earlier.nothing"))).toBeNull();
+    const more = await screen.findByRole("button", { name: t("history.more") });
+    expect(screen.queryByText(t("history.noResults"))).toBeNull();
     await user.click(more);
     expect(await screen.findByText("thesis")).toBeVisible();
   });
 
   test("stays in the Inbox where it came in", async () => {
-    const shell = await startWindow({}, { past: () => [earlier()], past_details: () => ({ failures: [], edits: [], course: [] }) });
+    const shell = await startWindow({}, { past: () => [earlier()], pastDetails: () => ({ failures: [], edits: [], course: [] }) });
     await show("inbox");
     await user.click(await screen.findByText("survey"));
     expect(shell.called("past")).toEqual([{ asked: { direction: "receiving", failedOnly: false, search: "", before: null } }]);
-    expect(screen.queryByText(t("inbox.nothingCame"))).toBeNull();
+    expect(screen.queryByText(t("inbox.nothingReceived"))).toBeNull();
     await user.click(await screen.findByRole("button", { name: t("common.openFolder") }));
     expect(shell.called("open_past")).toEqual([{ number: 12 }]);
-    await user.click(screen.getByRole("button", { name: `${t("earlier.forget")}: survey` }));
-    expect(await screen.findByText(t("inbox.nothingCame"))).toBeVisible();
+    await user.click(screen.getByRole("button", { name: `${t("history.remove")}: survey` }));
+    expect(await screen.findByText(t("inbox.nothingReceived"))).toBeVisible();
   });
 });
 
@@ -777,7 +777,7 @@ describe("machines nearby", () => {
     );
     await user.click(screen.getByRole("button", { name: /Send to desk/ }));
     await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "nearby", id: stranger.id }, code: null, verify: false }]));
-    expect(await screen.findByText(t("send.reaching", { peer: "desk" }))).toBeVisible();
+    expect(await screen.findByText(t("send.connecting", { peer: "desk" }))).toBeVisible();
   });
 
   test("one that does not answer is told, and what was chosen is kept", async () => {
@@ -799,13 +799,13 @@ describe("machines nearby", () => {
     const lastTransfer = { direction: "sending", title: "set", moreTitles: 0, bytes: 2_100_000_000, isWhole: true, atMs: Date.now() - 7_200_000 } as const;
     const shell = await startWindow({ devices: [{ ...labWs, lastTransfer }] });
     const card = screen.getByRole("button", { name: /Send to lab-ws/ });
-    expect(card).toHaveTextContent("2.1 GB sent 2 hours ago");
-    expect(card).not.toHaveTextContent(t("send.hereNow"));
+    expect(card).toHaveTextContent("Sent 2.1 GB 2 hours ago");
+    expect(card).not.toHaveTextContent(t("send.online"));
     shell.tell({ event: "nearbyChanged", nearby: [nearby({ known: labWs.id }), stranger] });
-    await waitFor(() => expect(card).toHaveTextContent(t("send.hereNow")));
+    await waitFor(() => expect(card).toHaveTextContent(t("send.online")));
     expect(screen.getByRole("button", { name: /Send to desk/ })).toBeEnabled();
     shell.tell({ event: "nearbyChanged", nearby: [] });
-    await waitFor(() => expect(card).not.toHaveTextContent(t("send.hereNow")));
+    await waitFor(() => expect(card).not.toHaveTextContent(t("send.online")));
     expect(screen.queryByRole("button", { name: /Send to desk/ })).toBeNull();
   });
 
@@ -813,7 +813,7 @@ describe("machines nearby", () => {
     await startWindow({ nearby: [nearby({ name: "<img src=x onerror=alert(1)>", compatible: false })] });
     const card = screen.getByRole("button", { name: /<img src=x/ });
     expect(card).toBeDisabled();
-    expect(card).toHaveTextContent(t("send.otherVersion"));
+    expect(card).toHaveTextContent(t("send.incompatible"));
     expect(document.querySelector("img")).toBeNull();
   });
 
@@ -860,7 +860,7 @@ describe("machines nearby", () => {
     expect(await screen.findByText(t("devices.paired", { name: "desk-2" }))).toBeVisible();
     shell.tell({ event: "nearbyChanged", nearby: [desk, nearby({ id: "b-1", name: "attic", code: 42 })] });
     await user.type(screen.getByLabelText(t("send.code"), { selector: "[name=pair-code]" }), "42-river-castle{Enter}");
-    expect(await screen.findByText(/^More than one machine shows a code that begins with 42: desk .*, attic/)).toBeVisible();
+    expect(await screen.findByText(/^Several devices show a code that begins with 42: desk .*, attic/)).toBeVisible();
     expect(shell.called("pair")).toHaveLength(1);
   });
 
@@ -886,7 +886,7 @@ describe("machines nearby", () => {
       expect(await late).toMatchObject({ nearby: { name: "desk" } });
       const nobody = shell.app.surroundings.showing(5);
       await vi.advanceTimersByTimeAsync(9_000);
-      expect(await nobody).toEqual({ unfound: { what: t("send.nobodyShows", { number: "5" }), next: t("send.nobodyShows.next") } });
+      expect(await nobody).toEqual({ unfound: { what: t("send.codeNotFound", { number: "5" }), next: t("send.codeNotFound.next") } });
     } finally {
       vi.useRealTimers();
     }
@@ -895,7 +895,7 @@ describe("machines nearby", () => {
   test("is paired with by its code, under Devices", async () => {
     const shell = await startWindow({ nearby: [nearby({ code: 42 })] }, { pair: () => "desk" });
     await show("devices");
-    expect(screen.getByText(/shows a code that begins with 42/)).toBeVisible();
+    expect(screen.getByText(/Code begins with 42/)).toBeVisible();
     await user.click(screen.getByRole("button", { name: /Pair… desk/ }));
     const field = screen.getByLabelText(t("devices.nearbyCode", { name: "desk" }));
     await waitFor(() => expect(field).toHaveFocus());
@@ -910,10 +910,10 @@ describe("machines nearby", () => {
 
   test("is listened for only while the window can be seen", async () => {
     const shell = await startWindow();
-    await waitFor(() => expect(shell.called("look_around")).toEqual([{ on: true }]));
+    await waitFor(() => expect(shell.called("lookAround")).toEqual([{ on: true }]));
     Object.defineProperty(document, "hidden", { configurable: true, value: true });
     document.dispatchEvent(new Event("visibilitychange"));
-    expect(shell.called("look_around").at(-1)).toEqual({ on: false });
+    expect(shell.called("lookAround").at(-1)).toEqual({ on: false });
     Reflect.deleteProperty(document, "hidden");
   });
 });
@@ -921,25 +921,25 @@ describe("machines nearby", () => {
 describe("a machine's rule", () => {
   const open = async () => {
     await show("devices");
-    await user.click(screen.getByText(t("devices.rules")));
-    return screen.getByRole("form", { name: t("devices.ruleOf", { name: "lab-ws" }) });
+    await user.click(screen.getByText(t("devices.incoming")));
+    return screen.getByRole("form", { name: t("devices.incomingFrom", { name: "lab-ws" }) });
   };
 
   test("asks by default, and can accept up to a size, which is typed in gigabytes", async () => {
     const shell = await startWindow({ devices: [labWs] });
     const form = await open();
-    expect(screen.getByText(t("devices.rules.asks"))).toBeVisible();
+    expect(screen.getByText(t("devices.rule.ask"), { selector: "summary *" })).toBeVisible();
     await user.selectOptions(within(form).getByLabelText(t("devices.rule")), "accept");
-    expect(shell.called("set_device_rule")).toEqual([{ id: labWs.id, consent: "accept", maxBytes: null }]);
+    expect(shell.called("setDeviceRule")).toEqual([{ id: labWs.id, consent: "accept", maxBytes: null }]);
     shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, maxBytes: null } }] });
     const size = await screen.findByLabelText(t("devices.ruleSize"));
     await user.type(size, "x");
     expect(screen.getByText(t("devices.ruleSizeBad"))).toBeVisible();
     await user.clear(size);
     await user.type(size, "20,5{Enter}");
-    expect(shell.called("set_device_rule").at(-1)).toEqual({ id: labWs.id, consent: "accept", maxBytes: 20_500_000_000 });
+    expect(shell.called("setDeviceRule").at(-1)).toEqual({ id: labWs.id, consent: "accept", maxBytes: 20_500_000_000 });
     shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, maxBytes: 20_500_000_000 } }] });
-    expect(await screen.findByText(t("devices.rules.acceptsUpTo", { size: "20.5 GB" }))).toBeVisible();
+    expect(await screen.findByText(t("devices.rule.acceptUpTo", { size: "20.5 GB" }))).toBeVisible();
     const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } });
     expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
   });
@@ -949,10 +949,10 @@ describe("a machine's rule", () => {
     const shell = await startWindow({ devices: [{ ...labWs, rule }] });
     const form = await open();
     expect(within(form).getByText("/data/from-lab")).toBeVisible();
-    await user.click(within(form).getByRole("button", { name: t("folder.other") }));
+    await user.click(within(form).getByRole("button", { name: t("folder.change") }));
     await user.click(within(form).getByRole("button", { name: t("devices.ruleFolderDefault") }));
     expect(shell.called("choose_device_folder")).toEqual([{ id: labWs.id }]);
-    expect(shell.called("clear_device_folder")).toEqual([{ id: labWs.id }]);
+    expect(shell.called("clearDeviceFolder")).toEqual([{ id: labWs.id }]);
     shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { ...rule, consent: "refuse" } }] });
     await waitFor(() => expect(within(form).queryByText("/data/from-lab")).toBeNull());
   });
@@ -971,14 +971,14 @@ describe("the service behind the window", () => {
     expect(await screen.findByText("dataset-v3")).toBeVisible();
     shell.tell({ event: "serviceLost", fault: { code: "serviceGone" } });
     expect(await screen.findByText(t("fault.serviceGone"))).toBeVisible();
-    await user.click(screen.getByRole("button", { name: t("window.startAgain") }));
+    await user.click(screen.getByRole("button", { name: t("window.restartService") }));
     expect(shell.called("start_service")).toHaveLength(1);
     shell.tell({ event: "serviceLost", fault: { code: "serviceFailed", detail: "no ringway", remedies: [] } });
     expect(await screen.findByText(t("fault.serviceFailed", { detail: "no ringway" }))).toBeVisible();
     shell.tell({ event: "serviceFound" });
     await waitFor(() => expect(shell.called("start")).toHaveLength(2));
     await waitFor(() => expect(screen.queryByRole("alert")).toBeNull());
-    expect(shell.called("look_around")).toHaveLength(2);
+    expect(shell.called("lookAround")).toHaveLength(2);
     // What comes next is heard as before.
     shell.tell({ event: "offerChanged", offer: offer() });
     expect(await screen.findByText(t("window.offersWait", { n: 1 }))).toBeVisible();
@@ -991,7 +991,7 @@ describe("the service behind the window", () => {
     const answers: ((all: ReturnType<typeof everything>) => void)[] = [];
     let events: { onmessage: (event: AppEvent) => void } | undefined;
     mockIPC((command, payload) => {
-      if (command !== "start") return command === "past" ? [] : null;
+      if (command !== "start") return askedFor(command, payload).command === "past" ? [] : null;
       events = (payload as { events: typeof events }).events;
       return new Promise((resolve) => answers.push(resolve));
     });
@@ -1038,7 +1038,7 @@ describe("the service behind the window", () => {
     const shell = await startWindow();
     shell.tell({ event: "serviceLost", fault: { code: "serviceDiffers", ours: "0.2.0", theirs: "0.1.0", remedies: [] } });
     expect(await screen.findByText(t("fault.serviceDiffers", { ours: "0.2.0", theirs: "0.1.0" }))).toBeVisible();
-    expect(screen.queryByRole("button", { name: t("window.startAgain") })).toBeNull();
+    expect(screen.queryByRole("button", { name: t("window.restartService") })).toBeNull();
   });
 
   test("what the window is opened with from outside is chosen, and a view is shown", async () => {
@@ -1054,9 +1054,9 @@ describe("the service behind the window", () => {
 
 describe("where and when this machine receives", () => {
   test.each([
-    ["background", "set_background"],
-    ["announce", "set_announce"],
-    ["receiving", "set_receiving"],
+    ["background", "setBackground"],
+    ["announce", "setAnnounce"],
+    ["receiving", "setReceiving"],
   ] as const)("%s is a switch in the settings", async (what, command) => {
     const shell = await startWindow({}, { [command]: (args) => ({ ...stored, ...args }) });
     await show("settings");
@@ -1070,7 +1070,7 @@ describe("where and when this machine receives", () => {
 
   test("a switch that was pressed in vain goes back, and the reason is told beside it", async () => {
     const fault: Fault = { code: "listen", address: "[::]:17464", os: { errno: 98, detail: "" }, remedies: [] };
-    await startWindow({ settings: { ...stored, receiving: false }, listening: { is: "off", refused: null } }, { set_receiving: () => Promise.reject(fault) });
+    await startWindow({ settings: { ...stored, receiving: false }, listening: { is: "off", refused: null } }, { setReceiving: () => Promise.reject(fault) });
     await show("settings");
     const box = screen.getByRole("checkbox", { name: t("settings.receiving") });
     await user.click(box);
@@ -1080,25 +1080,25 @@ describe("where and when this machine receives", () => {
 
   test("the Inbox says that receiving is switched off, and switches it on", async () => {
     const off = { ...stored, receiving: false };
-    const shell = await startWindow({ settings: off, listening: { is: "off", refused: null } }, { set_receiving: (args) => ({ ...off, ...args }) });
+    const shell = await startWindow({ settings: off, listening: { is: "off", refused: null } }, { setReceiving: (args) => ({ ...off, ...args }) });
     await show("inbox");
-    expect(screen.getByText(t("inbox.switchedOff"))).toBeVisible();
-    await user.click(screen.getByRole("button", { name: t("inbox.switchOn") }));
+    expect(screen.getByText(t("inbox.off"), { selector: "main p" })).toBeVisible();
+    await user.click(screen.getByRole("button", { name: t("inbox.turnOn") }));
     expect(shell.called("set_receiving")).toEqual([{ receiving: true }]);
-    await waitFor(() => expect(screen.queryByText(t("inbox.switchedOff"))).toBeNull());
+    await waitFor(() => expect(screen.queryByRole("button", { name: t("inbox.turnOn") })).toBeNull());
   });
 
   test("the Inbox says why receiving could not be switched on elsewhere, in the tray or by a command", async () => {
     const off = { ...stored, receiving: false };
     const fault: Fault = { code: "listen", address: "[::]:17464", os: { errno: 98, detail: "" }, remedies: [] };
-    const shell = await startWindow({ settings: off, listening: { is: "off", refused: null } }, { set_receiving: (args) => ({ ...off, ...args }) });
+    const shell = await startWindow({ settings: off, listening: { is: "off", refused: null } }, { setReceiving: (args) => ({ ...off, ...args }) });
     await show("inbox");
     expect(screen.queryByRole("alert")).toBeNull();
     shell.tell({ event: "listeningChanged", listening: { is: "off", refused: fault } });
     const told = await screen.findByRole("alert");
     expect(told).toHaveTextContent(t("os.portInUse"));
     expect(told).toHaveTextContent(t("fault.listen.next"));
-    await user.click(screen.getByRole("button", { name: t("inbox.switchOn") }));
+    await user.click(screen.getByRole("button", { name: t("inbox.turnOn") }));
     expect(shell.called("set_receiving")).toEqual([{ receiving: true }]);
   });
 
@@ -1114,8 +1114,8 @@ describe("where and when this machine receives", () => {
     const shell = await startWindow(
       {},
       {
-        start_at_login: () => ({ now: { by: "vanished", program: "/old/ringway" }, means: "autostart" }),
-        set_start_at_login: ({ on }) => (on ? { now: { by: "unit" }, means: "unit" } : Promise.reject({ code: "systemd", detail: "busy" })),
+        startAtLogin: () => ({ now: { by: "vanished", program: "/old/ringway" }, means: "autostart" }),
+        setStartAtLogin: ({ on }) => (on ? { now: { by: "unit" }, means: "unit" } : Promise.reject({ code: "systemd", detail: "busy" })),
       },
     );
     await show("settings");
@@ -1128,7 +1128,7 @@ describe("where and when this machine receives", () => {
     await user.click(box);
     expect(await screen.findByRole("alert")).toHaveTextContent(t("fault.systemd", { detail: "busy" }));
     expect(box).toBeChecked();
-    expect(shell.called("set_start_at_login")).toEqual([{ on: true }, { on: false }]);
+    expect(shell.called("setStartAtLogin")).toEqual([{ on: true }, { on: false }]);
   });
 
   test("what somebody else has changed shows at once, and what is being typed stays", async () => {
@@ -1148,7 +1148,7 @@ describe("the first run", () => {
 
   test("asks for name, folder and when to run, and goes on to the next view with its heading", async () => {
     const shell = await startWindow(unset, {
-      start_at_login: () => atLogin(false),
+      startAtLogin: () => atLogin(false),
       choose_first_folder: () => "/home/me/Incoming",
       set_up: (args) => ({ ...stored, ...args, receiveFolder: "/home/me/Incoming" }),
     });
@@ -1158,7 +1158,7 @@ describe("the first run", () => {
     await user.clear(name);
     expect(screen.getByRole("button", { name: t("first.begin") })).toBeDisabled();
     await user.type(name, "laptop");
-    await user.click(screen.getByRole("button", { name: t("settings.change") }));
+    await user.click(screen.getByRole("button", { name: t("folder.change") }));
     expect(await screen.findByText("/home/me/Incoming")).toBeVisible();
     await user.click(screen.getByRole("checkbox", { name: t("settings.background") }));
     await user.click(await screen.findByRole("checkbox", { name: t("settings.login") }));
@@ -1166,11 +1166,11 @@ describe("the first run", () => {
     expect(shell.called("set_up")).toEqual([{ name: "laptop", background: false, startAtLogin: true }]);
     await waitFor(() => expect(screen.getByRole("heading", { level: 1, name: t("view.send") })).toHaveFocus());
     expect(screen.getByRole("navigation")).toBeVisible();
-    expect(screen.getByText(t("send.nobodyHere"))).toBeVisible();
+    expect(screen.getByText(t("send.noDevicesFound"))).toBeVisible();
   });
 
   test("leaves the start at login as it is where nobody has touched it", async () => {
-    const shell = await startWindow(unset, { start_at_login: () => atLogin(true), set_up: () => stored });
+    const shell = await startWindow(unset, { startAtLogin: () => atLogin(true), set_up: () => stored });
     await waitFor(() => expect(screen.getByRole("checkbox", { name: t("settings.login") })).toBeChecked());
     await user.click(screen.getByRole("button", { name: t("first.begin") }));
     expect(shell.called("set_up")).toEqual([{ name: "here", background: true, startAtLogin: null }]);
@@ -1179,7 +1179,7 @@ describe("the first run", () => {
   test("keeps what was handed over, and stays where something cannot be had", async () => {
     const shell = await startWindow(unset, { set_up: () => Promise.reject({ code: "noProgram" }) });
     shell.tell({ event: "opened", chosen, view: null });
-    expect(await screen.findByText(t("first.kept"))).toBeVisible();
+    expect(await screen.findByText(t("first.selectionKept"))).toBeVisible();
     await user.click(screen.getByRole("button", { name: t("first.begin") }));
     expect(await screen.findByRole("alert")).toHaveTextContent(t("fault.noProgram"));
     // Somebody has set it up with the command meanwhile.
@@ -1189,7 +1189,7 @@ describe("the first run", () => {
   });
 
   test("has names, roles and order for everyone", async () => {
-    await startWindow(unset, { start_at_login: () => atLogin(false) });
+    await startWindow(unset, { startAtLogin: () => atLogin(false) });
     const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } });
     expect(violations.map(({ id }) => id)).toEqual([]);
   });

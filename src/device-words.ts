@@ -23,31 +23,31 @@ export function kindWords(nearby: Nearby | undefined): string {
 
 /** Whether a paired machine is there now, or else when it last was, or where. */
 export function presenceWords(device: PairedDevice, nearby: Nearby | undefined): string {
-  if (nearby) return t("send.hereNow");
-  return device.lastSeenMs === null ? (device.lastAddress ?? "") : t("send.reachedAgo", { when: ago(device.lastSeenMs, now()) });
+  if (nearby) return t("send.online");
+  return device.lastSeenMs === null ? (device.lastAddress ?? "") : t("send.lastSeen", { when: ago(device.lastSeenMs, now()) });
 }
 
 /** What was last moved between a machine and this one. */
 export function lastWords(last: LastTransfer | null): string {
   if (!last) return "";
   const when = ago(last.atMs, now());
-  if (!last.isWhole) return t("send.lastPart", { when });
+  if (!last.isWhole) return t("send.lastIncomplete", { when });
   const told = { size: bytes(last.bytes), when };
   return last.direction === "receiving" ? t("send.lastReceived", told) : t("send.lastSent", told);
 }
 
 /** What is said of a machine that is nearby and not paired. */
 export function strangerWords(nearby: Nearby): string {
-  return nearby.compatible ? t("send.nearbyNote") : t("send.otherVersion");
+  return nearby.compatible ? t("send.notPaired") : t("send.incompatible");
 }
 
 /** A machine's rule in a line. */
 export function ruleWords({ consent, maxBytes, folder }: Rule): string {
-  if (consent === "refuse") return t("devices.rules.refuses");
+  if (consent === "refuse") return t("devices.rule.refuse");
   const whether =
-    consent === "ask" ? t("devices.rules.asks")
-    : maxBytes === null ? t("devices.rules.accepts")
-    : t("devices.rules.acceptsUpTo", { size: bytes(maxBytes) });
+    consent === "ask" ? t("devices.rule.ask")
+    : maxBytes === null ? t("devices.rule.accept")
+    : t("devices.rule.acceptUpTo", { size: bytes(maxBytes) });
   return folder === null ? whether : `${whether} · ${folder}`;
 }
 

@@ -36,7 +36,7 @@ describe("the language", () => {
     expect(within(views).getAllByRole("button").map((button) => button.querySelector(".label")?.textContent)).toEqual([
       "Senden", "Eingang", "Aktivität", "Geräte", "Einstellungen",
     ]);
-    expect(screen.getByText("1 Angebot wartet auf eine Antwort")).toBeVisible();
+    expect(screen.getByText("1 Angebot wartet")).toBeVisible();
     expect(screen.getByRole("heading", { level: 1 })).toHaveTextContent("Einstellungen");
     expect(screen.getByLabelText("Sprache")).toHaveValue("de");
     expect(document.documentElement.lang).toBe("de");
@@ -51,7 +51,7 @@ describe("the language", () => {
     const shell = await startWindow();
     shell.tell({ event: "devicePaired", name: "lab-ws" });
     await user.click(screen.getByRole("button", { name: "Inbox" }));
-    expect(screen.getByText("lab-ws is paired with this machine now.")).toBeVisible();
+    expect(screen.getByText("lab-ws is now paired with this device.")).toBeVisible();
     language.choice = "de";
     expect(await screen.findByText("lab-ws ist jetzt mit diesem Gerät gekoppelt.")).toBeVisible();
   });
@@ -64,12 +64,12 @@ describe("German", () => {
 
   test("plurals", () => {
     expect([0, 1, 2, 1200].map((n) => t("moved.files", { n }))).toEqual(["0 Dateien", "1 Datei", "2 Dateien", "1.200 Dateien"]);
-    expect([1, 3].map((n) => t("window.offersWait", { n }))).toEqual(["1 Angebot wartet auf eine Antwort", "3 Angebote warten auf eine Antwort"]);
+    expect([1, 3].map((n) => t("window.offersWait", { n }))).toEqual(["1 Angebot wartet", "3 Angebote warten"]);
     expect([1, 2].map((n) => t("end.reconnected", { n }))).toEqual([
-      "Die Verbindung ist unterwegs einmal abgebrochen.",
-      "Die Verbindung ist unterwegs 2-mal abgebrochen.",
+      "Die Verbindung wurde einmal unterbrochen.",
+      "Die Verbindung wurde 2-mal unterbrochen.",
     ]);
-    expect(t("inbox.wrongCodeLeft", { from: "10.0.0.7", n: 1 })).toBe("Jemand bei 10.0.0.7 hat einen falschen Code eingegeben; noch 1 Versuch.");
+    expect(t("inbox.wrongCodeLeft", { from: "10.0.0.7", n: 1 })).toBe("Falscher Code von 10.0.0.7. Noch 1 Versuch.");
   });
 
   test("numbers and sizes", () => {
@@ -96,7 +96,7 @@ describe("German", () => {
     const os = { errno: 30, detail: "" };
     expect(faultWords({ code: "path", path: "/mnt/weg", operation: "open", os })).toEqual({
       what: "/mnt/weg kann nicht geöffnet werden: das Dateisystem ist schreibgeschützt.",
-      next: "Einen Ordner wählen, in den geschrieben werden kann.",
+      next: "Einen beschreibbaren Ordner wählen.",
     });
     const path = "/mnt/{n, plural, other {#}} <b>'{x}'</b>";
     expect(faultWords({ code: "path", path, operation: "metadata", os }).what).toContain(`${path} kann nicht mit Rechten, Zeiten und Attributen versehen werden`);
@@ -107,8 +107,8 @@ describe("German", () => {
   test("how a transfer ended, and what limited it", () => {
     const { ended } = earlier();
     expect(endWords({ ...ended, folders: 1, reused: 1_500_000 }, "nas", "sending")).toEqual({
-      what: "Vollständig angekommen auf nas: 3 Dateien, 1 Ordner, 6,0 MB in 2,0 s.",
-      next: "nas hat es quittiert. 1,5 MB waren schon vorhanden, in den Dateien, die ersetzt wurden.",
+      what: "An nas gesendet: 3 Dateien, 1 Ordner, 6,0 MB in 2,0 s.",
+      next: "nas hat den Empfang bestätigt. 1,5 MB wurden aus den ersetzten Dateien übernommen.",
     });
     expect(t("activity.limitedBy", { what: limitWords("encrypting", "nas", "receiving") })).toBe("Begrenzt durch: Prozessor auf nas (Verschlüsseln)");
   });

@@ -23,34 +23,34 @@ const os = (errno: number) => ({ why: "os", os: { errno, detail: "" } }) as cons
 
 test("what was in the files that were replaced is told by its bytes", () => {
   const said = endWords(ended({ files: 1, bytes: 2_000_000_000, moved: 100_000_000, reused: 1_900_000_000, copied: null }), "lab-ws", "sending").next;
-  expect(said).toBe("lab-ws confirmed it. 1.9 GB were there already, in the files that were replaced.");
+  expect(said).toBe("lab-ws confirmed receipt. 1.9 GB were reused from the replaced files.");
 });
 
 test("what was sent is told from what was there and what was skipped", () => {
   const sent = { files: 3, bytes: 50_000_000, copied: null };
   const said = (change: Partial<Ended>) => endWords(ended({ ...sent, ...change }), "lab-ws", "sending");
-  expect(said({ unchanged: 3 }).what).toContain("3 files, 50.0 MB, none of it sent, in 1.0 s");
+  expect(said({ unchanged: 3 }).what).toContain("3 files, 50.0 MB (nothing transferred) in 1.0 s");
   // Links are among them.
-  expect(said({ unchanged: 3 }).next).toContain("3 items were there already.");
-  expect(said({ moved: 20_000_000 }).what).toContain("3 files, 50.0 MB, 20.0 MB of it sent in 1.0 s");
+  expect(said({ unchanged: 3 }).next).toContain("3 items already existed.");
+  expect(said({ moved: 20_000_000 }).what).toContain("3 files, 50.0 MB (20.0 MB transferred) in 1.0 s");
   expect(said({ moved: 50_000_000 }).what).toContain("3 files, 50.0 MB in 1.0 s");
-  expect(said({ skipped: 2, skippedBytes: 30_000_000, moved: 20_000_000 }).next).toContain("2 items were kept as they were there (30.0 MB were offered).");
+  expect(said({ skipped: 2, skippedBytes: 30_000_000, moved: 20_000_000 }).next).toContain("2 existing items were kept (30.0 MB offered).");
 });
 
 test("a transfer of which nothing moves says for how long", () => {
-  expect(stageWords(tick({ stalledMs: 12_000 }), "lab-ws", "sending")).toBe("Stalled: nothing has moved for 12 s");
+  expect(stageWords(tick({ stalledMs: 12_000 }), "lab-ws", "sending")).toBe("Stalled for 12 s");
 });
 
 test("a transfer that waits for a place says which", () => {
-  expect(stageWords(tick({ stage: "queued", place: 3 }), "lab-ws", "sending")).toBe("lab-ws is busy with other transfers. Place 3 in its queue");
-  expect(stageWords(tick({ stage: "queued", place: 3 }), "laptop", "receiving")).toBe("Waiting for other transfers to end. Place 3 in the queue");
+  expect(stageWords(tick({ stage: "queued", place: 3 }), "lab-ws", "sending")).toBe("Queued on lab-ws, position 3");
+  expect(stageWords(tick({ stage: "queued", place: 3 }), "laptop", "receiving")).toBe("Queued, position 3");
 });
 
 describe("copies in words", () => {
   test("no phase speaks of another machine", () => {
     for (const stage of ["connecting", "running", "finishing", "verifying"] as const) {
       const said = stageWords(tick({ stage, peer: null }), "/data/sets", "copying");
-      expect(said, stage).not.toMatch(/Reaching|Sending|Receiving|accept/);
+      expect(said, stage).not.toMatch(/Connecting|Sending|Receiving|accept/);
       expect(said, stage).not.toBe("");
     }
   });
@@ -58,43 +58,43 @@ describe("copies in words", () => {
   test("what the destination could not keep is told", () => {
     const { what, next } = endWords(ended({ files: 3, unchanged: 1, copied: { ...copied, specials: 2, attributesLost: 3, ownersLost: 1 } }), "/mnt/stick", "copying");
     expect(what).toBe("Copied: 3 files, 2 special files, 0 B in 1.0 s.");
-    expect(next).toBe("1 item left as it was there. 3 items lost access lists or attributes: vfat there cannot keep them. 1 item belongs to you now: only root may keep another owner.");
+    expect(next).toBe("1 item was left unchanged. 3 items lost access lists or attributes, which vfat does not support. 1 item now belongs to you. Only root can keep another owner.");
   });
 
   test("a copy that found everything there says so", () => {
-    expect(endWords(ended({ folders: 9, unchanged: 632 }), "/data", "copying").what).toBe("Nothing had to be copied: 632 items left as they were there.");
+    expect(endWords(ended({ folders: 9, unchanged: 632 }), "/data", "copying").what).toBe("Nothing to copy. 632 items were left unchanged.");
   });
 
   test("shared blocks are worth a word, others are not", () => {
     expect(copyPathWords(copied)).toBe("");
-    expect(copyPathWords({ ...copied, filesystem: "btrfs", sharedBytes: 2_000_000 })).toMatch(/^2.0 MB share their blocks .* btrfs/);
+    expect(copyPathWords({ ...copied, filesystem: "btrfs", sharedBytes: 2_000_000 })).toMatch(/^2.0 MB shared with the source on btrfs/);
   });
 
   test.each([
-    [failure({ why: "intoItself" }), "would be copied into itself", "Choose a folder outside of it."],
+    [failure({ why: "intoItself" }), "would be copied into itself", "Choose a folder outside it."],
     [failure({ why: "sameFile" }), "would be copied onto itself", "Choose another folder."],
-    [failure(os(2)), "it does not exist", "It was moved, removed or disconnected meanwhile: choose again."],
+    [failure(os(2)), "it does not exist", "It may have been moved, removed or disconnected. Choose again."],
     [failure(os(13)), "permission was denied", "Change its permissions, or choose something else."],
-    [failure(os(28)), "the disk is full", "Make room there, or choose another folder."],
-    [failure(os(30)), "the filesystem is read-only", "Choose a folder that can be written to."],
+    [failure(os(28)), "the disk is full", "Free up space there, or choose another folder."],
+    [failure(os(30)), "the filesystem is read-only", "Choose a writable folder."],
   ])("nothing copied because of %j says what to do", (first, why, wayOn) => {
     const end = ended({ outcome: { is: "partial" }, failed: 2, failures: [first] });
     expect(cameToNothing(end)).toBe(true);
     const { what, next } = copyRefusedWords(end, "/data/sets");
     expect(what).toContain(why);
-    expect(what).toContain("So it is with 1 item more.");
+    expect(what).toContain("The same applies to 1 more item.");
     expect(next).toBe(wayOn);
   });
 
   test("what failed comes with what to do about it, whoever looks", () => {
     const next = (direction: Direction) => endWords(ended({ outcome: { is: "partial" }, files: 1, failed: 2 }), "lab-ws", direction).next;
-    expect([next("sending"), next("receiving"), next("copying")].map((words) => words.match(/mended, (\w+)/)?.[1])).toEqual(["send", "have", "copy"]);
+    expect([next("sending"), next("receiving"), next("copying")].map((words) => words.match(/cause, then (\w+)/)?.[1])).toEqual(["send", "have", "copy"]);
   });
 
   test("as many are said to be listed as are", () => {
     const listed = (failed: number) => endWords(ended({ outcome: { is: "partial" }, files: 1, failed }), "/data", "copying").next;
-    expect(listed(100)).toMatch(/^Each one is listed below\. /);
-    expect(listed(1500)).toMatch(/^The first 100 of them are listed below\. /);
+    expect(listed(100)).toMatch(/^See the list below\. /);
+    expect(listed(1500)).toMatch(/^The list below shows the first 100\. /);
   });
 
   test("a copy that got somewhere stays in the list, and so does a cancelled one", () => {
@@ -108,7 +108,7 @@ describe("copies in words", () => {
 
   test("a file that was there before and is incomplete now is named, whatever ended the copy", () => {
     const cut = failure({ why: "cutShort" });
-    expect(failureWords(cut, "/data", "copying")).toBe("was being written over when the copy was stopped, and is incomplete: copy it again");
+    expect(failureWords(cut, "/data", "copying")).toBe("was being overwritten when the copy stopped, and is incomplete: copy it again");
     const full = ended({ outcome: { is: "failed", fault: { code: "destinationFull", missingBytes: 0, missingEntries: 0 } }, failed: 1, failures: [cut] });
     expect(cameToNothing(full)).toBe(false);
     expect(cameToNothing({ ...full, failures: [failure(os(28))] })).toBe(true);
@@ -121,18 +121,18 @@ describe("copies in words", () => {
     const full = { path: "set/new", side: "here", operation: "write", fault: os(errno) } as const;
     expect(failureWords(full, "/data", "copying")).toBe(`could not be written: ${why}`);
     const { next } = copyRefusedWords(ended({ outcome: { is: "partial" }, failed: 1, failures: [full] }), "/data");
-    expect(next).toBe("Make room there, or choose another folder.");
+    expect(next).toBe("Free up space there, or choose another folder.");
   });
 
   test("what was copied before the end is told", () => {
     const cut = ended({ outcome: { is: "failed", fault: { code: "cancelled", by: "here" } }, files: 2, bytes: 5000, moved: 5000 });
-    expect(endWords(cut, "/data", "copying").next).toBe("What was copied so far stays in /data. So far: 2 files, 5.0 kB in 1.0 s.");
+    expect(endWords(cut, "/data", "copying").next).toBe("Files copied so far stay in /data. So far: 2 files, 5.0 kB in 1.0 s.");
   });
 
   test("a destination that went away says what to do", () => {
     expect(copyFaultWords({ code: "destinationGone" }, "/mnt/stick")).toEqual({
-      what: "/mnt/stick is gone.",
-      next: "Connect or make it again, or choose another folder.",
+      what: "/mnt/stick no longer exists.",
+      next: "Reconnect or create it again, or choose another folder.",
     });
   });
 
@@ -149,7 +149,7 @@ describe("what limits a transfer", () => {
     expect(limitWords("writing", "lab-ws", "sending")).toBe("writing on lab-ws");
     expect(limitWords("writing", "lab-ws", "receiving")).toBe("writing here");
     expect(limitWords("reading", "lab-ws", "receiving")).toBe("reading on lab-ws");
-    expect(limitWords("limit", "lab-ws", "sending")).toBe("the limit set here");
+    expect(limitWords("limit", "lab-ws", "sending")).toBe("the upload limit here");
   });
 
   test.each(["sending", "receiving"] as const)("has words of its own for every stage when %s", (direction) => {
@@ -162,34 +162,34 @@ describe("a lost connection", () => {
 
   test("says at either end who waits for what, and how long", () => {
     const soon = waiting({ because: "broken", missingBytes: 0, missingEntries: 0, nextTryMs: 3200, givesUpMs: 899_000 });
-    expect(stageWords(soon, "lab-ws", "sending")).toBe("The connection to lab-ws was lost. Trying again in 4 s, for 14 min 59 s more");
+    expect(stageWords(soon, "lab-ws", "sending")).toBe("Connection to lab-ws lost. Trying again in 4 s, times out in 14 min 59 s");
     const trying = waiting({ because: "unreachable", missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: 600_000 });
     expect(stageWords(trying, "lab-ws", "sending")).toBe("lab-ws cannot be reached. Trying again…");
     const awaited = waiting({ because: "silent", missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: 600_000 });
-    expect(stageWords(awaited, "laptop", "receiving")).toMatch(/^Interrupted. Waiting for laptop to go on, for .* more$/);
+    expect(stageWords(awaited, "laptop", "receiving")).toMatch(/^Interrupted. Waiting for laptop, times out in \d+ min/);
   });
 
   test("is nothing that a full disk is taken for", () => {
     const full = (missingBytes: number, missingEntries = 0) =>
       tick({ stage: "paused", interruption: { because: "full", missingBytes, missingEntries, nextTryMs: null, givesUpMs: 60_000 } });
-    expect(stageWords(full(32_000_000), "lab-ws", "sending")).toBe("Paused: the disk of lab-ws is full, 32.0 MB missing for the rest. It goes on when there is room");
-    expect(stageWords(full(0, 1200), "lab-ws", "sending")).toContain(", places for 1,200 items missing for the rest");
-    expect(stageWords(full(0), "laptop", "receiving")).toBe("Paused: the disk is full. Make room, and it goes on");
+    expect(stageWords(full(32_000_000), "lab-ws", "sending")).toBe("Paused: the disk of lab-ws is full, 32.0 MB more needed. The transfer resumes once there is space");
+    expect(stageWords(full(0, 1200), "lab-ws", "sending")).toContain(", 1,200 items too many");
+    expect(stageWords(full(0), "laptop", "receiving")).toBe("Paused: the disk is full. Free up space to resume");
   });
 
   test("is nothing that a pause is taken for, which is told with who it was", () => {
     const paused = (because: "pausedHere" | "pausedThere") =>
       tick({ stage: "paused", interruption: { because, missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: 8 * 3_600_000 } });
     for (const direction of ["sending", "receiving"] as const) {
-      expect(stageWords(paused("pausedHere"), "lab-ws", direction)).toMatch(/^Paused here, for .* at the most$/);
-      expect(stageWords(paused("pausedThere"), "lab-ws", direction)).toMatch(/^Paused by lab-ws, for .* at the most$/);
+      expect(stageWords(paused("pausedHere"), "lab-ws", direction)).toMatch(/^Paused here. Resume within .*$/);
+      expect(stageWords(paused("pausedThere"), "lab-ws", direction)).toMatch(/^Paused by lab-ws. Times out in .*$/);
     }
     const copy = tick({ stage: "paused", interruption: { because: "pausedHere", missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: null } });
     expect(stageWords(copy, "/srv/sets", "copying")).toBe("Paused");
   });
 
   test("is told at the end", () => {
-    expect(endWords(ended({ files: 2, reconnected: 1, copied: null }), "lab-ws", "sending").next).toBe("lab-ws confirmed it. The connection was lost once on the way.");
-    expect(endWords(ended({ files: 2, reconnected: 3, copied: null }), "laptop", "receiving").next).toBe("The connection was lost 3 times on the way.");
+    expect(endWords(ended({ files: 2, reconnected: 1, copied: null }), "lab-ws", "sending").next).toBe("lab-ws confirmed receipt. The connection was lost once.");
+    expect(endWords(ended({ files: 2, reconnected: 3, copied: null }), "laptop", "receiving").next).toBe("The connection was lost 3 times.");
   });
 });

@@ -12,7 +12,7 @@ export function stageWords(tick: Tick, peer: string, direction: Direction): stri
   const sending = direction === "sending";
   switch (tick.stage) {
     case "connecting":
-      return direction === "copying" ? t("copy.starting") : t("send.reaching", { peer });
+      return direction === "copying" ? t("copy.starting") : t("send.connecting", { peer });
     case "awaiting_answer":
       return t("stage.awaitingAnswer", { peer });
     case "queued":
@@ -25,7 +25,7 @@ export function stageWords(tick: Tick, peer: string, direction: Direction): stri
       return t("stage.verifying");
     case "reconnecting":
     case "paused":
-      return tick.interruption ? waitWords(tick.interruption, peer, sending) : t("stage.goingOn");
+      return tick.interruption ? waitWords(tick.interruption, peer, sending) : t("stage.resuming");
     case "ended":
       return "";
   }
@@ -88,10 +88,10 @@ function whatMoved(ended: Ended): string {
  */
 function provenWords({ tookMs, files }: Proven, all: number, peer: string, sending: boolean): string {
   const kept = Math.max(0, all - files);
-  if (files === 0 && kept > 0) return t("end.provenNone", { n: kept });
+  if (files === 0 && kept > 0) return t("end.verifiedNone", { n: kept });
   const told = { time: duration(tookMs), n: files };
-  const verified = sending ? t("end.provenThere", { ...told, peer }) : t("end.provenHere", told);
-  return kept > 0 ? `${verified} ${t("end.provenNot", { n: kept })}` : verified;
+  const verified = sending ? t("end.verifiedThere", { ...told, peer }) : t("end.verifiedHere", told);
+  return kept > 0 ? `${verified} ${t("end.notVerified", { n: kept })}` : verified;
 }
 
 /**
@@ -100,7 +100,7 @@ function provenWords({ tookMs, files }: Proven, all: number, peer: string, sendi
  */
 const ENTRIES_LISTED_MAX = 100;
 
-const MENDED = { sending: "end.mendSent", receiving: "end.mendCame", copying: "end.mendCopied" } as const satisfies Record<Direction, Key>;
+const MENDED = { sending: "end.fixAndSend", receiving: "end.fixAndReceive", copying: "end.fixAndCopy" } as const satisfies Record<Direction, Key>;
 
 /** Where those are told that failed, and what to do about them. */
 function listedWords(failed: number, direction: Direction): string {
@@ -116,14 +116,14 @@ export function endWords(ended: Ended, peer: string, direction: Direction): Sent
   if (ended.proven) notes.push(provenWords(ended.proven, ended.files, peer, sending));
   if (ended.edited > 0) notes.push(sending ? t("end.edited.there", { n: ended.edited, peer }) : t("end.edited.here", { n: ended.edited }));
   if (ended.unchanged > 0) notes.push(t("end.unchanged", { n: ended.unchanged }));
-  if (ended.skipped > 0) notes.push(t("end.skipped", { n: ended.skipped, size: bytes(ended.skippedBytes) }));
+  if (ended.skipped > 0) notes.push(t("end.kept", { n: ended.skipped, size: bytes(ended.skippedBytes) }));
   if (ended.reused > 0) notes.push(t("end.reused", { size: bytes(ended.reused) }));
   if (ended.reconnected > 0) notes.push(t("end.reconnected", { n: ended.reconnected }));
   const moved = whatMoved(ended);
   switch (ended.outcome.is) {
     case "complete":
       if (sending) notes.unshift(t("end.confirmed", { peer }));
-      return { what: sending ? t("end.arrivedThere", { peer, moved }) : t("end.arrivedHere", { moved }), next: notes.join(" ") };
+      return { what: sending ? t("end.sent", { peer, moved }) : t("end.received", { moved }), next: notes.join(" ") };
     case "partial":
       return { what: t("end.partial", { n: ended.failed, moved }), next: [listedWords(ended.failed, direction), ...notes].join(" ") };
     case "failed":
@@ -140,7 +140,7 @@ export interface EntryList {
 
 /** What did not come through, each with its reason. */
 export function failureList(failures: EntryFailure[], total: number, peer: string, direction: Direction): EntryList {
-  const summary = direction === "copying" ? t("activity.notCopied", { n: total }) : t("activity.failures", { n: total });
+  const summary = direction === "copying" ? t("activity.notCopied", { n: total }) : t("activity.notTransferred", { n: total });
   const entries = failures.slice(0, ENTRIES_LISTED_MAX).map((failure) => ({ path: failure.path, words: failureWords(failure, peer, direction) }));
   return { summary, entries, total };
 }
@@ -149,7 +149,7 @@ export function failureList(failures: EntryFailure[], total: number, peer: strin
  * Files that the receiver had edited and keeps, each with the name of the new version beside it.
  */
 export function editList(edits: KeptEdit[], total: number): EntryList {
-  const entries = edits.slice(0, ENTRIES_LISTED_MAX).map(({ path, beside }) => ({ path, words: t("activity.beside", { name: beside }) }));
+  const entries = edits.slice(0, ENTRIES_LISTED_MAX).map(({ path, beside }) => ({ path, words: t("activity.newVersion", { name: beside }) }));
   return { summary: t("activity.edited", { n: total }), entries, total };
 }
 
@@ -169,7 +169,7 @@ export function failureWords(failure: EntryFailure, peer: string, direction: Dir
     case "pathTooLong":
       return t("failure.pathTooLong");
     case "inTheWay":
-      return here ? t("failure.inTheWay.here") : t("failure.inTheWay.there", { peer });
+      return here ? t("failure.conflict.here") : t("failure.conflict.there", { peer });
     case "linkTargetMissing":
       return t("failure.linkTargetMissing");
     case "kept":
@@ -181,7 +181,7 @@ export function failureWords(failure: EntryFailure, peer: string, direction: Dir
     case "homeFolder":
       return here ? t("failure.homeFolder.here") : t("failure.homeFolder.there", { peer });
     case "nameNotKept":
-      return here ? t("failure.nameNotKept.here") : t("failure.nameNotKept.there", { peer });
+      return here ? t("failure.nameUnsupported.here") : t("failure.nameUnsupported.there", { peer });
     case "differs":
       return here ? t("failure.differs.here") : t("failure.differs.there", { peer });
     default:
@@ -262,7 +262,7 @@ export function copyFaultWords(fault: Fault, folder: string): Sentence {
     case "cancelled":
       return { what: t("copyFault.cancelled"), next: t("copyFault.cancelled.next", { folder }) };
     case "gone":
-      return { what: t("copyFault.forgotten"), next: t("copyFault.forgotten.next") };
+      return { what: t("copyFault.selectionGone"), next: t("copyFault.selectionGone.next") };
     default:
       return faultWords(fault);
   }
@@ -279,7 +279,7 @@ function copyFailureWords(failure: EntryFailure): string {
     case "pathTooLong":
       return t("failure.pathTooLong");
     case "inTheWay":
-      return t("copyFailure.inTheWay");
+      return t("copyFailure.conflict");
     case "linkTargetMissing":
       return t("copyFailure.linkTargetMissing");
     case "kept":
@@ -308,11 +308,11 @@ export function copyPathWords(copied: Copied): string {
  * through.
  */
 export function outcomeWords({ outcome, failed }: Pick<Ended, "outcome" | "failed">): string {
-  if (outcome.is === "complete") return t("earlier.complete");
-  if (outcome.is === "partial") return t("earlier.partial", { n: failed });
-  if (outcome.fault.code === "cancelled") return t("earlier.stopped");
-  if (outcome.fault.code === "unanswered") return t("earlier.unanswered");
-  return outcome.fault.code === "declined" ? t("earlier.declined") : t("earlier.failed");
+  if (outcome.is === "complete") return t("history.complete");
+  if (outcome.is === "partial") return t("activity.failed", { n: failed });
+  if (outcome.fault.code === "cancelled") return t("history.cancelled");
+  if (outcome.fault.code === "unanswered") return t("history.unanswered");
+  return outcome.fault.code === "declined" ? t("history.declined") : t("history.failed");
 }
 
 /** Whom it goes to or comes from; of a copy, its folder. */

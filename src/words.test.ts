@@ -12,8 +12,8 @@ const path = (by: "kernel" | "userspace"): Paths => ({
 describe("faults in words", () => {
   test("a refused connection says what to start", () => {
     const { what, next } = faultWords({ code: "unreachable", target: "10.0.0.5:17464", os, remedies: [] });
-    expect(what).toBe("10.0.0.5:17464 cannot be reached: nothing listens there.");
-    expect(next).toContain("Start receiving in Ringway there");
+    expect(what).toBe("10.0.0.5:17464 cannot be reached: no program accepts connections there.");
+    expect(next).toContain("Turn on receiving there");
   });
 
   test("where a firewall may be in the way, its command is there to be copied", () => {
@@ -24,18 +24,18 @@ describe("faults in words", () => {
     const silent = { errno: 110, detail: "timed out" };
     const { what, next, commands } = faultWords({ code: "unreachable", target: "10.0.0.5:17464", os: silent, remedies });
     expect(what).toBe("10.0.0.5:17464 cannot be reached: nothing answered in time.");
-    expect(next).toContain("its firewall is probably in the way");
+    expect(next).toContain("open its firewall");
     expect(commands).toEqual(remedies.map(({ command }, at) => ({ name: ["With ufw", "With firewalld"][at], text: command })));
   });
 
   test("a name that nobody has is not taken for a machine that does not answer", () => {
     const { what, next } = faultWords({ code: "unreachable", target: "labb:17464", os: { errno: null, detail: "no such host" }, remedies: [] });
-    expect(what).toBe("No machine is found by the name in labb:17464.");
+    expect(what).toBe("No device was found by the name in labb:17464.");
     expect(next).toContain("spelling");
   });
 
   test.each([
-    [98, "end that program"],
+    [98, "close that program"],
     [13, "below 1024"],
     [99, "Try again"],
   ])("a port that cannot be had (%i) says what to do", (errno, next) => {
@@ -50,7 +50,7 @@ describe("faults in words", () => {
 
   test("too little room gives both figures", () => {
     const { what } = faultWords({ code: "declined", why: { reason: "noRoom", needed: 5e9, free: 1e9, entries: 0 } }, "nas");
-    expect(what).toBe("nas has too little room: 5.0 GB are needed, 1.0 GB are free.");
+    expect(what).toBe("nas has too little free space: 5.0 GB needed, 1.0 GB free.");
   });
 
   test("another key is told with both ids", () => {
@@ -92,18 +92,18 @@ describe("faults in words", () => {
       expect(what + next, reason).not.toMatch(/undefined|fault\./);
     }
     expect(told("sameName").what).toContain("“photos”");
-    expect(told("other").what).toBe("That cannot be used: in English.");
+    expect(told("other").what).toBe("This value is not valid: in English.");
   });
 });
 
 describe("encryption in words", () => {
   test.each([
-    ["kernel", "kernel", "TLS in the kernel at both ends"],
-    ["kernel", "userspace", "TLS in the kernel here, in userspace on nas"],
+    ["kernel", "kernel", "Encrypted by the kernel on both devices"],
+    ["kernel", "userspace", "Encrypted by the kernel here, by Ringway on nas"],
     [
       "userspace",
       "kernel",
-      "TLS in userspace here, in the kernel on nas. Here: the kernel module is not loaded",
+      "Encrypted by Ringway here, by the kernel on nas. Here: the kernel module is not loaded",
     ],
   ] as const)("%s here, %s there", (mine, theirs, text) => {
     expect(encryptionWords(path(mine), path(theirs), "nas")).toBe(text);

@@ -154,7 +154,7 @@ function declined(why: Declined, peer: string): Sentence {
     case "noAnswer":
       return { what: t("fault.declined.noAnswer", { peer }), next: t("fault.declined.noAnswer.next") };
     case "noRoom":
-      return { what: t("fault.declined.noRoom", { peer, ...roomFigures(why) }), next: t("fault.declined.noRoom.next") };
+      return { what: t("fault.declined.noSpace", { peer, ...roomFigures(why) }), next: t("fault.declined.noSpace.next") };
     case "notWritable":
       return { what: t("fault.declined.notWritable", { peer }), next: t("fault.declined.notWritable.next") };
     case "paused":
@@ -225,7 +225,7 @@ function authWords(fault: Fault, peer: string): Sentence | null {
     case "codeNumberTooLarge":
       return { what: t("fault.codeNumberTooLarge"), next: t("fault.codeNumberTooLarge.next") };
     case "noCodeOpen":
-      return { what: t("fault.noCodeOpen", { peer }), next: t("fault.noCodeOpen.next") };
+      return { what: t("fault.noValidCode", { peer }), next: t("fault.noValidCode.next") };
     case "pairingBusy": {
       const time = duration(Math.max(1000, fault.waitMs));
       return { what: t("fault.pairingBusy", { peer }), next: t("fault.pairingBusy.next", { time }) };
@@ -271,7 +271,7 @@ const STORE_NEXT = {
 } as const;
 
 /** A fault in words; `peer` is what to call the other machine. */
-export function faultWords(fault: Fault, peer = t("common.otherMachineFirst")): Sentence {
+export function faultWords(fault: Fault, peer = t("common.otherDeviceFirst")): Sentence {
   const auth = authWords(fault, peer);
   if (auth) return auth;
   switch (fault.code) {
@@ -412,7 +412,7 @@ export function startsAtLogin({ now }: StartAtLogin): boolean {
 }
 
 const USER_TLS = {
-  asked: "tls.why.asked",
+  asked: "tls.why.configured",
   notInKernel: "tls.why.notInKernel",
   moduleNotLoaded: "tls.why.moduleNotLoaded",
   modulesUnseen: "tls.why.modulesUnseen",
@@ -438,7 +438,7 @@ export function encryptionWords(here: Paths | null, there: Paths | null, peer: s
 }
 
 const PLAIN_IO = {
-  asked: "files.why.asked",
+  asked: "files.why.configured",
   faster: "files.why.faster",
   notInKernel: "files.why.notInKernel",
   forbidden: "files.why.forbidden",
@@ -458,15 +458,15 @@ export function fileIoWords(io: FileIo): string {
  */
 export function wrongCodeWords(from: string, left: number | null): string {
   if (left === null) return t("inbox.wrongCode", { from });
-  return left === 0 ? t("inbox.wrongCodeVoid", { from }) : t("inbox.wrongCodeLeft", { from, n: left });
+  return left === 0 ? t("inbox.wrongCodeLast", { from }) : t("inbox.wrongCodeLeft", { from, n: left });
 }
 
 /** Why nobody is meant by a code whose number `found` show. */
 export function notFoundWords(number: number, found: Pick<Nearby, "name" | "address">[]): Sentence {
   const shown = String(number);
-  if (found.length === 0) return { what: t("send.nobodyShows", { number: shown }), next: t("send.nobodyShows.next") };
+  if (found.length === 0) return { what: t("send.codeNotFound", { number: shown }), next: t("send.codeNotFound.next") };
   const names = found.map(({ name, address }) => `${name} (${address})`).join(", ");
-  return { what: t("send.severalShow", { number: shown, names }), next: t("send.severalShow.next") };
+  return { what: t("send.codeAmbiguous", { number: shown, names }), next: t("send.codeAmbiguous.next") };
 }
 
 /** The number of a code, as it is typed; none of anything else, a standing secret too. */
@@ -483,14 +483,14 @@ export function codeValidWords(ms: number): string {
 /** A fault of an offer that was accepted here, in words; `from` is who made it. */
 export function acceptFaultWords(fault: Fault, from: string): Sentence {
   if (fault.code !== "declined" || fault.why.reason !== "noRoom") return faultWords(fault, from);
-  return { what: t("fault.declined.noRoomHere", roomFigures(fault.why)), next: t("fault.declined.noRoomHere.next", { from }) };
+  return { what: t("fault.declined.noSpaceHere", roomFigures(fault.why)), next: t("fault.declined.noSpaceHere.next", { from }) };
 }
 
 /** What is missing at a disk, as the end of a sentence about it. */
 export function missingWords(missingBytes: number, missingEntries: number): string {
   const size = bytes(missingBytes);
   if (missingEntries === 0) return missingBytes > 0 ? t("missing.bytes", { size }) : "";
-  return missingBytes > 0 ? t("missing.both", { size, n: missingEntries }) : t("missing.places", { n: missingEntries });
+  return missingBytes > 0 ? t("missing.both", { size, n: missingEntries }) : t("missing.items", { n: missingEntries });
 }
 
 /** What an offer's folder has no room for; empty where it will do. */

@@ -1,16 +1,13 @@
-//! What the webview may ask for: decode, ask the service, encode. Native dialogs are opened here,
-//! never by the webview.
+//! What the webview may ask for: one command passes its calls to the service, and the others are
+//! for what takes a channel, a native dialog or the file manager.
 mod settings;
 
+use ringway_model::{Fault, Invalid};
 use std::path::PathBuf;
 
-use ringway_model::{OnConflict, OnExisting};
+use ringway_service::control::protocol::{PageAnswers, PageCall};
 use ringway_service::copying::CopyFolder;
-use ringway_service::dto::{
-    Again, AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Moving, Pick, Recipient, ShownSize,
-    Unfinished, Update,
-};
-use ringway_service::fault::{Fault, Unfit};
+use ringway_service::dto::{AppEvent, Chosen, Everything, Moving, Pick, Recipient, Update};
 use ringway_service::settings::IntoHome;
 use tauri::ipc::Channel;
 use tauri::{AppHandle, State, WebviewWindow};
@@ -28,55 +25,41 @@ pub(crate) use settings::FirstFolder;
 pub(crate) fn all() -> Builder<tauri::Wry> {
     Builder::new()
         .commands(collect_commands![
+            call,
             start,
             choose_sources,
             send,
-            copy_folder,
             choose_copy_folder,
-            copy,
             watch,
-            cancel,
-            pause,
-            resume,
-            dismiss,
             open_arrived,
             reveal_arrived,
-            past,
-            past_details,
-            forget_past,
-            clear_past,
-            unfinished,
-            discard_unfinished,
-            choose_again,
             open_past,
             reveal_past,
-            accept_offer,
-            decline_offer,
             choose_offer_folder,
-            renew_code,
-            listen,
-            look_around,
-            pair,
-            rename_device,
-            forget_device,
-            set_device_rule,
             choose_device_folder,
-            clear_device_folder,
-            settings::save_settings,
-            settings::set_background,
-            settings::set_announce,
-            settings::set_receiving,
             settings::choose_receive_folder,
-            settings::start_at_login,
-            settings::set_start_at_login,
             settings::choose_first_folder,
             settings::set_up,
             start_service,
         ])
+        .typ::<PageAnswers>()
         // Bytes and milliseconds: JSON numbers are exact up to 9 PB and 285,000 years.
         .dangerously_cast_bigints_to_number()
         // One type each way: nothing here is serialised otherwise than it is read.
         .disable_serde_phases()
+}
+
+/// The service's answer to a call of the page, as it came. [`PageAnswers`] has its type.
+#[derive(serde::Serialize, specta::Type)]
+#[serde(transparent)]
+struct Passed(#[specta(type = specta_typescript::Unknown)] serde_json::Value);
+
+/// Passes a call of the page to the service. Operations that only programs may ask for do not parse
+/// as a [`PageCall`].
+#[tauri::command]
+#[specta::specta]
+async fn call(link: State<'_, Link>, call: PageCall) -> Answer<Passed> {
+    link.service().await?.pass(call).await.map(Passed)
 }
 
 /// Everything to show; what changes later comes through the channel.
@@ -132,13 +115,6 @@ async fn send(
     }
 }
 
-/// The folder that a copy of what was chosen would go into; none where one has to be picked first.
-#[tauri::command]
-#[specta::specta]
-async fn copy_folder(link: State<'_, Link>, chosen: u32) -> Answer<Option<CopyFolder>> {
-    link.service().await?.copy_folder(chosen).await
-}
-
 /// Asks for another folder to copy into; none where none was picked.
 #[tauri::command]
 #[specta::specta]
@@ -146,15 +122,8 @@ async fn choose_copy_folder(link: State<'_, Link>, window: WebviewWindow, chosen
     let service = link.service().await?;
     let first = service.copy_folder_picked().await?.map(|folder| folder.0);
     let Some(folder) = pick_folder(&window, first).await else { return Ok(None) };
-    service.pick_copy_folder(folder).await?;
+    service.pick_copy_folder(folder.into()).await?;
     service.copy_folder(chosen).await
-}
-
-/// Starts copying what was chosen into that folder.
-#[tauri::command]
-#[specta::specta]
-async fn copy(link: State<'_, Link>, chosen: u32, existing: OnExisting, verify: bool) -> Answer<Moving> {
-    link.service().await?.copy(chosen, existing, verify).await
 }
 
 /// Lets a transfer's snapshots flow through the channel until it ends.
@@ -173,34 +142,6 @@ async fn watch(link: State<'_, Link>, id: String, updates: Channel<Update>) -> A
     Ok(())
 }
 
-/// Cancels a transfer.
-#[tauri::command]
-#[specta::specta]
-async fn cancel(link: State<'_, Link>, id: String) -> Answer<()> {
-    link.service().await?.cancel(id).await
-}
-
-/// Pauses a transfer.
-#[tauri::command]
-#[specta::specta]
-async fn pause(link: State<'_, Link>, id: String) -> Answer<()> {
-    link.service().await?.pause(id).await
-}
-
-/// Lets a paused transfer go on, and has one that waits look at once whether it can.
-#[tauri::command]
-#[specta::specta]
-async fn resume(link: State<'_, Link>, id: String) -> Answer<()> {
-    link.service().await?.resume(id).await
-}
-
-/// Takes an ended transfer off the list.
-#[tauri::command]
-#[specta::specta]
-async fn dismiss(link: State<'_, Link>, id: String) -> Answer<()> {
-    link.service().await?.dismiss(id).await
-}
-
 /// Shows what a transfer brought in the desktop's file manager.
 #[tauri::command]
 #[specta::specta]
@@ -214,48 +155,6 @@ async fn open_arrived(link: State<'_, Link>, handle: AppHandle, id: String) -> A
 #[specta::specta]
 async fn reveal_arrived(link: State<'_, Link>, handle: AppHandle, id: String) -> Answer<()> {
     files::select(handle, link.service().await?.arrived_paths(id).await?).await
-}
-
-/// The latest past transfers of those that are asked for; 30 at a time.
-#[tauri::command]
-#[specta::specta]
-async fn past(link: State<'_, Link>, asked: Asked) -> Answer<Vec<Earlier>> {
-    link.service().await?.past(asked).await
-}
-
-/// What is long of a past transfer.
-#[tauri::command]
-#[specta::specta]
-async fn past_details(link: State<'_, Link>, number: u64) -> Answer<EarlierDetails> {
-    link.service().await?.past_details(number).await
-}
-
-/// Forgets a past transfer, not what it brought.
-#[tauri::command]
-#[specta::specta]
-async fn forget_past(link: State<'_, Link>, number: u64) -> Answer<()> {
-    link.service().await?.forget_past(number).await
-}
-
-/// Forgets all past transfers, not what they brought.
-#[tauri::command]
-#[specta::specta]
-async fn clear_past(link: State<'_, Link>) -> Answer<()> {
-    link.service().await?.clear_past().await
-}
-
-/// What transfers that did not end keep.
-#[tauri::command]
-#[specta::specta]
-async fn unfinished(link: State<'_, Link>) -> Answer<Vec<Unfinished>> {
-    link.service().await?.unfinished().await
-}
-
-/// Removes what one of them keeps.
-#[tauri::command]
-#[specta::specta]
-async fn discard_unfinished(link: State<'_, Link>, id: String, folder: String) -> Answer<()> {
-    link.service().await?.discard_unfinished(id, folder).await
 }
 
 /// Shows what a past transfer brought in the desktop's file manager.
@@ -273,27 +172,6 @@ async fn reveal_past(link: State<'_, Link>, handle: AppHandle, number: u64) -> A
     files::select(handle, link.service().await?.past_paths(number).await?).await
 }
 
-/// Chooses once more what a transfer sent, and says to whom it went.
-#[tauri::command]
-#[specta::specta]
-async fn choose_again(link: State<'_, Link>, id: String) -> Answer<Again> {
-    link.service().await?.choose_again(id).await
-}
-
-/// Takes an offer in by a yes to what was shown of it.
-#[tauri::command]
-#[specta::specta]
-async fn accept_offer(link: State<'_, Link>, id: String, shown: ShownSize, on_conflict: OnConflict) -> Answer<Moving> {
-    link.service().await?.accept(id, shown, on_conflict).await
-}
-
-/// Declines an offer.
-#[tauri::command]
-#[specta::specta]
-async fn decline_offer(link: State<'_, Link>, id: String) -> Answer<()> {
-    link.service().await?.decline(id).await
-}
-
 /// Asks for another folder for one offer; false where none was chosen.
 #[tauri::command]
 #[specta::specta]
@@ -302,59 +180,9 @@ async fn choose_offer_folder(link: State<'_, Link>, window: WebviewWindow, id: S
     let service = link.service().await?;
     let set = |into_home| {
         let (service, id, folder) = (service.clone(), id.clone(), folder.clone());
-        async move { service.set_offer_folder(id, folder, into_home).await }
+        async move { service.set_offer_folder(id, folder.into(), into_home).await }
     };
     unless_refused(allow_home(&window, set).await)
-}
-
-/// Draws a new code.
-#[tauri::command]
-#[specta::specta]
-async fn renew_code(link: State<'_, Link>) -> Answer<()> {
-    link.service().await?.renew_code().await
-}
-
-/// Listens on the settings' port, or on another for this run (0: any that is free).
-#[tauri::command]
-#[specta::specta]
-async fn listen(link: State<'_, Link>, port: Option<u16>) -> Answer<()> {
-    link.service().await?.listen(port).await
-}
-
-/// Listens for who is nearby from now on, or no more.
-#[tauri::command]
-#[specta::specta]
-async fn look_around(link: State<'_, Link>, on: bool) -> Answer<()> {
-    link.service().await?.look_around(on).await
-}
-
-/// Pairs with a receiver without sending anything; what it is called then.
-#[tauri::command]
-#[specta::specta]
-async fn pair(link: State<'_, Link>, target: Recipient, code: String) -> Answer<String> {
-    link.service().await?.pair(target, code).await
-}
-
-/// Renames a paired device here.
-#[tauri::command]
-#[specta::specta]
-async fn rename_device(link: State<'_, Link>, id: String, name: String) -> Answer<()> {
-    link.service().await?.rename_device(id, name).await
-}
-
-/// Forgets a paired device.
-#[tauri::command]
-#[specta::specta]
-async fn forget_device(link: State<'_, Link>, id: String) -> Answer<()> {
-    link.service().await?.forget_device(id).await
-}
-
-/// Says what is done with a paired device's offers, and how many bytes one may have to be accepted
-/// without asking.
-#[tauri::command]
-#[specta::specta]
-async fn set_device_rule(link: State<'_, Link>, id: String, consent: Consent, max_bytes: Option<u64>) -> Answer<()> {
-    link.service().await?.set_device_rule(id, consent, max_bytes).await
 }
 
 /// Asks for the folder that a paired device's offers are to land in; false where none was chosen.
@@ -365,17 +193,10 @@ async fn choose_device_folder(link: State<'_, Link>, window: WebviewWindow, id: 
     let first = service.device_folder(id.clone()).await?.map(|folder| folder.0);
     let Some(folder) = pick_folder(&window, first).await else { return Ok(false) };
     let set = |into_home| {
-        let (service, id, folder) = (service.clone(), id.clone(), Some(folder.clone()));
-        async move { service.set_device_folder(id, folder, into_home).await }
+        let (service, id, folder) = (service.clone(), id.clone(), folder.clone());
+        async move { service.set_device_folder(id, folder.into(), into_home).await }
     };
     unless_refused(allow_home(&window, set).await)
-}
-
-/// Lets a paired device's offers land in the receive folder.
-#[tauri::command]
-#[specta::specta]
-async fn clear_device_folder(link: State<'_, Link>, id: String) -> Answer<()> {
-    link.service().await?.set_device_folder(id, None, IntoHome::Refuse).await
 }
 
 /// Asks for a folder with the desktop's own picker, which begins in `first`.
@@ -388,7 +209,7 @@ async fn pick_folder(window: &WebviewWindow, first: Option<PathBuf>) -> Option<P
 }
 
 /// Has a folder set that was picked; where it is a home, only after a native dialog has asked. The
-/// fault is still [`Unfit::HomeFolder`] if that was answered no: the page can neither answer the
+/// fault is still [`Invalid::HomeFolder`] if that was answered no: the page can neither answer the
 /// dialog nor say what it asks.
 async fn allow_home<T, Set>(window: &WebviewWindow, set: impl Fn(IntoHome) -> Set) -> Answer<T>
 where
@@ -408,7 +229,7 @@ where
         set => return set,
     };
     match &fault {
-        Fault::Invalid { why: Unfit::HomeFolder { folder }, .. } if ask(folder.clone()).await => {
+        Fault::Invalid(Invalid::HomeFolder { folder }) if ask(folder.to_string()).await => {
             set(IntoHome::NoDotNames).await
         }
         _ => Err(fault),
@@ -419,7 +240,7 @@ where
 fn unless_refused(set: Answer<()>) -> Answer<bool> {
     match set {
         Ok(()) => Ok(true),
-        Err(Fault::Invalid { why: Unfit::HomeFolder { .. }, .. }) => Ok(false),
+        Err(Fault::Invalid(Invalid::HomeFolder { .. })) => Ok(false),
         Err(fault) => Err(fault),
     }
 }
@@ -440,9 +261,9 @@ mod tests {
         let done = RefCell::new(Vec::new());
         let set = |into_home| {
             done.borrow_mut().push(format!("{into_home:?}"));
-            let why = Unfit::HomeFolder { folder: "/home/me".into() };
+            let why = Invalid::HomeFolder { folder: "/home/me".into() };
             ready(match into_home == IntoHome::Refuse && is_home {
-                true => Err(Fault::Invalid { why, what: String::new() }),
+                true => Err(Fault::Invalid(why)),
                 false => Ok(()),
             })
         };

@@ -1,8 +1,8 @@
 //! What a person confirms in a native dialog, so that a page that was taken over cannot confirm it.
+use ringway_model::Fault;
 use std::cell::Cell;
 
 use gtk::prelude::*;
-use ringway_service::fault::Fault;
 use ringway_service::language::Language;
 use tauri::WebviewWindow;
 use tokio::sync::{Mutex, oneshot};
@@ -48,16 +48,16 @@ impl Question {
     fn new_target(refused: &Fault, language: Language) -> Option<(Self, String)> {
         let Fault::NewTarget { what, more, to, was } = refused else { return None };
         let what = match more {
-            0 => what.clone(),
-            more => messages::dialog_new_target_more(language, *more, what),
+            0 => what.to_string(),
+            more => messages::dialog_new_target_more(language, *more, &what.to_string()),
         };
         let question = Self {
             title: messages::dialog_new_target_title(language),
-            text: messages::dialog_new_target_text(language, to, was, &what),
+            text: messages::dialog_new_target_text(language, &to.to_string(), &was.to_string(), &what),
             yes: messages::dialog_new_target_yes(language),
             no: messages::dialog_new_target_no(language),
         };
-        Some((question, to.clone()))
+        Some((question, to.0.clone()))
     }
 
     /// Shows the dialog and waits for its answer. No where it is closed, where the window has gone,
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn the_dialog_names_what_is_sent_the_new_target_and_the_one_before() {
         let [what, to, was] = ["photos", "lab (cdcd-cdcd-cdcd-cdcd)", "nas (abab-abab-abab-abab)"].map(str::to_owned);
-        let refused = Fault::NewTarget { what, more: 2, to: to.clone(), was: was.clone() };
+        let refused = Fault::NewTarget { what: what.into(), more: 2, to: to.clone().into(), was: was.clone().into() };
         for language in [Language::En, Language::De] {
             let (question, confirmed) = Question::new_target(&refused, language).unwrap();
             assert_eq!(confirmed, to, "what is confirmed is what was shown");

@@ -1,8 +1,8 @@
 //! What came, in the desktop's own file manager.
+use ringway_model::Fault;
 use std::path::{Path, PathBuf};
 
-use ringway_service::control::protocol::PathText;
-use ringway_service::fault::Fault;
+use ringway_service::control::protocol::GivenPath;
 use ringway_service::text::shown;
 use tauri::AppHandle;
 use tauri_plugin_opener::OpenerExt;
@@ -12,7 +12,7 @@ use tauri_plugin_opener::OpenerExt;
 /// # Errors
 /// [`Fault::NoFileManager`].
 pub(crate) fn open(handle: &AppHandle, folder: &Path) -> Result<(), Fault> {
-    let fault = || Fault::NoFileManager { path: shown(folder) };
+    let fault = || Fault::NoFileManager { path: shown(folder).into() };
     let text = folder.to_str().ok_or_else(fault)?;
     handle.opener().open_path(text, None::<&str>).map_err(|_| fault())
 }
@@ -23,8 +23,8 @@ pub(crate) fn open(handle: &AppHandle, folder: &Path) -> Result<(), Fault> {
 ///
 /// # Errors
 /// [`Fault::Gone`] where nothing of it is there any more; [`Fault::NoFileManager`].
-pub(crate) async fn select(handle: AppHandle, paths: Vec<PathText>) -> Result<(), Fault> {
-    let failed = |error: tauri::Error| Fault::Other { detail: error.to_string() };
+pub(crate) async fn select(handle: AppHandle, paths: Vec<GivenPath>) -> Result<(), Fault> {
+    let failed = |error: tauri::Error| Fault::Other { detail: error.to_string().into() };
     // Looking at paths and calls on the bus both wait.
     tauri::async_runtime::spawn_blocking(move || {
         let there: Vec<_> =

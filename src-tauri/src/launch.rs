@@ -1,14 +1,14 @@
 //! Starting the service: the `ringway` beside our own executable, else the one on PATH, as a
 //! process that outlives the window.
+use ringway_model::Fault;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use ringway_engine::Paths;
+use ringway_engine::remedy;
 use ringway_service::control::client::Notice;
 use ringway_service::control::{Client, ControlError, Place};
-use ringway_service::fault::Fault;
-use ringway_service::remedy;
 use ringway_service::text::shown_text;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
@@ -112,7 +112,10 @@ async fn end_of(service: &mut Child) -> String {
 }
 
 fn failed(why: impl std::fmt::Display) -> Fault {
-    Fault::ServiceFailed { detail: shown_text(why.to_string().trim_end_matches('.')), remedies: vec![remedy::serve()] }
+    Fault::ServiceFailed {
+        detail: shown_text(why.to_string().trim_end_matches('.')).into(),
+        remedies: vec![remedy::serve()],
+    }
 }
 
 /// What keeps a client from the service, as the front end says it.
@@ -120,8 +123,8 @@ fn told(error: &ControlError) -> Fault {
     match error {
         ControlError::NotRunning => Fault::ServiceGone,
         ControlError::OtherProtocol { version, .. } => Fault::ServiceDiffers {
-            ours: env!("CARGO_PKG_VERSION").to_owned(),
-            theirs: shown_text(version),
+            ours: env!("CARGO_PKG_VERSION").to_owned().into(),
+            theirs: shown_text(version).into(),
             remedies: vec![remedy::restart_service()],
         },
         other => failed(other),

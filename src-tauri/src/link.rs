@@ -1,6 +1,7 @@
 //! The window's connection to the service: kept, found again when it is lost, and what comes over
 //! it handed to the page.
 use parking_lot::Mutex;
+use ringway_model::Fault;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,6 @@ use gtk::prelude::GtkWindowExt;
 use ringway_service::control::Client;
 use ringway_service::control::client::Notice;
 use ringway_service::dto::{AppEvent, Chosen, Drag, Everything};
-use ringway_service::fault::Fault;
 use tauri::ipc::Channel;
 use tauri::{AppHandle, Manager};
 use tokio::sync::{mpsc, watch};

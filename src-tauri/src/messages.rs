@@ -11,8 +11,8 @@ pub(crate) fn dialog_home_title(language: Language) -> &'static str {
 
 pub(crate) fn dialog_home(language: Language, folder: &str) -> String {
     match language {
-        Language::En => format!("{folder} is a home folder. What lands there can change how programs start. Receive into it anyway? Files whose names begin with a dot are refused."),
-        Language::De => format!("{folder} ist ein Home-Ordner. Was dort landet, kann ändern, wie Programme starten. Trotzdem dorthin empfangen? Dateien, deren Namen mit einem Punkt beginnen, werden abgelehnt."),
+        Language::En => format!("{folder} is a home folder. Files received there can change how programs start. Receive into it anyway? Files whose names begin with a dot are refused."),
+        Language::De => format!("{folder} ist ein Home-Ordner. Dort empfangene Dateien können ändern, wie Programme starten. Trotzdem dorthin empfangen? Dateien, deren Namen mit einem Punkt beginnen, werden abgelehnt."),
     }
 }
 
@@ -32,8 +32,8 @@ pub(crate) fn dialog_home_no(language: Language) -> &'static str {
 
 pub(crate) fn dialog_new_target_title(language: Language) -> &'static str {
     match language {
-        Language::En => "Send to another target?",
-        Language::De => "An ein anderes Ziel senden?",
+        Language::En => "Send to another device?",
+        Language::De => "An ein anderes Gerät senden?",
     }
 }
 

@@ -6,6 +6,11 @@ import { invoke as __TAURI_INVOKE, Channel } from "@tauri-apps/api/core";
 
 /** Commands */
 export const commands = {
+	/**
+	 *  Passes a call of the page to the service. Operations that only programs may ask for do not parse
+	 *  as a [`PageCall`].
+	 */
+	call: (call: PageCall) => typedError<Passed, Fault>(__TAURI_INVOKE("call", { call })),
 	/**  Everything to show; what changes later comes through the channel. */
 	start: (events: Channel<AppEvent>) => typedError<Everything, Fault>(__TAURI_INVOKE("start", { events })),
 	/**  Asks for folders or files to send with the desktop's own picker. */
@@ -15,85 +20,24 @@ export const commands = {
 	 *  a click in a native dialog.
 	 */
 	send: (chosen: number, target: Recipient, code: string | null, verify: boolean) => typedError<Moving, Fault>(__TAURI_INVOKE("send", { chosen, target, code, verify })),
-	/**  The folder that a copy of what was chosen would go into; none where one has to be picked first. */
-	copyFolder: (chosen: number) => typedError<CopyFolder | null, Fault>(__TAURI_INVOKE("copy_folder", { chosen })),
 	/**  Asks for another folder to copy into; none where none was picked. */
 	chooseCopyFolder: (chosen: number) => typedError<CopyFolder | null, Fault>(__TAURI_INVOKE("choose_copy_folder", { chosen })),
-	/**  Starts copying what was chosen into that folder. */
-	copy: (chosen: number, existing: OnExisting, verify: boolean) => typedError<Moving, Fault>(__TAURI_INVOKE("copy", { chosen, existing, verify })),
 	/**  Lets a transfer's snapshots flow through the channel until it ends. */
 	watch: (id: string, updates: Channel<Update>) => typedError<null, Fault>(__TAURI_INVOKE("watch", { id, updates })),
-	/**  Cancels a transfer. */
-	cancel: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("cancel", { id })),
-	/**  Pauses a transfer. */
-	pause: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("pause", { id })),
-	/**  Lets a paused transfer go on, and has one that waits look at once whether it can. */
-	resume: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("resume", { id })),
-	/**  Takes an ended transfer off the list. */
-	dismiss: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("dismiss", { id })),
 	/**  Shows what a transfer brought in the desktop's file manager. */
 	openArrived: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("open_arrived", { id })),
 	/**  Selects what a transfer brought in the desktop's file manager. */
 	revealArrived: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("reveal_arrived", { id })),
-	/**  The latest past transfers of those that are asked for; 30 at a time. */
-	past: (asked: Asked) => typedError<Earlier[], Fault>(__TAURI_INVOKE("past", { asked })),
-	/**  What is long of a past transfer. */
-	pastDetails: (number: number) => typedError<EarlierDetails, Fault>(__TAURI_INVOKE("past_details", { number })),
-	/**  Forgets a past transfer, not what it brought. */
-	forgetPast: (number: number) => typedError<null, Fault>(__TAURI_INVOKE("forget_past", { number })),
-	/**  Forgets all past transfers, not what they brought. */
-	clearPast: () => typedError<null, Fault>(__TAURI_INVOKE("clear_past")),
-	/**  What transfers that did not end keep. */
-	unfinished: () => typedError<Unfinished[], Fault>(__TAURI_INVOKE("unfinished")),
-	/**  Removes what one of them keeps. */
-	discardUnfinished: (id: string, folder: string) => typedError<null, Fault>(__TAURI_INVOKE("discard_unfinished", { id, folder })),
-	/**  Chooses once more what a transfer sent, and says to whom it went. */
-	chooseAgain: (id: string) => typedError<Again, Fault>(__TAURI_INVOKE("choose_again", { id })),
 	/**  Shows what a past transfer brought in the desktop's file manager. */
 	openPast: (number: number) => typedError<null, Fault>(__TAURI_INVOKE("open_past", { number })),
 	/**  Selects what a past transfer brought in the desktop's file manager. */
 	revealPast: (number: number) => typedError<null, Fault>(__TAURI_INVOKE("reveal_past", { number })),
-	/**  Takes an offer in by a yes to what was shown of it. */
-	acceptOffer: (id: string, shown: ShownSize, onConflict: OnConflict) => typedError<Moving, Fault>(__TAURI_INVOKE("accept_offer", { id, shown, onConflict })),
-	/**  Declines an offer. */
-	declineOffer: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("decline_offer", { id })),
 	/**  Asks for another folder for one offer; false where none was chosen. */
 	chooseOfferFolder: (id: string) => typedError<boolean, Fault>(__TAURI_INVOKE("choose_offer_folder", { id })),
-	/**  Draws a new code. */
-	renewCode: () => typedError<null, Fault>(__TAURI_INVOKE("renew_code")),
-	/**  Listens on the settings' port, or on another for this run (0: any that is free). */
-	listen: (port: number | null) => typedError<null, Fault>(__TAURI_INVOKE("listen", { port })),
-	/**  Listens for who is nearby from now on, or no more. */
-	lookAround: (on: boolean) => typedError<null, Fault>(__TAURI_INVOKE("look_around", { on })),
-	/**  Pairs with a receiver without sending anything; what it is called then. */
-	pair: (target: Recipient, code: string) => typedError<string, Fault>(__TAURI_INVOKE("pair", { target, code })),
-	/**  Renames a paired device here. */
-	renameDevice: (id: string, name: string) => typedError<null, Fault>(__TAURI_INVOKE("rename_device", { id, name })),
-	/**  Forgets a paired device. */
-	forgetDevice: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("forget_device", { id })),
-	/**
-	 *  Says what is done with a paired device's offers, and how many bytes one may have to be accepted
-	 *  without asking.
-	 */
-	setDeviceRule: (id: string, consent: Consent, maxBytes: number | null) => typedError<null, Fault>(__TAURI_INVOKE("set_device_rule", { id, consent, maxBytes })),
 	/**  Asks for the folder that a paired device's offers are to land in; false where none was chosen. */
 	chooseDeviceFolder: (id: string) => typedError<boolean, Fault>(__TAURI_INVOKE("choose_device_folder", { id })),
-	/**  Lets a paired device's offers land in the receive folder. */
-	clearDeviceFolder: (id: string) => typedError<null, Fault>(__TAURI_INVOKE("clear_device_folder", { id })),
-	/**  Stores name, port, and how many bytes a second each transfer may be sent at. */
-	saveSettings: (name: string, port: number, sendLimit: number | null) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("save_settings", { name, port, sendLimit })),
-	/**  Stores whether the service goes on receiving when the window is closed. */
-	setBackground: (background: boolean) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("set_background", { background })),
-	/**  Stores whether this machine is found on its network, and finds others there. */
-	setAnnounce: (announce: boolean) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("set_announce", { announce })),
-	/**  Stores whether this machine receives. */
-	setReceiving: (receiving: boolean) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("set_receiving", { receiving })),
 	/**  Asks for another receive folder and stores it; none where none was chosen. */
 	chooseReceiveFolder: () => typedError<StoredSettings | null, Fault>(__TAURI_INVOKE("choose_receive_folder")),
-	/**  Whether, and by what, the service starts when this user logs in. */
-	startAtLogin: () => typedError<StartAtLogin, Fault>(__TAURI_INVOKE("start_at_login")),
-	/**  Has it start then, or not. */
-	setStartAtLogin: (on: boolean) => typedError<StartAtLogin, Fault>(__TAURI_INVOKE("set_start_at_login", { on })),
 	/**
 	 *  Asks for the folder to receive into, for [`set_up`]; what to show of it, none where none was
 	 *  chosen.
@@ -127,15 +71,15 @@ export type Aim =
 /**  The same through firewalld. */
 "firewalld" | 
 /**  Loading the kernel's TLS now. */
-"loadTls" | 
+"load_tls" | 
 /**  Having it loaded at every start. */
-"keepTls" | 
+"keep_tls" | 
 /**  Seeing which program has a port. */
-"whoListens" | 
+"who_listens" | 
 /**  Seeing why the service does not start. */
 "serve" | 
 /**  Having the service that runs replaced by this version's. */
-"restartService";
+"restart_service";
 
 /**  What happens while the window is open, in order. */
 export type AppEvent = { event: "listeningChanged"; listening: Listening } | { event: "settingsChanged"; settings: StoredSettings } | { event: "devicesChanged"; devices: PairedDevice[] } | { event: "nearbyChanged"; nearby: Nearby[] } | { event: "devicePaired"; name: string } | { event: "pairingFailed"; from: string; fault: Fault; triesLeft: number | null } | { event: "offerChanged"; offer: Offer } | { event: "offerGone"; id: string; how: Left } | { event: "transferStarted"; transfer: Moving } | { event: "dragged"; drag: Drag } | 
@@ -164,6 +108,67 @@ export type AskedBecause =
 { because: "tooMuch"; maxBytes: number } | 
 /**  The rule's folder is not there, or cannot be written to. */
 { because: "noFolder"; folder: string };
+
+/**  Why pairing, or recognising a peer, failed. Exit code 5 of the command. */
+export type AuthError = 
+/**  The two do not know each other and no code was given: ask for one and try again. */
+{ code: "pairing_needed"; 
+/**  The name the peer gives itself: untrusted text. */
+peer_name: string } | 
+/**  The code was wrong. */
+{ code: "wrong_code" } | 
+/**  The peer has no code open: expired, burnt by wrong attempts, or pairing is off. */
+{ code: "no_code_open" } | 
+/**
+ *  Another pairing with this code is under way, or attempts come too fast; try again after the
+ *  wait.
+ */
+{ code: "pairing_busy"; 
+/**  Milliseconds to wait. */
+wait_ms: number } | 
+/**
+ *  Where a known device was meant, by its name or its address, another key answered: an
+ *  impostor or a reinstalled machine.
+ */
+{ code: "identity_changed"; 
+/**  The known device's name. */
+name: string; 
+/**  The id on record. */
+expected: string; 
+/**  The id that answered. */
+found: string } | 
+/**
+ *  No code was given, and at an address a paired device answers that was not the one reached
+ *  there last: a person is asked before anything is offered.
+ */
+{ code: "unconfirmed"; 
+/**  The name of the device that was reached there last. */
+last: string; 
+/**  Its id. */
+last_id: string; 
+/**  What the device is called that answers now. */
+name: string; 
+/**  Its id. */
+found: string } | 
+/**  Another device answered than the one that announced itself at that address. */
+{ code: "other_answered"; 
+/**  How the announced id begins, as people compare it. */
+announced: string; 
+/**  The id that answered. */
+found: string } | 
+/**
+ *  What was sent before went to a device that was forgotten since: nobody else gets it without
+ *  being named.
+ */
+{ code: "forgotten"; 
+/**  What it was called. */
+name: string; 
+/**  Its id. */
+id: string; 
+/**  The id of the device that has this name now, if there is one. */
+now: string | null } | 
+/**  The peer is ourselves. */
+{ code: "ourselves" };
 
 /**  What limits a transfer: the one stage that the others wait for. */
 export type Bottleneck = 
@@ -249,33 +254,30 @@ export type CoursePoint = {
 };
 
 /**  Why an offer was declined. */
-export type Declined = 
-/**  By a person or a rule. */
-{ reason: "byChoice" } | 
-/**  Nobody answered. */
-{ reason: "noAnswer" } | 
-/**  Not enough room. */
-{ reason: "noRoom"; 
-/**  Bytes the offer needs. */
-needed: number; 
-/**  Bytes free there. */
-free: number; 
-/**  Files and folders for which there is no place. */
-entries: number } | 
+export type DeclineReason = 
+/**  A person, or a rule of theirs, said no. */
+({ reason: "by_choice" }) & { wait_ms?: never } | 
+/**  Nobody answered in time. */
+({ reason: "no_answer" }) & { wait_ms?: never } | 
+/**  Not enough free space. */
+{
+	reason: "no_room",
+} & Shortage | 
 /**  The destination cannot be written to. */
-{ reason: "notWritable" } | 
+({ reason: "not_writable" }) & { wait_ms?: never } | 
 /**  Too many transfers at once. */
-{ reason: "busy" } | 
-/**  It goes on with what somebody there has paused. */
-{ reason: "paused" } | 
+({ reason: "busy" }) & { wait_ms?: never } | 
+/**  It would continue a transfer that a person there has paused. */
+({ reason: "paused" }) & { wait_ms?: never } | 
 /**  The receiver has stopped receiving. */
-{ reason: "stopped" } | 
-/**  Too many offers of this device came to nothing. */
-{ reason: "tooManyOffers"; 
-/**  Milliseconds until somebody may be asked about the next one. */
-waitMs: number } | 
-/**  A reason newer than this program. */
-{ reason: "other" };
+({ reason: "stopped" }) & { wait_ms?: never } | 
+/**
+ *  Too many offers of the device came to nothing: nobody is asked about the next one before the
+ *  wait is over.
+ */
+{ reason: "too_many_offers"; 
+/**  Milliseconds to wait. */
+wait_ms: number };
 
 /**  Which way a transfer goes, seen from here. */
 export type Direction = 
@@ -308,7 +310,7 @@ export type Earlier = {
 
 /**  What is long of a past transfer. */
 export type EarlierDetails = {
-	failures: EntryFailure[],
+	failures: Failure[],
 	edits: KeptEdit[],
 	course: CoursePoint[],
 };
@@ -318,7 +320,6 @@ export type Encryption = { by: "kernel" } | { by: "userspace"; why: UserTlsWhy }
 
 /**  The last word on a transfer. */
 export type Ended = {
-	outcome: Ending,
 	files: number,
 	folders: number,
 	links: number,
@@ -340,7 +341,7 @@ export type Ended = {
 	/**  Those by name. */
 	edits: KeptEdit[],
 	failed: number,
-	failures: EntryFailure[],
+	failures: Failure[],
 	runningMs: number,
 	/**  How often it went on after its connection was lost. */
 	reconnected: number,
@@ -354,57 +355,7 @@ export type Ended = {
 	copied: Copied | null,
 	/**  When it ended. */
 	atMs: number,
-};
-
-/**  How a transfer ended. */
-export type Ending = { is: "complete" } | { is: "partial" } | { is: "failed"; fault: Fault };
-
-/**  One entry that did not arrive. */
-export type EntryFailure = {
-	/**  Its path, safe to show. */
-	path: string,
-	/**  Which end met it. */
-	side: Side,
-	/**  What was being done. */
-	operation: Operation,
-	/**  Why it failed. */
-	fault: EntryFault,
-};
-
-/**  Why one entry did not arrive. */
-export type EntryFault = 
-/**  The kernel said so. */
-{ why: "os"; os: OsFault } | 
-/**  A socket, FIFO or device. */
-{ why: "specialFile" } | 
-/**  It changed while it was being read. */
-{ why: "changedWhileReading" } | 
-/**  Its path is too long. */
-{ why: "pathTooLong" } | 
-/**  Something of another kind has its name in the destination. */
-{ why: "inTheWay" } | 
-/**  The file that a hard link belongs to did not arrive. */
-{ why: "linkTargetMissing" } | 
-/**  The existing file was kept, as asked. */
-{ why: "kept" } | 
-/**  Source and destination are the same file. */
-{ why: "sameFile" } | 
-/**  A folder would be copied into itself. */
-{ why: "intoItself" } | 
-/**  What was read back is not what was copied. */
-{ why: "differs" } | 
-/**  It leads into Ringway's own folders. */
-{ why: "ownFolder" } | 
-/**  It begins with a dot, at the top of a home folder. */
-{ why: "dotName" } | 
-/**  It leads into a home folder that nobody has allowed. */
-{ why: "homeFolder" } | 
-/**  The filesystem in the destination cannot hold its name. */
-{ why: "nameNotKept" } | 
-/**  It was there before, and holds half of two versions now. */
-{ why: "cutShort" } | 
-/**  A reason newer than this program. */
-{ why: "other" };
+} & Outcome;
 
 /**  Everything the window shows, at its start. */
 export type Everything = {
@@ -423,140 +374,365 @@ export type Everything = {
 	transfers: Moving[],
 };
 
+/**  [`Failure`] as it is serialised. */
+export type Failure = {
+	side: Side,
+	operation: Operation,
+	/**  What the system calls the reason, where it is the system's, in English. */
+	detail?: string | null,
+} & PathText & FailureReason;
+
+/**  Why one entry of a tree was not moved. */
+export type FailureReason = 
+/**  The kernel refused it, at the side that met it. */
+{ reason: "os"; 
+/**  The errno value (errno(3)). */
+errno: number } | 
+/**  A socket, FIFO or device: not something that can be sent. */
+{ reason: "special_file" } | 
+/**  It changed while it was being read; the copy there is not to be trusted and was not made. */
+{ reason: "changed_while_reading" } | 
+/**  Its path is longer than the wire's limit. */
+{ reason: "path_too_long" } | 
 /**
- *  Everything that a command or a transfer can fail with, as the front end sees it. Text fields are
- *  safe to show.
+ *  Something of another kind, or a symlink where a folder should be, has that name in the
+ *  destination.
+ */
+{ reason: "in_the_way" } | 
+/**  The file that this hard link belongs to did not arrive. */
+{ reason: "link_target_missing" } | 
+/**
+ *  The destination's policy kept the existing file (only with `keep`; not a failure, but
+ *  named).
+ */
+{ reason: "kept" } | 
+/**  Source and destination are the same file (copies inside one machine). */
+{ reason: "same_file" } | 
+/**  A folder that would be copied into itself, or the copy itself, met inside its source. */
+{ reason: "into_itself" } | 
+/**  What was read back from the destination is not what was read from the source. */
+{ reason: "differs" } | 
+/**
+ *  It leads into Ringway's own folders at the receiver, or would replace a link on the way
+ *  there.
+ */
+{ reason: "own_folder" } | 
+/**
+ *  Its name begins with a dot, and the receiver takes no such names at the top of a home
+ *  folder.
+ */
+{ reason: "dot_name" } | 
+/**
+ *  It leads into a home folder below the receive folder, which nobody has allowed at the
+ *  receiver.
+ */
+{ reason: "home_folder" } | 
+/**
+ *  The destination's filesystem cannot hold its name: what is made under it gets another one,
+ *  which may be another entry's.
+ */
+{ reason: "name_not_kept" } | 
+/**
+ *  It was there before a copy, which was writing over it when it was stopped (ECANCELED) or the
+ *  disk refused more: it holds half of two versions.
+ */
+{ reason: "cut_short"; 
+/**  The errno value. */
+errno: number };
+
+/**
+ *  What a call or a transfer failed with. In JSON `code` says which, and never changes once
+ *  published.
  */
 export type Fault = 
-/**  A local path could not be used. */
-{ code: "path"; path: string; operation: Operation; os: OsFault } | 
-/**  Neither a paired device nor an address. */
-{ code: "unknownTarget"; target: string } | 
-/**  No answer at any address. */
-{ code: "unreachable"; target: string; os: OsFault; 
+/**
+ *  The process may open too few descriptors for what was asked of it (RLIMIT_NOFILE), also at
+ *  its hard limit.
+ */
+({ code: "few_descriptors"; 
+/**  The limit. */
+has: number; 
+/**  The least that will do. */
+least: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  An operation on a local path. */
+({ code: "path"; 
+/**  The path. */
+path: PathText; 
+/**  What was being done. */
+operation: Operation; 
+/**  What the kernel said. */
+source: OsError }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**
+ *  All of a transfer is there, but a final name in the destination was refused. What is whole
+ *  is kept, and the same send resumes with it.
+ */
+({ code: "not_published"; 
+/**  The name that it was to have. */
+path: PathText; 
+/**  What was being done. */
+operation: Operation; 
+/**  What the kernel said. */
+source: OsError; 
+/**  The first top-level paths that have their names. */
+published: PathText[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  The target is neither a paired device's name nor an address. */
+({ code: "unknown_target"; 
+/**  What was given. */
+target: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  The peer could not be reached at any of its addresses. */
+({ code: "unreachable"; 
+/**  What was tried, as `host:port`. */
+target: string; 
+/**  The last address's error. */
+source: OsError; 
 /**  What lets its port in at the other machine, where a firewall of that one may be why. */
-remedies: Remedy[] } | 
-/**  The receiver could not listen. */
-{ code: "listen"; address: string; os: OsFault; remedies: Remedy[] } | 
-/**  The other device does not know us, and no code was given. */
-{ code: "pairingNeeded"; peer: string } | 
-/**  The code was wrong. */
-{ code: "wrongCode" } | 
-/**  What was typed cannot be a code. */
-{ code: "notACode" } | 
-/**  No code has that word: 1 for the first, 2 for the second. */
-{ code: "unknownWord"; position: number } | 
-/**  No code has a number that large. */
-{ code: "codeNumberTooLarge" } | 
-/**  The other device has no code open. */
-{ code: "noCodeOpen" } | 
-/**  Somebody else is pairing there. */
-{ code: "pairingBusy"; waitMs: number } | 
-/**  A known device answered with another key. */
-{ code: "identityChanged"; name: string; expected: string; found: string } | 
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  Listening failed, for example because the port is taken. */
+({ code: "listen"; 
+/**  What was asked for. */
+address: string; 
+/**  What the kernel said. */
+source: OsError; 
+/**  What shows who has the port. */
+remedies: Remedy[] }) & { by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  The receiver declined. */
+{
+	code: "declined",
+} & DeclineReason | 
+/**  Cancelled, here or there. */
+({ code: "cancelled"; 
+/**  Where. */
+by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  The connection ended before the receipt. */
+{
+	code: "connection_lost",
+} & OsError | 
 /**
- *  No code was given, and at an address a paired device answers that was not the one reached
- *  there last: a person is asked first.
+ *  The receiver closed the connection before anything was offered: it has no place for more
+ *  connections, or ends.
  */
-{ code: "unconfirmed"; 
-/**  The name of the device that was reached there last. */
-last: string; 
-/**  What the device is called that answers now. */
-name: string; 
-/**  The beginning of its id, as people compare it. */
-found: string; 
-/**  Its id. */
-id: string } | 
-/**  Another device answered than the one that announced itself there. */
-{ code: "otherAnswered"; announced: string; found: string } | 
+({ code: "turned_away" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  The peer broke the protocol. */
+({ code: "protocol"; 
+/**  How, in English. */
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  The other device has a name that reads as an id or an address, which no device may have. */
+({ code: "misleading_name" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
- *  What was sent before went to a device that was forgotten since; `now` is the one that has
- *  its name now.
+ *  The receipt contradicts what was sent, the failures that were named, or itself: what arrived
+ *  is not known.
  */
-{ code: "forgotten"; name: string; id: string; now: string | null } | 
+({ code: "receipt_contradicts"; 
+/**  How, in English. */
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**
+ *  The receiver took nothing more, and claimed no work of its own, for as long as was to be
+ *  waited, or was at its own work for longer than any disk takes. What is whole there is kept.
+ */
+({ code: "stalled"; 
+/**  How long. */
+seconds: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  The peer speaks no version that we speak. */
+({ code: "version"; 
+/**  Our version. */
+ours: number; 
+/**  Theirs. */
+theirs: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  TLS failed: not a Ringway peer, or tampering. */
+({ code: "tls"; 
+/**  How, in English. */
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  Kernel TLS was demanded and is unavailable on this machine. */
+({ code: "no_kernel_tls"; 
+/**  Why. */
+reason: UserTlsReason; 
+/**  What turns it on, where its module is not loaded. */
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  io_uring was demanded and is unavailable on this machine. */
+({ code: "no_io_uring"; 
+/**  Why. */
+reason: SyncIoReason }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  The settings file says what is not acceptable. */
+({ code: "config"; 
+/**  The file. */
+path: PathText; 
+/**  The line, counted from 1, where one is to blame. */
+line: number | null; 
+/**  What is wrong there, in English. */
+detail: string; 
+/**  The setting that was probably meant, where its name is misspelt. */
+nearest: string | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; more?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  The settings, the identity or the trust store cannot be used. */
+({ code: "store"; 
+/**  The file or folder. */
+path: PathText; 
+/**  What kind of trouble it is, for the remedy. */
+trouble: StoreTrouble; 
+/**  What was wrong with it, in English. */
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; was?: never; what?: never } | 
+/**  What was asked for is not acceptable. */
+{
+	code: "invalid",
+} & Invalid | 
+/**  This machine does not give what is needed, or something went wrong inside. */
+({ code: "machine"; 
+/**  What, in English. */
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  The other side failed during the transfer, and says why itself. */
+({ code: "failed_there" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  The destination ran out of free space during the transfer, or the copy. */
+({ code: "destination_full"; 
+/**  What it has and lacks; none where there are no figures. */
+shortage: Shortage | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  Nothing can be announced on the local network, or heard there. */
+({ code: "discovery"; 
+/**  What the mDNS library says. */
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**
+ *  More was found, or came, than the receiver lets in without asking a person: what is whole is
+ *  kept, and the same offered again is asked about.
+ */
+({ code: "too_much"; 
+/**  What it lets in, in bytes of contents. */
+bytes_max: number; 
+/**  Whose rule that is: [`Side::Here`] at the receiver. */
+by: Side }) & { address?: never; bytes?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  A person has paused it, and it was not resumed in time. What is whole is kept. */
+({ code: "paused"; 
+/**  Where. */
+by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**
+ *  A person here forgot the other device while the transfer ran. Unfinished files are removed,
+ *  as with a cancel.
+ */
+({ code: "peer_forgotten" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  The destination was removed, renamed or unmounted during the transfer. */
+({ code: "destination_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  Nobody here answered an offer before it was withdrawn, or in time. */
+({ code: "unanswered" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  An offer is larger by now than a yes to what was shown of it covers. It still waits. */
+({ code: "grown"; 
+/**  What it has by now, in bytes of contents. */
+bytes: number }) & { address?: never; by?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  What a client refers to is gone: answered, withdrawn or forgotten meanwhile. */
+({ code: "gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  More was sent at once than is remembered, to be sent again. */
+({ code: "too_many_sent" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  A choice from the history went to `was` before: nobody confirmed outside the page that it
- *  may go to `to`. `what` is its first name.
+ *  may go to `to`.
  */
-{ code: "newTarget"; what: string; more: number; to: string; was: string } | 
-/**  That is this device. */
-{ code: "ourselves" } | 
-/**  The receiver declined. */
-{ code: "declined"; why: Declined } | 
-/**  Cancelled. */
-{ code: "cancelled"; by: Side } | 
-/**  The connection ended before the receipt. */
-{ code: "connectionLost"; os: OsFault } | 
-/**  The peer broke the protocol. */
-{ code: "protocol"; detail: string } | 
-/**  The receipt contradicts what was sent, the failures that were named, or itself. */
-{ code: "receiptContradicts"; detail: string } | 
-/**  The receiver took nothing more for too long. */
-{ code: "stalled"; seconds: number } | 
-/**  No common protocol version. */
-{ code: "version"; ours: number; theirs: number } | 
-/**  Not a Ringway peer, or tampering. */
-{ code: "tls"; detail: string } | 
-/**  Kernel TLS was demanded and is not to be had. */
-{ code: "noKernelTls"; 
-/**  What turns it on, where its module is not loaded. */
-remedies: Remedy[] } | 
-/**  io_uring was demanded and is not to be had. */
-{ code: "noIoUring" } | 
-/**  The settings file says what is not acceptable; `detail` says what, in English. */
-{ code: "config"; path: string; line: number | null; detail: string; 
-/**  The setting that was probably meant. */
-nearest: string | null } | 
-/**  The settings, the identity or the trust store cannot be used. */
-{ code: "store"; path: string; trouble: StoreTrouble; detail: string } | 
-/**  What was asked for is not acceptable; `what` says so in English. */
-{ code: "invalid"; why: Unfit; what: string } | 
-/**  The destination ran out of room. */
-{ code: "destinationFull"; 
-/**  What is missing for the rest, as far as figures say. */
-missingBytes: number; 
-/**  And files and folders for which there is no place. */
-missingEntries: number } | 
-/**
- *  More came than the receiver's rule for this device lets in without asking; the next offer of
- *  the same is asked about.
- */
-{ code: "tooMuch"; maxBytes: number; by: Side } | 
-/**  Somebody has paused it, and it was not resumed in time. */
-{ code: "paused"; by: Side } | 
-/**  A person forgot the other device while something ran with it. */
-{ code: "peerForgotten" } | 
-/**  The destination was removed meanwhile. */
-{ code: "destinationGone" } | 
-/**  The other device could not go on, and says there why. */
-{ code: "failedThere" } | 
-/**  The receiver closed the connection before anything was offered. */
-{ code: "turnedAway" } | 
-/**  Nobody here answered an offer. */
-{ code: "unanswered" } | 
-/**  An offer is larger by now than a yes to what was shown of it covers. It still waits. */
-{ code: "grown"; bytes: number } | 
-/**  What the window refers to is gone: answered, withdrawn or forgotten meanwhile. */
-{ code: "gone" } | 
-/**  More was sent at once than is remembered, to be sent again. */
-{ code: "tooManySent" } | 
+({ code: "new_target"; 
+/**  The first name of what is to be sent. */
+what: PathText; 
+/**  How many names there are beyond that. */
+more: number; 
+/**  The new target. */
+to: string; 
+/**  The target before. */
+was: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; trouble?: never } | 
+/**  What was typed cannot be a code. */
+({ code: "not_a_code" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  No code has that word. */
+({ code: "unknown_word"; 
+/**  1 for the first, 2 for the second. */
+position: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  No code has a number that large. */
+({ code: "code_number_too_large" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The connection to the service of this machine has ended. */
-{ code: "serviceGone" } | 
+({ code: "service_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The service could not be started, or does not answer. */
-{ code: "serviceFailed"; detail: string; remedies: Remedy[] } | 
+({ code: "service_failed"; 
+/**  How, in English. */
+detail: string; 
+/**  What shows why. */
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The service that runs is of another version. */
-{ code: "serviceDiffers"; ours: string; theirs: string; remedies: Remedy[] } | 
+({ code: "service_differs"; 
+/**  This program's version. */
+ours: string; 
+/**  The service's. */
+theirs: string; 
+/**  What replaces it. */
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  systemd does not let the service's unit be switched on or off. */
-{ code: "systemd"; detail: string } | 
+({ code: "systemd"; 
+/**  What it says. */
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No `ringway` is found that will be there at the next login. */
-{ code: "noProgram" } | 
+({ code: "no_program" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No file manager could be started. */
-{ code: "noFileManager"; path: string } | 
-/**  Something newer than this program, in English. */
-{ code: "other"; detail: string };
+({ code: "no_file_manager"; 
+/**  What was to be shown. */
+path: PathText }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  What a past transfer failed with, or what a newer program says, where only words are known. */
+({ code: "other"; 
+/**  The words, in English. */
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  Authentication failed. Its own codes stand beside those above. */
+AuthError;
 
 /**  Who moves file bytes at one end. */
 export type FileIo = { by: "uring" } | { by: "plain"; why: SyncIoWhy };
+
+/**  What is not acceptable of what was asked for. */
+export type Invalid = 
+/**  No source. */
+{ reason: "nothing_to_send" } | 
+/**  Two sources have this name, and would land on each other. */
+{ reason: "same_name"; 
+/**  The name. */
+name: PathText } | 
+/**  A source's name is longer than a name can be: 255 bytes. */
+{ reason: "name_too_long"; 
+/**  The name. */
+name: PathText } | 
+/**  No name for a device. */
+{ reason: "device_name" } | 
+/**  Another device is called that. */
+{ reason: "name_taken" } | 
+/**  The beginning of an id with which several devices' ids begin. */
+{ reason: "ambiguous_id" } | 
+/**  A paired device has that name, and another one was reached at the host of that name. */
+{ reason: "ambiguous_name"; 
+/**  The name. */
+name: string } | 
+/**  The device was forgotten meanwhile, or was never paired. */
+{ reason: "unknown_device" } | 
+/**  Port 0, which stands for any. */
+{ reason: "port" } | 
+/**  A receive folder that a settings file cannot name. */
+{ reason: "receive_folder" } | 
+/**  A folder to receive into that is one of Ringway's own, or lies in one. */
+{ reason: "own_folder"; 
+/**  The folder. */
+folder: PathText } | 
+/**  A folder to receive into that is somebody's home, where nobody has said that it may be one. */
+{ reason: "home_folder"; 
+/**  The folder. */
+folder: PathText } | 
+/**  A rule's folder that means another one elsewhere. */
+{ reason: "rule_folder" } | 
+/**  A rule that lets in nothing, or more than any disk has. */
+{ reason: "rule_size" } | 
+/**  A limit that is none. */
+{ reason: "limit" } | 
+/**  There are no codes where nobody can pair. */
+{ reason: "pairing_off" } | 
+/**  Not the id of a transfer. */
+{ reason: "transfer_id" } | 
+/**  The same transfer, a second time. */
+{ reason: "running" } | 
+/**  A pause would be its end. */
+{ reason: "cannot_pause" } | 
+/**  Copying into no folder. */
+{ reason: "no_destination" } | 
+/**  More paths at once than are taken. */
+{ reason: "too_many" } | 
+/**  An option that a terminal can give, and the window cannot. */
+{ reason: "option"; 
+/**  What is wrong with it, in English. */
+detail: string };
 
 /**  A file that the receiver had edited since it was received. */
 export type KeptEdit = {
@@ -746,13 +922,22 @@ export type Operation =
 /**  Synchronising to the medium. */
 "sync";
 
-/**  An operating system's error, for the front end's list of the common ones. */
-export type OsFault = {
-	/**  The errno, if there is one. */
+/**  An error of the operating system's: what [`io::Error`] says, to be kept, compared and sent. */
+export type OsError = {
+	/**  The errno value, if there is one (errno(3)). */
 	errno: number | null,
-	/**  What the system calls it, in English. */
+	/**  What the system calls it, in English, without the number. */
 	detail: string,
 };
+
+/**  How a transfer ended. */
+export type Outcome = 
+/**  Everything arrived, was renamed and synchronised, and the receipt says so. */
+{ outcome: "complete" } | 
+/**  The receipt is there, but some entries failed: they are listed. */
+{ outcome: "partial" } | 
+/**  Nothing was completed, or it cannot be known: why. */
+{ outcome: "failed"; error: Fault };
 
 /**  This device. */
 export type OwnDevice = {
@@ -760,6 +945,196 @@ export type OwnDevice = {
 	/**  What people compare: 16 hex digits in groups. */
 	shortId: string,
 };
+
+/**  The type of the answer to each call of the page, for the bindings. Nothing makes one. */
+export type PageAnswers = {
+	/**  Where a copy of a choice would go; none if a folder must be picked first. */
+	copyFolder: CopyFolder | null,
+	/**  Copies a choice into that folder. */
+	copy: Moving,
+	/**  Cancels a transfer. */
+	cancel: null,
+	/**  Pauses a transfer. */
+	pause: null,
+	/**  Resumes a paused transfer. One that waits to reconnect tries at once. */
+	resume: null,
+	/**  Takes an ended transfer off the list. */
+	dismiss: null,
+	/**  The latest past transfers that match; 30 at a time. */
+	past: Earlier[],
+	/**  The details of one, which may be long. */
+	pastDetails: EarlierDetails,
+	/**  Removes one from the history; its files stay. */
+	forgetPast: null,
+	/**  Empties the history; the files stay. */
+	clearPast: null,
+	/**  The staging folders of unfinished transfers. */
+	unfinished: Unfinished[],
+	/**  Removes one of them, by its id and folder as listed. */
+	discardUnfinished: null,
+	/**  Chooses again what the transfer of that id sent, and names its target. */
+	chooseAgain: Again,
+	/**  Accepts an offer of the size that the person saw. */
+	accept: Moving,
+	/**  Declines an offer. */
+	decline: null,
+	/**  Draws a new code. */
+	renewCode: null,
+	/**  Listens on the port of the settings, or on another for this run (0: a free one). */
+	listen: null,
+	/**  Starts or stops looking for nearby devices, for this client. */
+	lookAround: null,
+	/**  Pairs with a receiver without sending anything; the answer is its name. */
+	pair: string,
+	/**  Renames a paired device here. */
+	renameDevice: null,
+	/**  Forgets a paired device. */
+	forgetDevice: null,
+	/**
+	 *  Sets how a paired device's offers are answered, and the size up to which they
+	 *  are accepted without asking.
+	 */
+	setDeviceRule: null,
+	/**  Receives a paired device's offers into the receive folder. */
+	clearDeviceFolder: null,
+	/**  Stores name, port, and the rate limit of each transfer that is sent, in bytes/s. */
+	saveSettings: StoredSettings,
+	/**  Stores whether the service continues when the window is closed. */
+	setBackground: StoredSettings,
+	/**  Stores whether this device announces itself, and looks for others. */
+	setAnnounce: StoredSettings,
+	/**  Stores whether this device receives. */
+	setReceiving: StoredSettings,
+	/**  Whether, and by what, the service starts when this user logs in. */
+	startAtLogin: StartAtLogin,
+	/**  Switches the start at login on or off. */
+	setStartAtLogin: StartAtLogin,
+};
+
+/**  What the window's page may ask for, in the same JSON. Nothing else parses as one. */
+export type PageCall = 
+/**  Where a copy of a choice would go; none if a folder must be picked first. */
+({ copyFolder: {
+	chosen: number,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Copies a choice into that folder. */
+({ copy: {
+	chosen: number,
+	existing: OnExisting,
+	verify: boolean,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Cancels a transfer. */
+({ cancel: {
+	id: string,
+} }) & { accept?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Pauses a transfer. */
+({ pause: {
+	id: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Resumes a paused transfer. One that waits to reconnect tries at once. */
+({ resume: {
+	id: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Takes an ended transfer off the list. */
+({ dismiss: {
+	id: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  The latest past transfers that match; 30 at a time. */
+({ past: {
+	asked: Asked,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  The details of one, which may be long. */
+({ pastDetails: {
+	number: number,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Removes one from the history; its files stay. */
+({ forgetPast: {
+	number: number,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Empties the history; the files stay. */
+"clearPast" | 
+/**  The staging folders of unfinished transfers. */
+"unfinished" | 
+/**  Removes one of them, by its id and folder as listed. */
+({ discardUnfinished: {
+	id: string,
+	folder: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Chooses again what the transfer of that id sent, and names its target. */
+({ chooseAgain: {
+	id: string,
+} }) & { accept?: never; cancel?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Accepts an offer of the size that the person saw. */
+({ accept: {
+	id: string,
+	shown: ShownSize,
+	onConflict: OnConflict,
+} }) & { cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Declines an offer. */
+({ decline: {
+	id: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Draws a new code. */
+"renewCode" | 
+/**  Listens on the port of the settings, or on another for this run (0: a free one). */
+({ listen: {
+	port: number | null,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Starts or stops looking for nearby devices, for this client. */
+({ lookAround: {
+	on: boolean,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Pairs with a receiver without sending anything; the answer is its name. */
+({ pair: {
+	target: Recipient,
+	code: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Renames a paired device here. */
+({ renameDevice: {
+	id: string,
+	name: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Forgets a paired device. */
+({ forgetDevice: {
+	id: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**
+ *  Sets how a paired device's offers are answered, and the size up to which they
+ *  are accepted without asking.
+ */
+({ setDeviceRule: {
+	id: string,
+	consent: Consent,
+	maxBytes: number | null,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Receives a paired device's offers into the receive folder. */
+({ clearDeviceFolder: {
+	id: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Stores name, port, and the rate limit of each transfer that is sent, in bytes/s. */
+({ saveSettings: {
+	name: string,
+	port: number,
+	sendLimit: number | null,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Stores whether the service continues when the window is closed. */
+({ setBackground: {
+	background: boolean,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Stores whether this device announces itself, and looks for others. */
+({ setAnnounce: {
+	announce: boolean,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+/**  Stores whether this device receives. */
+({ setReceiving: {
+	receiving: boolean,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setStartAtLogin?: never } | 
+/**  Whether, and by what, the service starts when this user logs in. */
+"startAtLogin" | 
+/**  Switches the start at login on or off. */
+({ setStartAtLogin: {
+	on: boolean,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never };
 
 /**  A paired device. */
 export type PairedDevice = {
@@ -775,6 +1150,17 @@ export type PairedDevice = {
 	/**  The latest one with it that ended and is remembered. */
 	lastTransfer: LastTransfer | null,
 	rule: Rule,
+};
+
+/**  The service's answer to a call of the page, as it came. [`PageAnswers`] has its type. */
+export type Passed = unknown;
+
+/**  [`PathText`] as it is serialised. */
+export type PathText = {
+	/**  The path, safe to show. */
+	path: string,
+	/**  Its bytes in hexadecimal, where `path` had to be escaped. */
+	path_bytes?: string | null,
 };
 
 /**  The paths one end takes. */
@@ -814,7 +1200,9 @@ export type Recipient =
 
 /**  A command that a person may run as it stands. */
 export type Remedy = {
+	/**  What it is for. */
 	aim: Aim,
+	/**  As it is typed into a terminal. */
 	command: string,
 };
 
@@ -836,6 +1224,19 @@ export type Rule = {
 	folder: string | null,
 	/**  Bytes that an offer may have to be accepted without asking; none is any number. */
 	maxBytes: number | null,
+};
+
+/**
+ *  What a destination has, and what it lacks for what is to come, as its filesystem says. A quota
+ *  shows in none of these.
+ */
+export type Shortage = {
+	/**  Bytes needed. */
+	needed: number,
+	/**  Bytes free. */
+	free: number,
+	/**  Files and folders for which there is no place (inodes). */
+	entries: number,
 };
 
 /**  The size of an offer as it was shown to a person: their yes is to that. */
@@ -940,6 +1341,26 @@ export type StoredSettings = {
 	receiving: boolean,
 };
 
+/**  Why files are read and written with plain system calls. */
+export type SyncIoReason = 
+/**  Asked for. */
+"asked" | 
+/**
+ *  They are faster at what this end does: writing through the page cache, which io_uring leaves
+ *  to threads of its own.
+ */
+"faster" | 
+/**  The kernel has no io_uring. */
+"not_in_kernel" | 
+/**  Forbidden: sysctl kernel.io_uring_disabled, seccomp, or a container's policy. */
+"forbidden" | 
+/**  Not enough lockable memory for a ring. */
+"no_memory" | 
+/**  An opcode that is needed is missing. */
+"opcode_missing" | 
+/**  Another errno. */
+{ refused: number };
+
 /**  Why files are moved by plain system calls. */
 export type SyncIoWhy = "asked" | "faster" | "notInKernel" | "forbidden" | "noMemory" | "opcodeMissing" | "refused";
 
@@ -999,31 +1420,24 @@ export type Unfinished = {
 	atMs: number,
 };
 
-/**  Why what was asked for is not acceptable. */
-export type Unfit = { reason: "nothingToSend" } | 
-/**  Two sources have it, and would land on each other. */
-{ reason: "sameName"; name: string } | { reason: "nameTooLong"; name: string } | 
-/**  No name for a device. */
-{ reason: "deviceName" } | 
-/**  Another device is called that. */
-{ reason: "nameTaken" } | { reason: "unknownDevice" } | 
-/**  Several devices' ids begin as was typed. */
-{ reason: "ambiguousId" } | 
-/**  A paired device and the host of another one have that name. */
-{ reason: "ambiguousName"; name: string } | { reason: "port" } | { reason: "receiveFolder" } | { reason: "ruleFolder" } | 
-/**  Ringway's own, or in one of those. */
-{ reason: "ownFolder"; folder: string } | 
-/**  Somebody's home, and nobody has said that it may be. */
-{ reason: "homeFolder"; folder: string } | { reason: "ruleSize" } | { reason: "limit" } | { reason: "running" } | { reason: "cannotPause" } | 
-/**  No folder was chosen to copy into. */
-{ reason: "noDestination" } | 
-/**  More paths at once than are taken. */
-{ reason: "tooMany" } | 
-/**  What only a terminal can ask for, or is newer than this program. */
-{ reason: "other" };
-
 /**  What a transfer's own channel carries. */
 export type Update = { is: "moved"; tick: Tick } | { is: "ended"; tick: Tick; ended: Ended };
+
+/**  Why a lane is encrypted in userspace. */
+export type UserTlsReason = 
+/**  Asked for. */
+"asked" | 
+/**  The kernel has no TLS: not built in, and no module to load. */
+"not_in_kernel" | 
+/**  The kernel's `tls` module is there but not loaded (`sudo modprobe tls`). */
+"module_not_loaded" | 
+/**
+ *  The kernel has no TLS now, and which modules it could load cannot be seen from here (a
+ *  container, a kernel without modules).
+ */
+"modules_unseen" | 
+/**  The kernel refused the hand-off with this errno. */
+{ refused: number };
 
 /**  Why lanes are not encrypted by the kernel. */
 export type UserTlsWhy = "asked" | "notInKernel" | "moduleNotLoaded" | "modulesUnseen" | "refused";

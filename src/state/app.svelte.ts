@@ -154,7 +154,7 @@ export class AppState {
         return;
       case "offerChanged":
         if (!this.inbox.offers.some((offer) => offer.id === event.offer.id)) {
-          this.announcement = t("inbox.offered", { from: event.offer.from });
+          this.announcement = t("inbox.offerFrom", { from: event.offer.from });
         }
         this.inbox.offerChanged(event.offer);
         return;

@@ -32,7 +32,7 @@ export class Copying {
   #refused = $state.raw<Ended | null>(null);
   /** Why nothing was copied, and what to do. */
   problem: Sentence | null = $derived.by(() => {
-    const folder = this.folder?.path ?? t("copy.thatFolder");
+    const folder = this.folder?.path ?? t("copy.destinationFolder");
     if (this.#refused) return copyRefusedWords(this.#refused, folder);
     return this.#fault ? copyFaultWords(this.#fault, folder) : null;
   });
@@ -65,7 +65,7 @@ export class Copying {
     if (!chosen || chosen.id === this.#looked) return;
     this.#looked = chosen.id;
     this.#forgetProblem();
-    const answer = await this.#ipc.copyFolder(chosen.id);
+    const answer = await this.#ipc.call({ copyFolder: { chosen: chosen.id } });
     if (this.#isChosen(chosen)) this.#take(answer);
   }
 
@@ -100,7 +100,7 @@ export class Copying {
     this.#withdrawn = false;
     let transfer: Transfer;
     try {
-      const answer = await this.#ipc.copy(chosen.id, this.existing, this.verify);
+      const answer = await this.#ipc.call({ copy: { chosen: chosen.id, existing: this.existing, verify: this.verify } });
       if (answer.status === "error") {
         this.#fault = answer.error;
         return;

@@ -18,16 +18,16 @@ export class Devices {
   }
 
   async rename(device: PairedDevice, name: string): Promise<boolean> {
-    return this.#did(await this.#ipc.renameDevice(device.id, name));
+    return this.#did(await this.#ipc.call({ renameDevice: { id: device.id, name } }));
   }
 
   async forget(device: PairedDevice): Promise<boolean> {
-    return this.#did(await this.#ipc.forgetDevice(device.id));
+    return this.#did(await this.#ipc.call({ forgetDevice: { id: device.id } }));
   }
 
   /** Says what is done with a machine's offers; what it is then comes as an event. */
   async setRule(device: PairedDevice, consent: Consent, maxBytes: number | null): Promise<boolean> {
-    return this.#did(await this.#ipc.setDeviceRule(device.id, consent, maxBytes));
+    return this.#did(await this.#ipc.call({ setDeviceRule: { id: device.id, consent, maxBytes } }));
   }
 
   /** Asks for the folder in which a machine's offers land. */
@@ -38,7 +38,7 @@ export class Devices {
 
   /** Lets them land in the receive folder. */
   async clearFolder(device: PairedDevice): Promise<boolean> {
-    return this.#did(await this.#ipc.clearDeviceFolder(device.id));
+    return this.#did(await this.#ipc.call({ clearDeviceFolder: { id: device.id } }));
   }
 
   /** Pairs with whoever is there; its name, or nothing where that failed. */
@@ -55,7 +55,7 @@ export class Devices {
     this.pairing = true;
     this.fault = null;
     try {
-      const answer = await this.#ipc.pair(target, code);
+      const answer = await this.#ipc.call({ pair: { target, code } });
       return this.#did(answer) ? answer.data : null;
     } finally {
       this.pairing = false;

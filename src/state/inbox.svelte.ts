@@ -68,7 +68,7 @@ export class Inbox {
 
   async accept(offer: Offer, existing: OnConflict): Promise<boolean> {
     const shown = { bytes: offer.bytesSoFar, isFinal: offer.totalsFinal };
-    const answer = await this.#ipc.acceptOffer(offer.id, shown, existing);
+    const answer = await this.#ipc.call({ accept: { id: offer.id, shown, onConflict: existing } });
     if (answer.status === "error" && answer.error.code === "grown") {
       // Its card stays, with the new size, to be answered again.
       this.problem = { from: offer.from, fault: answer.error };
@@ -78,7 +78,7 @@ export class Inbox {
   }
 
   async decline(offer: Offer): Promise<boolean> {
-    return this.#answered(offer, await this.#ipc.declineOffer(offer.id));
+    return this.#answered(offer, await this.#ipc.call({ decline: { id: offer.id } }));
   }
 
   #answered(offer: Offer, answer: { status: "ok" } | { status: "error"; error: Fault }): boolean {
@@ -92,11 +92,11 @@ export class Inbox {
   }
 
   async renewCode(): Promise<void> {
-    await this.#ipc.renewCode();
+    await this.#ipc.call("renewCode");
   }
 
   /** Listens on the settings' port, or on `port` for this run; 0 takes any that is free. */
   async listen(port: number | null): Promise<void> {
-    await this.#ipc.listen(port);
+    await this.#ipc.call({ listen: { port } });
   }
 }

@@ -55,6 +55,6 @@ export class Surroundings {
 
   /** Listens, or no more: nobody has to hear this machine ask while nobody looks at the answers. */
   async listen(on: boolean): Promise<void> {
-    await this.#ipc.lookAround(on);
+    await this.#ipc.call({ lookAround: { on } });
   }
 }

@@ -151,7 +151,7 @@ export class Outbox {
    * remembered.
    */
   async again(id: string): Promise<Fault | null> {
-    const answer = await this.#ipc.chooseAgain(id);
+    const answer = await this.#ipc.call({ chooseAgain: { id } });
     if (answer.status === "error") return answer.error;
     const { chosen, target, label, verify } = answer.data;
     this.take(chosen);

@@ -64,26 +64,27 @@ export class Past {
 
   async #page(before: number | null): Promise<Earlier[] | null> {
     const asked = (this.#asked += 1);
-    const answer = await this.#ipc.past({ direction: this.#direction, failedOnly: this.failedOnly, search: this.search, before });
+    const wanted = { direction: this.#direction, failedOnly: this.failedOnly, search: this.search, before };
+    const answer = await this.#ipc.call({ past: { asked: wanted } });
     if (asked !== this.#asked || !this.#did(answer)) return null;
     this.hasMore = answer.data.length === PAGE;
     return answer.data;
   }
 
   async details(earlier: Earlier): Promise<EarlierDetails | null> {
-    const answer = await this.#ipc.pastDetails(earlier.number);
+    const answer = await this.#ipc.call({ pastDetails: { number: earlier.number } });
     return this.#did(answer) ? answer.data : null;
   }
 
   /** Takes one off the list for good; what it brought stays. */
   async forget(earlier: Earlier): Promise<void> {
-    if (this.#did(await this.#ipc.forgetPast(earlier.number))) {
+    if (this.#did(await this.#ipc.call({ forgetPast: { number: earlier.number } }))) {
       this.list = this.list.filter(({ number }) => number !== earlier.number);
     }
   }
 
   async clear(): Promise<void> {
-    if (!this.#did(await this.#ipc.clearPast())) return;
+    if (!this.#did(await this.#ipc.call("clearPast"))) return;
     this.list = [];
     this.hasMore = false;
   }

@@ -29,22 +29,22 @@ export class Settings {
 
   /** `sendLimit` is bytes a second. */
   async save(name: string, port: number, sendLimit: number | null): Promise<void> {
-    const answer = await this.#ipc.saveSettings(name, port, sendLimit);
+    const answer = await this.#ipc.call({ saveSettings: { name, port, sendLimit } });
     this.fault = answer.status === "error" ? answer.error : null;
     this.saved = answer.status === "ok";
     if (answer.status === "ok") this.stored = answer.data;
   }
 
   async setReceiving(receiving: boolean): Promise<void> {
-    this.#changed(await this.#ipc.setReceiving(receiving));
+    this.#changed(await this.#ipc.call({ setReceiving: { receiving } }));
   }
 
   async setAnnounce(announce: boolean): Promise<void> {
-    this.#changed(await this.#ipc.setAnnounce(announce));
+    this.#changed(await this.#ipc.call({ setAnnounce: { announce } }));
   }
 
   async setBackground(background: boolean): Promise<void> {
-    this.#changed(await this.#ipc.setBackground(background));
+    this.#changed(await this.#ipc.call({ setBackground: { background } }));
   }
 
   async chooseFolder(): Promise<void> {
@@ -72,11 +72,11 @@ export class Settings {
 
   /** It is kept where the session keeps it, and may have been changed there. */
   async lookAtLogin(): Promise<void> {
-    this.#atLogin(await this.#ipc.startAtLogin());
+    this.#atLogin(await this.#ipc.call("startAtLogin"));
   }
 
   async setStartAtLogin(on: boolean): Promise<void> {
-    this.#atLogin(await this.#ipc.setStartAtLogin(on));
+    this.#atLogin(await this.#ipc.call({ setStartAtLogin: { on } }));
   }
 
   #atLogin(answer: Answer<StartAtLogin>): void {

@@ -60,7 +60,7 @@ export class Transfer {
 
   /** What to call the other machine; of a copy, its folder. */
   get peer(): string {
-    return this.tick.peer ?? (this.target || t("common.otherMachine"));
+    return this.tick.peer ?? (this.target || t("common.otherDevice"));
   }
 
   /** Bytes a second over the whole time, without reading back. */
@@ -150,16 +150,16 @@ export class Transfers {
   }
 
   async cancel(transfer: Transfer): Promise<void> {
-    await this.#ipc.cancel(transfer.id);
+    await this.#ipc.call({ cancel: { id: transfer.id } });
   }
 
   async pause(transfer: Transfer): Promise<void> {
-    await this.#ipc.pause(transfer.id);
+    await this.#ipc.call({ pause: { id: transfer.id } });
   }
 
   /** Lets a paused one go on, and has one that waits look at once whether it can. */
   async resume(transfer: Transfer): Promise<void> {
-    await this.#ipc.resume(transfer.id);
+    await this.#ipc.call({ resume: { id: transfer.id } });
   }
 
   /** Shows what came in the desktop's file manager; the fault where that cannot be done. */
@@ -177,7 +177,7 @@ export class Transfers {
   /** Takes an ended transfer off the list. */
   async dismiss(transfer: Transfer): Promise<void> {
     this.list = this.list.filter((other) => other.id !== transfer.id);
-    await this.#ipc.dismiss(transfer.id);
+    await this.#ipc.call({ dismiss: { id: transfer.id } });
   }
 
   async dismissEnded(): Promise<void> {

@@ -16,14 +16,14 @@ export class Unfinished {
 
   async load(): Promise<void> {
     const asked = (this.#asked += 1);
-    const answer = await this.#ipc.unfinished();
+    const answer = await this.#ipc.call("unfinished");
     // Where it cannot be looked for there is nothing that anybody could do here; what else does not
     // work says so.
     if (asked === this.#asked && answer.status === "ok") this.list = answer.data;
   }
 
   async discard({ id, folder }: Kept): Promise<void> {
-    const answer = await this.#ipc.discardUnfinished(id, folder);
+    const answer = await this.#ipc.call({ discardUnfinished: { id, folder } });
     this.fault = answer.status === "error" ? answer.error : null;
     await this.load();
   }

@@ -13,6 +13,7 @@ import {
   type Moving,
   type Nearby,
   type Offer,
+  type PageCall,
   type PairedDevice,
   type StoredSettings,
   type Tick,
@@ -168,8 +169,17 @@ export function everything(change: Partial<Everything> = {}): Everything {
 type Args = Record<string, unknown>;
 type Answers = Record<string, (args: Args) => unknown>;
 
+/** What was asked for: a call of the service by its name and fields, or a command of the shell. */
+export function askedFor(command: string, payload: unknown): { command: string; args: Args } {
+  const args = (payload ?? {}) as Args;
+  if (command !== "call") return { command, args };
+  const { call } = args as { call: PageCall };
+  const [name, fields] = typeof call === "string" ? [call, {}] : (Object.entries(call) as [string, Args][])[0]!;
+  return { command: name, args: fields };
+}
+
 export interface Shell {
-  /** Commands that were called, with their arguments, oldest first. */
+  /** Calls and commands that were made, with their fields, oldest first. */
   calls: { command: string; args: Args }[];
   called: (command: string) => Args[];
   /** Sends an event to the window. */
@@ -185,8 +195,8 @@ export async function startWindow(all: Partial<Everything> = {}, answers: Answer
   let events: { onmessage: (event: AppEvent) => void } | undefined;
   const watched = new Map<unknown, { onmessage: (update: Update) => void }>();
   mockWindows("main");
-  mockIPC((command, payload) => {
-    const args = (payload ?? {}) as Args;
+  mockIPC((invoked, payload) => {
+    const { command, args } = askedFor(invoked, payload);
     calls.push({ command, args });
     if (command === "start") {
       events = args.events as typeof events;

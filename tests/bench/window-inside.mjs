@@ -91,7 +91,7 @@ const receiving = await frames(async () => {
   // The page is not asked meanwhile: that would cost it frames.
   if ((await sending.exit()) !== 0) throw new Error(sending.said());
 });
-await page.wait(showing("Arrived whole"));
+await page.wait(showing("Received: "));
 await page.close();
 for (let left = serviceProcess(near.env); left; left = serviceProcess(near.env)) {
   process.kill(left.pid);

@@ -25,10 +25,10 @@ if (onPrivateBus(import.meta.url)) {
     oddTree(join(source, "tree"));
     const sending = sender(t, there, join(source, "tree"), target, { code: await running.code() });
     const paired = await shown(server, ({ title }) => title === "Paired");
-    assert.match(paired.body, /^there and this device/);
+    assert.match(paired.body, /^there is now paired with this device/);
     const offer = await offered(server);
-    assert.deepEqual([offer.app, offer.title, offer.expires], ["Ringway", "there wants to send you something", 0]);
-    assert.deepEqual(offer.actions, ["default", "Open inbox", "accept", "Accept", "decline", "Decline"]);
+    assert.deepEqual([offer.app, offer.title, offer.expires], ["Ringway", "Offer from there", 0]);
+    assert.deepEqual(offer.actions, ["default", "Open Inbox", "accept", "Accept", "decline", "Decline"]);
     assert.equal(offer.hints["desktop-entry"], "org.ringway.Ringway");
     assert.match(offer.body, /^tree/);
     click(server, offer.id, "accept");
@@ -86,7 +86,7 @@ if (onPrivateBus(import.meta.url)) {
       const path = join(source, "<i>x & \u202egpj");
       oddTree(path);
       sender(t, there, path, target, { code: await running.code() });
-      const offer = await shown(server, ({ title }) => title === `${MARKED} wants to send you something`);
+      const offer = await shown(server, ({ title }) => title === `Offer from ${MARKED}`);
       assert.match(offer.body, body);
       assert.equal(offer.actions.length > 0, capabilities.includes("actions"));
     });

@@ -31,7 +31,7 @@ if (onPrivateBus(import.meta.url)) {
     const watcher = await panel(t);
     const tray = looker(t, await watcher.event("registered"));
     const sending = await coming(t, running, both);
-    const active = await tray.says("1 transfer under way");
+    const active = await tray.says("1 transfer running");
     assert.equal(active.item.IconName, ICONS.active);
     const { events } = await both.here.run(["status", "--json"]);
     const { id } = events.find(({ event }) => event === "transfer");
@@ -39,7 +39,7 @@ if (onPrivateBus(import.meta.url)) {
     const paused = await tray.says("1 paused");
     assert.deepEqual([paused.item.Status, paused.item.IconName], ["Active", ICONS.idle]);
     assert.equal((await both.here.run(["resume", id])).status, 0);
-    await tray.says("1 transfer under way");
+    await tray.says("1 transfer running");
     assert.equal(await sending.exit(), EXIT.all, sending.said());
     await tray.says("ready to receive");
     same(both.source, join(both.inbox, "source"));
@@ -56,8 +56,8 @@ if (onPrivateBus(import.meta.url)) {
     await sending.event(({ event, bytes_done: done }) => event === "progress" && done > 4 * MIB);
     const { path } = filled(both.inbox, MIB);
     const told = await server.event(({ event, title }) => event === "shown" && title === "The disk is full");
-    assert.equal(told.body, "source from there: paused until there is room");
-    const full = await tray.says("1 waits for room on the disk");
+    assert.equal(told.body, "source from there: paused until there is space");
+    const full = await tray.says("1 waiting for disk space");
     assert.deepEqual([full.item.Status, full.item.AttentionIconName], ["NeedsAttention", ICONS.needsYou]);
     rmSync(path);
     assert.equal(await sending.exit(), EXIT.all, sending.said());

@@ -16,7 +16,7 @@ const PSS_KIB_MAX = 40 * 1024;
 /** At rest nothing wakes it; what its start has left to do may cost a tick or two of 10 ms. */
 const REST_MS = 5000;
 const REST_TICKS_MAX = 2;
-const ENTRIES = ["Open inbox", "Send folder…", "Open Ringway", "Quit"];
+const ENTRIES = ["Open Inbox", "Send folder…", "Open Ringway", "Quit"];
 
 if (onPrivateBus(import.meta.url)) {
   test("the tray says how it stands, is switched off and on, and ends the service", async (t) => {
@@ -51,9 +51,9 @@ if (onPrivateBus(import.meta.url)) {
     await tray.click("Receiving");
     const on = await tray.says("ready to receive");
     const sending = sender(t, there, join(source, "tree"), target, { code: codeIn(on.menu) });
-    const asking = await tray.says("1 offer waits for you");
+    const asking = await tray.says("1 offer waiting");
     assert.deepEqual([asking.item.Status, asking.item.IconName, asking.item.AttentionIconName], ["NeedsAttention", ICONS.needsYou, ICONS.needsYou]);
-    assert.ok(labels(asking.menu).includes("Open inbox (1 waits)"));
+    assert.ok(labels(asking.menu).includes("Open Inbox (1 waiting)"));
     await running.accept();
     assert.equal(await sending.exit(), EXIT.all, sending.said());
     same(join(source, "tree"), join(inbox, "tree"));
@@ -68,22 +68,22 @@ if (onPrivateBus(import.meta.url)) {
     {
       locale: "C",
       off: "receiving is off",
-      refused: "receiving could not be switched on: open Ringway to see why",
+      refused: "receiving could not be turned on: open Ringway to see why",
       ready: "ready to receive",
-      title: "Receiving is not switched on",
-      port: /^Another program uses port (\d+)\. End it, or choose another port .* switch receiving on again\.$/,
-      folder: /^Nothing can be put into (.+)\. Connect its disk, or choose another folder .* switch receiving on again\.$/,
-      entries: ["Receiving", "Why nothing can be received…"],
+      title: "Receiving could not be turned on",
+      port: /^Another program uses port (\d+)\. Close it, or choose another port .* turn receiving on again\.$/,
+      folder: /^Ringway cannot write to (.+)\. Connect its disk, or choose another folder .* turn receiving on again\.$/,
+      entries: ["Receiving", "Show problem"],
     },
     {
       locale: "de_AT.UTF-8",
       off: "Empfang ist aus",
       refused: "Empfang ließ sich nicht einschalten: Ringway zeigt den Grund",
       ready: "bereit zum Empfangen",
-      title: "Der Empfang ist nicht eingeschaltet",
+      title: "Empfang ließ sich nicht einschalten",
       port: /^Ein anderes Programm benutzt Port (\d+)\. Es beenden oder .* einen anderen Port wählen, dann den Empfang erneut einschalten\.$/,
-      folder: /^In (.+) lässt sich nichts ablegen\. Den Datenträger anschließen oder .* einen anderen Ordner wählen, dann den Empfang erneut einschalten\.$/,
-      entries: ["Empfangen", "Warum nichts empfangen wird…"],
+      folder: /^Ringway kann nicht in (.+) schreiben\. Den Datenträger anschließen oder .* einen anderen Ordner wählen, dann den Empfang erneut einschalten\.$/,
+      entries: ["Empfangen", "Problem anzeigen"],
     },
   ]) {
     test(`receiving that cannot be switched on is told with what to do, by tray, notification and status (${locale})`, async (t) => {
@@ -161,7 +161,7 @@ if (onPrivateBus(import.meta.url)) {
       await eventually(`the window with "${view}"`, () => existsSync(seen) && readFileSync(seen, "utf8") === wanted);
     };
     await opens("Send folder…", "--show send");
-    await opens("Open inbox", "--show inbox");
+    await opens("Open Inbox", "--show inbox");
     await opens("Open Ringway", "");
     await opens(`Code: ${codeIn(menu)}`, "--show inbox");
 
@@ -191,14 +191,14 @@ if (onPrivateBus(import.meta.url)) {
     writeFileSync(join(source, "daten/datei"), Buffer.alloc(1_500_000, "x"));
     const sending = sender(t, there, join(source, "daten"), target, { code });
     const paired = await server.event(({ title }) => title === "Gekoppelt");
-    assert.equal(paired.body, "there und dieses Gerät kennen sich jetzt.");
+    assert.equal(paired.body, "there ist jetzt mit diesem Gerät gekoppelt.");
     assert.deepEqual(paired.actions, ["default", "Ringway öffnen"]);
-    const offer = await server.event(({ title, body }) => title === "there möchte etwas senden" && body === "daten, 1,5 MB");
+    const offer = await server.event(({ title, body }) => title === "Angebot von there" && body === "daten, 1,5 MB");
     assert.deepEqual(offer.actions, ["default", "Eingang öffnen", "accept", "Annehmen", "decline", "Ablehnen"]);
-    const asked = await tray.says("1 Angebot wartet auf Antwort");
+    const asked = await tray.says("1 Angebot wartet");
     assert.ok(labels(asked.menu).includes("Eingang öffnen (1 wartet)"));
     const again = sender(t, there, join(source, "daten/datei"), target, { code: null });
-    const both = await tray.says("2 Angebote warten auf Antwort");
+    const both = await tray.says("2 Angebote warten");
     assert.ok(labels(both.menu).includes("Eingang öffnen (2 warten)"));
 
     server.tell(JSON.stringify({ id: offer.id, action: "accept" }));

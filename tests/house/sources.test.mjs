@@ -213,3 +213,33 @@ test("a comment that names a page of docs/design names one that is there", () =>
   assert.ok(named.length >= 5, `${named.length} are named`);
   none(named.filter(({ page }) => !designPages.includes(page)).map(({ path, page }) => `${path}: ${page}`));
 });
+
+test("docs/design/session.md names every control message", () => {
+  const body = /^pub enum Message \{\n([\s\S]*?)^\}/m.exec(text("src-tauri/crates/wire/src/control.rs"))[1];
+  const messages = [...body.matchAll(/^ {4}([A-Z]\w+)/gm)].map(([, name]) => name);
+  assert.ok(messages.length > 25, messages.join(", "));
+  const named = text("docs/design/session.md").match(/\b[A-Z][A-Za-z]+\b/g);
+  assert.deepEqual(messages.filter((name) => !named.includes(name)), []);
+});
+
+/** Whether `crate::module::Item` is there: a module's file or folder, or an item in such a file. */
+function isInCode(name) {
+  const [crate, ...rest] = name.split("::");
+  const file = (modules) => {
+    const path = join("src-tauri/crates", crate, "src", ...modules);
+    const candidates = modules.length > 0 ? [`${path}.rs`, `${path}/mod.rs`] : [`${path}/lib.rs`];
+    return candidates.find((candidate) => existsSync(join(ROOT, candidate)));
+  };
+  if (file(rest)) return true;
+  const home = file(rest.slice(0, -1));
+  return Boolean(home) && new RegExp(`\\b(struct|enum|trait|type|fn|const) ${rest.at(-1)}\\b`).test(text(home));
+}
+
+test("the glossary is in order, and what it names is there", () => {
+  const rows = text("docs/design/glossary.md").split("\n").filter((line) => line.startsWith("| ")).slice(1);
+  const words = rows.map((row) => row.split(" | ")[0].slice(2));
+  assert.ok(words.length > 40, `${words.length} words`);
+  assert.deepEqual(words, [...words].sort((a, b) => a.localeCompare(b, "en")));
+  const named = rows.flatMap((row) => [...row.split(" | ").at(-1).matchAll(/`([\w:]+)`/g)].map(([, name]) => name));
+  assert.deepEqual(named.filter((name) => !isInCode(name)), []);
+});

@@ -24,8 +24,27 @@ driven("a page that was taken over could ask for nothing but Ringway's own comma
     assert.equal(value, undefined, command);
     assert.match(error, /not allowed|not found/, command);
   }
-  const own = await page.later((id) => window.__TAURI_INTERNALS__.invoke("cancel", { id }), "no such transfer");
-  assert.match(JSON.stringify(own), /error/, "own commands answer, with a fault");
+  const call = (asked) => page.later((given) => window.__TAURI_INTERNALS__.invoke("call", { call: given }), asked);
+  const ofPrograms = [
+    "start",
+    "stop",
+    "beWindow",
+    { choose: { paths: ["/etc/passwd"] } },
+    { send: { chosen: 1, target: { to: "typed", text: "10.0.0.1" }, code: null, verify: false, confirmed: "10.0.0.1" } },
+    { setDeviceFolder: { id: "ab", folder: "/", intoHome: "dotNames" } },
+    { changeSettings: { change: { receiveFolder: "/", intoHome: "dotNames" } } },
+    { raise: { paths: ["/etc/passwd"], view: null, token: null } },
+  ];
+  for (const asked of ofPrograms) {
+    const { value, error } = await call(asked);
+    assert.equal(value, undefined, JSON.stringify(asked));
+    assert.match(error, /unknown variant/, JSON.stringify(asked));
+  }
+  const own = await page.later(async (id) => {
+    const asked = window.__TAURI_INTERNALS__.invoke("call", { call: { cancel: { id } } });
+    return asked.catch(({ code }) => code);
+  }, "no such transfer");
+  assert.equal(own.value, "gone", "the page's own calls are answered, with a fault");
 });
 
 driven("the page reaches no other machine and runs no text as code", async (t) => {

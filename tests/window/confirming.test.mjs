@@ -19,8 +19,8 @@ const driven = inside ? test : () => {};
 const HOME_TITLE = "Home folder";
 /** The session's languages, and what the dialog about a new target is called in them. */
 const LANGUAGES = {
-  en: { LANG: "en_GB.UTF-8", target: "Send to another target?" },
-  de: { LANG: "de_DE.UTF-8", target: "An ein anderes Ziel senden?" },
+  en: { LANG: "en_GB.UTF-8", target: "Send to another device?" },
+  de: { LANG: "de_DE.UTF-8", target: "An ein anderes Gerät senden?" },
 };
 
 const active = () => capture("xdotool", ["getactivewindow"]).out.trim();
@@ -61,10 +61,10 @@ async function answered(id, title, answer) {
   });
 }
 
-/** Calls a command of the shell as a page does. */
-const invoked = (page, command, args) => page.later((name, given) => window.__TAURI_INTERNALS__.invoke(name, given), command, args);
+/** Asks the service as a page does. */
+const asked = (page, call) => page.later((given) => window.__TAURI_INTERNALS__.invoke("call", { call: given }), call);
 
-/** The same without waiting: the page looks at `window.answers` for what came. */
+/** Calls a command of the shell without waiting: its answer comes into `window.answers`. */
 const invoking = (page, key, command, args) =>
   page.script(
     (at, name, given) => {
@@ -125,9 +125,9 @@ for (const [language, said] of Object.entries(LANGUAGES)) {
     const devices = (await near.run(["devices", "--json"])).events;
     const target = { to: "device", id: devices.find(({ name }) => name === "mallory").id };
     const page = await openWindow(t, near, { LANG: said.LANG, LANGUAGE: language, LC_ALL: said.LANG });
-    const { value: past, error } = await invoked(page, "past", { asked: { direction: "sending", failedOnly: false, search: "", before: null } });
+    const { value: past, error } = await asked(page, { past: { asked: { direction: "sending", failedOnly: false, search: "", before: null } } });
     assert.equal(error, undefined, JSON.stringify(error));
-    const { value: again } = await invoked(page, "choose_again", { id: past[0].id });
+    const { value: again } = await asked(page, { chooseAgain: { id: past[0].id } });
     const send = (key) => invoking(page, key, "send", { chosen: again.chosen.id, target, code: null, verify: false });
 
     await send("first");
@@ -146,8 +146,8 @@ for (const [language, said] of Object.entries(LANGUAGES)) {
     assert.deepEqual(readdirSync(receivers.mallory.inbox), []);
 
     await send("second");
-    const asked = await dialog(said.target, `dialog-target-${language}-again`);
-    await answered(asked, said.target, () => clickOn(asked, YES));
+    const last = await dialog(said.target, `dialog-target-${language}-again`);
+    await answered(last, said.target, () => clickOn(last, YES));
     await eventually("the folder to arrive", () => existsSync(join(receivers.mallory.inbox, "survey/text")));
     same(survey, join(receivers.mallory.inbox, "survey"));
   });

@@ -1,4 +1,4 @@
-// The window copies inside this machine: a real drag onto "This computer", the native picker, a
+// The window copies inside this machine: a real drag onto "This device", the native picker, a
 // tree that is the same there.
 import assert from "node:assert/strict";
 import { appendFileSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync, rmSync, statSync, statfsSync, utimesSync, writeFileSync, writeSync } from "node:fs";
@@ -89,11 +89,11 @@ async function removed(page, base) {
   rmSync(base, { recursive: true, force: true });
 }
 
-/** Drops paths on the card "This computer". */
+/** Drops paths on the card "This device". */
 async function dropHere(t, page, paths, before, enlarged) {
   const place = await placeWindow(page, 1000, 860, enlarged);
   await dragOnto(t, paths, await middleOf(page, place, "[data-card=here]"), async () => {
-    await page.wait(showing("Let go to copy"));
+    await page.wait(showing("Drop to copy"));
     await before?.();
   });
   return place.id;
@@ -101,7 +101,7 @@ async function dropHere(t, page, paths, before, enlarged) {
 
 /** Takes `destination` in the native picker. */
 async function take(page, id, destination) {
-  await page.click(button("Choose a folder"));
+  await page.click(button("Choose folder"));
   await pickFolder(id, destination);
   await page.wait("//*[@data-folder]");
 }
@@ -118,7 +118,7 @@ driven("where the desktop enlarges the page, the card under the pointer is still
   mkdirSync(source);
   const page = await openWindow(t, near, { GDK_DPI_SCALE: "1.25" });
   await dropHere(t, page, [source], () => keepPicture(page, "copy-over-card-enlarged"), 1.25);
-  await page.wait(showing("No folder chosen yet."));
+  await page.wait(showing("No folder chosen"));
 });
 
 driven("a dropped folder is copied into the folder that the native picker gave, and the folder is offered again after a restart", async (t) => {
@@ -126,18 +126,18 @@ driven("a dropped folder is copied into the folder that the native picker gave, 
   oddTree(source);
   const page = await openWindow(t, near);
   const id = await dropHere(t, page, [source], () => keepPicture(page, "copy-over-card"));
-  await page.wait(showing("No folder chosen yet."));
+  await page.wait(showing("No folder chosen"));
   await keepPicture(page, "copy-no-folder");
-  await page.click(button("Choose a folder"));
+  await page.click(button("Choose folder"));
   await pickFolder(id, sets);
-  await page.wait(showing(`The copy will be ${join(sets, "Ünïcode set")}`));
-  await page.wait(showing("Nothing there has that name yet."));
+  await page.wait(showing(`Copy location: ${join(sets, "Ünïcode set")}`));
+  await page.wait(showing("Nothing to replace"));
   await keepPicture(page, "copy-form");
   await page.click(button("Copy"));
   await page.wait(showing("Copied: "));
   await keepPicture(page, "copy-done");
   same(source, join(sets, basename(source)));
-  assert.doesNotMatch(await page.words(), /TLS|Arrived/);
+  assert.doesNotMatch(await page.words(), /Encrypted|Sent to .*:/);
   await show(page, "Activity");
   await page.wait(showing(`to ${sets}`));
   await keepPicture(page, "copy-activity");
@@ -152,7 +152,7 @@ driven("a dropped folder is copied into the folder that the native picker gave, 
   const again = await openWindow(t, near);
   await dropHere(t, again, [source]);
   await again.wait(`//*[@data-folder][. = "${sets}"]`);
-  await again.wait(showing("Ünïcode set is there already"));
+  await again.wait(showing("Ünïcode set already exists"));
   await keepPicture(again, "copy-there-already");
   await again.script(() => {
     const select = document.querySelector("[name=existing]");
@@ -160,7 +160,7 @@ driven("a dropped folder is copied into the folder that the native picker gave, 
     select.dispatchEvent(new Event("change", { bubbles: true }));
   });
   await again.click(button("Copy"));
-  await again.wait(showing("left as they were there."));
+  await again.wait(showing("left unchanged."));
   await keepPicture(again, "copy-updated");
   const found = differences(source, join(sets, basename(source)));
   assert.deepEqual(found.map((line) => line.replace(/^\S+ /, "")), ["kept"], `${base}: ${found.join("\n")}`);
@@ -175,12 +175,12 @@ driven("the keyboard alone chooses what and where, and copies", async (t) => {
   const page = await openWindow(t, near);
   const { id } = await placeWindow(page, 1000, 860);
   focus(id);
-  await tabTo(page, /^This computer/);
+  await tabTo(page, /^This device/);
   press("Return");
   await pickFolder(id, plain);
-  await page.wait(button("Choose a folder"));
+  await page.wait(button("Choose folder"));
   focus(id);
-  await tabTo(page, /^Choose a folder/);
+  await tabTo(page, /^Choose folder/);
   press("Return");
   await pickFolder(id, sets);
   await page.wait("//*[@data-folder]");
@@ -204,8 +204,8 @@ driven("a large file shows its progress and graph, and is read back when that is
   await page.wait(showing("Copied: "), DISK_MS_MAX);
   const kept = await page.kept();
   assert.ok(kept.includes("role=progressbar"), `it showed its progress: ${kept}`);
-  assert.ok(kept.some((text) => text.includes("Reading back to verify")), `it said that it reads back: ${kept}`);
-  await page.wait(showing("1 file read back from the disk in that time: the same."));
+  assert.ok(kept.some((text) => text.includes("Verifying…")), `it said that it verifies: ${kept}`);
+  await page.wait(showing("Verified: 1 file read back from the disk, identical."));
   await page.wait("//article//canvas");
   const drawn = await page.script(() => {
     const canvas = document.querySelector("article .graph canvas");
@@ -313,20 +313,20 @@ driven("what cannot be copied is said with what to do: into itself, the same pla
   const id = await aim(t, page, source, below);
   await page.click(button("Copy"));
   await page.wait(showing("would be copied into itself"));
-  await page.wait(showing("Choose a folder outside of it."));
+  await page.wait(showing("Choose a folder outside it."));
   assert.notEqual(await page.script(() => document.activeElement.tagName), "BODY", "the keyboard was not lost with the button");
   await keepPicture(page, "copy-into-itself");
 
-  await page.click(button("Other folder"));
+  await page.click(button("Change"));
   await pickFolder(id, join(source, ".."));
-  await page.wait(showing("set is there already"));
+  await page.wait(showing("set already exists"));
   await page.click(button("Copy"));
   await page.wait(showing("would be copied onto itself"));
   await keepPicture(page, "copy-onto-itself");
 
-  await page.click(button("Other folder"));
+  await page.click(button("Change"));
   await pickFolder(id, sets);
-  await page.wait(showing("Nothing there has that name yet."));
+  await page.wait(showing("Nothing to replace"));
   rmSync(sets, { recursive: true });
   await page.click(button("Copy"));
   await page.wait(showing("cannot be opened: it does not exist."));

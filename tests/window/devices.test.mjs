@@ -40,7 +40,7 @@ driven("a machine is renamed and forgotten with the keyboard, and every question
 
   await tabTo(page, /^Forget/);
   press("Return");
-  await focused(/^Keep$/);
+  await focused(/^Cancel$/);
   for (const [width, height] of SIZES) {
     await placeWindow(page, width, height);
     const lines = await page.script(() => {
@@ -69,9 +69,9 @@ driven("a machine is renamed and forgotten with the keyboard, and every question
   press("Tab");
   await focused(/^Forget lab/);
   press("Return");
-  await focused(/^Keep$/);
+  await focused(/^Cancel$/);
   press("shift+Tab", "Return");
-  await page.wait(showing("No machine is paired yet."));
+  await page.wait(showing("No paired devices"));
   await focused(/^Devices$/);
 });
 
@@ -90,11 +90,11 @@ driven("a machine that is accepted without asking brings what it sends into the 
   await show(page, "Devices");
   const card = "//article[@aria-label = 'far']";
   await page.click(`${card}//summary`);
-  await page.click(`${card}//select[@name = "consent"]/option[. = "Accept without asking"]`);
+  await page.click(`${card}//select[@name = "consent"]/option[. = "Accept automatically"]`);
   await page.fill(field("rule-size"), "0.001");
   press("Return");
-  await page.wait(showing("accepted without asking up to 1"));
-  await page.click(`${card}//button[contains(., "Other folder")]`);
+  await page.wait(showing("Accept automatically up to 1"));
+  await page.click(`${card}//button[contains(., "Change")]`);
   await pickFolder(id, picked);
   await page.wait(`${card}//*[@data-folder][. = "${picked}"]`);
   await keepPicture(page, "devices-rule");
@@ -106,7 +106,7 @@ driven("a machine that is accepted without asking brings what it sends into the 
   assert.equal(readFileSync(join(picked, "set/small"), "utf8"), "fits");
   const larger = sender(t, far, more, near.target, { code: null });
   await show(page, "Inbox");
-  await page.wait(showing("far wants to send you"));
+  await page.wait(showing("Offer from far"));
   await keepPicture(page, "inbox-offer-too-large");
   await page.click(button("Decline"));
   assert.equal(await larger.exit(), EXIT.declined, larger.said());
@@ -114,7 +114,7 @@ driven("a machine that is accepted without asking brings what it sends into the 
   await show(page, "Devices");
   await page.click(`${card}//summary`);
   await page.click(`${card}//select[@name = "consent"]/option[. = "Refuse"]`);
-  await page.wait(showing("refused"));
+  await page.wait(`${card}//summary//*[. = "Refuse"]`);
   const refused = sender(t, far, set, near.target, { code: null });
   assert.equal(await refused.exit(), EXIT.declined, refused.said());
   assert.deepEqual(readdirSync(picked), ["set"]);

@@ -34,7 +34,7 @@ if (inside) {
     const page = await openWindow(t, device);
     await placeWindow(page, 960, 700);
     await show(page, "Inbox");
-    await page.wait(showing("A firewall is on here"));
+    await page.wait(showing("A firewall is active"));
     await page.wait(showing(`sudo ufw allow ${device.port}/tcp`));
     await keepPicture(page, "firewall-here");
 
@@ -42,7 +42,7 @@ if (inside) {
     await page.fill(field("pair-address"), there.address);
     await page.fill(field("pair-code"), "7-river-canal");
     await page.click(button("Pair"));
-    await page.wait(showing("its firewall is probably in the way"));
+    await page.wait(showing("open its firewall"));
     await page.wait(showing("sudo ufw allow 17464/tcp"));
     await page.wait(showing("sudo firewall-cmd --permanent --add-port=17464/tcp"));
     await page.click(`//button[contains(@aria-label, "sudo ufw allow 17464/tcp")]`);

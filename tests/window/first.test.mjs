@@ -39,7 +39,7 @@ driven("a new machine is set up with the keyboard, receives from then on, and is
   const { id } = await placeWindow(page, 800, 760);
   await tabTo(page, /^name$/);
   await page.fill(field("name"), "x".repeat(65));
-  await page.wait(showing("That name is too long"));
+  await page.wait(showing("The name is too long"));
   assert.equal(await page.script(() => document.querySelector("form .primary").disabled), true);
   await tabTo(page, /^name$/);
   press("ctrl+a");
@@ -58,7 +58,7 @@ driven("a new machine is set up with the keyboard, receives from then on, and is
 
   await page.wait(`//h1[. = "Send"]`);
   assert.equal(await page.script(() => document.activeElement.textContent), "Send", "the keyboard goes on there");
-  await page.wait(showing("Drop folders or files anywhere"));
+  await page.wait(showing("Drop folders or files here"));
   const config = readFileSync(configOf(near), "utf8");
   assert.match(config, /^name = "laptop here"$/m);
   assert.ok(config.includes(`receive_folder = "${near.inbox}"`), config);
@@ -72,7 +72,7 @@ driven("a new machine is set up with the keyboard, receives from then on, and is
   const tree = join(base, "set");
   oddTree(tree);
   await show(page, "Inbox");
-  await page.wait(showing("Nothing has come yet. Give another machine the code above"));
+  await page.wait(showing("Nothing received yet"));
   const sending = sender(t, far, tree, near.target, { code: now.code });
   await page.click(button("Accept"));
   assert.equal(await sending.exit(), EXIT.all, sending.said());
@@ -89,7 +89,7 @@ driven("what a file manager hands over is there after it, and who closes the win
   const near = await newDevice(base, "near");
   mkdirSync(join(base, "holiday"));
   const page = await openWindow(t, near, {}, [join(base, "holiday")], { shows: WELCOME });
-  await page.wait(showing("What you opened is kept"));
+  await page.wait(showing("Your selection is kept"));
   await page.close();
   // Nobody has said that it is to stay.
   await eventually("the service to end", () => !serviceProcess(near.env));
@@ -122,7 +122,7 @@ driven("a start at login that cannot be had is told, and the rest is not stored 
   // A folder where the new entry would be written.
   mkdirSync(join(near.env.XDG_CONFIG_HOME, "autostart/org.ringway.Ringway.desktop.new"), { recursive: true });
   const page = await openWindow(t, near, {}, [], { shows: WELCOME });
-  await page.wait(showing("Adds Ringway to the programs that this desktop starts"));
+  await page.wait(showing("This adds Ringway to the startup programs"));
   await page.click(field("start-at-login"));
   await page.click(button("Start using Ringway"));
   await page.wait(`//*[@role = "alert"][contains(., "autostart")]`);
@@ -136,14 +136,14 @@ driven("a start at login that cannot be had is told, and the rest is not stored 
 for (const [theme, name] of Object.entries(THEMES)) {
   driven(`the first run in ${theme} is readable and fits, in both languages, from 360 pixels to wide`, async (t) => {
     const page = await openWindow(t, await newDevice(folder(), "laptop"), { GTK_THEME: name }, [], { shows: WELCOME });
-    await page.wait(showing("Adds Ringway to the programs"));
+    await page.wait(showing("This adds Ringway to the startup programs"));
     await page.evaluate(AXE);
     for (const language of ["en", "de"]) {
       if (language === "de") {
         await page.script(() => localStorage.setItem("language", "de"));
         await page.reload();
         await page.wait(`//h1[. = "Willkommen bei Ringway"]`);
-        await page.wait(showing("Nimmt Ringway in die Programme auf"));
+        await page.wait(showing("Das nimmt Ringway in die Startprogramme"));
         await page.evaluate(AXE);
       }
       for (const [width, height] of SIZES) {

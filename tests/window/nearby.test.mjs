@@ -52,7 +52,7 @@ if (inside) {
       await page.wait(`//button[@data-card and contains(., "far")]`);
       const card = await middleOf(page, await placeWindow(page, 1000, 760), selector);
       await dragFromManager(t, join(base, `shelf ${name}`), home, card, async () => {
-        await page.wait(showing("Let go to send to far"));
+        await page.wait(showing("Drop to send to far"));
         await keepPicture(page, `nearby-over-${name}`);
         await meanwhile?.();
       });
@@ -64,7 +64,7 @@ if (inside) {
     await drop("first", '[data-card^="nearby:"]');
     await page.fill(field("retry-code"), CODE);
     await page.keys(KEYS.enter);
-    await page.wait(showing("Arrived whole on far"));
+    await page.wait(showing("Sent to far: "));
     assert.equal(await receiving.exit(), EXIT.all, receiving.said());
     same(first, join(inbox, "first"));
 
@@ -81,7 +81,7 @@ if (inside) {
       // And for as long as the window would take to show it.
       await sleep(1_000);
       assert.ok(!(await page.find(ATTIC)));
-      await page.wait(showing("Let go to send to far"));
+      await page.wait(showing("Drop to send to far"));
     };
     await drop("second", '[data-card]:not([data-card="here"]):not([data-card^="nearby:"])', appears);
     assert.equal(await again.exit(), EXIT.all, again.said());

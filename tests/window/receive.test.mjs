@@ -39,24 +39,24 @@ driven("the window shows its code, asks, receives an identical tree, and opens i
   const page = await openWindow(t, near, { PATH: `${bin}:${process.env.PATH}` });
   await show(page, "Inbox");
   const sending = sender(t, far, tree, near.target, { code: await code(page) });
-  await page.wait(showing("far wants to send you"));
-  await page.wait(showing("free there"));
+  await page.wait(showing("Offer from far"));
+  await page.wait(showing(" free"));
   await keepPicture(page, "inbox-offer");
   assert.deepEqual(readdirSync(near.inbox), [], "nothing lands before it is accepted");
   await page.click(button("Accept"));
-  await page.wait(showing("Arrived whole"));
+  await page.wait(showing("Received: "));
   assert.equal(await sending.exit(), EXIT.all, sending.said());
   same(tree, join(near.inbox, basename(tree)));
-  await page.wait(showing("far is paired with this machine now."));
+  await page.wait(showing("far is now paired with this device."));
   await keepPicture(page, "inbox-arrived");
   await page.click(button("Open folder"));
   await eventually("the opener", () => existsSync(opened));
   assert.equal(readFileSync(opened, "utf8"), join(near.inbox, basename(tree)));
   // Nobody on the bus selects anything yet: then the folder around it is opened.
-  await page.click(button("Show in the file manager"));
+  await page.click(button("Show in file manager"));
   await eventually("the opener again", () => readFileSync(opened, "utf8") === near.inbox);
   const selected = await fileManager(t);
-  await page.click(button("Show in the file manager"));
+  await page.click(button("Show in file manager"));
   await eventually("the file manager", () => selected().length > 0);
   assert.deepEqual(selected(), [[pathToFileURL(join(near.inbox, basename(tree))).href]]);
 });
@@ -83,8 +83,8 @@ driven("an offer that its sender withdraws goes away by itself, and is among wha
   await eventually("the offer to go", async () => !(await page.find("//*[@data-offer]")));
   assert.deepEqual(readdirSync(near.inbox), []);
   await page.click("//details[@data-past][contains(., 'Not answered')]/summary");
-  await page.wait(showing("Nobody answered this offer here."));
-  await page.wait(showing("let in what far sends without being asked"));
+  await page.wait(showing("Nobody answered this offer."));
+  await page.wait(showing("accept offers from far automatically"));
   await keepPicture(page, "inbox-unanswered");
 });
 
@@ -110,7 +110,7 @@ driven("hostile names are shown as text, before and after they arrive", async (t
   };
   await unharmed();
   await page.click(button("Accept"));
-  await page.wait(showing("Arrived whole"));
+  await page.wait(showing("Received: "));
   assert.equal(await sending.exit(), EXIT.all, sending.said());
   assert.deepEqual(readdirSync(near.inbox).sort(), [...names].sort());
   await page.wait(showing(names[1]));
@@ -118,17 +118,17 @@ driven("hostile names are shown as text, before and after they arrive", async (t
   assert.equal(await page.script("() => document.images.length"), 0);
 });
 
-driven("wrong codes are told with the tries left, the third voids the code, a new one works", async (t) => {
+driven("wrong codes are told with the attempts left, the third voids the code, a new one works", async (t) => {
   const { near, far, tree } = await meet();
   const page = await openWindow(t, near);
   await show(page, "Inbox");
   const first = await code(page);
-  for (const said of ["2 tries left", "1 try left", "That code is void now"]) {
+  for (const said of ["2 attempts left", "1 attempt left", "this code is no longer valid"]) {
     const trying = sender(t, far, tree, near.target, { code: "7-zebra-zebra" });
     assert.equal(await trying.exit(), EXIT.notAuthenticated, trying.said());
     await page.wait(showing(said));
   }
-  await page.wait(showing("No code is open"));
+  await page.wait(showing("No valid code"));
   await keepPicture(page, "inbox-code-void");
   const late = sender(t, far, tree, near.target, { code: first });
   assert.equal(await late.exit(), EXIT.notAuthenticated, late.said());

@@ -48,7 +48,7 @@ driven("Resume has a transfer go on that its figures hold back", async (t, { mou
   await eventually("more to come", () => taken(inbox) > before + 4 * MIB);
   rmSync(filler);
   assert.equal(await sending.exit(), EXIT.all, sending.said());
-  await page.wait(showing("Arrived whole"));
+  await page.wait(showing("Received: "));
   same(tree, join(inbox, "set"));
   assert.deepEqual(readdirSync(inbox), ["set"]);
 });

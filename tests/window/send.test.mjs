@@ -41,7 +41,7 @@ async function ended(running, status = 0) {
 
 async function dropInto(t, page, paths, size = [1000, 760]) {
   await placeWindow(page, ...size);
-  await dragOnto(t, paths, { x: 600, y: 250 }, () => page.wait(showing("Let go to")));
+  await dragOnto(t, paths, { x: 600, y: 250 }, () => page.wait(showing("Drop to")));
 }
 
 // At scale 2 one CSS pixel is two of the screen's: the card under the pointer must still be the one
@@ -58,11 +58,11 @@ for (const scale of [1, 2]) {
     await page.fill(field("code"), CODE);
     await keepPicture(page, `send-chosen-${scale}`);
     await page.click(SEND);
-    await page.wait(showing("Arrived whole on far"));
+    await page.wait(showing("Sent to far: "));
     await keepPicture(page, `send-arrived-${scale}`);
     await ended(receiving);
     same(tree, join(inbox, basename(tree)));
-    assert.match(await page.words(), /TLS in (the kernel|userspace)/);
+    assert.match(await page.words(), /Encrypted by (the kernel|Ringway)/);
 
     // They know each other now: a drop on the card sends at once, without a code.
     const second = join(base, "second");
@@ -72,7 +72,7 @@ for (const scale of [1, 2]) {
     await again.event("listening");
     const card = await middleOf(page, await placeWindow(page, ...size), "[data-card]");
     await dragOnto(t, [second], card, async () => {
-      await page.wait(showing("Let go to send to far"));
+      await page.wait(showing("Drop to send to far"));
       await keepPicture(page, `send-over-card-${scale}`);
     });
     await ended(again);
@@ -98,14 +98,14 @@ driven("a folder dropped on a card while another machine is being reached goes t
   await page.wait(showing(basename(tree)));
   await page.fill(field("address"), `127.0.0.1:${silent.address().port}`);
   await page.click(SEND);
-  await page.wait(showing("Reaching 127.0.0.1"));
+  await page.wait(showing("Connecting to 127.0.0.1"));
   const second = join(base, "second");
   oddTree(second);
   const card = await middleOf(page, await placeWindow(page, 1000, 760), "[data-card]");
-  await dragOnto(t, [second], card, () => page.wait(showing("Let go to send to far")));
+  await dragOnto(t, [second], card, () => page.wait(showing("Drop to send to far")));
   await ended(receiving);
   same(second, join(inbox, "second"));
-  await page.wait(showing("Arrived whole on far"));
+  await page.wait(showing("Sent to far: "));
 });
 
 driven("a wrong code is told at once, keeps what was chosen, and the right one goes through", async (t) => {
@@ -116,15 +116,15 @@ driven("a wrong code is told at once, keeps what was chosen, and the right one g
   await page.fill(field("address"), receiving.target);
   await page.fill(field("code"), "7-river-candel");
   await page.click(SEND);
-  await page.wait(showing("No code has that second word."));
+  await page.wait(showing("The second word is not in any code."));
   await page.fill(field("retry-code"), "7-zebra-zebra");
   await page.keys(KEYS.enter);
-  await page.wait(showing("That is not the code"));
-  await page.wait(showing("Wrong try 1 of 3"));
+  await page.wait(showing("Wrong code for"));
+  await page.wait(showing("Failed attempt 1 of 3"));
   await keepPicture(page, "send-wrong-code");
   await page.fill(field("retry-code"), CODE);
   await page.keys(KEYS.enter);
-  await page.wait(showing("Arrived whole on far"));
+  await page.wait(showing("Sent to far: "));
   await ended(receiving);
   same(tree, join(inbox, basename(tree)));
 });
@@ -163,18 +163,18 @@ driven("a limit of the settings holds what is sent, and the window says that it 
   const page = await openWindow(t, near);
   await show(page, "Settings");
   await page.fill(field("limit"), "fast");
-  await page.wait(showing("A limit is a number of MB a second"));
+  await page.wait(showing("Enter a number of at least"));
   await page.fill(field("limit"), "2.5");
   await page.click(button("Save"));
-  await page.wait(showing("Saved."));
+  await page.wait(showing("Saved"));
   await show(page, "Send");
   await dropInto(t, page, [big]);
   await page.fill(field("address"), receiving.target);
   await page.fill(field("code"), CODE);
   await page.click(SEND);
-  await page.wait(showing("Limited by the limit set here"));
+  await page.wait(showing("Limited by the upload limit here"));
   await keepPicture(page, "send-limited");
-  await page.wait(showing("Arrived whole on far"));
+  await page.wait(showing("Sent to far: "));
   await keepPicture(page, "send-limited-arrived");
   await ended(receiving);
   const finished = await receiving.event("finished");
@@ -194,9 +194,9 @@ driven("what cannot be sent is named, and all the rest arrives", async (t) => {
   await page.fill(field("address"), receiving.target);
   await page.fill(field("code"), CODE);
   await page.click(SEND);
-  await page.wait(showing("Arrived, but for 1 item"));
+  await page.wait(showing("All but 1 item transferred"));
   await page.click("//summary");
-  await page.wait(showing("is a socket, pipe or device, which are not sent"));
+  await page.wait(showing("is a socket, pipe or device file, which Ringway does not send"));
   assert.match(await page.words(), /a pipe/);
   await keepPicture(page, "send-partial");
   await ended(receiving, EXIT.partial);
@@ -209,8 +209,8 @@ driven("an address where nothing listens is told, with what to do", async (t) =>
   await dropInto(t, page, [tree]);
   await page.fill(field("address"), "127.0.0.1:9");
   await page.click(SEND);
-  await page.wait(showing("127.0.0.1:9 cannot be reached: nothing listens there."));
-  await page.wait(showing("Start receiving in Ringway there"));
+  await page.wait(showing("127.0.0.1:9 cannot be reached: no program accepts connections there."));
+  await page.wait(showing("Turn on receiving there"));
   await page.wait(button("Try again"));
 });
 
@@ -233,7 +233,7 @@ driven("the keyboard alone chooses a folder, types address and code, and sends",
   await tabTo(page, /^code$/);
   type(CODE);
   press("Return");
-  await page.wait(showing("Arrived whole on far"));
+  await page.wait(showing("Sent to far: "));
   await ended(receiving);
   same(plain, join(inbox, "plain"));
 });

@@ -43,7 +43,7 @@ driven("a transfer outlives the window, and the next window shows how it ended",
   assert.equal((await status(near)).pid, pid, "the service has gone on");
   const next = await openWindow(t, near);
   await show(next, "Inbox");
-  await next.wait(showing("Arrived whole"));
+  await next.wait(showing("Received: "));
 });
 
 driven("a second start hands over its paths, and the first window comes to the front with them", async (t) => {
@@ -86,9 +86,9 @@ driven("a service that is killed is told, started again by a press, and found ag
   await show(page, "Inbox");
   const first = await status(near);
   process.kill(first.pid, "SIGKILL");
-  await page.wait(showing("The background service has ended."));
+  await page.wait(showing("The background service has stopped."));
   await keepPicture(page, "service-lost");
-  await page.wait(button("Start it again"));
+  await page.wait(button("Restart service"));
   // Twice, as people do: the second press is none for the next time.
   await page.script(() => [1, 2].forEach(() => document.querySelector("[role=alert] button").click()));
   await eventually("the message to go", async () => !(await page.find("//*[@role='alert']")));
@@ -97,7 +97,7 @@ driven("a service that is killed is told, started again by a press, and found ag
   assert.equal(await code(page), second.code);
 
   process.kill(second.pid, "SIGKILL");
-  await page.wait(showing("The background service has ended."));
+  await page.wait(showing("The background service has stopped."));
   const own = near.start(["serve", "--json"]);
   t.after(() => own.kill());
   await own.event("listening");
@@ -127,6 +127,6 @@ driven("a service that cannot be started is told with its reason", async (t) => 
   const page = await openWindow(t, near, {}, [], { shows: showing("The background service cannot be reached") });
   await page.wait(showing("config.toml"));
   writeFileSync(join(near.env.XDG_CONFIG_HOME, "ringway/config.toml"), `port = ${near.port}\n`);
-  await page.click(button("Start it again"));
+  await page.click(button("Restart service"));
   await page.wait("//h1");
 });

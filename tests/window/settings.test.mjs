@@ -31,10 +31,10 @@ driven("name, port and folder survive a restart, and the receiver moves at once"
   await show(page, "Settings");
   await page.fill(field("name"), "renamed here");
   await page.fill(field("port"), "70000");
-  await page.wait(showing("A port is a whole number"));
+  await page.wait(showing("Enter a number from 1 to 65535."));
   await page.fill(field("port"), String(other));
   await page.click(button("Save"));
-  await page.wait(showing("Saved."));
+  await page.wait(showing("Saved"));
   await eventually("the receiver on its new port", () => listens(other));
   assert.equal(await listens(device.port), false, "it left the old one");
 
@@ -65,9 +65,9 @@ driven("a taken port is told, and a free one is a click away", async (t) => {
   t.after(() => taken.close());
   const page = await openWindow(t, device);
   await show(page, "Inbox");
-  await page.wait(showing("another program uses that port"));
+  await page.wait(showing("another program uses this port"));
   await keepPicture(page, "inbox-port-taken");
-  await page.click(button("Use a free port for now"));
-  await page.wait(showing("for now, instead of the one in Settings."));
+  await page.click(button("Use a temporary port"));
+  await page.wait(showing("Temporary port: "));
   assert.match(await page.text("//*[@data-code]//*[contains(@class, 'text')]"), /^\d+-[a-z]+-[a-z]+$/);
 });

@@ -38,7 +38,7 @@ driven("the tray opens the real window with the view that was asked for, and rec
   const tray = looker(t, await watcher.event("registered"));
   await tray.says("ready to receive");
 
-  for (const [label, view] of [["Open inbox", "Inbox"], ["Send folder…", "Send"]]) {
+  for (const [label, view] of [["Open Inbox", "Inbox"], ["Send folder…", "Send"]]) {
     await tray.click(label);
     await eventually("the window's process", () => windowProcess(near.env));
     const page = await Page.attach(way, near.env);
@@ -63,7 +63,7 @@ driven("the tray opens the real window with the view that was asked for, and rec
   const tree = join(base, "set");
   oddTree(tree);
   const sending = sender(t, far, tree, near.target, { code: await running.code() });
-  await tray.says("1 offer waits for you");
+  await tray.says("1 offer waiting");
   await running.accept();
   assert.equal(await sending.exit(), EXIT.all, sending.said());
   same(tree, join(near.inbox, basename(tree)));

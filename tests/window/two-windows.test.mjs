@@ -60,21 +60,21 @@ driven("two windows pair by a code, and what one sends the other asks about once
   await hand(here, near, trees[0]);
   await sendToCard(here, "lab");
   await show(there, "Inbox");
-  await there.wait(showing("near wants to send you"));
+  await there.wait(showing("Offer from near"));
   await there.click(button("Accept"));
-  await there.wait(showing("Arrived whole"));
-  await here.wait(showing("Arrived whole on lab"));
+  await there.wait(showing("Received: "));
+  await here.wait(showing("Sent to lab: "));
   same(trees[0], join(lab.inbox, basename(trees[0])));
 
   await show(there, "Devices");
   await there.click("//article[@aria-label = 'near']//summary");
-  await there.click("//article[@aria-label = 'near']//select[@name = 'consent']/option[. = 'Accept without asking']");
-  await there.wait(showing("accepted without asking"));
+  await there.click("//article[@aria-label = 'near']//select[@name = 'consent']/option[. = 'Accept automatically']");
+  await there.wait("//article[@aria-label = 'near']//summary//*[. = 'Accept automatically']");
 
   await hand(here, near, trees[1]);
   await sendToCard(here, "lab");
   await eventually("the second to be there", () => existsSync(join(lab.inbox, basename(trees[1]))));
-  await here.wait("//article[contains(., 'second set')]//*[contains(., 'Arrived whole on lab')]");
+  await here.wait("//article[contains(., 'second set')]//*[contains(., 'Sent to lab: ')]");
   same(trees[1], join(lab.inbox, basename(trees[1])));
 });
 
@@ -107,7 +107,7 @@ driven("a window sends to a machine without one, whose service takes it by its r
   await hand(here, near, tree);
   await here.click("//label[contains(., 'Verify afterwards')]");
   await sendToCard(here, "server");
-  await here.wait(showing("read back from server's disk, the same as what was read."));
+  await here.wait(showing("read back from server's disk, identical."));
   await keepPicture(here, "send-verified");
   same(tree, join(inbox, basename(tree)));
 
@@ -123,11 +123,11 @@ driven("a window sends to a machine without one, whose service takes it by its r
   serving.kill("SIGKILL");
   await serving.exit();
   await show(here, "Activity");
-  await here.wait(showing("The connection to server was lost."));
+  await here.wait(showing("Connection to server lost."));
   await keepPicture(here, "activity-reconnecting");
   serving = await serve();
   await here.click("//button[contains(., 'Try now')]");
-  await here.wait("//article[contains(., 'bulk')]//*[contains(., 'Arrived whole on server')]");
+  await here.wait("//article[contains(., 'bulk')]//*[contains(., 'Sent to server: ')]");
   same(bulk, join(inbox, "bulk"));
   const [{ outcome, reconnected }] = (await near.run(["inbox", "--sent", "--json"])).events;
   assert.equal(outcome, "complete");

@@ -81,7 +81,7 @@ for (const [theme, name] of Object.entries(THEMES)) {
 
     for (const network of networks) network.release();
     await page.click("//button[contains(., 'Resume')]");
-    await page.wait(showing("Arrived whole on lab-ws"), 120_000);
+    await page.wait(showing("Sent to lab-ws: "), 120_000);
     await checked(page, `a transfer that has arrived in ${theme}`);
     if (writes) copyFileSync(join(OUT, `under-way-${theme}.png`), join(DOCS, `window-${theme}.png`));
   });

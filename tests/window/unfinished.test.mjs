@@ -65,10 +65,10 @@ driven("what broke off is told with its sender, goes on when it is sent again, a
   assert.equal(kept.length, 1);
   await page.click(`${KEPT}//button`);
   await keepPicture(page, "activity-unfinished-question");
-  await page.click(button("Keep"));
+  await page.click('//*[@role = "alertdialog"]//button[. = "Cancel"]');
   assert.deepEqual(hidden(near.inbox), kept);
   await page.click(`${KEPT}//button`);
-  await page.click(button("Yes, remove it"));
+  await page.click('//*[@role = "alertdialog"]//button[. = "Remove"]');
   await eventually("it to be gone from the list", async () => !(await page.find(KEPT)));
   assert.deepEqual(hidden(near.inbox), []);
 });

@@ -26,24 +26,24 @@ async function showActivity(answers: Parameters<typeof startWindow>[1]) {
 
 test("what an unfinished transfer keeps is told, and goes only after a question", async () => {
   let list = [kept];
-  const { shell, user } = await showActivity({ unfinished: () => list, discard_unfinished: () => void (list = []) });
+  const { shell, user } = await showActivity({ unfinished: () => list, discardUnfinished: () => void (list = []) });
   expect(await screen.findByText("photos and 1 more")).toBeVisible();
   expect(screen.getByText(bytes(12_000_000_000))).toBeVisible();
   const remove = { name: `${t("unfinished.remove")}: photos and 1 more` };
   await user.click(screen.getByRole("button", remove));
-  await user.click(screen.getByRole("button", { name: t("devices.keep") }));
-  expect(shell.called("discard_unfinished")).toEqual([]);
+  await user.click(screen.getByRole("button", { name: t("common.cancel") }));
+  expect(shell.called("discardUnfinished")).toEqual([]);
   await user.click(screen.getByRole("button", remove));
   await user.click(screen.getByRole("button", { name: t("unfinished.yes") }));
   await waitFor(() => expect(screen.queryByText("photos and 1 more")).toBeNull());
-  expect(shell.called("discard_unfinished")).toEqual([{ id: kept.id, folder: kept.folder }]);
+  expect(shell.called("discardUnfinished")).toEqual([{ id: kept.id, folder: kept.folder }]);
 });
 
 test("one that a transfer went on with meanwhile is not removed, which is said", async () => {
   const gone = () => {
     throw { code: "gone" };
   };
-  const { user } = await showActivity({ unfinished: () => [{ ...kept, from: "", title: "" }], discard_unfinished: gone });
+  const { user } = await showActivity({ unfinished: () => [{ ...kept, from: "", title: "" }], discardUnfinished: gone });
   await user.click(await screen.findByRole("button", { name: `${t("unfinished.remove")}: ${t("unfinished.unknown")}` }));
   await user.click(screen.getByRole("button", { name: t("unfinished.yes") }));
   expect(await screen.findByText(t("fault.gone"), { exact: false })).toBeVisible();

@@ -22,7 +22,7 @@ function end(shell: Shell, change: Partial<Ended>, entriesDone = 0) {
   shell.update("c1", { is: "ended", tick: tick({ stage: "ended", ...quiet, entriesDone, bytesDone: 0 }), ended: ended(change) });
 }
 
-const card = () => screen.getByRole("button", { name: new RegExp(`^${t("copy.here")}`) });
+const card = () => screen.getByRole("button", { name: new RegExp(`^${t("common.thisDevice")}`) });
 
 /** Drops the choice on this computer's card. */
 async function dropHere(shell: Shell) {
@@ -37,7 +37,7 @@ async function dropHere(shell: Shell) {
 describe("copying on this computer", () => {
   test("a drop on the card asks where to, once, and copies with what was chosen", async () => {
     let picked: CopyFolder | null = null;
-    const answers = { copy_folder: () => picked, choose_copy_folder: () => (picked = sets), copy };
+    const answers = { copyFolder: () => picked, choose_copy_folder: () => (picked = sets), copy };
     const shell = await startWindow({ devices: [labWs] }, answers);
     const form = await dropHere(shell);
     expect(shell.called("send")).toEqual([]);
@@ -46,11 +46,11 @@ describe("copying on this computer", () => {
     expect(form).toHaveAccessibleDescription(t("copy.noFolder"));
     await user.click(choose);
     expect(await within(form).findByText("/data/sets")).toBeVisible();
-    expect(within(form).getByText("The copy will be /data/sets/dataset-v3")).toBeVisible();
-    expect(within(form).getByText(/12.0 GB free there/)).toBeVisible();
-    expect(within(form).getByText(t("copy.noneThere"))).toBeVisible();
+    expect(within(form).getByText("Copy location: /data/sets/dataset-v3")).toBeVisible();
+    expect(within(form).getByText(/12.0 GB free/)).toBeVisible();
+    expect(within(form).getByText(t("copy.noneExist"))).toBeVisible();
     await user.selectOptions(within(form).getByLabelText(t("copy.existing")), t("copy.existing.update"));
-    await user.click(within(form).getByLabelText(t("copy.verify")));
+    await user.click(within(form).getByLabelText(t("common.verify")));
     const start = within(form).getByRole("button", { name: t("copy.button") });
     await user.click(start);
     expect(shell.called("choose_copy_folder")).toEqual([{ chosen: 7 }]);
@@ -65,23 +65,23 @@ describe("copying on this computer", () => {
     expect(shell.app.announcement).toBe("Copying dataset-v3 to /data/sets");
 
     shell.update("c1", { is: "moved", tick: tick({ ...quiet, stage: "verifying", runningMs: 2000, bytesDone: 0 }) });
-    await waitFor(() => expect(moved).toHaveTextContent("Reading back to verify"));
+    await waitFor(() => expect(moved).toHaveTextContent("Verifying…"));
     end(shell, { copied: { ...copied, verified: 9 }, arrived: ["/data/sets/dataset-v3"] }, 40);
     await waitFor(() => expect(moved).toHaveTextContent("Copied: 9 files, 1 folder, 900 B in 0.5 s."));
-    expect(moved).toHaveTextContent("9 files read back from the disk in that time: the same.");
+    expect(moved).toHaveTextContent("Verified: 9 files read back from the disk, identical.");
     expect(shell.app.announcement).toMatch(/^dataset-v3: Copied/);
     await user.click(within(moved).getByRole("button", { name: t("common.openFolder") }));
     expect(shell.called("open_arrived")).toEqual([{ id: "c1" }]);
   });
 
   test("with the keyboard alone, into the folder of last time", async () => {
-    const shell = await startWindow({}, { choose_sources: () => chosen, copy_folder: () => sets, copy });
+    const shell = await startWindow({}, { choose_sources: () => chosen, copyFolder: () => sets, copy });
     while (document.activeElement !== card()) await user.tab();
     expect(card()).toHaveAttribute("aria-expanded", "false");
     await user.keyboard("{Enter}");
     const form = await screen.findByRole("form", { name: t("copy.form") });
     await waitFor(() => expect(form).toHaveFocus());
-    expect(form).toHaveAccessibleDescription(/The copy will be \/data\/sets\/dataset-v3/);
+    expect(form).toHaveAccessibleDescription(/Copy location: \/data\/sets\/dataset-v3/);
     await user.keyboard("{Escape}");
     await waitFor(() => expect(card()).toHaveFocus());
     // Pressed once too often, which copies nothing.
@@ -90,7 +90,7 @@ describe("copying on this computer", () => {
     await user.keyboard("{Enter}");
     expect(shell.called("copy")).toEqual([]);
     const start = screen.getByRole("button", { name: t("copy.button") });
-    expect(start).toHaveAccessibleDescription(/The copy will be/);
+    expect(start).toHaveAccessibleDescription(/Copy location: /);
     while (document.activeElement !== start) await user.tab();
     await user.keyboard("{Enter}");
     expect(shell.called("choose_sources")).toHaveLength(1);
@@ -101,23 +101,23 @@ describe("copying on this computer", () => {
   });
 
   test("where it would go is asked once, and the button for another folder says of what", async () => {
-    const shell = await startWindow({}, { copy_folder: () => sets });
+    const shell = await startWindow({}, { copyFolder: () => sets });
     const form = await dropHere(shell);
-    const into = within(form).getByRole("group", { name: t("folder.into") });
+    const into = within(form).getByRole("group", { name: t("folder.destination") });
     expect(within(into).getByText("/data/sets")).toBeVisible();
-    expect(within(into).getByRole("button", { name: t("folder.other") })).toBeEnabled();
-    expect(shell.called("copy_folder")).toEqual([{ chosen: 7 }]);
+    expect(within(into).getByRole("button", { name: t("folder.change") })).toBeEnabled();
+    expect(shell.called("copyFolder")).toEqual([{ chosen: 7 }]);
     await user.keyboard("{Escape}");
     await user.click(card());
     await screen.findByRole("form", { name: t("copy.form") });
-    expect(shell.called("copy_folder")).toHaveLength(2);
+    expect(shell.called("copyFolder")).toHaveLength(2);
   });
 
   test("of two answers only that for what is chosen counts, in whichever order they come", async () => {
     const answers = new Map<unknown, (folder: CopyFolder) => void>();
     const lands = (id: number) => ({ ...sets, lands: `/data/sets/${id}` });
     const shell = await startWindow({}, {
-      copy_folder: ({ chosen: id }) => (id === 7 ? lands(7) : new Promise<CopyFolder>((resolve) => answers.set(id, resolve))),
+      copyFolder: ({ chosen: id }) => (id === 7 ? lands(7) : new Promise<CopyFolder>((resolve) => answers.set(id, resolve))),
     });
     await dropHere(shell);
     for (const id of [8, 9]) {
@@ -125,30 +125,30 @@ describe("copying on this computer", () => {
       await waitFor(() => expect(answers.has(id)).toBe(true));
     }
     answers.get(9)!(lands(9));
-    expect(await screen.findByText(t("copy.lands", { path: "/data/sets/9" }))).toBeVisible();
+    expect(await screen.findByText(t("copy.location", { path: "/data/sets/9" }))).toBeVisible();
     answers.get(8)!(lands(8));
     await new Promise((resolve) => setTimeout(resolve, 0));
-    expect(screen.getByText(t("copy.lands", { path: "/data/sets/9" }))).toBeVisible();
+    expect(screen.getByText(t("copy.location", { path: "/data/sets/9" }))).toBeVisible();
   });
 
   test("a folder picked for what is not chosen any more is looked at for what is", async () => {
     let pick = (_: CopyFolder) => {};
     let path = "/data/sets";
     const shell = await startWindow({}, {
-      copy_folder: ({ chosen: id }) => ({ ...sets, path, lands: `${path}/${id}` }),
+      copyFolder: ({ chosen: id }) => ({ ...sets, path, lands: `${path}/${id}` }),
       choose_copy_folder: () => new Promise<CopyFolder>((resolve) => (pick = resolve)),
     });
     await dropHere(shell);
-    await user.click(screen.getByRole("button", { name: t("folder.other") }));
+    await user.click(screen.getByRole("button", { name: t("folder.change") }));
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen: { ...chosen, id: 8 }, x: 5, y: 5 } });
-    expect(await screen.findByText(t("copy.lands", { path: "/data/sets/8" }))).toBeVisible();
+    expect(await screen.findByText(t("copy.location", { path: "/data/sets/8" }))).toBeVisible();
     path = "/data/other";
     pick({ ...sets, path, lands: "/data/other/7" });
-    expect(await screen.findByText(t("copy.lands", { path: "/data/other/8" }))).toBeVisible();
+    expect(await screen.findByText(t("copy.location", { path: "/data/other/8" }))).toBeVisible();
   });
 
   test("two presses before the shell has answered copy once", async () => {
-    const shell = await startWindow({}, { copy_folder: () => sets, copy });
+    const shell = await startWindow({}, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await Promise.all([shell.app.copying.start(), shell.app.copying.start()]);
     expect(shell.called("copy")).toHaveLength(1);
@@ -157,7 +157,7 @@ describe("copying on this computer", () => {
   test("until the shell has answered nothing else begins, and what is taken back then is cancelled", async () => {
     let answer = (_: ReturnType<typeof copy>) => {};
     const shell = await startWindow({ devices: [labWs] }, {
-      copy_folder: () => sets,
+      copyFolder: () => sets,
       copy: () => new Promise((resolve) => (answer = resolve)),
     });
     await dropHere(shell);
@@ -176,40 +176,40 @@ describe("copying on this computer", () => {
   });
 
   test("an old file that a full disk left incomplete is named, even where nothing was copied", async () => {
-    const shell = await startWindow({}, { copy_folder: () => sets, copy });
+    const shell = await startWindow({}, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
     const failures: Ended["failures"] = [{ path: "/data/sets/dataset-v3/old", side: "here", operation: "write", fault: { why: "cutShort" } }];
     end(shell, { outcome: { is: "failed", fault: { code: "destinationFull", missingBytes: 0, missingEntries: 0 } }, files: 0, folders: 0, bytes: 0, failed: 1, failures });
-    expect(await screen.findByRole("alert")).toHaveTextContent("There is no room left in /data/sets.");
+    expect(await screen.findByRole("alert")).toHaveTextContent("No space left in /data/sets.");
     await user.click(screen.getByText(t("activity.notCopied", { n: 1 })));
     expect(screen.getByText(/is incomplete: copy it again/)).toBeVisible();
   });
 
   test("what is there already is told before anything is replaced", async () => {
-    const shell = await startWindow({}, { copy_folder: () => ({ ...sets, thereAlready: 1 }) });
+    const shell = await startWindow({}, { copyFolder: () => ({ ...sets, thereAlready: 1 }) });
     const form = await dropHere(shell);
-    expect(within(form).getByLabelText(t("copy.existing"))).toHaveAccessibleDescription(t("copy.folderThere", { name: "dataset-v3" }));
+    expect(within(form).getByLabelText(t("copy.existing"))).toHaveAccessibleDescription(t("copy.folderExists", { name: "dataset-v3" }));
   });
 
   test("another choice while the form is open is looked up anew", async () => {
-    const shell = await startWindow({}, { copy_folder: ({ chosen: id }) => ({ ...sets, lands: `/data/sets/${id}` }) });
+    const shell = await startWindow({}, { copyFolder: ({ chosen: id }) => ({ ...sets, lands: `/data/sets/${id}` }) });
     await dropHere(shell);
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen: { ...chosen, id: 8 }, x: 5, y: 5 } });
-    expect(await screen.findByText(t("copy.lands", { path: "/data/sets/8" }))).toBeVisible();
+    expect(await screen.findByText(t("copy.location", { path: "/data/sets/8" }))).toBeVisible();
     await user.click(screen.getByRole("button", { name: t("send.clear") }));
     expect(screen.queryByRole("form", { name: t("copy.form") })).toBeNull();
   });
 
   test("a copy into itself is told where it can be mended, and the choice is kept", async () => {
-    const shell = await startWindow({}, { copy_folder: () => sets, copy });
+    const shell = await startWindow({}, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
     const failures: Ended["failures"] = [{ path: "dataset-v3", side: "here", operation: "create", fault: { why: "intoItself" } }];
     end(shell, { outcome: { is: "partial" }, files: 0, folders: 0, bytes: 0, failed: 1, failures });
     const alert = await screen.findByRole("alert");
     expect(alert).toHaveTextContent("Nothing was copied. dataset-v3 would be copied into itself.");
-    expect(alert).toHaveTextContent("Choose a folder outside of it.");
+    expect(alert).toHaveTextContent("Choose a folder outside it.");
     expect(shell.app.transfers.list).toEqual([]);
     expect(screen.getByText("dataset-v3", { selector: "li span" })).toBeVisible();
     expect(screen.getByRole("button", { name: t("copy.button") })).toBeEnabled();
@@ -218,7 +218,7 @@ describe("copying on this computer", () => {
   test("a folder that has gone meanwhile is told, and another one helps", async () => {
     const other = { ...sets, path: "/data/other", lands: "/data/other/dataset-v3" };
     const shell = await startWindow({}, {
-      copy_folder: () => sets,
+      copyFolder: () => sets,
       choose_copy_folder: () => other,
       copy: () => {
         throw { code: "path", path: "/data/sets", operation: "open", os: { errno: 2, detail: "" } };
@@ -227,26 +227,26 @@ describe("copying on this computer", () => {
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
     expect(await screen.findByRole("alert")).toHaveTextContent("/data/sets cannot be opened: it does not exist.");
-    await user.click(screen.getByRole("button", { name: t("folder.other") }));
+    await user.click(screen.getByRole("button", { name: t("folder.change") }));
     expect(await screen.findByText("/data/other")).toBeVisible();
     expect(screen.queryByRole("alert")).toBeNull();
     expect(shell.called("copy")).toHaveLength(1);
   });
 
   test("a full disk in the middle is told in the list, and what did not get there by name", async () => {
-    const shell = await startWindow({}, { copy_folder: () => sets, copy });
+    const shell = await startWindow({}, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
     shell.update("c1", { is: "moved", tick: tick(quiet) });
     const failures: Ended["failures"] = [{ path: "dataset-v3/late", side: "here", operation: "write", fault: { why: "os", os: { errno: 28, detail: "" } } }];
     end(shell, { outcome: { is: "failed", fault: { code: "destinationFull", missingBytes: 0, missingEntries: 0 } }, failed: 1, failures }, 10);
-    expect(await screen.findByRole("alert")).toHaveTextContent("There is no room left in /data/sets. What was copied whole stays.");
+    expect(await screen.findByRole("alert")).toHaveTextContent("No space left in /data/sets. Complete files stay there.");
     await user.click(screen.getByText(t("activity.notCopied", { n: 1 })));
     expect(screen.getByText(/could not be written: the disk is full/)).toBeVisible();
   });
 
   test("nothing of it happens twice, and a cancelled one says what stays", async () => {
-    const shell = await startWindow({ devices: [labWs] }, { copy_folder: () => sets, copy });
+    const shell = await startWindow({ devices: [labWs] }, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
     expect(await screen.findByRole("button", { name: t("copy.starting") })).toBeDisabled();
@@ -258,11 +258,11 @@ describe("copying on this computer", () => {
     await user.click(await screen.findByRole("button", { name: `${t("common.cancel")}: dataset-v3` }));
     expect(shell.called("cancel")).toEqual([{ id: "c1" }]);
     end(shell, { outcome: { is: "failed", fault: { code: "cancelled", by: "here" } } }, 10);
-    expect(await screen.findByRole("alert")).toHaveTextContent("Cancelled. What was copied so far stays in /data/sets.");
+    expect(await screen.findByRole("alert")).toHaveTextContent("Cancelled. Files copied so far stay in /data/sets.");
   });
 
   test.each([["with", sets], ["without", null]])("the form %s a folder has names, roles and order for everyone", async (_, folder) => {
-    const shell = await startWindow({ devices: [labWs] }, { copy_folder: () => folder });
+    const shell = await startWindow({ devices: [labWs] }, { copyFolder: () => folder });
     await dropHere(shell);
     const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false }, region: { enabled: false } } });
     expect(violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`)).toEqual([]);

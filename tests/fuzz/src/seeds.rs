@@ -1,10 +1,11 @@
 //! Inputs to begin with: one of every message, item and range, and sessions that run to their end.
 use super::peers::{counts, offer, proven, receiver_times, sender_times};
+use ringway_model::{DeclineReason, Shortage};
 use ringway_wire::announcement::{Announcement, DeviceKind};
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
-    Accept, Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, PathCodes, Progress, Receipt, Refusal,
-    Shortage, Ticket, Totals, Wanted,
+    Accept, Cancel, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, PathCodes, Progress, Receipt, Refusal, Ticket,
+    Totals, Wanted,
 };
 use ringway_wire::journal::{Recorder, Version};
 use ringway_wire::lane::{
@@ -37,7 +38,7 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     seeds.push(("codec", "cancel-too-much".to_owned(), payload(&Message::Cancel(Cancel::TooMuch(20_000_000_000)))));
     seeds.push(("codec", "cancel-paused".to_owned(), payload(&Message::Cancel(Cancel::Paused))));
     seeds.push(("codec", "queued".to_owned(), payload(&Message::Queued(std::num::NonZeroU32::MIN))));
-    seeds.push(("codec", "decline-paused".to_owned(), payload(&Message::Decline(Decline::Paused))));
+    seeds.push(("codec", "decline-paused".to_owned(), payload(&Message::Decline(DeclineReason::Paused))));
     let files = (0..11).map(|file| file % 3 == 0).collect();
     let kept = (0..11).map(|file| file % 3 == 1).collect();
     let answer = Wanted { list: 3, files, has: Stretches::default(), basis: 0, kept };
@@ -113,7 +114,7 @@ fn control_messages() -> Vec<Message> {
         Message::Paired,
         Message::Offer(long_offer),
         Message::Accept(Accept { lanes: 4, lists: true, doubts: None }),
-        Message::Decline(Decline::NoRoom(SHORTAGE)),
+        Message::Decline(DeclineReason::NoRoom(SHORTAGE)),
         Message::PathTaken(PathCodes { tls: 1, tls_errno: 2, io: 3, io_errno: 4 }),
         Message::Totals(Totals { entries: 5, bytes: 6, complete: true }),
         Message::Progress(Progress { entries: 5, bytes: 6 }),

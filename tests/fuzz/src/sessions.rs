@@ -3,10 +3,10 @@
 //! calls come whenever they may.
 use super::input::Input;
 use super::peers::{HonestAcceptor, HonestInitiator, Setup, counts, offer, proven, receiver_times, sender_times};
+use ringway_model::{DeclineReason, Shortage};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{
-    Cancel, Decline, EntryFailed, FRAME_PREFIX_LEN, Message, PathCodes, Progress, Receipt, Refusal, Shortage, Totals,
-    Wanted,
+    Cancel, EntryFailed, FRAME_PREFIX_LEN, Message, PathCodes, Progress, Receipt, Refusal, Totals, Wanted,
 };
 use ringway_wire::lane::Counts;
 use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent};
@@ -383,7 +383,7 @@ impl ReceiverSeen {
                     self.stored = true;
                     machine.paired();
                 }
-                Some(Question::Decide) if choice & 0xf0 == 0xf0 => machine.decline(Decline::ByChoice),
+                Some(Question::Decide) if choice & 0xf0 == 0xf0 => machine.decline(DeclineReason::ByChoice),
                 Some(Question::Decide) => {
                     self.accepted = true;
                     machine.accept(choice, choice & 0x40 != 0, (choice & 0x20 != 0).then(|| i64::from(choice)));

@@ -71,12 +71,12 @@ export function calm(page) {
       [/\b\d+-[a-z]+-[a-z]+\b/g, "42-river-castle"],
       [/\/tmp\/[^\s,]+/g, "/home/ada/Downloads"],
       [/(Linux|kernel) \d[\w.+-]*/gi, "$1 6.12"],
-      [/[\w ]+ \d+, \d{4}, [\d:]+ [AP]M/g, "paired Nov 22, 2026, 11:26 AM"],
+      [/[\w ]+ \d+, \d{4}, [\d:]+ [AP]M/g, "Paired Nov 22, 2026, 11:26 AM"],
       [/\d+ minutes? ago/g, "just now"],
-      [/[\d.,]+ \w+ free there/g, "120.0 GB free there"],
+      [/[\d.,]+ \w+ free\b/g, "120.0 GB free"],
       [/[\d.]+ s\./g, "2.3 s."],
       [/[\d.]+ (\w+)\/s on average/g, "2.5 MB/s on average"],
-      [/valid for \d+ min/g, "valid for 10 min"],
+      [/Valid for \d+ min/g, "Valid for 10 min"],
     ];
     const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     for (let node = walk.nextNode(); node; node = walk.nextNode()) {

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use ringway_engine::DeviceId;
+use ringway_model::DeviceId;
 
 use crate::text::for_terminal;
 

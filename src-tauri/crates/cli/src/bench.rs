@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
+use ringway_engine::limits;
 use ringway_engine::modes::{self, Cipher, Dataset, ModesEvent, ModesOptions, Part, Sizes};
-use ringway_engine::{Error, limits};
+use ringway_model::Fault;
 use tokio::sync::mpsc;
 
 use crate::args::ReportArgs;
@@ -251,10 +252,10 @@ pub(crate) async fn run(args: BenchArgs, interrupts: &Interrupts) -> Result<Exit
     match ended {
         Ok(()) if table.has_failures() => Ok(Exit::Failed),
         Ok(()) => Ok(Exit::All),
-        Err(Error::Cancelled(_)) => {
+        Err(Fault::Cancelled { .. }) => {
             Err(Refusal::failed("Stopped. What was made for measuring has been removed.").into())
         }
-        Err(Error::Path { path, source, .. }) if source.kind() == std::io::ErrorKind::StorageFull => {
+        Err(Fault::Path { path, source, .. }) if source.kind() == std::io::ErrorKind::StorageFull => {
             let what = format!("There is too little room in {} to measure there.", for_terminal(path));
             let next = "Name another folder (--at), or take fewer and smaller files (--small, --medium, --huge).";
             Err(Refusal::failed(what).advise(next).into())

@@ -56,7 +56,7 @@ fn parse(bytes: &[u8], name: &str) -> anyhow::Result<GivenSecret> {
 }
 
 fn unreadable(name: &str, error: &io::Error) -> Refusal {
-    Refusal::usage(format!("The code could not be read from {name}: {}.", crate::words::os(error)))
+    Refusal::usage(format!("The code could not be read from {name}: {}.", crate::words::os(&error.into())))
 }
 
 fn from_file(path: &Path, warn: impl Fn(String)) -> io::Result<Zeroizing<Vec<u8>>> {

@@ -5,7 +5,7 @@ mod planned;
 mod words;
 
 pub(crate) use args::{COPY_HELP, COPY_USAGE, CopyArgs};
-use ringway_model::Side;
+use ringway_model::{Fault, Side};
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -17,7 +17,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
-use ringway_engine::{CopyRequest, Error, Outcome, Report, Transfer};
+use ringway_engine::{CopyRequest, Report, Transfer};
+use ringway_model::Outcome;
 
 use crate::advised;
 use crate::args::ReportingArgs;
@@ -61,7 +62,7 @@ pub(crate) async fn run(args: CopyArgs, interrupts: &Interrupts) -> Result<Exit>
     let made = !was_folder && !args.no_target_directory && destination.is_dir();
     conclude(&transfer, &report, made, &args, &out);
     Ok(match report.outcome {
-        Outcome::Failed(Error::Cancelled(Side::Here)) => interrupts.exit(),
+        Outcome::Failed(Fault::Cancelled { by: Side::Here }) => interrupts.exit(),
         _ => (&*report).into(),
     })
 }
@@ -95,7 +96,7 @@ fn look(request: &CopyRequest, into_folder: bool) -> Result<(), Refusal> {
                 io::ErrorKind::NotADirectory => "A part of that path is a file: name a folder.",
                 _ => "Name another folder.",
             };
-            Err(Refusal::failed(format!("{name} cannot be copied to: {}.", os(&error))).advise(next))
+            Err(Refusal::failed(format!("{name} cannot be copied to: {}.", os(&error.into()))).advise(next))
         }
         Err(_) if into_folder || request.sources.len() > 1 => {
             let what = if into_folder { "" } else { ", and several sources need one to go into" };
@@ -135,7 +136,7 @@ fn own_name(source: &Path) -> Option<&OsStr> {
 
 fn unusable(path: &Path, error: &io::Error) -> Refusal {
     let name = for_terminal(path);
-    let refusal = Refusal::failed(format!("{name} cannot be copied: {}.", os(error)));
+    let refusal = Refusal::failed(format!("{name} cannot be copied: {}.", os(&error.into())));
     match error.kind() {
         io::ErrorKind::NotFound => refusal.advise("Check the spelling."),
         io::ErrorKind::NotADirectory => {
@@ -199,7 +200,7 @@ fn words_of_this_command() -> Vec<OsString> {
 fn conclude(transfer: &Transfer, report: &Report, made: bool, args: &CopyArgs, out: &Output) {
     let began = report.copy.as_ref().and_then(|copy| copy.began).map(moment);
     let go_on = words::go_on(&report.failures, &words_of_this_command(), began.as_deref(), made);
-    let why = |error: &Error| words::error(error, report, &go_on, args.dry_run);
+    let why = |error: &Fault| words::error(error, report, &go_on, args.dry_run);
     let came_through = progress::tell_end(transfer, report, out, why, |finished| {
         finished["dry_run"] = args.dry_run.into();
         finished["copy"] = report.copy.as_ref().map(json::copy_report).into();

@@ -6,11 +6,9 @@ use std::path::Path;
 
 use anyhow::Result;
 use ringway_engine::limits::DEFAULT_PORT;
-use ringway_engine::{
-    Capabilities, Engine, Error, IoMode, IoPath, Paths, RateLimit, ReceiveOptions, Receiver, SyncIoReason, ThisDevice,
-    TlsMode, TlsPath, Unfinished, UserTlsReason,
-};
-use ringway_service::remedy::{self, Aim};
+use ringway_engine::remedy;
+use ringway_engine::{Capabilities, Engine, Paths, RateLimit, ReceiveOptions, Receiver, ThisDevice, Unfinished};
+use ringway_model::{Aim, Fault, IoMode, IoPath, Remedy, SyncIoReason, TlsMode, TlsPath, UserTlsReason};
 use serde_json::json;
 
 use crate::args::ReportArgs;
@@ -96,26 +94,26 @@ fn state_of(engine: &Engine) -> Vec<Finding> {
 
 /// Each trouble that keeps commands from working here, or the one that the first look met if a
 /// second one met none.
-fn troubles(found: Vec<Error>, met: Error) -> Vec<Finding> {
+fn troubles(found: Vec<Fault>, met: Fault) -> Vec<Finding> {
     let found = if found.is_empty() { vec![met] } else { found };
     found
         .iter()
-        .map(|error| problem(if matches!(error, Error::Config { .. }) { "settings" } else { "state" }, error))
+        .map(|error| problem(if matches!(error, Fault::Config { .. }) { "settings" } else { "state" }, error))
         .collect()
 }
 
-fn problem(check: &'static str, error: &Error) -> Finding {
+fn problem(check: &'static str, error: &Fault) -> Finding {
     let words = words::error(error);
     Finding { next: words.next, ..Finding::new(check, State::Problem, words.what) }
 }
 
 /// Whether the port is free, where no settings say which one is meant and no engine can listen.
 async fn port_alone(port: u16) -> (Vec<Finding>, bool) {
-    let mut last = Error::Machine("there is no address to listen on");
+    let mut last = Fault::machine("there is no address to listen on");
     for listen in ListenAddress::DEFAULT.candidates(port) {
         match tokio::net::TcpListener::bind(listen).await {
             Ok(_) => return (vec![port_free(port)], true),
-            Err(source) => last = Error::Listen { address: listen.to_string(), source },
+            Err(source) => last = Fault::listen(listen.to_string(), source),
         }
     }
     let (finding, is_ours) = port_taken(port, &last);
@@ -127,7 +125,7 @@ fn port_free(port: u16) -> Finding {
 }
 
 /// Why the port cannot be had, and whether this user's own receiver has it.
-fn port_taken(port: u16, error: &Error) -> (Finding, bool) {
+fn port_taken(port: u16, error: &Fault) -> (Finding, bool) {
     let holder = Holder::of(Path::new("/"), port, rustix::process::geteuid().as_raw());
     let is_ours = holder.as_ref().is_some_and(Holder::is_our_receiver);
     (port_finding(port, error, holder), is_ours)
@@ -298,8 +296,8 @@ fn addresses_finding(addresses: &[IpAddr], port: Option<u16>) -> Finding {
     }
 }
 
-async fn try_listen(engine: &Engine, port: u16) -> Result<Receiver, Error> {
-    let mut last = Error::Machine("there is no address to listen on");
+async fn try_listen(engine: &Engine, port: u16) -> Result<Receiver, Fault> {
+    let mut last = Fault::machine("there is no address to listen on");
     for listen in ListenAddress::DEFAULT.candidates(port) {
         let options = ReceiveOptions {
             listen,
@@ -319,10 +317,10 @@ async fn try_listen(engine: &Engine, port: u16) -> Result<Receiver, Error> {
     Err(last)
 }
 
-fn port_finding(port: u16, error: &Error, holder: Option<Holder>) -> Finding {
+fn port_finding(port: u16, error: &Fault, holder: Option<Holder>) -> Finding {
     const CHECK: &str = "port";
     match error {
-        Error::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
+        Fault::Listen { source, .. } if source.kind() == io::ErrorKind::AddrInUse => {
             let what = match holder {
                 Some(holder) if holder.is_our_receiver() => {
                     return Finding::new(
@@ -339,7 +337,7 @@ fn port_finding(port: u16, error: &Error, holder: Option<Holder>) -> Finding {
                     format!("Port {port} is taken: a receiver is running, or another program has it.")
                 }
             };
-            let command = remedy::who_listens(port).command;
+            let command = Remedy::who_listens(port).command;
             Finding::new(CHECK, State::Note, what)
                 .advise(format!("Which program: {command}. Another port: ringway recv --listen :0"))
         }
@@ -357,7 +355,7 @@ fn firewalls(root: &Path, port: Option<u16>) -> Vec<Finding> {
             "If others still cannot reach port {port}, a router or a hand-made rule is in the way (sudo nft list ruleset)."
         ))];
     }
-    let told = |remedy: remedy::Remedy| {
+    let told = |remedy: Remedy| {
         let name = if remedy.aim == Aim::Firewalld { "firewalld" } else { "ufw" };
         let message = format!("The firewall {name} is on; it may keep others from port {port}.");
         Finding::new("firewall", State::Note, message).advise(format!("Open the port: {}", remedy.command))
@@ -368,7 +366,7 @@ fn firewalls(root: &Path, port: Option<u16>) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_engine::Unconfined;
+    use ringway_model::Unconfined;
     use std::fs;
 
     fn can() -> Capabilities {
@@ -385,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_name_that_stands_in_for_the_host_name_is_explained() {
-        let this = ThisDevice { id: ringway_engine::DeviceId([0xab; 32]), name: "device-abab".into() };
+        let this = ThisDevice { id: ringway_model::DeviceId([0xab; 32]), name: "device-abab".into() };
         assert_eq!(identity(&this, None).state, State::Good);
         let finding = identity(&this, Some("3f2b1c9d8e7f"));
         assert!(finding.message.contains("The host name 3f2b1c9d8e7f reads as an id"), "{}", finding.message);
@@ -452,7 +450,7 @@ mod tests {
 
     #[test]
     fn a_taken_port_is_no_failure() {
-        let taken = Error::Listen { address: "[::]:17464".into(), source: io::Error::from_raw_os_error(98) };
+        let taken = Fault::listen("[::]:17464", io::Error::from_raw_os_error(98));
         let finding = port_finding(17464, &taken, None);
         assert_eq!(finding.state, State::Note);
         assert!(finding.next.unwrap().contains("--listen :0"));

@@ -1,7 +1,9 @@
 //! Exit statuses: the one list of them, and which error or report leads to which.
 use std::process::ExitCode;
 
-use ringway_engine::{Error, Outcome, Report, SecretError};
+use ringway_engine::{Report, SecretError};
+use ringway_model::Fault;
+use ringway_model::Outcome;
 
 /// How the command ends. The numbers are an interface for scripts: `--help` and the man page list
 /// them.
@@ -52,12 +54,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
-impl From<&Error> for Exit {
-    fn from(error: &Error) -> Self {
+impl From<&Fault> for Exit {
+    fn from(error: &Fault) -> Self {
         match error {
-            Error::Auth(_) => Self::NotAuthenticated,
-            Error::Declined(_) | Error::TurnedAway => Self::Declined,
-            Error::Config { .. } | Error::Invalid(_) => Self::Usage,
+            Fault::Auth(_) => Self::NotAuthenticated,
+            Fault::Declined(_) | Fault::TurnedAway => Self::Declined,
+            Fault::Config { .. } | Fault::Invalid(_) => Self::Usage,
             _ => Self::Failed,
         }
     }
@@ -114,7 +116,7 @@ impl std::error::Error for Refusal {}
 pub(crate) fn status_of(error: &anyhow::Error) -> Exit {
     if let Some(refusal) = error.downcast_ref::<Refusal>() {
         refusal.exit
-    } else if let Some(error) = error.downcast_ref::<Error>() {
+    } else if let Some(error) = error.downcast_ref::<Fault>() {
         error.into()
     } else if error.downcast_ref::<SecretError>().is_some() {
         Exit::Usage
@@ -127,26 +129,26 @@ pub(crate) fn status_of(error: &anyhow::Error) -> Exit {
 mod tests {
     use super::*;
     use anyhow::Context;
-    use ringway_engine::{AuthError, DeclineReason, Invalid, Shortage};
+    use ringway_model::{AuthError, DeclineReason, Invalid, Shortage};
     use ringway_model::{Side, StoreTrouble};
 
     #[test]
     fn errors_lead_to_the_documented_statuses() {
         let cases = [
-            (Error::Auth(AuthError::WrongCode), 5),
-            (Error::Auth(AuthError::PairingNeeded { peer_name: "x".into() }), 5),
-            (Error::Auth(AuthError::Ourselves), 5),
-            (Error::Declined(DeclineReason::ByChoice), 4),
-            (Error::Declined(DeclineReason::NoRoom(Shortage { needed: 2, free: 1, entries: 0 })), 4),
-            (Error::Invalid(Invalid::DeviceName), 2),
-            (Error::Config { path: "/c".into(), line: Some(1), reason: "x".into(), nearest: None }, 2),
-            (Error::Store { path: "/db".into(), trouble: StoreTrouble::Full, reason: "x".into() }, 1),
-            (Error::Cancelled(Side::Here), 1),
-            (Error::Cancelled(Side::There), 1),
-            (Error::TurnedAway, 4),
-            (Error::PeerForgotten, 1),
-            (Error::UnknownTarget("x".into()), 1),
-            (Error::DestinationFull(None), 1),
+            (Fault::Auth(AuthError::WrongCode), 5),
+            (Fault::Auth(AuthError::PairingNeeded { peer_name: "x".into() }), 5),
+            (Fault::Auth(AuthError::Ourselves), 5),
+            (Fault::Declined(DeclineReason::ByChoice), 4),
+            (Fault::Declined(DeclineReason::NoRoom(Shortage { needed: 2, free: 1, entries: 0 })), 4),
+            (Fault::Invalid(Invalid::DeviceName), 2),
+            (Fault::Config { path: "/c".into(), line: Some(1), detail: "x".into(), nearest: None }, 2),
+            (Fault::Store { path: "/db".into(), trouble: StoreTrouble::Full, detail: "x".into() }, 1),
+            (Fault::Cancelled { by: Side::Here }, 1),
+            (Fault::Cancelled { by: Side::There }, 1),
+            (Fault::TurnedAway, 4),
+            (Fault::PeerForgotten, 1),
+            (Fault::UnknownTarget { target: ("x").into() }, 1),
+            (Fault::DestinationFull { shortage: None }, 1),
         ];
         for (error, status) in cases {
             assert_eq!(Exit::from(&error) as u8, status, "{error:?}");
@@ -155,7 +157,7 @@ mod tests {
 
     #[test]
     fn context_does_not_hide_what_went_wrong() {
-        let error = Err::<(), _>(Error::Auth(AuthError::WrongCode)).context("pairing").unwrap_err();
+        let error = Err::<(), _>(Fault::Auth(AuthError::WrongCode)).context("pairing").unwrap_err();
         assert_eq!(status_of(&error), Exit::NotAuthenticated);
         let error = Err::<(), _>(SecretError::TooLong).context("file").unwrap_err();
         assert_eq!(status_of(&error), Exit::Usage);

@@ -3,8 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use ringway_engine::{Engine, Outcome, Past, PastDetails, PastQuery};
+use ringway_engine::{Engine, Past, PastDetails, PastQuery};
 use ringway_model::Direction;
+use ringway_model::Outcome;
 use serde_json::json;
 
 use crate::advised;
@@ -126,9 +127,9 @@ fn ending(past: &Past) -> String {
         Outcome::Complete => "complete".to_owned(),
         Outcome::Partial => format!("{} failed", count(past.failed)),
         Outcome::Failed(error) => match error {
-            ringway_engine::Error::Cancelled(_) | ringway_engine::Error::PeerForgotten => "stopped".to_owned(),
-            ringway_engine::Error::Declined(_) => "declined".to_owned(),
-            ringway_engine::Error::Unanswered => "not answered".to_owned(),
+            ringway_model::Fault::Cancelled { .. } | ringway_model::Fault::PeerForgotten => "stopped".to_owned(),
+            ringway_model::Fault::Declined(_) => "declined".to_owned(),
+            ringway_model::Fault::Unanswered => "not answered".to_owned(),
             _ => "failed".to_owned(),
         },
     }
@@ -226,8 +227,9 @@ fn rates(details: &PastDetails) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_engine::error::{Error, Failure, FailureReason};
-    use ringway_engine::{DeviceId, Edit, Point, Resend, TransferId};
+    use ringway_engine::{Point, Resend};
+    use ringway_model::{DeviceId, Edit, TransferId};
+    use ringway_model::{Failure, FailureReason, Fault};
     use ringway_model::{Operation, Side};
 
     fn past(outcome: Outcome) -> Past {
@@ -267,7 +269,7 @@ mod tests {
             path: "data/x\ny".into(),
             side: Side::There,
             operation: Operation::Write,
-            reason: FailureReason::Os(28),
+            reason: FailureReason::Os { errno: 28 },
         };
         PastDetails {
             edits: vec![Edit { path: "data/p2".into(), beside: "p\u{202e}2".into() }],
@@ -308,11 +310,11 @@ mod tests {
 
     #[test]
     fn failures_have_their_sentences_and_lists_a_word() {
-        let failed = past(Outcome::Failed(Error::DestinationFull(None)));
+        let failed = past(Outcome::Failed(Fault::DestinationFull { shortage: None }));
         assert_eq!(ending(&failed), "failed");
         let text = shown(&failed, &PastDetails::default(), SystemTime::now()).join("\n");
         assert!(text.contains("Ended:       The disk at the destination is full"), "{text}");
-        assert_eq!(ending(&past(Outcome::Failed(Error::Cancelled(Side::There)))), "stopped");
+        assert_eq!(ending(&past(Outcome::Failed(Fault::Cancelled { by: Side::There }))), "stopped");
         assert_eq!(ending(&past(Outcome::Partial)), "101 failed");
     }
 

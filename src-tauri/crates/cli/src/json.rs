@@ -16,15 +16,18 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    AuthError, CopyReport, Decision, DeclineReason, Device, Edit, Error, Failure, FailureReason, Interruption, IoPath,
-    LookAlike, NearbyDevice, OfferSummary, Outage, Outcome, Past, PastDetails, PathTaken, Planned, Point, Proven,
-    Report, Snapshot, StageTimes, TlsPath, Transfer, TransferId, Unfinished,
+    CopyReport, Decision, Device, NearbyDevice, OfferSummary, Past, PastDetails, Planned, Point, Report, Snapshot,
+    Transfer, Unfinished,
 };
-use ringway_model::Direction;
+use ringway_model::Outcome;
+use ringway_model::{
+    AuthError, DeclineReason, Direction, Edit, Failure, FailureReason, Fault, Interruption, IoPath, LookAlike, Outage,
+    PathTaken, Proven, StageTimes, TlsPath, TransferId,
+};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::codes::{auth_code, decline_code, error_code, failure_code, io_code, outage, planned_code, tls_code};
+use crate::codes::{planned_code, tag};
 use crate::rule;
 use crate::text::misleads;
 use crate::words::{self, Words};
@@ -103,7 +106,7 @@ pub(crate) fn paired(device: &Device, looks_like: Option<&LookAlike>) -> Value {
 /// `auth_failed`.
 pub(crate) fn auth_failed(from: &str, why: &AuthError, tries_left: Option<u8>) -> Value {
     let message = words::turned_away(why);
-    json!({ "event": "auth_failed", "from": from, "code": auth_code(why), "message": message, "tries_left": tries_left })
+    json!({ "event": "auth_failed", "from": from, "code": tag(why, "code"), "message": message, "tries_left": tries_left })
 }
 
 /// `offer`.
@@ -154,7 +157,7 @@ pub(crate) fn answered(id: TransferId, declined: Option<DeclineReason>) -> Value
         "event": "answered",
         "id": id.to_string(),
         "accepted": declined.is_none(),
-        "reason": declined.map(decline_code),
+        "reason": declined.map(|reason| tag(reason, "reason")),
     })
 }
 
@@ -209,7 +212,7 @@ fn interruption(waits: Interruption) -> Value {
         _ => None,
     };
     json!({
-        "why": outage(waits.why),
+        "why": tag(waits.why, "why"),
         "missing_bytes": shortage.map(|shortage| shortage.bytes()),
         "missing_entries": shortage.map(|shortage| shortage.entries),
         "next_try_seconds": waits.next_try.map(|next| seconds(next.as_secs_f64())),
@@ -239,13 +242,13 @@ fn of_edit(edit: &Edit) -> Value {
 
 fn of_failure(failure: &Failure) -> Value {
     let errno = match failure.reason {
-        FailureReason::Os(errno) => Some(errno),
+        FailureReason::Os { errno } => Some(errno),
         _ => None,
     };
     let mut value = json!({
         "side": failure.side,
         "operation": failure.operation,
-        "reason": failure_code(failure.reason),
+        "reason": tag(failure.reason, "reason"),
         "errno": errno,
         "message": words::failure_reason(failure.reason),
     });
@@ -404,24 +407,26 @@ pub(crate) fn error(code: &str, words: &Words) -> Value {
 }
 
 /// `error`, of an offer that was accepted and came to nothing.
-pub(crate) fn not_received(error: &Error, words: &Words) -> Value {
+pub(crate) fn not_received(error: &Fault, words: &Words) -> Value {
     let mut value = json!({ "event": "error" });
     extend(&mut value, why_failed(error, words));
     value
 }
 
 /// With figures where room was missing.
-fn why_failed(error: &Error, words: &Words) -> Value {
-    let mut value = fault(error_code(error), words);
-    if let Error::Declined(DeclineReason::NoRoom(shortage)) | Error::DestinationFull(Some(shortage)) = error {
+fn why_failed(error: &Fault, words: &Words) -> Value {
+    let mut value = fault(&error.code(), words);
+    if let Fault::Declined(DeclineReason::NoRoom(shortage)) | Fault::DestinationFull { shortage: Some(shortage) } =
+        error
+    {
         value["needed_bytes"] = shortage.needed.into();
         value["free_bytes"] = shortage.free.into();
         value["missing_entries"] = shortage.entries.into();
     }
-    if let Error::Declined(reason) = error {
-        value["reason"] = decline_code(*reason).into();
+    if let Fault::Declined(reason) = error {
+        value["reason"] = tag(*reason, "reason").into();
     }
-    if let Error::Declined(DeclineReason::TooManyOffers { wait_ms }) = error {
+    if let Fault::Declined(DeclineReason::TooManyOffers { wait_ms }) = error {
         value["wait_seconds"] = (f64::from(*wait_ms) / 1_000.0).into();
     }
     value
@@ -506,17 +511,17 @@ fn seconds(time: f64) -> f64 {
     (time * 1_000.0).round() / 1_000.0
 }
 
-fn io_choice(path: IoPath) -> (&'static str, Option<&'static str>) {
+fn io_choice(path: IoPath) -> (&'static str, Option<String>) {
     match path {
         IoPath::Uring => ("uring", None),
-        IoPath::Sync(reason) => ("sync", Some(io_code(reason))),
+        IoPath::Sync(reason) => ("sync", Some(tag(reason, ""))),
     }
 }
 
 fn paths(here: Option<PathTaken>, there: Option<PathTaken>) -> Value {
     let tls = |path: PathTaken| match path.tls {
         TlsPath::Kernel => ("kernel", None),
-        TlsPath::User(reason) => ("user", Some(tls_code(reason))),
+        TlsPath::User(reason) => ("user", Some(tag(reason, ""))),
     };
     let io = |path: PathTaken| io_choice(path.io);
     let mut object = Map::new();
@@ -527,7 +532,7 @@ fn paths(here: Option<PathTaken>, there: Option<PathTaken>) -> Value {
         ("io_here", here.map(io)),
         ("io_there", there.map(io)),
     ] {
-        object.insert(key.into(), choice.map(|(name, _)| name).into());
+        object.insert(key.into(), choice.as_ref().map(|(name, _)| *name).into());
         if let Some((_, Some(reason))) = choice {
             reasons.insert(key.into(), reason.into());
         }
@@ -543,8 +548,8 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
     use std::time::Duration;
 
-    use ringway_engine::{DeviceId, SyncIoReason, UserTlsReason};
     use ringway_model::{Bottleneck, Operation, Side, Stage};
+    use ringway_model::{DeviceId, SyncIoReason, UserTlsReason};
 
     const HOSTILE: &str = "a\n\"\\\x1b[2J\u{9b}\u{202e}\u{7f}<b>";
 
@@ -588,7 +593,7 @@ mod tests {
             path: HOSTILE.into(),
             side: Side::There,
             operation: Operation::Create,
-            reason: FailureReason::Os(13),
+            reason: FailureReason::Os { errno: 13 },
         };
         let back = parsed(&entry_failed(TransferId([0; 16]), &failure));
         assert_eq!(
@@ -618,8 +623,8 @@ mod tests {
 
     #[test]
     fn errors_have_a_code_words_and_advice() {
-        let error = Error::Auth(AuthError::WrongCode);
-        let back = parsed(&super::error(error_code(&error), &words::error(&error)));
+        let error = Fault::Auth(AuthError::WrongCode);
+        let back = parsed(&super::error(&error.code(), &words::error(&error)));
         assert_eq!((&back["event"], &back["code"]), (&json!("error"), &json!("wrong_code")));
         assert!(back["message"].as_str().unwrap().ends_with('.'));
         assert!(back["next"].is_string());

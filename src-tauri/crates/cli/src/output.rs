@@ -195,7 +195,7 @@ impl Output {
         self.break_question();
         let printed = self.bars.suspend(|| print_line(line));
         if let Err(error) = printed {
-            self.warn(format_args!("standard output: {}", os(&error)));
+            self.warn(format_args!("standard output: {}", os(&error.into())));
         }
     }
 

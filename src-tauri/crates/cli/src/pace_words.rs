@@ -1,8 +1,7 @@
 //! What limits a transfer and where its time went, in words.
 use std::time::Duration;
 
-use ringway_engine::StageTimes;
-use ringway_model::{Bottleneck, Direction};
+use ringway_model::{Bottleneck, Direction, StageTimes};
 
 /// What limits a transfer to or from `peer`, as in "limited by ...".
 pub(crate) fn bottleneck(what: Bottleneck, direction: Direction, peer: &str) -> String {

@@ -1,6 +1,7 @@
 //! `ringway pair`: makes this machine and a receiver know each other, without sending anything.
 use anyhow::Result;
-use ringway_engine::{AuthError, Device, Engine, Error, GivenSecret, Target};
+use ringway_engine::{Device, Engine, GivenSecret, Target};
+use ringway_model::{AuthError, Fault};
 
 use crate::advised;
 use crate::args::PairArgs;
@@ -45,7 +46,7 @@ pub(crate) async fn run(engine: &Engine, args: PairArgs, interrupts: &Interrupts
 /// Says of a connection that broke what that means where nothing was to be sent.
 fn cut_off(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref() {
-        Some(Error::ConnectionLost(_)) => Refusal::failed("The connection was lost before the two were paired.")
+        Some(Fault::ConnectionLost(_)) => Refusal::failed("The connection was lost before the two were paired.")
             .advise("Pair again; where the receiver says that they are paired, or shows another code, with that one.")
             .into(),
         _ => error,
@@ -70,7 +71,7 @@ async fn pair(engine: &Engine, target: &Target, given: Option<GivenSecret>, out:
         };
         asked += 1;
         match engine.pair(target.clone(), given.to_pairing_secret()).await {
-            Err(Error::Auth(AuthError::WrongCode)) if asked < ASKED_MAX => {
+            Err(Fault::Auth(AuthError::WrongCode)) if asked < ASKED_MAX => {
                 eprintln!("The code was wrong, or the receiver has replaced it: type the one that it shows now.");
             }
             other => return Ok(other?),

@@ -1,7 +1,7 @@
 //! Which of the fast paths and fallbacks ran, and why, in words.
 use std::io;
 
-use ringway_engine::{IoPath, PathTaken, SyncIoReason, TlsPath, Unconfined, UserTlsReason};
+use ringway_model::{IoPath, PathTaken, SyncIoReason, TlsPath, Unconfined, UserTlsReason};
 
 use crate::words::os;
 
@@ -14,8 +14,9 @@ pub(crate) fn user_tls(reason: UserTlsReason) -> String {
         UserTlsReason::ModulesUnseen => {
             "the kernel has none now, and what it could load cannot be seen from here, as in a container".into()
         }
-        UserTlsReason::Refused(errno) => format!("the kernel refused: {}", os(&io::Error::from_raw_os_error(errno))),
-        other => format!("{other:?}"),
+        UserTlsReason::Refused(errno) => {
+            format!("the kernel refused: {}", os(&io::Error::from_raw_os_error(errno).into()))
+        }
     }
 }
 
@@ -30,8 +31,9 @@ pub(crate) fn sync_io(reason: SyncIoReason) -> String {
         }
         SyncIoReason::NoMemory => "there is not enough lockable memory (ulimit -l)".into(),
         SyncIoReason::OpcodeMissing => "this kernel's io_uring is too old".into(),
-        SyncIoReason::Refused(errno) => format!("the kernel refused: {}", os(&io::Error::from_raw_os_error(errno))),
-        other => format!("{other:?}"),
+        SyncIoReason::Refused(errno) => {
+            format!("the kernel refused: {}", os(&io::Error::from_raw_os_error(errno).into()))
+        }
     }
 }
 
@@ -42,9 +44,8 @@ pub(crate) fn unconfined(reason: Unconfined) -> String {
         Unconfined::SwitchedOff => "Landlock is switched off (lsm= on the kernel's command line)".into(),
         Unconfined::TooOld => "this kernel's Landlock is too old (5.19 is needed)".into(),
         Unconfined::Refused(errno) => {
-            format!("the kernel refused Landlock: {}", os(&io::Error::from_raw_os_error(errno)))
+            format!("the kernel refused Landlock: {}", os(&io::Error::from_raw_os_error(errno).into()))
         }
-        other => format!("{other:?}"),
     }
 }
 

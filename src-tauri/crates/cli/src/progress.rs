@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use ringway_engine::{
-    Error, FailureReason, Interruption, Outage, Outcome, PackedBytes, Proven, Report, Snapshot, Transfer,
-};
-use ringway_model::{Direction, Side, Stage};
+use ringway_engine::{Report, Snapshot, Transfer};
+use ringway_model::Outcome;
+use ringway_model::{Direction, FailureReason, Fault, Interruption, Outage, PackedBytes, Proven, Side, Stage};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;
@@ -247,7 +246,7 @@ fn message(transfer: &Transfer, snapshot: &Snapshot) -> String {
 /// Why it does not go on, and until when that is waited for.
 fn interrupted(direction: Direction, peer: &str, waits: Interruption) -> String {
     let until = waits.gives_up.map(|left| format!(", giving up in {}", clock(rounded_up(left)))).unwrap_or_default();
-    if let Outage::Paused(side) = waits.why {
+    if let Outage::Paused { by: side } = waits.why {
         return match side {
             Side::Here => format!("paused here{until}"),
             Side::There => format!("paused by {peer}{until}"),
@@ -274,7 +273,7 @@ fn interrupted(direction: Direction, peer: &str, waits: Interruption) -> String 
         Outage::Unreachable => format!("{peer} cannot be reached"),
         Outage::TooManyOffers => format!("too many offers to {peer} came to nothing"),
         // What is full or paused has been said.
-        Outage::Busy | Outage::Full(_) | Outage::Paused(_) => format!("{peer} has too many transfers"),
+        Outage::Busy | Outage::Full(_) | Outage::Paused { .. } => format!("{peer} has too many transfers"),
     };
     match waits.next_try {
         Some(next) => format!("{why}; trying again in {} s{until}", rounded_up(next).as_secs()),
@@ -383,7 +382,7 @@ pub(crate) fn tell_end(
     transfer: &Transfer,
     report: &Report,
     out: &Output,
-    words: impl Fn(&Error) -> Words,
+    words: impl Fn(&Fault) -> Words,
     more: impl FnOnce(&mut Value),
 ) -> bool {
     for failure in &report.failures {
@@ -586,7 +585,7 @@ fn were(number: u64, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_engine::{IoPath, PathTaken, Shortage, TlsPath};
+    use ringway_model::{IoPath, PathTaken, Shortage, TlsPath};
 
     fn snapshot() -> Snapshot {
         Snapshot {
@@ -662,7 +661,7 @@ mod tests {
             interrupted(Direction::Receiving, "laptop", waits(Outage::Silent, None)),
             "interrupted; waiting for laptop to go on, giving up in 15:00"
         );
-        let paused = |by| waits(Outage::Paused(by), None);
+        let paused = |by| waits(Outage::Paused { by: by }, None);
         assert!(sending(paused(Side::There)).starts_with("paused by lab-ws, giving up in "));
         assert!(
             interrupted(Direction::Receiving, "laptop", paused(Side::Here)).starts_with("paused here, giving up in ")

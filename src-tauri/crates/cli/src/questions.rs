@@ -2,7 +2,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use ringway_engine::{Decision, IncomingOffer, OfferSummary, ShownSize, TransferKey};
+use ringway_engine::{Decision, IncomingOffer, OfferSummary, ShownSize};
+use ringway_model::TransferKey;
 
 use crate::output::Output;
 use crate::prompt::{Line, Lines};
@@ -224,7 +225,8 @@ fn question(offer: &OfferSummary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_engine::{AskedBecause, DeviceId, LookAlike, Room, TransferId};
+    use ringway_engine::{AskedBecause, Room};
+    use ringway_model::{DeviceId, LookAlike, TransferId};
 
     #[test]
     fn only_a_clear_answer_is_one() {

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
+use ringway_engine::remedy;
 use ringway_engine::{
-    AcceptOptions, Decision, DeclineReason, Engine, Error, IncomingOffer, IntoHome, Invalid, ReceiveOptions, Receiver,
-    ReceiverEvent, Report, ShownSize,
+    AcceptOptions, Decision, Engine, IncomingOffer, IntoHome, ReceiveOptions, Receiver, ReceiverEvent, Report,
+    ShownSize,
 };
-use ringway_service::remedy;
+use ringway_model::{DeclineReason, Fault, Invalid, OsError};
 use rustix::fs::{Access, access};
 use serde_json::json;
 use tokio::task::JoinSet;
@@ -105,7 +106,7 @@ pub(crate) fn destination(given: &Path) -> Result<PathBuf, Refusal> {
     let name = for_terminal(given);
     let refuse = |why: &str| Refusal::failed(format!("Nothing can be received into {name}: {why}."));
     let folder = fs::canonicalize(given).map_err(|error| {
-        refuse(&words::os(&error)).advise("Name a folder that exists, or make this one first (mkdir -p).")
+        refuse(&words::os(&error.into())).advise("Name a folder that exists, or make this one first (mkdir -p).")
     })?;
     if !folder.is_dir() {
         return Err(refuse("it is not a folder"));
@@ -122,14 +123,14 @@ async fn into_home(engine: &Engine, folder: &Path, args: &RecvArgs, lines: Optio
     let said = args.home.into_home();
     match (engine.check_folder(folder, said), lines) {
         (Ok(()), _) => Ok(said),
-        (Err(Error::Invalid(Invalid::HomeFolder(_))), Some(lines)) => {
+        (Err(Fault::Invalid(Invalid::HomeFolder { .. })), Some(lines)) => {
             let name = for_terminal(folder);
             let question = format!(
                 "{name} is a home folder. What lands there can change how programs start.\nReceive into it all the same? [y/N] "
             );
             match lines.ask(&question).await {
                 Some(line) if questions::is_yes(&line) => Ok(IntoHome::NoDotNames),
-                _ => Err(Error::Invalid(Invalid::HomeFolder(folder.to_owned())).into()),
+                _ => Err(Fault::Invalid(Invalid::HomeFolder { folder: folder.to_owned().into() }).into()),
             }
         }
         (Err(error), _) => Err(error.into()),
@@ -147,8 +148,8 @@ async fn listen(
     for (index, address) in addresses.iter().enumerate() {
         let options = ReceiveOptions { code: given.take(), ..options(*address) };
         match engine.receive(options).await {
-            Err(Error::Listen { source, .. }) if index < last && has_no_family(&source) => {}
-            Err(Error::Listen { source, .. }) if source.kind() == std::io::ErrorKind::AddrInUse => {
+            Err(Fault::Listen { source, .. }) if index < last && has_no_family(&source) => {}
+            Err(Fault::Listen { source, .. }) if source.kind() == std::io::ErrorKind::AddrInUse => {
                 let by_service = crate::service::receives_already().await;
                 return Err(by_service.map_or_else(|| error_in_use(address, source), anyhow::Error::from));
             }
@@ -158,18 +159,18 @@ async fn listen(
     Err(Refusal::failed("There is no address to listen on.").into())
 }
 
-fn error_in_use(address: &SocketAddr, source: std::io::Error) -> anyhow::Error {
-    Error::Listen { address: address.to_string(), source }.into()
+fn error_in_use(address: &SocketAddr, source: OsError) -> anyhow::Error {
+    Fault::listen(address.to_string(), source).into()
 }
 
 /// socket(2) and bind(2) where IPv6 is left out of the kernel or switched off.
-fn has_no_family(error: &std::io::Error) -> bool {
+fn has_no_family(error: &OsError) -> bool {
     use rustix::io::Errno;
     [Errno::AFNOSUPPORT, Errno::ADDRNOTAVAIL].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
 /// What a task that accepted an offer ends with.
-type Ended = Result<std::sync::Arc<Report>, Error>;
+type Ended = Result<std::sync::Arc<Report>, Fault>;
 
 struct Reception<'a> {
     engine: &'a Engine,

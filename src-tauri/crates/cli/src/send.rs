@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use ringway_engine::{
-    Address, AuthError, Engine, Error, GivenSecret, Outcome, Report, SendRequest, Source, Target, Transfer,
-};
-use ringway_model::Direction;
+use ringway_engine::{Address, Engine, GivenSecret, Report, SendRequest, Source, Target, Transfer};
+use ringway_model::Outcome;
+use ringway_model::{AuthError, Direction, Fault};
 
 use crate::args::{self, SendArgs};
 use crate::code_source;
@@ -120,7 +119,7 @@ fn check(sources: &[Source]) -> Result<(), Refusal> {
     for source in sources {
         let name = for_terminal(&source.path);
         let metadata = fs::symlink_metadata(&source.path)
-            .map_err(|error| Refusal::failed(format!("{name} cannot be sent: {}.", words::os(&error))))?;
+            .map_err(|error| Refusal::failed(format!("{name} cannot be sent: {}.", words::os(&error.into()))))?;
         // What a symlink points to counts only where its contents are asked for.
         if source.contents_only && !fs::metadata(&source.path).is_ok_and(|metadata| metadata.is_dir()) {
             return Err(Refusal::usage(format!("{name} is not a folder: leave out the slash at its end.")));
@@ -229,7 +228,7 @@ impl Sending<'_> {
                 _ => {}
             }
             progress::conclude(&transfer, &report, self.out);
-            let not_found = matches!(&report.outcome, Outcome::Failed(Error::Unreachable { .. }));
+            let not_found = matches!(&report.outcome, Outcome::Failed(Fault::Unreachable { .. }));
             if let Target::Address(Address::Host(host, _)) = &self.target
                 && not_found
                 && Path::new(host).exists()
@@ -297,7 +296,7 @@ impl Sending<'_> {
 
 fn auth_error(report: &Report) -> Option<&AuthError> {
     match &report.outcome {
-        Outcome::Failed(Error::Auth(error)) => Some(error),
+        Outcome::Failed(Fault::Auth(error)) => Some(error),
         _ => None,
     }
 }

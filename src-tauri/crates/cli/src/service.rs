@@ -2,7 +2,6 @@
 //! decline, code, cancel, pause, resume, stop.
 mod args;
 mod ask;
-mod faults;
 mod log;
 mod notify;
 mod serve;
@@ -11,7 +10,6 @@ mod shown;
 use anyhow::Result;
 use ringway_engine::Engine;
 use ringway_service::control::{Client, ControlError, Place};
-use ringway_service::fault::Fault;
 
 pub(crate) use args::{ACCEPT_HELP, AcceptArgs, CodeShownArgs, OfferArgs, SERVE_HELP, ServeArgs, TransferArgs};
 pub(crate) use serve::serve;
@@ -49,13 +47,8 @@ pub(crate) async fn client_of(engine: &Engine) -> Result<Option<Client>> {
         Err(error) => return Err(refusal(&error).into()),
     };
     // One that was started with other XDG folders is another device.
-    let theirs = client.look().await.map_err(faults::refusal)?.device.short_id;
+    let theirs = client.look().await?.device.short_id;
     Ok((theirs == engine.this_device().id.short()).then_some(client))
-}
-
-/// What it refuses a call with, in words.
-pub(crate) fn fault(fault: Fault) -> Refusal {
-    faults::refusal(fault)
 }
 
 /// Where this user's service receives already, as a refusal to receive there too; none where no

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use ringway_engine::{Engine, IntoHome, RateLimit, Settings};
-use ringway_service::control::protocol::PathText;
+use ringway_service::control::protocol::GivenPath;
 use ringway_service::dto::Listening;
 use ringway_service::login::{Login, StartAtLogin};
 use ringway_service::settings::SettingsChange;
@@ -26,7 +26,7 @@ pub(crate) async fn run(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
     if change != SettingsChange::default() {
         match service::client_of(engine).await? {
             Some(client) => {
-                client.change_settings(change).await.map_err(service::fault)?;
+                client.change_settings(change).await?;
                 elsewhere = client.look().await.ok().and_then(|all| other_port(&all.listening));
             }
             None => {
@@ -79,7 +79,7 @@ fn change(args: SettingsArgs) -> Result<SettingsChange> {
             .receive_folder
             .map(std::path::absolute)
             .transpose()?
-            .map(|folder: PathBuf| PathText(folder)),
+            .map(|folder: PathBuf| GivenPath(folder)),
         into_home: args.home.allow_home.then(|| args.home.into_home().into()),
         send_limit: args.limit.map(|limit| limit.limit().map(RateLimit::bytes_per_s).into()),
         background: is_on(args.background),

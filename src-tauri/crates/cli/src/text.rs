@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::time::{Duration, SystemTime};
 
-pub(crate) use ringway_engine::text::misleads;
+pub(crate) use ringway_model::misleading::misleads;
 
 /// A name, path or any text of a peer's or a disk's, safe to print: bytes that are not UTF-8 as
 /// `\xNN`, controls and characters that reorder or hide text as `\u{…}`, so that nothing moves the

@@ -2,17 +2,14 @@
 //! a disk named is made harmless first.
 use std::io;
 use std::path::Path;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
-use ringway_engine::UserTlsReason;
-use ringway_engine::error::Unavailable;
-use ringway_engine::{
-    AuthError, DeclineReason, DeviceId, Edit, Error, Failure, FailureReason, Invalid, LookAlike, OfferSummary,
-    ProtocolError, Room, SecretError, Shortage,
+use ringway_engine::{OfferSummary, Room, SecretError};
+use ringway_model::{
+    Aim, AuthError, DeclineReason, DeviceId, Direction, Edit, Failure, FailureReason, Fault, Invalid, LookAlike,
+    Operation, OsError, Remedy, Shortage, Side, StoreTrouble,
 };
-use ringway_model::{Direction, Operation, Side, StoreTrouble};
 
-use ringway_service::remedy::{self, Aim, Remedy};
 use rustix::io::Errno;
 
 use crate::advised;
@@ -60,7 +57,7 @@ impl Words {
 pub(crate) fn anything(error: &anyhow::Error) -> Words {
     if let Some(refusal) = error.downcast_ref::<Refusal>() {
         Words { what: refusal.what.clone(), next: refusal.next.clone() }
-    } else if let Some(error) = error.downcast_ref::<Error>() {
+    } else if let Some(error) = error.downcast_ref::<Fault>() {
         self::error(error)
     } else if let Some(secret) = error.downcast_ref::<SecretError>() {
         let words = self::secret(*secret);
@@ -75,10 +72,10 @@ pub(crate) fn anything(error: &anyhow::Error) -> Words {
 const PUBLISHED_SHOWN_MAX: usize = 10;
 
 /// An engine's error.
-pub(crate) fn error(error: &Error) -> Words {
+pub(crate) fn error(error: &Fault) -> Words {
     match error {
-        Error::Path { path, operation, source } => path_error(&for_terminal(path), *operation, source),
-        Error::NotPublished { path, operation, source, published } => {
+        Fault::Path { path, operation, source } => path_error(&for_terminal(path), *operation, source),
+        Fault::NotPublished { path, operation, source, published } => {
             let named: Vec<_> = published.iter().take(PUBLISHED_SHOWN_MAX).map(for_terminal).collect();
             let more = published.len().saturating_sub(named.len());
             let there = match (named.is_empty(), more) {
@@ -91,28 +88,28 @@ pub(crate) fn error(error: &Error) -> Words {
                 "What has been received is kept. Remove the obstacle, and send the same again to go on.",
             )
         }
-        Error::UnknownTarget(target) if target.contains('%') => Words::new(
+        Fault::UnknownTarget { target } if target.contains('%') => Words::new(
             format!("{} is no address of the link on an interface of this machine.", for_terminal(target)),
             "It is written as fe80::1%eth0, with the interface of this machine that leads there (`ip link` lists them), or without: then each is tried.",
         ),
-        Error::UnknownTarget(target) => Words::new(
+        Fault::UnknownTarget { target } => Words::new(
             format!("There is no paired device and no address called \"{}\".", for_terminal(target)),
             "The last argument is the target: a name from `ringway devices`, or HOST or HOST:PORT as `ringway recv` shows it.",
         ),
-        Error::Unreachable { target, source } => unreachable(&for_terminal(target), source),
-        Error::Listen { address, source } => listen(&for_terminal(address), source),
-        Error::Auth(auth) => self::auth(auth),
-        Error::Declined(reason) => declined(*reason),
-        Error::Cancelled(Side::Here) => Words::new("Stopped here.", STOPPED),
-        Error::Cancelled(Side::There) => Words::new(
+        Fault::Unreachable { target, source, .. } => unreachable(&for_terminal(target), source),
+        Fault::Listen { address, source, .. } => listen(&for_terminal(address), source),
+        Fault::Auth(auth) => self::auth(auth),
+        Fault::Declined(reason) => declined(*reason),
+        Fault::Cancelled { by: Side::Here } => Words::new("Stopped here.", STOPPED),
+        Fault::Cancelled { by: Side::There } => Words::new(
             "It was cancelled at the other device.",
             "What was whole in folders that were there before stays; a folder that was new has gone. Send the same again.",
         ),
-        Error::PeerForgotten => Words::new(
+        Fault::PeerForgotten => Words::new(
             "Stopped: the device was forgotten here.",
             "What was whole in folders that were there before stays; a folder that was new has gone. To go on, pair the two devices again and send the same again.",
         ),
-        Error::ConnectionLost(source) => Words::new(
+        Fault::ConnectionLost(source) => Words::new(
             match source.kind() {
                 io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
                     "The other side was gone before the receipt: it ended, or the network broke.".to_owned()
@@ -124,36 +121,46 @@ pub(crate) fn error(error: &Error) -> Words {
             },
             BROKEN,
         ),
-        Error::Protocol(ProtocolError::MisleadingName) => Words::new(
+        Fault::MisleadingName => Words::new(
             "The other device has a name that reads as an id or an address, which no device may have.",
             "Rename it there: `ringway settings --name NEW`.",
         ),
-        Error::Protocol(protocol) => Words::new(
-            format!("The other side broke the protocol: {}.", for_terminal(protocol.to_string())),
+        Fault::Protocol { detail } => Words::new(
+            format!("The other side broke the protocol: {}.", for_terminal(detail)),
             "Is it a Ringway of the same version (`ringway --version` on both)?",
         ),
-        Error::ReceiptContradicts(how) => Words::new(
+        Fault::ReceiptContradicts { detail: how } => Words::new(
             format!("The receipt of the other side contradicts what was sent: {}.", for_terminal(how)),
             "What arrived is not known. Look into the folder at the receiver, and send the same again; both sides need the same version.",
         ),
-        Error::Stalled { seconds } => Words::new(
+        Fault::Stalled { seconds } => Words::new(
             format!("The other side took nothing more for {}.", took(Duration::from_secs(*seconds))),
             "What is whole is kept there. Send the same again to go on; --timeout says how long to wait.",
         ),
-        Error::Version { ours, theirs } => Words::new(
+        Fault::Version { ours, theirs } => Words::new(
             format!("The other side speaks version {theirs} of the protocol, this one speaks {ours}."),
             "Install the same version of Ringway on both machines.",
         ),
-        Error::Tls(detail) => Words::new(
+        Fault::Tls { detail } => Words::new(
             format!("No encrypted connection came about, or it was tampered with: {}.", for_terminal(detail)),
             "Is it really Ringway that listens at that port? If so, something between the two machines alters the traffic.",
         ),
-        Error::FewDescriptors { has, least } => Words::new(
+        Fault::FewDescriptors { has, least } => Words::new(
             format!("This process may open {has} file descriptors, and Ringway needs at least {least} for this."),
             "Raise the limit of this shell: `sudo prlimit --pid $$ --nofile=1024:1024`. In a systemd unit it is LimitNOFILE=1024.",
         ),
-        Error::NotAvailable(what) => not_available(*what),
-        Error::Config { path, line, reason, nearest } => {
+        Fault::NoKernelTls { reason, remedies } => Words::new(
+            format!("Kernel TLS was asked for and is unavailable: {}.", user_tls(*reason)),
+            match remedies.is_empty() {
+                false => format!("{} Or leave --tls out.", load_tls(remedies)),
+                true => "Leave --tls out: userspace encryption is the same on the wire.".to_owned(),
+            },
+        ),
+        Fault::NoIoUring { reason } => Words::new(
+            format!("io_uring was asked for and is unavailable: {}.", sync_io(*reason)),
+            "Leave --io out: plain system calls do the same.",
+        ),
+        Fault::Config { path, line, detail: reason, nearest } => {
             let line = line.map_or_else(String::new, |line| format!(", line {line}"));
             let what = format!("{}{line}: {}.", for_terminal(path), for_terminal(reason));
             match nearest {
@@ -164,19 +171,19 @@ pub(crate) fn error(error: &Error) -> Words {
                 None => Words::new(what, "Correct that line, or remove it: what is not set has its default."),
             }
         }
-        Error::Store { path, trouble, reason } => store(path, *trouble, reason),
-        Error::Invalid(Invalid::OwnFolder(folder)) => Words::new(
+        Fault::Store { path, trouble, detail: reason } => store(path, *trouble, reason),
+        Fault::Invalid(Invalid::OwnFolder { folder }) => Words::new(
             format!("{} belongs to Ringway itself: nothing is received into it.", for_terminal(folder)),
             "Name another folder.",
         ),
-        Error::Invalid(Invalid::HomeFolder(folder)) => Words::new(
+        Fault::Invalid(Invalid::HomeFolder { folder }) => Words::new(
             format!(
                 "{} is a home folder. What lands there can change how programs start, so nothing is received into it.",
                 for_terminal(folder)
             ),
             "Name a folder inside it, such as Downloads, or say --allow-home.",
         ),
-        Error::Invalid(Invalid::AmbiguousName(name)) => {
+        Fault::Invalid(Invalid::AmbiguousName { name }) => {
             let name = for_terminal(name);
             Words::new(
                 format!("{name:?} is the name of a paired device, and the host at which another device was reached."),
@@ -186,51 +193,74 @@ pub(crate) fn error(error: &Error) -> Words {
                 ),
             )
         }
-        Error::Invalid(what) => Words::only(format!("Not acceptable: {}.", for_terminal(what.to_string()))),
-        Error::DestinationFull(shortage) => Words::new(
+        Fault::Invalid(what) => Words::only(format!("Not acceptable: {}.", for_terminal(what.to_string()))),
+        Fault::DestinationFull { shortage } => Words::new(
             format!("The disk at the destination is full{}.", shortage.map(missing).unwrap_or_default()),
             "What is whole is kept. Make room there, and send the same again to go on; or receive into another folder.",
         ),
-        Error::Discovery(detail) => Words::new(
+        Fault::Discovery { detail } => Words::new(
             format!(
                 "This machine cannot announce itself or hear others on the local network: {}.",
                 for_terminal(detail)
             ),
             "Nothing else needs that: give the address of the other machine.",
         ),
-        Error::Unanswered => Words::new(
+        Fault::Unanswered => Words::new(
             "Nobody answered this offer here.",
             "Have it sent again. `ringway devices rule NAME --accept` takes in what that machine sends without asking.",
         ),
-        Error::TurnedAway => Words::new(
+        Fault::TurnedAway => Words::new(
             "The connection was closed before anything was offered. Nothing was sent.",
             "The receiver may have too many connections at once, or may be ending. Send the same again in a moment.",
         ),
-        Error::FailedThere => Words::new(
+        Fault::FailedThere => Words::new(
             "The other side could not go on, and stopped.",
             "It says there why. What is whole is kept: send the same again afterwards to go on from there.",
         ),
-        Error::TooMuch { bytes_max, by: Side::Here } => Words::new(
+        Fault::TooMuch { bytes_max, by: Side::Here } => Words::new(
             format!("Stopped: it is more than the {} that were accepted.", bytes(*bytes_max)),
             "What is whole is kept. When it is sent again, you are asked; `ringway devices rule` changes the rule.",
         ),
-        Error::TooMuch { bytes_max, by: Side::There } => Words::new(
+        Fault::TooMuch { bytes_max, by: Side::There } => Words::new(
             format!("The receiver stopped it: {} were accepted there, and this is more.", bytes(*bytes_max)),
             "What is whole is kept there. Send the same again: then somebody is asked there.",
         ),
-        Error::Paused(Side::Here) => Words::new(
+        Fault::Paused { by: Side::Here } => Words::new(
             "It was paused here, and not resumed in time.",
             "What is whole is kept there. Send the same again to go on.",
         ),
-        Error::Paused(Side::There) => Words::new(
+        Fault::Paused { by: Side::There } => Words::new(
             "It was paused by the other side, and not resumed in time.",
             "What is whole is kept. When the same is sent again, it goes on from there.",
         ),
-        Error::DestinationGone => Words::new(
+        Fault::DestinationGone => Words::new(
             "The folder that was received into has been removed, renamed or unmounted.",
             "Put it back, or receive into another one, and send the same again.",
         ),
-        other => Words::only(format!("{}.", for_terminal(other.to_string()))),
+        Fault::Gone => Words::new(
+            "That is not there any more: it was answered, withdrawn or has ended meanwhile.",
+            "`ringway status` shows what there is.",
+        ),
+        Fault::Grown { bytes: size } => Words::new(
+            format!("The offer has grown to {} since it was looked at.", bytes(*size)),
+            "`ringway offers` shows it; run `ringway accept` again to take all of that.",
+        ),
+        Fault::TooManySent => Words::only("More was sent at once than is remembered."),
+        Fault::ServiceGone => Words::new("The service ended before it answered.", "`ringway serve` starts it again."),
+        Fault::NotACode => secret(SecretError::NotACode),
+        Fault::UnknownWord { position } => secret(SecretError::UnknownWord { position: *position }),
+        Fault::CodeNumberTooLarge => secret(SecretError::NumberTooLarge),
+        Fault::Systemd { detail } => Words::new(
+            format!("systemd does not change when the service starts: {}.", for_terminal(detail)),
+            "`systemctl --user status ringway` says how it stands.",
+        ),
+        Fault::NoProgram => Words::only("The installed ringway command is not found."),
+        Fault::Machine { .. }
+        | Fault::NewTarget { .. }
+        | Fault::NoFileManager { .. }
+        | Fault::ServiceFailed { .. }
+        | Fault::ServiceDiffers { .. }
+        | Fault::Other { .. } => Words::only(format!("{}.", for_terminal(error.to_string()))),
     }
 }
 
@@ -285,7 +315,7 @@ fn store(path: &Path, trouble: StoreTrouble, reason: &str) -> Words {
     }
 }
 
-fn path_error(path: &str, operation: Operation, source: &io::Error) -> Words {
+fn path_error(path: &str, operation: Operation, source: &OsError) -> Words {
     let what = format!("{path} could not be {}: {}.", done(operation), os(source));
     match source.kind() {
         io::ErrorKind::NotFound => Words::new(what, "Check the spelling."),
@@ -309,7 +339,7 @@ fn path_error(path: &str, operation: Operation, source: &io::Error) -> Words {
     }
 }
 
-fn unreachable(target: &str, source: &io::Error) -> Words {
+fn unreachable(target: &str, source: &OsError) -> Words {
     match source.kind() {
         io::ErrorKind::ConnectionRefused => Words::new(
             format!("{target} is there, but nothing listens at that port."),
@@ -326,12 +356,12 @@ fn unreachable(target: &str, source: &io::Error) -> Words {
                 "Is that machine on, on a network that this one reaches, and does it receive? Then its firewall is probably in the way{}",
                 port_of(target).map_or_else(
                     || ": `ringway doctor` on it shows the command that opens the port.".to_owned(),
-                    |port| format!(". On that machine: {}.", firewalls(&remedy::firewalls_elsewhere(port))),
+                    |port| format!(". On that machine: {}.", firewalls(&Remedy::firewalls_elsewhere(port))),
                 )
             ),
         ),
         // The resolver's errors are no errno.
-        _ if source.raw_os_error().is_none() => Words::new(
+        _ if source.errno.is_none() => Words::new(
             format!("{target} cannot be found: {}.", os(source)),
             "It is neither the name of a paired device (`ringway devices`) nor of a host. An address, as in 192.168.1.20, always works.",
         ),
@@ -356,11 +386,11 @@ pub(crate) fn firewalls(commands: &[Remedy]) -> String {
     commands.iter().map(named).collect::<Vec<_>>().join(", ")
 }
 
-fn is(error: &io::Error, known: Errno) -> bool {
-    Errno::from_io_error(error) == Some(known)
+fn is(error: &OsError, known: Errno) -> bool {
+    error.errno == Some(known.raw_os_error())
 }
 
-fn listen(address: &str, source: &io::Error) -> Words {
+fn listen(address: &str, source: &OsError) -> Words {
     let what = format!("Cannot listen on {address}: {}.", os(source));
     match source.kind() {
         io::ErrorKind::AddrInUse => Words::new(
@@ -368,7 +398,7 @@ fn listen(address: &str, source: &io::Error) -> Words {
             format!(
                 "Another receiver may be running; stop it, or choose another port: --listen :0 takes a free one.{}",
                 port_of(address)
-                    .map(|port| format!(" Who has it: `{}`", remedy::who_listens(port).command))
+                    .map(|port| format!(" Who has it: `{}`", Remedy::who_listens(port).command))
                     .unwrap_or_default()
             ),
         ),
@@ -450,7 +480,6 @@ pub(crate) fn auth(error: &AuthError) -> Words {
         AuthError::Ourselves => {
             Words::new("That is this very device.", "Name another machine; `ringway copy` copies on this one.")
         }
-        other => Words::only(format!("Not authenticated: {}.", for_terminal(other.to_string()))),
     }
 }
 
@@ -542,26 +571,6 @@ fn declined(reason: DeclineReason) -> Words {
                 wait_ms.div_ceil(1_000).max(1)
             ),
         ),
-        other => Words::only(format!("The receiver declined: {}.", for_terminal(format!("{other:?}")))),
-    }
-}
-
-fn not_available(what: Unavailable) -> Words {
-    match what {
-        Unavailable::KernelTls(reason) => Words::new(
-            format!("Kernel TLS was asked for and is not to be had: {}.", user_tls(reason)),
-            match reason {
-                UserTlsReason::ModuleNotLoaded => {
-                    format!("{} Or leave --tls out.", load_tls(&remedy::kernel_tls(Path::new("/"))))
-                }
-                _ => "Leave --tls out: userspace encryption is the same on the wire.".to_owned(),
-            },
-        ),
-        Unavailable::IoUring(reason) => Words::new(
-            format!("io_uring was asked for and is not to be had: {}.", sync_io(reason)),
-            "Leave --io out: plain system calls do the same.",
-        ),
-        other => Words::only(format!("Not to be had on this machine: {}.", for_terminal(format!("{other:?}")))),
     }
 }
 
@@ -594,7 +603,6 @@ pub(crate) fn secret(error: SecretError) -> Words {
         SecretError::TooLong => {
             Words::new("That is too long for a code or a standing secret: is it the right file?", example)
         }
-        other => Words::new(format!("That is not a code: {other}."), example),
     }
 }
 
@@ -608,25 +616,17 @@ pub(crate) fn failure(failure: &Failure, direction: Direction) -> String {
     let path = for_terminal(&failure.path);
     match failure.reason {
         // What was there before cannot be had back, so it is told.
-        FailureReason::Os(errno) if direction == Direction::Copying && errno == Errno::CANCELED.raw_os_error() => {
+        FailureReason::CutShort { errno } if errno == Errno::CANCELED.raw_os_error() => {
             format!("{path}: was being written over when the copy was stopped, and is incomplete")
         }
-        reason if direction == Direction::Copying && is_cut_short(failure) => {
-            format!("{path}: was being written over, and is incomplete: {}", failure_reason(reason))
+        FailureReason::CutShort { .. } => {
+            format!("{path}: was being written over, and is incomplete: {}", failure_reason(failure.reason))
         }
-        FailureReason::Os(_) => {
+        FailureReason::Os { .. } => {
             format!("{path}: could not be {}{side}: {}", done(failure.operation), failure_reason(failure.reason))
         }
         reason => format!("{path}: {}", failure_reason(reason)),
     }
-}
-
-/// Whether it is a file that was there before a copy and holds half of two versions now: the engine
-/// gives such a one the time 0, so that it never passes for newer than its source. One that the
-/// copy had made is gone.
-pub(crate) fn is_cut_short(failure: &Failure) -> bool {
-    let changed = || failure.path.metadata().and_then(|found| found.modified());
-    failure.operation == Operation::Write && changed().is_ok_and(|changed| changed == UNIX_EPOCH)
 }
 
 /// Of a file that the receiver had edited.
@@ -643,7 +643,7 @@ pub(crate) fn edit(edit: &Edit, direction: Direction) -> String {
 /// Why one entry did not make it.
 pub(crate) fn failure_reason(reason: FailureReason) -> String {
     match reason {
-        FailureReason::Os(errno) => os(&io::Error::from_raw_os_error(errno)),
+        FailureReason::Os { errno } | FailureReason::CutShort { errno } => os(&io::Error::from_raw_os_error(errno).into()),
         FailureReason::SpecialFile => "is a socket, FIFO or device, which cannot be sent".into(),
         FailureReason::ChangedWhileReading => "changed while it was being read; try again when it is at rest".into(),
         FailureReason::PathTooLong => "its path is longer than 4,095 bytes, so neither it nor what is in it can be sent".into(),
@@ -667,7 +667,6 @@ pub(crate) fn failure_reason(reason: FailureReason) -> String {
             "has a name that the destination's file system cannot hold; rename it at the source".into()
         }
         FailureReason::Differs => "reads back from the destination differently than it was read from the source".into(),
-        other => format!("{other:?}"),
     }
 }
 
@@ -690,19 +689,15 @@ fn done(operation: Operation) -> &'static str {
 }
 
 /// What the system calls an error, without the number.
-pub(crate) fn os(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = match text.rsplit_once(" (os error ") {
-        Some((words, _)) => words,
-        None => &text,
-    };
-    for_terminal(text)
+pub(crate) fn os(error: &OsError) -> String {
+    error.detail.to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_engine::{DeviceId, SyncIoReason};
+    use ringway_model::UserTlsReason;
+    use ringway_model::{DeviceId, SyncIoReason};
     use std::path::PathBuf;
 
     fn enoent() -> io::Error {
@@ -710,7 +705,7 @@ mod tests {
     }
 
     /// One of each variant, with hostile text wherever text may be a peer's.
-    fn errors() -> Vec<Error> {
+    fn errors() -> Vec<Fault> {
         let evil = "x\x1b[31m\u{202e}";
         let path = PathBuf::from(evil);
         let auth = [
@@ -755,34 +750,34 @@ mod tests {
             SyncIoReason::Refused(1),
         ];
         let mut all = vec![
-            Error::Path { path: path.clone(), operation: Operation::Open, source: enoent() },
-            Error::NotPublished {
-                path: path.clone(),
+            Fault::Path { path: path.clone().into(), operation: Operation::Open, source: enoent().into() },
+            Fault::NotPublished {
+                path: path.clone().into(),
                 operation: Operation::Rename,
-                source: enoent(),
-                published: vec![path.clone(); 20],
+                source: enoent().into(),
+                published: vec![path.clone().into(); 20],
             },
-            Error::UnknownTarget(evil.into()),
-            Error::Unreachable { target: evil.into(), source: enoent() },
-            Error::Listen { address: evil.into(), source: enoent() },
-            Error::Cancelled(Side::Here),
-            Error::Cancelled(Side::There),
-            Error::PeerForgotten,
-            Error::ConnectionLost(enoent()),
-            Error::Version { ours: 1, theirs: 2 },
-            Error::Tls(evil.into()),
-            Error::FailedThere,
-            Error::TurnedAway,
-            Error::ReceiptContradicts(evil.into()),
-            Error::Stalled { seconds: 600 },
-            Error::Discovery(evil.into()),
-            Error::DestinationGone,
-            Error::Config { path: path.clone(), line: Some(2), reason: evil.into(), nearest: None },
-            Error::Config { path: path.clone(), line: None, reason: evil.into(), nearest: Some("port".into()) },
-            Error::Invalid(ringway_engine::Invalid::SameName("photos".into())),
-            Error::Invalid(ringway_engine::Invalid::AmbiguousName(evil.into())),
-            Error::DestinationFull(None),
-            Error::DestinationFull(Some(Shortage { needed: 2_000_000, free: 1_000, entries: 7 })),
+            Fault::UnknownTarget { target: evil.into() },
+            Fault::unreachable(evil, enoent()),
+            Fault::listen(evil, enoent()),
+            Fault::Cancelled { by: Side::Here },
+            Fault::Cancelled { by: Side::There },
+            Fault::PeerForgotten,
+            Fault::ConnectionLost(enoent().into()),
+            Fault::Version { ours: 1, theirs: 2 },
+            Fault::Tls { detail: evil.into() },
+            Fault::FailedThere,
+            Fault::TurnedAway,
+            Fault::ReceiptContradicts { detail: evil.into() },
+            Fault::Stalled { seconds: 600 },
+            Fault::Discovery { detail: evil.into() },
+            Fault::DestinationGone,
+            Fault::Config { path: path.clone().into(), line: Some(2), detail: evil.into(), nearest: None },
+            Fault::Config { path: path.clone().into(), line: None, detail: evil.into(), nearest: Some("port".into()) },
+            Fault::Invalid(Invalid::SameName { name: "photos".into() }),
+            Fault::Invalid(ringway_model::Invalid::AmbiguousName { name: evil.into() }),
+            Fault::DestinationFull { shortage: None },
+            Fault::DestinationFull { shortage: Some(Shortage { needed: 2_000_000, free: 1_000, entries: 7 }) },
         ];
         let troubles = [
             StoreTrouble::Full,
@@ -794,11 +789,11 @@ mod tests {
             StoreTrouble::Untrusted,
             StoreTrouble::Other,
         ];
-        all.extend(troubles.map(|trouble| Error::Store { path: path.clone(), trouble, reason: evil.into() }));
-        all.extend(auth.into_iter().map(Error::Auth));
-        all.extend(declined.map(Error::Declined));
-        all.extend(tls.map(|reason| Error::NotAvailable(Unavailable::KernelTls(reason))));
-        all.extend(io.map(|reason| Error::NotAvailable(Unavailable::IoUring(reason))));
+        all.extend(troubles.map(|trouble| Fault::Store { path: path.clone().into(), trouble, detail: evil.into() }));
+        all.extend(auth.into_iter().map(Fault::Auth));
+        all.extend(declined.map(Fault::Declined));
+        all.extend(tls.map(|reason| Fault::NoKernelTls { reason, remedies: Vec::new() }));
+        all.extend(io.map(|reason| Fault::NoIoUring { reason }));
         all
     }
 
@@ -822,7 +817,7 @@ mod tests {
             let words = self::error(&error);
             assert_sentence(&words.what);
             words.next.iter().for_each(|next| assert_sentence(next));
-            if let Error::Auth(auth) = &error {
+            if let Fault::Auth(auth) = &error {
                 assert_sentence(&turned_away(auth));
             }
             let wrapped = anything(&anyhow::Error::new(error).context("somewhere"));
@@ -834,20 +829,22 @@ mod tests {
     fn every_errno_of_reaching_and_listening_says_what_to_do() {
         for errno in [2, 13, 98, 99, 101, 110, 111, 113] {
             let source = || io::Error::from_raw_os_error(errno);
-            assert!(error(&Error::Unreachable { target: "h:1".into(), source: source() }).next.is_some());
-            assert_sentence(&error(&Error::Listen { address: "h:1".into(), source: source() }).what);
+            assert!(error(&Fault::unreachable("h:1", source())).next.is_some());
+            assert_sentence(&error(&Fault::listen("h:1", source())).what);
         }
-        let refused =
-            error(&Error::Unreachable { target: "lab:17464".into(), source: io::Error::from_raw_os_error(111) });
+        let refused = error(&Fault::unreachable("lab:17464", io::Error::from_raw_os_error(111)));
         assert!(refused.next.unwrap().contains("ringway recv"));
-        let module = error(&Error::NotAvailable(Unavailable::KernelTls(UserTlsReason::ModuleNotLoaded)));
+        let module = error(&Fault::NoKernelTls {
+            reason: UserTlsReason::ModuleNotLoaded,
+            remedies: ringway_engine::remedy::kernel_tls(Path::new("/")),
+        });
         assert!(module.next.unwrap().contains("sudo modprobe tls"));
     }
 
     #[test]
     fn every_failure_names_the_file_and_the_reason() {
         let reasons = [
-            FailureReason::Os(13),
+            FailureReason::Os { errno: 13 },
             FailureReason::SpecialFile,
             FailureReason::ChangedWhileReading,
             FailureReason::PathTooLong,
@@ -883,23 +880,13 @@ mod tests {
             path: "secret".into(),
             side: Side::Here,
             operation: Operation::Open,
-            reason: FailureReason::Os(13),
+            reason: FailureReason::Os { errno: 13 },
         };
         assert_eq!(failure(&failed, Direction::Sending), "secret: could not be opened here: Permission denied");
         assert_eq!(failure(&failed, Direction::Copying), "secret: could not be opened: Permission denied");
-        let stopped = Failure { reason: FailureReason::Os(125), ..failed };
-        assert!(failure(&stopped, Direction::Copying).ends_with("is incomplete"));
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let full = Failure {
-            path: file.path().into(),
-            operation: Operation::Write,
-            reason: FailureReason::Os(28),
-            side: Side::Here,
-        };
-        assert!(failure(&full, Direction::Copying).ends_with("could not be written: No space left on device"));
-        file.as_file().set_modified(UNIX_EPOCH).unwrap();
-        assert!(failure(&full, Direction::Copying).ends_with("and is incomplete: No space left on device"));
-        assert!(failure(&full, Direction::Receiving).contains("could not be written here"));
+        let cut_short = |errno| Failure { reason: FailureReason::CutShort { errno }, ..failed.clone() };
+        assert!(failure(&cut_short(125), Direction::Copying).ends_with("is incomplete"));
+        assert!(failure(&cut_short(28), Direction::Copying).ends_with("and is incomplete: No space left on device"));
     }
 
     #[test]

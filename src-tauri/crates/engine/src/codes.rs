@@ -1,12 +1,10 @@
 //! Meaning for the wire's codes: paths taken, operations, reasons, refusals and declines, both
 //! ways.
-use ringway_model::{Operation, Side};
-use ringway_wire::control::{self, Decline, EntryFailed, EntryKept, PathCodes};
+use ringway_model::{
+    Edit, Failure, FailureReason, IoPath, Operation, PathTaken, Proven, Side, SyncIoReason, TlsPath, UserTlsReason,
+};
+use ringway_wire::control::{self, EntryFailed, EntryKept, PathCodes};
 use ringway_wire::limits::PATH_MAX;
-
-use crate::error::{DeclineReason, Failure, FailureReason};
-use crate::event::{Edit, Proven};
-use crate::path_taken::{IoPath, PathTaken, SyncIoReason, TlsPath, UserTlsReason};
 
 /// This end's paths, to tell the other.
 pub(crate) fn encode_paths(paths: PathTaken) -> PathCodes {
@@ -89,10 +87,14 @@ const REASONS: [FailureReason; 13] = [
     FailureReason::NameNotKept,
 ];
 
+/// The number of [`FailureReason::CutShort`], which no peer tells: for the history.
+const CUT_SHORT: u8 = 200;
+
 /// A reason's number, and its errno.
 pub(crate) fn reason_code(reason: FailureReason) -> (u8, i32) {
     match reason {
-        FailureReason::Os(errno) => (0, errno),
+        FailureReason::Os { errno } => (0, errno),
+        FailureReason::CutShort { errno } => (CUT_SHORT, errno),
         reason => (REASONS.iter().position(|known| *known == reason).map_or(0, |at| at as u8 + 1), 0),
     }
 }
@@ -100,7 +102,8 @@ pub(crate) fn reason_code(reason: FailureReason) -> (u8, i32) {
 /// The reason of that number; none where it is none's.
 pub(crate) fn reason(number: u8, errno: i32) -> Option<FailureReason> {
     match number.checked_sub(1) {
-        None => Some(FailureReason::Os(errno)),
+        None => Some(FailureReason::Os { errno }),
+        Some(_) if number == CUT_SHORT => Some(FailureReason::CutShort { errno }),
         Some(at) => REASONS.get(usize::from(at)).copied(),
     }
 }
@@ -131,7 +134,7 @@ pub(crate) fn decode_failure(failed: EntryFailed) -> Failure {
         path: std::ffi::OsString::from_vec(failed.path).into(),
         side: Side::There,
         operation: OPERATIONS.get(usize::from(failed.operation)).copied().unwrap_or(Operation::Open),
-        reason: reason(failed.reason, failed.errno).unwrap_or(FailureReason::Os(failed.errno)),
+        reason: reason(failed.reason, failed.errno).unwrap_or(FailureReason::Os { errno: failed.errno }),
     }
 }
 
@@ -157,36 +160,6 @@ pub(crate) fn decode_edit(kept: EntryKept) -> Edit {
 pub(crate) fn decode_proven(proven: control::Proven) -> Proven {
     let control::Proven { files, bytes, took } = proven;
     Proven { files, bytes, took: took.into() }
-}
-
-impl From<Decline> for DeclineReason {
-    fn from(decline: Decline) -> Self {
-        match decline {
-            Decline::ByChoice => Self::ByChoice,
-            Decline::NoAnswer => Self::NoAnswer,
-            Decline::NoRoom(shortage) => Self::NoRoom(shortage),
-            Decline::NotWritable => Self::NotWritable,
-            Decline::Busy => Self::Busy,
-            Decline::Paused => Self::Paused,
-            Decline::Stopped => Self::Stopped,
-            Decline::TooManyOffers(wait_ms) => Self::TooManyOffers { wait_ms },
-        }
-    }
-}
-
-impl From<DeclineReason> for Decline {
-    fn from(reason: DeclineReason) -> Self {
-        match reason {
-            DeclineReason::ByChoice => Self::ByChoice,
-            DeclineReason::NoAnswer => Self::NoAnswer,
-            DeclineReason::NoRoom(shortage) => Self::NoRoom(shortage),
-            DeclineReason::NotWritable => Self::NotWritable,
-            DeclineReason::Busy => Self::Busy,
-            DeclineReason::Paused => Self::Paused,
-            DeclineReason::Stopped => Self::Stopped,
-            DeclineReason::TooManyOffers { wait_ms } => Self::TooManyOffers(wait_ms),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -225,7 +198,7 @@ mod tests {
             }
         }
         for operation in OPERATIONS {
-            for reason in [FailureReason::Os(13)].into_iter().chain(REASONS) {
+            for reason in [FailureReason::Os { errno: 13 }].into_iter().chain(REASONS) {
                 let failure = Failure { path: "a/b".into(), side: Side::Here, operation, reason };
                 let crossed = decode_failure(encode_failure(&failure));
                 assert_eq!(crossed, Failure { side: Side::There, ..failure });

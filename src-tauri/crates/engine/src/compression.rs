@@ -8,14 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ringway_model::Compression;
+use ringway_model::{Compression, PackedBytes};
 use ringway_tree::bulk::LaneSink;
 use ringway_wire::ProtocolError;
 use ringway_wire::lane::{FrameHeader, HEADER_LEN};
 use ringway_wire::limits::LANE_BODY_MAX;
 use zstd::bulk::{Compressor, Decompressor};
-
-use crate::event::PackedBytes;
 
 /// The level that is fastest but for those that hardly pack.
 const LEVEL: i32 = 1;

@@ -13,13 +13,13 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::device::Device;
-use crate::error::{Error, Invalid};
 use crate::interfaces;
 use crate::limits::{
     ADDRESSES_DIALLED_MAX, CONNECT_TIME_MAX, DEFAULT_PORT, LOOKUP_TIME_MAX, NEXT_ADDRESS_AFTER, RESOLUTION_DELAY,
 };
 use crate::store::Store;
 use crate::target::{Address, Target};
+use ringway_model::{Fault, Invalid};
 
 /// Where to go, and whom to find there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(crate) struct Destination {
 
 impl Destination {
     /// Of a target, as the store knows it now. A device that was forgotten is no target.
-    pub(crate) fn of(store: &Store, target: &Target) -> Result<Self, Error> {
+    pub(crate) fn of(store: &Store, target: &Target) -> Result<Self, Fault> {
         let nowhere = Self {
             address: None,
             answered: Vec::new(),
@@ -54,13 +54,13 @@ impl Destination {
         };
         match target {
             Target::Device(id) => {
-                let device = store.by_id(*id)?.ok_or(Error::Invalid(Invalid::UnknownDevice))?;
+                let device = store.by_id(*id)?.ok_or(Fault::Invalid(Invalid::UnknownDevice))?;
                 let address = device.last_address.as_deref();
                 let address = address.and_then(|address| Address::parse(address, DEFAULT_PORT));
                 Self::of_device(store, device, address)
             }
             Target::DeviceAt { id, at } => {
-                let device = store.by_id(*id)?.ok_or(Error::Invalid(Invalid::UnknownDevice))?;
+                let device = store.by_id(*id)?.ok_or(Fault::Invalid(Invalid::UnknownDevice))?;
                 Ok(Self { address: Some(at.clone()), device: Some(device), is_typed: true, ..nowhere })
             }
             Target::Address(address) => {
@@ -76,7 +76,7 @@ impl Destination {
     }
 
     /// Of a device, wherever it is; `address` is where it should be.
-    pub(crate) fn of_device(store: &Store, device: Device, address: Option<Address>) -> Result<Self, Error> {
+    pub(crate) fn of_device(store: &Store, device: Device, address: Option<Address>) -> Result<Self, Fault> {
         let answered = answered(store, device.id)?;
         Ok(Self { address, answered, device: Some(device), announced: None, is_typed: false, is_to_pair: false })
     }
@@ -105,7 +105,7 @@ impl Destination {
     }
 }
 
-fn answered(store: &Store, id: crate::device::DeviceId) -> Result<Vec<Candidate>, Error> {
+fn answered(store: &Store, id: ringway_model::DeviceId) -> Result<Vec<Candidate>, Fault> {
     let known = store.answered_at(id)?.into_iter();
     Ok(known
         .filter_map(|(at, meant)| match at {
@@ -130,8 +130,8 @@ impl From<SocketAddr> for Candidate {
 }
 
 /// Connects to one address.
-pub(crate) async fn connect(candidate: &Candidate) -> Result<TcpStream, Error> {
-    let unreachable = |source| Error::Unreachable { target: candidate.meant.to_string(), source };
+pub(crate) async fn connect(candidate: &Candidate) -> Result<TcpStream, Fault> {
+    let unreachable = |source| Fault::unreachable(candidate.meant.to_string(), source);
     match timeout(CONNECT_TIME_MAX, TcpStream::connect(candidate.at)).await {
         Ok(Ok(tcp)) => {
             tcp.set_nodelay(true).map_err(unreachable)?;
@@ -220,10 +220,10 @@ pub(crate) struct Won<T> {
 ///
 /// # Errors
 /// The most telling one.
-pub(crate) async fn race<T, F>(destination: &Destination, attempt: impl Fn(Candidate) -> F) -> Result<Won<T>, Error>
+pub(crate) async fn race<T, F>(destination: &Destination, attempt: impl Fn(Candidate) -> F) -> Result<Won<T>, Fault>
 where
     T: Send + 'static,
-    F: Future<Output = Result<T, Error>> + Send + 'static,
+    F: Future<Output = Result<T, Fault>> + Send + 'static,
 {
     let (known, host) = destination.candidates();
     let answers = host.as_ref().map(look_up);
@@ -233,10 +233,10 @@ where
 }
 
 /// The same over addresses that are known already.
-pub(crate) async fn race_of<T, F>(known: Vec<Candidate>, attempt: impl Fn(Candidate) -> F) -> Result<Won<T>, Error>
+pub(crate) async fn race_of<T, F>(known: Vec<Candidate>, attempt: impl Fn(Candidate) -> F) -> Result<Won<T>, Fault>
 where
     T: Send + 'static,
-    F: Future<Output = Result<T, Error>> + Send + 'static,
+    F: Future<Output = Result<T, Fault>> + Send + 'static,
 {
     let meant = Meant { address: None, is_one_device: true };
     race_over(meant, known, Vec::new(), None, attempt).await
@@ -256,10 +256,10 @@ async fn race_over<T, F>(
     answered: Vec<SocketAddr>,
     lookup: Option<(Address, mpsc::UnboundedReceiver<Answer>)>,
     attempt: impl Fn(Candidate) -> F,
-) -> Result<Won<T>, Error>
+) -> Result<Won<T>, Fault>
 where
     T: Send + 'static,
-    F: Future<Output = Result<T, Error>> + Send + 'static,
+    F: Future<Output = Result<T, Fault>> + Send + 'static,
 {
     let mut waiting = Waiting {
         all: known.clone(),
@@ -275,8 +275,8 @@ where
     let meant = host.clone().or(address);
     let mut awaited: Vec<Family> = if answers.is_some() { vec![Family::V6, Family::V4] } else { Vec::new() };
     let (mut next_at, lookup_ends) = (Instant::now(), Instant::now() + LOOKUP_TIME_MAX);
-    let mut tries: JoinSet<(Candidate, Result<T, Error>)> = JoinSet::new();
-    let mut why: Option<Error> = None;
+    let mut tries: JoinSet<(Candidate, Result<T, Fault>)> = JoinSet::new();
+    let mut why: Option<Fault> = None;
     let mut not_found = None;
     loop {
         tokio::select! {
@@ -305,7 +305,7 @@ where
                     let others = waiting.all.iter().map(|other| other.at).filter(|other| *other != candidate.at).collect();
                     return Ok(Won { value, candidate, others });
                 }
-                Ok((_, Err(error @ Error::Auth(_)))) if !is_one_device => return Err(error),
+                Ok((_, Err(error @ Fault::Auth(_)))) if !is_one_device => return Err(error),
                 Ok((_, Err(error))) => {
                     why = Some(match why {
                         Some(before) if tells(&before) >= tells(&error) => before,
@@ -324,26 +324,25 @@ where
             else => break,
         }
     }
-    Err(why.unwrap_or_else(|| Error::Unreachable {
-        target: meant.map(|meant| meant.to_string()).unwrap_or_default(),
+    Err(why.unwrap_or_else(|| {
         // Without a candidate and without a resolver it is an address of the link, and no interface
         // is up.
-        source: not_found.unwrap_or_else(|| {
-            if is_asked { io::ErrorKind::TimedOut } else { io::ErrorKind::NetworkUnreachable }.into()
-        }),
+        let kind = if is_asked { io::ErrorKind::TimedOut } else { io::ErrorKind::NetworkUnreachable };
+        let target = meant.map(|meant| meant.to_string()).unwrap_or_default();
+        Fault::unreachable(target, not_found.unwrap_or_else(|| kind.into()))
     }))
 }
 
 /// How much an error tells of the device that was meant: that another key answers more than
 /// silence.
-fn tells(error: &Error) -> u8 {
+fn tells(error: &Fault) -> u8 {
     match error {
-        Error::Unreachable { source, .. } => match source.kind() {
+        Fault::Unreachable { source, .. } => match source.kind() {
             io::ErrorKind::ConnectionRefused => 2,
             io::ErrorKind::TimedOut | io::ErrorKind::HostUnreachable => 1,
             _ => 0,
         },
-        Error::ConnectionLost(_) => 3,
+        Fault::ConnectionLost(_) => 3,
         _ => 4,
     }
 }
@@ -382,7 +381,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::device::DeviceId;
+    use ringway_model::DeviceId;
 
     fn at(text: &str) -> SocketAddr {
         text.parse().unwrap()
@@ -402,7 +401,7 @@ mod tests {
         answered: &[&str],
         lookup: Option<mpsc::UnboundedReceiver<Answer>>,
         alive: &str,
-    ) -> (Result<Won<()>, Error>, Vec<(SocketAddr, u64)>) {
+    ) -> (Result<Won<()>, Fault>, Vec<(SocketAddr, u64)>) {
         let (begin, order) = (Instant::now(), Arc::new(Mutex::new(Vec::new())));
         let (alive, noted) = (at(alive), Arc::clone(&order));
         let known = known.iter().map(|text| at(text).into()).collect();
@@ -416,8 +415,8 @@ mod tests {
                     return Ok(());
                 }
                 tokio::time::sleep(CONNECT_TIME_MAX).await;
-                let source = io::ErrorKind::TimedOut.into();
-                Err(Error::Unreachable { target: candidate.meant.to_string(), source })
+                let source = io::ErrorKind::TimedOut;
+                Err(Fault::unreachable(candidate.meant.to_string(), source))
             }
         })
         .await;
@@ -487,7 +486,7 @@ mod tests {
         let begin = Instant::now();
         let told = resolver(vec![(Family::V6, 0, all(V6)), (Family::V4, 0, all(V4))], false);
         let (won, order) = dialled(&[], &[], Some(told), "10.0.0.9:5").await;
-        assert!(matches!(won.err(), Some(Error::Unreachable { target, .. }) if target == "nas.lan:5"));
+        assert!(matches!(won.err(), Some(Fault::Unreachable { target, .. }) if target == "nas.lan:5"));
         assert_eq!((order.len(), begin.elapsed()), (4, CONNECT_TIME_MAX + 3 * NEXT_ADDRESS_AFTER));
     }
 
@@ -496,11 +495,11 @@ mod tests {
         let none = || Err(io::Error::other("Name or service not known"));
         let told = resolver(vec![(Family::V6, 5, none()), (Family::V4, 9, none())], false);
         let (won, order) = dialled(&[], &[], Some(told), "10.0.0.9:5").await;
-        let Some(Error::Unreachable { target, source }) = won.err() else { panic!() };
-        assert_eq!((target.as_str(), source.to_string().as_str()), ("nas.lan:5", "Name or service not known"));
+        let Some(Fault::Unreachable { target, source, .. }) = won.err() else { panic!() };
+        assert_eq!((&*target, source.to_string().as_str()), ("nas.lan:5", "Name or service not known"));
         assert!(order.is_empty());
         let (won, _) = dialled(&[], &[], Some(resolver(Vec::new(), true)), "10.0.0.9:5").await;
-        let Some(Error::Unreachable { source, .. }) = won.err() else { panic!() };
+        let Some(Fault::Unreachable { source, .. }) = won.err() else { panic!() };
         assert_eq!(source.kind(), io::ErrorKind::TimedOut, "a resolver that never answers");
     }
 
@@ -514,10 +513,10 @@ mod tests {
                 one if one == at(V4[1]) => io::ErrorKind::ConnectionRefused,
                 _ => io::ErrorKind::TimedOut,
             };
-            Err(Error::Unreachable { target: candidate.meant.to_string(), source: kind.into() })
+            Err(Fault::unreachable(candidate.meant.to_string(), kind))
         });
-        let Some(Error::Unreachable { target, .. }) = refused.await.err() else { panic!() };
-        assert_eq!((target.as_str(), begin.elapsed()), (V4[1], Duration::ZERO));
+        let Some(Fault::Unreachable { target, .. }) = refused.await.err() else { panic!() };
+        assert_eq!((&*target, begin.elapsed()), (V4[1], Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]
@@ -526,7 +525,7 @@ mod tests {
             let known = V4.into_iter().map(|text| at(text).into()).collect();
             let meant = Meant { address: None, is_one_device };
             let won = race_over(meant, known, Vec::new(), None, |candidate| async move {
-                if candidate.at == at(V4[0]) { Err(Error::Auth(crate::error::AuthError::Ourselves)) } else { Ok(()) }
+                if candidate.at == at(V4[0]) { Err(Fault::Auth(ringway_model::AuthError::Ourselves)) } else { Ok(()) }
             });
             assert_eq!(won.await.is_ok(), wanted, "{is_one_device}");
         }
@@ -549,6 +548,6 @@ mod tests {
         assert_eq!(typed.candidates(), (Vec::new(), Some(name)), "what a person typed is looked up");
         assert_eq!(typed.answered[0].at, at("10.1.1.9:4"), "and begins with what answered");
         store.forget(id).unwrap();
-        assert!(matches!(Destination::of(&store, &Target::Device(id)), Err(Error::Invalid(Invalid::UnknownDevice))));
+        assert!(matches!(Destination::of(&store, &Target::Device(id)), Err(Fault::Invalid(Invalid::UnknownDevice))));
     }
 }

@@ -35,28 +35,25 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ringway_model::{Direction, Operation, Side};
+use ringway_model::{Direction, Fault, Operation, Side, TransferId};
 use ringway_sys::attributes::{Timestamp, has_default_acl, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::space::{self, Medium};
+use ringway_tree::limits::ARRIVED_LISTED_MAX;
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
-pub use options::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, Planned, ReflinkMode, Rule};
-
-use crew::Shared;
-use job::{Choices, Job, TopLevel, value};
-use plan::{Plan, Root, Target};
-use ringway_tree::limits::ARRIVED_LISTED_MAX;
-use worker::Task;
-
 use crate::descriptors::{self, ForCopy};
-use crate::error::{Error, Invalid};
-use crate::event::TransferId;
 use crate::history::Record;
 use crate::io_plan::IoPlan;
 use crate::limits::{COPY_CHUNK_MAX, COPY_CHUNK_MIN, COPY_DEPTH_MAX, COPY_DESCRIPTORS_MIN, COPY_WORKERS_MAX, TICK};
 use crate::transfer::{Arrived, Transfer};
+use crew::Shared;
+use job::{Choices, Job, TopLevel, value};
+use plan::{Plan, Root, Target};
+use worker::Task;
+
+pub use options::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, Planned, ReflinkMode, Rule};
 
 /// Threads by default, at most: beyond that they mostly wait for the directories' locks and for the
 /// disk.
@@ -78,7 +75,7 @@ const DEPTH: u32 = 64;
 /// measured no better.
 const CHUNK: usize = 1024 * 1024;
 
-const ENDED_EARLY: Error = Error::Machine("a thread of the copy ended early");
+const ENDED_EARLY: Fault = Fault::machine("a thread of the copy ended early");
 
 /// A copy that takes longer than this is counted ahead, if that was asked for.
 const COUNT_AFTER: Duration = Duration::from_millis(700);
@@ -131,7 +128,7 @@ async fn run(request: CopyRequest, transfer: Transfer) {
             Ok(job) => job,
             Err(error) => return transfer.end(Err(error)),
         },
-        Err(_) => return transfer.end(Err(Error::Machine("no thread to copy with"))),
+        Err(_) => return transfer.end(Err(Fault::machine("no thread to copy with"))),
     };
     let cancelled = transfer.cancelled();
     tokio::pin!(cancelled);
@@ -156,7 +153,7 @@ async fn run(request: CopyRequest, transfer: Transfer) {
             }
             () = &mut cancelled, if !cancelling => {
                 cancelling = true;
-                job.stop(Error::Cancelled(Side::Here));
+                job.stop(Fault::Cancelled { by: Side::Here });
             }
         }
     };
@@ -167,7 +164,7 @@ async fn run(request: CopyRequest, transfer: Transfer) {
 }
 
 /// Decides everything that is decided before the first byte.
-fn prepare(request: CopyRequest, transfer: Transfer) -> Result<(Arc<Job>, Vec<Root>), Error> {
+fn prepare(request: CopyRequest, transfer: Transfer) -> Result<(Arc<Job>, Vec<Root>), Fault> {
     descriptors::at_least(COPY_DESCRIPTORS_MIN)?;
     let Plan { target, roots, failures } = plan::plan(&request)?;
     let options = request.options;
@@ -179,7 +176,7 @@ fn prepare(request: CopyRequest, transfer: Transfer) -> Result<(Arc<Job>, Vec<Ro
     };
     let mut job = Job::new(options, choices, rules, proof, transfer);
     for failure in failures {
-        job.fail_for(failure.path, failure.operation, failure.reason);
+        job.fail_for(failure.path.0, failure.operation, failure.reason);
     }
     if let Some((dir, path)) = target {
         let copies = roots.iter().map(|root| root.copy_in(&path)).collect();
@@ -190,12 +187,12 @@ fn prepare(request: CopyRequest, transfer: Transfer) -> Result<(Arc<Job>, Vec<Ro
     Ok((Arc::new(job), roots))
 }
 
-fn at(path: &std::path::Path, operation: Operation, source: io::Error) -> Error {
-    Error::Path { path: path.to_owned(), operation, source }
+fn at(path: &std::path::Path, operation: Operation, source: io::Error) -> Fault {
+    Fault::path(path.to_owned(), operation, source)
 }
 
-fn choose(options: &CopyOptions, target: Option<&Target>, roots: &[Root]) -> Result<Choices, Error> {
-    let within = |what: bool, why: &'static str| if what { Ok(()) } else { Err(Error::Invalid(Invalid::Option(why))) };
+fn choose(options: &CopyOptions, target: Option<&Target>, roots: &[Root]) -> Result<Choices, Fault> {
+    let within = |what: bool, why: &'static str| if what { Ok(()) } else { Err(Fault::option(why)) };
     let chunk = options.chunk_bytes.unwrap_or(CHUNK);
     within((COPY_CHUNK_MIN..=COPY_CHUNK_MAX).contains(&chunk), "a chunk has 4 KiB to 64 MiB")?;
     let depth = options.depth.unwrap_or(DEPTH);
@@ -259,7 +256,7 @@ fn default_workers(target: Option<&Target>, roots: &[Root]) -> (usize, usize) {
 /// A file without a name for the records of a verification: in the folder that all copies are in,
 /// in a copy that is there already, or where temporary files go. Nothing may be made in the first
 /// one where its entry alone is copied to.
-fn unnamed((dir, path): &Target, roots: &[Root]) -> Result<File, Error> {
+fn unnamed((dir, path): &Target, roots: &[Root]) -> Result<File, Fault> {
     if let Ok(Some(file)) = dir.unnamed_file() {
         return Ok(file.into());
     }
@@ -278,7 +275,7 @@ fn unnamed((dir, path): &Target, roots: &[Root]) -> Result<File, Error> {
 }
 
 /// Copies, and reads back if that was asked for.
-fn work(job: &Job, roots: Vec<Root>) -> Result<(), Error> {
+fn work(job: &Job, roots: Vec<Root>) -> Result<(), Fault> {
     let counted = counted_sources(job, &roots);
     // Folders whose contents go to one place may hold files of one name: one source after the
     // other, so that the last one wins, whole.
@@ -341,7 +338,7 @@ fn phase<'j>(job: &'j Job, links: links::Links<'j>, tasks: Vec<Task<'j>>) -> lin
     shared.into_parts().0
 }
 
-fn read_back(job: &Job) -> Result<(), Error> {
+fn read_back(job: &Job) -> Result<(), Fault> {
     let Some(proof) = job.proof.as_ref().filter(|_| !job.must_end()) else { return Ok(()) };
     job.transfer.figures().verify(value(&job.counts.files), value(&job.counts.bytes));
     job.copied.store(true, Ordering::Release);

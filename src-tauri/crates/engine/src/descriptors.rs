@@ -3,10 +3,10 @@ use std::sync::OnceLock;
 
 use ringway_tree::descriptors::{self, LANE, left, limit};
 
-use crate::error::Error;
 use crate::limits::{
     LANES_MAX, OFFERS_UNANSWERED_MAX, QUEUE_BYTES_MAX, QUEUED_BYTES, TRANSFERS_MAX, UNAUTHENTICATED_MAX,
 };
+use ringway_model::Fault;
 
 /// Folders that a copy keeps open at both ends: more would only hold on to memory of the kernel.
 const COPY_FOLDERS_MAX: usize = 4_096;
@@ -39,10 +39,10 @@ const TRANSFERS_APART: usize = 4;
 /// Refuses to begin with fewer than `least`: what would come of it is a part of what was asked for.
 ///
 /// # Errors
-/// [`Error::FewDescriptors`].
-pub(crate) fn at_least(least: usize) -> Result<(), Error> {
+/// [`Fault::FewDescriptors`].
+pub(crate) fn at_least(least: usize) -> Result<(), Fault> {
     let has = limit();
-    if has < least { Err(Error::FewDescriptors { has: has as u64, least: least as u64 }) } else { Ok(()) }
+    if has < least { Err(Fault::FewDescriptors { has: has as u64, least: least as u64 }) } else { Ok(()) }
 }
 
 /// What a copy may keep open.

@@ -15,38 +15,22 @@ mod tests;
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::fmt;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::{fmt, io};
 
 use parking_lot::Mutex;
-use ringway_model::IntoHome;
-use ringway_model::{OnConflict, Operation};
+use ringway_model::{Edit, Failure, Fault, IntoHome, Invalid, OnConflict, Operation, TransferId};
 use ringway_sys::attributes::Timestamp;
 use ringway_sys::dir::Dir;
 use ringway_sys::space::Filesystem;
 use ringway_tree::descriptors::ForReceiving;
-use ringway_tree::receive::Homes;
-use ringway_tree::receive::OwnFolders;
+use ringway_tree::receive::{Homes, OwnFolders};
 use ringway_wire::control::{Progress, Wanted};
 use ringway_wire::resume::TREE;
 use ringway_wire::{Name, OfferedNames, ProtocolError, RelPath};
-
-use crate::error::{Error, Failure, Invalid};
-use crate::event::{Edit, TransferId};
-
-pub(crate) use allowance::Allowance;
-pub(crate) use failures::LaneError;
-pub(crate) use finish::FinishError;
-pub(crate) use merge::expected::{Expected, FolderIdentity};
-pub use merge::read_only_folders::close_folders;
-pub(crate) use merge::read_only_folders::restore_all;
-pub(crate) use merge::received_before::{Brought, born};
-pub use staging::unfinished::Unfinished;
-pub(crate) use staging::unfinished::{discard, unfinished};
 
 use failures::{Failures, Tally, There};
 use finish::digests::Proof;
@@ -58,15 +42,23 @@ use merge::case_folding::{Folding, Manner};
 use merge::edits::Edits;
 use merge::folders;
 use merge::read_only_folders::Openings;
-use merge::received_before;
-use merge::received_before::{AllLandings, Filled};
+use merge::received_before::{self, AllLandings, Filled};
 use staging::journal::Journal;
-use staging::removal;
 use staging::spool::Spool;
 use staging::temporaries::Temporaries;
 use staging::unfinished::About;
 use staging::writeback::Writeback;
-use staging::{Claimed, Kept, Left};
+use staging::{Claimed, Kept, Left, removal};
+
+pub(crate) use allowance::Allowance;
+pub(crate) use failures::LaneError;
+pub(crate) use finish::FinishError;
+pub(crate) use merge::expected::{Expected, FolderIdentity};
+pub use merge::read_only_folders::close_folders;
+pub(crate) use merge::read_only_folders::restore_all;
+pub(crate) use merge::received_before::{Brought, born};
+pub use staging::unfinished::Unfinished;
+pub(crate) use staging::unfinished::{discard, unfinished};
 
 /// What names of ours begin with; a peer's top-level name may not.
 const OWN_PREFIX: &[u8] = b".ringway-";
@@ -345,10 +337,10 @@ impl Incoming {
     /// to.
     ///
     /// # Errors
-    /// [`Error::DestinationGone`] where another folder than the expected one is there;
-    /// [`Error::Path`] with what the kernel said; `AlreadyExists` if another transfer with this id
+    /// [`Fault::DestinationGone`] where another folder than the expected one is there;
+    /// [`Fault::Path`] with what the kernel said; `AlreadyExists` if another transfer with this id
     /// is under way there.
-    pub(crate) fn begin(options: DestinationOptions) -> Result<Arc<Self>, Error> {
+    pub(crate) fn begin(options: DestinationOptions) -> Result<Arc<Self>, Fault> {
         Self::begin_by(options, |_| Ok(()))
     }
 
@@ -357,15 +349,15 @@ impl Incoming {
     ///
     /// # Errors
     /// As [`begin`](Self::begin).
-    pub(crate) fn begin_confined(options: DestinationOptions) -> Result<Arc<Self>, Error> {
+    pub(crate) fn begin_confined(options: DestinationOptions) -> Result<Arc<Self>, Fault> {
         Self::begin_by(options, ringway_sys::confine::thread_beneath)
     }
 
-    fn begin_by(options: DestinationOptions, confine: impl FnOnce(&Dir) -> io::Result<()>) -> Result<Arc<Self>, Error> {
+    fn begin_by(options: DestinationOptions, confine: impl FnOnce(&Dir) -> io::Result<()>) -> Result<Arc<Self>, Fault> {
         let path = options.destination.clone();
         let at = |operation| {
             let path = path.clone();
-            move |source| Error::Path { path, operation, source }
+            move |source| Fault::path(path, operation, source)
         };
         let root = options.expected.open(&path)?;
         let mark = u64::from_le_bytes(crate::random()?);
@@ -373,12 +365,12 @@ impl Incoming {
         let root_dev = root_is.dev;
         let filesystem = ringway_sys::space::filesystem(&root).map_err(at(Operation::Open))?;
         if options.own.contain(&root).map_err(at(Operation::Open))? {
-            return Err(Error::Invalid(Invalid::OwnFolder(path)));
+            return Err(Fault::Invalid(Invalid::OwnFolder { folder: path.into() }));
         }
         let homes = homes_below(&root, root_is.uid, &options);
         let is_home = homes.has(&root_is);
         if is_home && options.into_home == IntoHome::Refuse {
-            return Err(Error::Invalid(Invalid::HomeFolder(path)));
+            return Err(Fault::Invalid(Invalid::HomeFolder { folder: path.into() }));
         }
         // What is read elsewhere is read before that cannot be done any more.
         let proof = options.prove.then(|| Proof::onto(root_dev));

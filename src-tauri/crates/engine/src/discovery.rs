@@ -13,8 +13,8 @@ use ringway_wire::limits::VERSION;
 
 use crate::connect;
 use crate::device::Device;
-use crate::error::Error;
 use crate::target::Target;
+use ringway_model::Fault;
 
 pub(crate) use announcer::{Announcer, Announcing};
 pub use nearby::Nearby;
@@ -57,8 +57,8 @@ impl NearbyDevice {
     }
 }
 
-fn failed(error: mdns_sd::Error) -> Error {
-    Error::Discovery(error.to_string())
+fn failed(error: mdns_sd::Error) -> Fault {
+    Fault::Discovery { detail: error.to_string().into() }
 }
 
 /// What this machine looks like, by its enclosure (SMBIOS 7.4.1, as systemd's hostnamed reads it).

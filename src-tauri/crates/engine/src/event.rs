@@ -1,125 +1,21 @@
 //! What a running transfer and a listening receiver tell: snapshots to be polled, events to be
 //! awaited, and the final report.
-use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ringway_model::{Bottleneck, Side, Stage};
+use ringway_model::{
+    AuthError, Bottleneck, DeviceId, Edit, Failure, Fault, Interruption, LookAlike, Outcome, PackedBytes, PathTaken,
+    Proven, Stage, StageTimes, TransferId, TransferKey,
+};
 use ringway_tree::filesystem::free_space::Room;
-use ringway_wire::control::Shortage;
 
 use crate::copy::CopyReport;
-use crate::device::{Device, DeviceId, LookAlike};
-use crate::error::{AuthError, Error, Failure, Invalid};
-use crate::path_taken::PathTaken;
+use crate::device::Device;
 use crate::receive::IncomingOffer;
 use crate::rules::Decision;
 use crate::transfer::Transfer;
-
-/// A transfer's identity, drawn at random by the sender.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TransferId(pub [u8; 16]);
-
-impl TransferId {
-    /// Draws one.
-    ///
-    /// # Errors
-    /// The kernel gives no random bytes.
-    pub fn draw() -> Result<Self, Error> {
-        Ok(Self(crate::random()?))
-    }
-}
-
-impl std::str::FromStr for TransferId {
-    type Err = Error;
-
-    /// Reads what `Display` writes: 32 hexadecimal digits.
-    fn from_str(text: &str) -> Result<Self, Error> {
-        let number = Some(text).filter(|text| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        let number = number.and_then(|text| u128::from_str_radix(text, 16).ok());
-        Ok(Self(number.ok_or(Error::Invalid(Invalid::TransferId))?.to_be_bytes()))
-    }
-}
-
-impl std::fmt::Display for TransferId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-    }
-}
-
-/// What tells transfers and offers apart at one end: senders draw the ids of what is received, and
-/// two of them may have the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TransferKey {
-    /// Who drew the id; none for an id drawn here.
-    pub from: Option<DeviceId>,
-    /// The id.
-    pub id: TransferId,
-}
-
-impl std::fmt::Display for TransferKey {
-    /// The id, then a hyphen and who drew it.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.id.fmt(f)?;
-        self.from.iter().try_for_each(|from| write!(f, "-{from}"))
-    }
-}
-
-/// Where the time of a transfer's lanes has gone, summed over the lanes: each end's sum is the time
-/// that it ran times its lanes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct StageTimes {
-    /// At the sender: waiting for the walk to find something.
-    pub finding: Duration,
-    /// At the sender: reading files.
-    pub reading: Duration,
-    /// At the sender: on the processor between file and network.
-    pub encrypting: Duration,
-    /// At the sender: waiting for the network to take more.
-    pub sending: Duration,
-    /// At the sender: waiting because of its limit.
-    pub limited: Duration,
-    /// At the receiver: waiting for the network to bring more.
-    pub receiving: Duration,
-    /// At the receiver: on the processor between network and file.
-    pub decrypting: Duration,
-    /// At the receiver: writing files.
-    pub writing: Duration,
-}
-
-/// What stands between the two ends of a transfer that was under way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outage {
-    /// The connection ended or was reset.
-    Broken,
-    /// Nothing was heard for too long.
-    Silent,
-    /// The last try reached nobody.
-    Unreachable,
-    /// The last try was turned away: too many transfers there.
-    Busy,
-    /// The last try was turned away: too many offers of this device came to nothing, and nobody is
-    /// asked for now.
-    TooManyOffers,
-    /// The receiver's disk, or what a user may have of it, is full. What it lacks for the rest, as
-    /// far as figures say.
-    Full(Shortage),
-    /// A person has paused it, here or there.
-    Paused(Side),
-}
-
-/// A transfer whose connection was lost, as it waits to go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Interruption {
-    /// Why it does not go on.
-    pub why: Outage,
-    /// At the sender: until it tries next. None while it does, and at the receiver.
-    pub next_try: Option<Duration>,
-    /// Until it is given up. None for a copy inside this machine, which is not.
-    pub gives_up: Option<Duration>,
-}
 
 /// A transfer's figures at one moment. Cheap to take; meant to be polled 10 to 20 times a second.
 #[derive(Debug, Clone, PartialEq)]
@@ -168,46 +64,6 @@ pub struct Snapshot {
     pub here: Option<PathTaken>,
     /// Paths at the other end, once known.
     pub there: Option<PathTaken>,
-}
-
-/// What packing came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PackedBytes {
-    /// Bytes of file contents that were packed.
-    pub contents: u64,
-    /// Bytes that they took on the way.
-    pub wire: u64,
-}
-
-/// What was read back from the receiver's medium and found to be what the sender had read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Proven {
-    /// Files.
-    pub files: u64,
-    /// Bytes of their contents; holes do not count.
-    pub bytes: u64,
-    /// How long it took, after everything was written.
-    pub took: Duration,
-}
-
-/// How a transfer ended.
-#[derive(Debug)]
-pub enum Outcome {
-    /// Everything arrived, was renamed and synchronised, and the receipt says so.
-    Complete,
-    /// The receipt is there, but some entries failed: they are listed.
-    Partial,
-    /// Nothing was completed, or it cannot be known: why.
-    Failed(Error),
-}
-
-/// A file or link of the receiver that was changed there since it was received, and was kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edit {
-    /// Its path within the transfer; any bytes, where the other end says it.
-    pub path: PathBuf,
-    /// The name, in the same folder, under which the sender's version is there.
-    pub beside: OsString,
 }
 
 /// The last word on a transfer.
@@ -322,7 +178,6 @@ impl Report {
 
 /// What a listening receiver tells.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum ReceiverEvent {
     /// The code was drawn, burnt, expired or renewed: ask [`crate::receive::Receiver::code`].
     CodeChanged,
@@ -353,7 +208,7 @@ pub enum ReceiverEvent {
     /// watches.
     TransferStarted(Transfer),
     /// The listener stopped, by itself or asked; no event follows.
-    Stopped(Option<Error>),
+    Stopped(Option<Fault>),
 }
 
 /// What an offer says of itself before anything moves. Names are a peer's text: never markup, never

@@ -7,11 +7,12 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::Inner;
-use crate::device::{Device, DeviceId};
+use crate::device::Device;
 use crate::limits::FORGOTTEN_LOOK_EVERY;
 use crate::rules::DeviceRule;
 use crate::store::PairingNumber;
 use crate::transfer::Transfer;
+use ringway_model::DeviceId;
 
 /// Changes of the trust store. While something runs with another device, one task for all of it
 /// asks SQLite whether another program has written.

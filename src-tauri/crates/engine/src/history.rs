@@ -7,12 +7,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ringway_model::Source;
-use ringway_model::{Bottleneck, Direction};
+use ringway_model::{
+    AuthError, Bottleneck, DeviceId, Direction, Edit, Failure, Fault, Outcome, Proven, Source, TransferId, TransferKey,
+};
 
-use crate::device::DeviceId;
-use crate::error::{AuthError, Error, Failure};
-use crate::event::{Edit, OfferSummary, Outcome, Proven, Report, TransferId, TransferKey};
+use crate::event::{OfferSummary, Report};
 use crate::series::Point;
 use crate::store::Store;
 use crate::target::Target;
@@ -61,7 +60,7 @@ pub struct Past {
     pub paths: Vec<PathBuf>,
     /// When it ended.
     pub ended: SystemTime,
-    /// How it ended. An [`Error`] of which only the words could be kept is [`Error::Recorded`].
+    /// How it ended. An [`Error`] of which only the words could be kept is [`Fault::Recorded`].
     pub outcome: Outcome,
     /// Regular files that are there.
     pub files: u64,
@@ -178,7 +177,7 @@ impl Record {
 /// could not be is no failure of the offer, which is over.
 pub(crate) fn keep_unanswered(store: &Arc<Store>, offer: &OfferSummary) {
     let record = Record { store: Arc::clone(store), target: None, paths: Vec::new(), resend: None };
-    let report = Report { bytes: offer.bytes_so_far, ..Report::of_nothing(Outcome::Failed(Error::Unanswered)) };
+    let report = Report { bytes: offer.bytes_so_far, ..Report::of_nothing(Outcome::Failed(Fault::Unanswered)) };
     let more = (offer.names.len() as u64).saturating_add(offer.more_names).saturating_sub(1);
     record.keep(&Ended {
         id: offer.id,
@@ -192,5 +191,5 @@ pub(crate) fn keep_unanswered(store: &Arc<Store>, offer: &OfferSummary) {
 
 /// A send that has yet to be given a code is asked for again with one.
 fn is_worth_keeping(outcome: &Outcome) -> bool {
-    !matches!(outcome, Outcome::Failed(Error::Auth(AuthError::PairingNeeded { .. })))
+    !matches!(outcome, Outcome::Failed(Fault::Auth(AuthError::PairingNeeded { .. })))
 }

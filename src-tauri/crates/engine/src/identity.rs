@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use ringway_model::{Operation, StoreTrouble};
+use ringway_model::{DeviceId, Fault, Operation, StoreTrouble};
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -14,8 +14,6 @@ use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::device::DeviceId;
-use crate::error::Error;
 use crate::private;
 
 pub(crate) const FILE_NAME: &str = "identity.pem";
@@ -29,7 +27,7 @@ pub(crate) struct Identity {
 
 impl Identity {
     /// Reads it, or makes it on first use. Two programs that start at once end with the same one.
-    pub(crate) fn open(folder: &Path) -> Result<Self, Error> {
+    pub(crate) fn open(folder: &Path) -> Result<Self, Fault> {
         make_private_folder(folder)?;
         let path = folder.join(FILE_NAME);
         match Self::read(&path)? {
@@ -42,7 +40,7 @@ impl Identity {
     }
 
     /// One that is kept nowhere: for connections of this process with itself.
-    pub(crate) fn fleeting() -> Result<Self, Error> {
+    pub(crate) fn fleeting() -> Result<Self, Fault> {
         Self::from_pem(Path::new("memory"), new_pem()?.as_bytes())
     }
 
@@ -55,24 +53,24 @@ impl Identity {
         Arc::clone(&self.proof)
     }
 
-    fn read(path: &Path) -> Result<Option<Self>, Error> {
+    fn read(path: &Path) -> Result<Option<Self>, Fault> {
         let metadata = match fs::metadata(path) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => return Err(Error::of_state(path, Operation::Open, &source)),
+            Err(source) => return Err(Fault::of_state(path, Operation::Open, &source)),
         };
         if metadata.mode() & 0o077 != 0 {
-            return Err(Error::Store {
+            return Err(Fault::Store {
                 path: path.into(),
                 trouble: StoreTrouble::Untrusted,
-                reason: "others may read the key in it: if nobody has, run chmod 600 on it".into(),
+                detail: "others may read the key in it: if nobody has, run chmod 600 on it".into(),
             });
         }
-        let pem = Zeroizing::new(fs::read(path).map_err(|source| Error::of_state(path, Operation::Read, &source))?);
+        let pem = Zeroizing::new(fs::read(path).map_err(|source| Fault::of_state(path, Operation::Read, &source))?);
         Self::from_pem(path, &pem).map(Some)
     }
 
-    fn from_pem(path: &Path, pem: &[u8]) -> Result<Self, Error> {
+    fn from_pem(path: &Path, pem: &[u8]) -> Result<Self, Fault> {
         let certificate = CertificateDer::from_pem_slice(pem).map_err(|_| broken(path, "holds no certificate"))?;
         let key = PrivateKeyDer::from_pem_slice(pem).map_err(|_| broken(path, "holds no private key"))?;
         let key =
@@ -83,8 +81,8 @@ impl Identity {
         Ok(Self { proof: Arc::new(proof.into()), id })
     }
 
-    fn create(path: &Path) -> Result<(), Error> {
-        let at = |operation| move |source: io::Error| Error::of_state(path, operation, &source);
+    fn create(path: &Path) -> Result<(), Fault> {
+        let at = |operation| move |source: io::Error| Fault::of_state(path, operation, &source);
         let mut fresh = [0; 8];
         getrandom::fill(&mut fresh).map_err(|error| at(Operation::Create)(io::Error::other(error)))?;
         let temporary = path.with_extension(format!("{:016x}", u64::from_ne_bytes(fresh)));
@@ -102,20 +100,20 @@ impl Identity {
     }
 }
 
-fn broken(path: &Path, reason: &str) -> Error {
-    Error::Store { path: path.into(), trouble: StoreTrouble::DamagedIdentity, reason: reason.into() }
+fn broken(path: &Path, reason: &str) -> Fault {
+    Fault::Store { path: path.into(), trouble: StoreTrouble::DamagedIdentity, detail: reason.into() }
 }
 
 /// A fresh P-256 key and a certificate over it. Name and dates carry no meaning: trust is a pinned
 /// key.
-fn new_pem() -> Result<Zeroizing<String>, Error> {
+fn new_pem() -> Result<Zeroizing<String>, Fault> {
     let made = || -> Result<_, rcgen::Error> {
         let key = Zeroizing::new(rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?);
         let certificate = rcgen::CertificateParams::new(vec!["ringway.invalid".into()])?.self_signed(&*key)?;
         let key = Zeroizing::new(key.serialize_pem());
         Ok(Zeroizing::new(format!("{}{}", certificate.pem(), *key)))
     };
-    made().map_err(|error| Error::Tls(error.to_string()))
+    made().map_err(|error| Fault::Tls { detail: error.to_string().into() })
 }
 
 /// The id of whoever holds a certificate's key; none if it cannot be parsed.
@@ -125,8 +123,8 @@ pub(crate) fn device_id(certificate: &CertificateDer<'_>) -> Option<DeviceId> {
 }
 
 /// Makes a folder that only its owner may enter, with its parents.
-pub(crate) fn make_private_folder(folder: &Path) -> Result<(), Error> {
-    private::make_folder(folder).map_err(|source| Error::of_state(folder, Operation::Create, &source))
+pub(crate) fn make_private_folder(folder: &Path) -> Result<(), Fault> {
+    private::make_folder(folder).map_err(|source| Fault::of_state(folder, Operation::Create, &source))
 }
 
 #[cfg(test)]
@@ -162,7 +160,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         Identity::open(folder.path()).unwrap();
         fs::set_permissions(folder.path().join(FILE_NAME), fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(matches!(Identity::open(folder.path()), Err(Error::Store { .. })));
+        assert!(matches!(Identity::open(folder.path()), Err(Fault::Store { .. })));
     }
 
     #[test]
@@ -170,7 +168,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE_NAME);
         fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path).unwrap();
-        assert!(matches!(Identity::open(folder.path()), Err(Error::Store { .. })));
+        assert!(matches!(Identity::open(folder.path()), Err(Fault::Store { .. })));
         assert!(path.exists());
     }
 }

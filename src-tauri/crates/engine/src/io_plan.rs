@@ -1,11 +1,9 @@
 //! Which driver moves file bytes: decided once a transfer, opened once a lane.
 use std::io;
 
+use ringway_model::{Fault, IoMode, IoPath, SyncIoReason};
 use ringway_sys::file_io::{Fallback, FileIo, IoKind, IoMode as SysMode};
 use ringway_tree::descriptors::ForSending;
-
-use crate::error::{Error, Unavailable};
-use crate::path_taken::{IoMode, IoPath, SyncIoReason};
 
 /// Operations in flight on one lane's ring. Depth is what cold reading wants (measured: 1.5 s at
 /// 16, 4.6 s at 2).
@@ -30,13 +28,13 @@ pub(crate) struct IoPlan {
 
 impl IoPlan {
     /// Tries the driver that is asked for.
-    pub(crate) fn new(mode: IoMode) -> Result<Self, Error> {
+    pub(crate) fn new(mode: IoMode) -> Result<Self, Fault> {
         Self::with(mode, RING_DEPTH.min(ForSending::here().depth), LANE_WORKERS_MAX)
     }
 
     /// The same for an end that writes: unless io_uring is asked for, plain calls, which take 0.6
     /// to 0.9 of its time there.
-    pub(crate) fn for_writing(mode: IoMode) -> Result<Self, Error> {
+    pub(crate) fn for_writing(mode: IoMode) -> Result<Self, Fault> {
         if mode != IoMode::Auto {
             return Self::new(mode);
         }
@@ -46,28 +44,28 @@ impl IoPlan {
 
     /// The same for a copy, whose rings are read through when a disk is waited for, and open files
     /// besides.
-    pub(crate) fn with_depth(mode: IoMode, depth: u32) -> Result<Self, Error> {
+    pub(crate) fn with_depth(mode: IoMode, depth: u32) -> Result<Self, Fault> {
         if mode != IoMode::Auto {
             return Self::with(mode, depth, COPY_RING_WORKERS_MAX);
         }
         // Most copies never wait for a disk: they are spared a ring.
         let path =
-            ringway_sys::probe::io_uring_allowed().map_or_else(|why| IoPath::Sync(why.into()), |()| IoPath::Uring);
+            ringway_sys::probe::io_uring_allowed().map_or_else(|why| IoPath::Sync(reason_of(why)), |()| IoPath::Uring);
         Ok(Self { mode: SysMode::Auto, path, depth, workers_max: COPY_RING_WORKERS_MAX })
     }
 
-    fn with(mode: IoMode, depth: u32, workers_max: u32) -> Result<Self, Error> {
+    fn with(mode: IoMode, depth: u32, workers_max: u32) -> Result<Self, Fault> {
         let asked = match mode {
             IoMode::Auto => SysMode::Auto,
             IoMode::Uring => SysMode::Uring,
             IoMode::Sync => SysMode::Sync,
         };
         let refused = |error: &io::Error| match ringway_sys::probe::io_uring() {
-            Err(reason) => SyncIoReason::from(reason),
+            Err(reason) => reason_of(reason),
             Ok(()) => SyncIoReason::Refused(error.raw_os_error().unwrap_or(0)),
         };
         let opened = FileIo::with_workers(asked, depth, workers_max)
-            .map_err(|error| Error::NotAvailable(Unavailable::IoUring(refused(&error))))?;
+            .map_err(|error| Fault::NoIoUring { reason: refused(&error) })?;
         Ok(Self { mode: asked, path: path_of(&opened), depth, workers_max })
     }
 
@@ -86,19 +84,17 @@ pub(crate) fn path_of(driver: &FileIo) -> IoPath {
     let choice = driver.choice();
     match (choice.kind, choice.reason) {
         (IoKind::Uring, _) => IoPath::Uring,
-        (IoKind::Sync, Some(reason)) => IoPath::Sync(reason.into()),
+        (IoKind::Sync, Some(reason)) => IoPath::Sync(reason_of(reason)),
         (IoKind::Sync, None) => IoPath::Sync(SyncIoReason::Asked),
     }
 }
 
-impl From<Fallback> for SyncIoReason {
-    fn from(reason: Fallback) -> Self {
-        match reason {
-            Fallback::NotInKernel => Self::NotInKernel,
-            Fallback::DisabledBySysctl(_) | Fallback::Filtered => Self::Forbidden,
-            Fallback::OutOfMemory => Self::NoMemory,
-            Fallback::MissingOperation(_) => Self::OpcodeMissing,
-            Fallback::Errno(errno) => Self::Refused(errno),
-        }
+fn reason_of(reason: Fallback) -> SyncIoReason {
+    match reason {
+        Fallback::NotInKernel => SyncIoReason::NotInKernel,
+        Fallback::DisabledBySysctl(_) | Fallback::Filtered => SyncIoReason::Forbidden,
+        Fallback::OutOfMemory => SyncIoReason::NoMemory,
+        Fallback::MissingOperation(_) => SyncIoReason::OpcodeMissing,
+        Fallback::Errno(errno) => SyncIoReason::Refused(errno),
     }
 }

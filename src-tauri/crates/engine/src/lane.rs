@@ -14,7 +14,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use ringway_model::{Fault, TlsMode, TlsPath, UserTlsReason};
 use ringway_sys::ktls::{KernelTls, Received};
+use ringway_tree::bulk::{LaneSink, LaneSource};
 use rustix::io::Errno;
 use rustls::Connection;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -22,12 +24,11 @@ use tokio::sync::mpsc;
 use tokio_rustls::TlsStream;
 
 use crate::cork::CorkStream;
-use crate::error::{Error, Unavailable};
-use crate::path_taken::{TlsMode, TlsPath, UserTlsReason};
+use crate::path_taken::user_tls;
+use crate::remedy;
 use crate::tls::Channel;
 pub(crate) use lasting::{Arriving, Begun, LaneStops, Renewing, Succeeding};
 pub(crate) use relay::{Relay, Relayed};
-use ringway_tree::bulk::{LaneSink, LaneSource};
 pub(crate) use user::{LowWater, UserTls};
 
 /// Socket buffers of a lane that is encrypted here. Measured: autotuned ones wake either side too
@@ -71,25 +72,31 @@ pub(crate) fn spawn<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
     panicked: impl FnOnce() -> T + Send + 'static,
     ended: mpsc::UnboundedSender<T>,
-) -> Result<JoinHandle<()>, Error> {
+) -> Result<JoinHandle<()>, Fault> {
     let work = move || {
         // Nothing that the lane shares is looked at again but to end the transfer.
         let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| panicked());
         // The job may have ended meanwhile.
         let _ = ended.send(done);
     };
-    std::thread::Builder::new().name(name).spawn(work).map_err(Error::ConnectionLost)
+    std::thread::Builder::new().name(name).spawn(work).map_err(Fault::lost)
 }
 
 /// What the mode means on this machine: the path a lane will take, or that it cannot.
-pub(crate) fn plan(mode: TlsMode) -> Result<TlsPath, Error> {
+pub(crate) fn plan(mode: TlsMode) -> Result<TlsPath, Fault> {
     let reason = match (mode, ringway_sys::ktls::support()) {
         (TlsMode::User, _) => return Ok(TlsPath::User(UserTlsReason::Asked)),
         (_, KernelTls::Available) => return Ok(TlsPath::Kernel),
-        (_, KernelTls::Missing(reason)) => UserTlsReason::from(reason),
+        (_, KernelTls::Missing(reason)) => user_tls(reason),
     };
     match mode {
-        TlsMode::Kernel => Err(Error::NotAvailable(Unavailable::KernelTls(reason))),
+        TlsMode::Kernel => {
+            let remedies = match reason {
+                UserTlsReason::ModuleNotLoaded => remedy::kernel_tls(std::path::Path::new("/")),
+                _ => Vec::new(),
+            };
+            Err(Fault::NoKernelTls { reason, remedies })
+        }
         _ => Ok(TlsPath::User(reason)),
     }
 }
@@ -97,7 +104,7 @@ pub(crate) fn plan(mode: TlsMode) -> Result<TlsPath, Error> {
 impl Lane {
     /// Takes a connection over from the control plane. Everything that was to be said on it in
     /// messages has been said and read.
-    pub(crate) async fn take(channel: Channel, path: TlsPath) -> Result<Self, Error> {
+    pub(crate) async fn take(channel: Channel, path: TlsPath) -> Result<Self, Fault> {
         match path {
             TlsPath::Kernel => Self::take_to_kernel(channel).await,
             TlsPath::User(_) => {
@@ -115,13 +122,13 @@ impl Lane {
                     }
                 };
                 let tcp = blocking(cork)?;
-                let room = set_buffers(&tcp).map_err(Error::ConnectionLost)?;
+                let room = set_buffers(&tcp).map_err(Fault::lost)?;
                 Ok(Self::User { tcp, tls: Box::new(UserTls::take(connection, early, room)?) })
             }
         }
     }
 
-    async fn take_to_kernel(channel: Channel) -> Result<Self, Error> {
+    async fn take_to_kernel(channel: Channel) -> Result<Self, Fault> {
         let (early, tcp) = kernel::hand_over(channel.stream).await?;
         // Our own records are never padded; a kernel older than 6.0 merely does without the saving.
         let _ = ringway_sys::ktls::expect_no_pad(tcp.as_fd());
@@ -148,7 +155,7 @@ impl Lane {
 }
 
 /// The socket for a thread of its own.
-fn blocking(cork: CorkStream<tokio::net::TcpStream>) -> Result<TcpStream, Error> {
+fn blocking(cork: CorkStream<tokio::net::TcpStream>) -> Result<TcpStream, Fault> {
     let made = || -> io::Result<TcpStream> {
         let tcp = cork.io.into_std()?;
         tcp.set_nonblocking(false)?;
@@ -159,7 +166,7 @@ fn blocking(cork: CorkStream<tokio::net::TcpStream>) -> Result<TcpStream, Error>
         }
         Ok(tcp)
     };
-    made().map_err(Error::ConnectionLost)
+    made().map_err(Fault::lost)
 }
 
 /// A link that nothing is known of is taken for a short one.
@@ -179,7 +186,7 @@ pub(crate) fn set_buffers(tcp: &TcpStream) -> io::Result<usize> {
 
 /// What rustls has decrypted already. The cork ends this at a record's boundary, so that no part of
 /// a record is left inside.
-async fn drain(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, Error> {
+async fn drain(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, Fault> {
     let mut early = Vec::new();
     loop {
         match stream.read_buf(&mut early).await {
@@ -187,7 +194,7 @@ async fn drain(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, Error> 
             // How rustls calls the cork.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(early),
             Ok(_) => {}
-            Err(error) => return Err(Error::ConnectionLost(error)),
+            Err(error) => return Err(Fault::ConnectionLost(error.into())),
         }
     }
 }

@@ -7,13 +7,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use history::{PAST_PATHS_MAX, Record};
 use parking_lot::{Mutex, MutexGuard, RwLock};
-use ringway_model::Direction;
+use ringway_model::{
+    DeviceId, Direction, Fault, Invalid, IoMode, IoPath, LookAlike, SyncIoReason, TlsMode, TlsPath, TransferId,
+    Unconfined,
+};
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
 use ringway_tree::receive::is_home;
 use ringway_wire::DeviceName;
+
+use discovery::Wanted;
+use history::{PAST_PATHS_MAX, Record};
 use serve::LaneDoor;
 
 pub mod copy;
@@ -23,13 +28,12 @@ mod deadline;
 mod descriptors;
 pub mod device;
 mod discovery;
-pub mod error;
 pub mod event;
 pub mod history;
 pub mod limits;
 pub mod modes;
 pub mod options;
-pub mod path_taken;
+mod path_taken;
 pub mod paths;
 pub mod private;
 pub mod receive;
@@ -60,6 +64,7 @@ mod pace;
 mod patience;
 mod places;
 mod rate;
+pub mod remedy;
 mod send;
 mod serve;
 mod session;
@@ -75,17 +80,11 @@ mod turns;
 pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, Planned, ReflinkMode, Rule};
 pub use default_folder::default_folder;
 pub use destination::{Unfinished, close_folders};
-pub use device::{Device, DeviceId, LookAlike, ThisDevice};
-use discovery::Wanted;
+pub use device::{Device, ThisDevice};
 pub use discovery::{Nearby, NearbyDevice};
-pub use error::{AuthError, DeclineReason, Error, Failure, FailureReason, Invalid};
-pub use event::{
-    Edit, Interruption, OfferSummary, Outage, Outcome, PackedBytes, Proven, ReceiverEvent, Report, Snapshot,
-    StageTimes, TransferId, TransferKey,
-};
+pub use event::{OfferSummary, ReceiverEvent, Report, Snapshot};
 pub use history::{Past, PastDetails, PastQuery, Resend};
 pub use options::{AcceptOptions, RateLimit, ReceiveOptions, SendRequest, Settings};
-pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
 pub use paths::Paths;
 pub use receive::{IncomingOffer, Receiver, ShownCode};
 pub use ringway_model::{Compression, Delta, IntoHome, Source};
@@ -94,8 +93,6 @@ pub use ringway_tree::receive::ShownSize;
 pub use ringway_wire::ProtocolError;
 pub use ringway_wire::announcement::{Announcement, DeviceKind, Fingerprint};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
-pub use ringway_wire::control::Shortage;
-pub use ringway_wire::text;
 pub use rules::{AskedBecause, Consent, Decision, DeviceRule};
 pub use series::Point;
 pub use target::{Address, Target, parse_zoned};
@@ -135,18 +132,18 @@ impl Inner {
         self.places.expect(folder, || self.store.mounted(folder).ok().flatten())
     }
 
-    fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Error> {
+    fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Fault> {
         let own = own_folders::make(&self.paths)?;
         // What is missing is made below what is there.
         let Some((path, dir)) = folder.ancestors().find_map(|path| Some((path, Dir::open(path).ok()?))) else {
             return Ok(());
         };
         if own.contain(&dir).unwrap_or(false) {
-            return Err(Error::Invalid(Invalid::OwnFolder(folder.to_owned())));
+            return Err(Fault::Invalid(Invalid::OwnFolder { folder: folder.to_owned().into() }));
         }
         let is_home = || path == folder && metadata_of(&dir).is_ok_and(|there| is_home(&there));
         if into_home == IntoHome::Refuse && is_home() {
-            return Err(Error::Invalid(Invalid::HomeFolder(folder.to_owned())));
+            return Err(Fault::Invalid(Invalid::HomeFolder { folder: folder.to_owned().into() }));
         }
         Ok(())
     }
@@ -157,10 +154,18 @@ impl Inner {
 }
 
 /// Random bytes from the kernel.
-fn random<const N: usize>() -> Result<[u8; N], Error> {
+fn random<const N: usize>() -> Result<[u8; N], Fault> {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|_| Error::Machine("the kernel gives no random bytes"))?;
+    getrandom::fill(&mut bytes).map_err(|_| Fault::machine("the kernel gives no random bytes"))?;
     Ok(bytes)
+}
+
+/// Draws a transfer's id.
+///
+/// # Errors
+/// The kernel gives no random bytes.
+pub fn draw_transfer_id() -> Result<TransferId, Fault> {
+    Ok(TransferId(random()?))
 }
 
 impl Engine {
@@ -168,7 +173,7 @@ impl Engine {
     ///
     /// # Errors
     /// A folder or file that cannot be made or read, or is not ours.
-    pub fn open(paths: Paths) -> Result<Self, Error> {
+    pub fn open(paths: Paths) -> Result<Self, Fault> {
         descriptors::at_least(limits::DESCRIPTORS_MIN)?;
         // Before anything in them is believed.
         private::secure(&paths)?;
@@ -185,14 +190,14 @@ impl Engine {
 
     /// Everything that keeps [`Engine::open`] from succeeding, each part of what this device keeps
     /// by itself: `open` ends at the first.
-    pub fn examine(paths: &Paths) -> Vec<Error> {
+    pub fn examine(paths: &Paths) -> Vec<Fault> {
         let identity = identity::Identity::open(&paths.data);
         // Without an identity the settings are read all the same; only a name that stands in for
         // the host's would differ.
         let id = identity.as_ref().map_or(DeviceId([0; 32]), identity::Identity::id);
         let settings = settings::read(&paths.config, id).map(drop);
         let store = store::Store::open(&paths.data).map(drop);
-        let mut troubles: Vec<Error> = Vec::new();
+        let mut troubles: Vec<Fault> = Vec::new();
         for part in [private::secure(paths), identity.map(drop), settings, store] {
             // What several parts stumble over is one trouble.
             troubles
@@ -205,8 +210,8 @@ impl Engine {
     /// work without.
     ///
     /// # Errors
-    /// [`Error::Store`] with what a write would fail with.
-    pub fn check_store_writable(&self) -> Result<(), Error> {
+    /// [`Fault::Store`] with what a write would fail with.
+    pub fn check_store_writable(&self) -> Result<(), Fault> {
         self.inner.store.check_writable()
     }
 
@@ -231,7 +236,7 @@ impl Engine {
     ///
     /// # Errors
     /// The file cannot be read, or says what is not acceptable.
-    pub fn stored_settings(&self) -> Result<Settings, Error> {
+    pub fn stored_settings(&self) -> Result<Settings, Fault> {
         settings::read(&self.inner.paths.config, self.inner.identity.id())
     }
 
@@ -243,8 +248,8 @@ impl Engine {
     /// Stores new settings.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for what is not acceptable, or what the file says.
-    pub fn set_settings(&self, settings: Settings) -> Result<(), Error> {
+    /// [`Fault::Invalid`] for what is not acceptable, or what the file says.
+    pub fn set_settings(&self, settings: Settings) -> Result<(), Fault> {
         let old = self.settings();
         if (&settings.receive_folder, settings.into_home) != (&old.receive_folder, old.into_home) {
             self.check_folder(&settings.receive_folder, settings.into_home)?;
@@ -258,7 +263,7 @@ impl Engine {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn devices(&self) -> Result<Vec<Device>, Error> {
+    pub fn devices(&self) -> Result<Vec<Device>, Fault> {
         self.inner.store.devices()
     }
 
@@ -266,7 +271,7 @@ impl Engine {
     ///
     /// # Errors
     /// The store cannot be read, or several ids begin so ([`Invalid::AmbiguousId`]).
-    pub fn find_device(&self, text: &str) -> Result<Option<Device>, Error> {
+    pub fn find_device(&self, text: &str) -> Result<Option<Device>, Fault> {
         target::find_device(&self.inner.store, text)
     }
 
@@ -274,9 +279,9 @@ impl Engine {
     /// device's name, or `HOST[:PORT]`.
     ///
     /// # Errors
-    /// [`Error::UnknownTarget`] for text that is none of these, [`Invalid::AmbiguousId`] where
+    /// [`Fault::UnknownTarget`] for text that is none of these, [`Invalid::AmbiguousId`] where
     /// several ids begin so.
-    pub fn resolve(&self, typed: &str) -> Result<Target, Error> {
+    pub fn resolve(&self, typed: &str) -> Result<Target, Fault> {
         Target::resolve(&self.inner.store, typed)
     }
 
@@ -285,19 +290,19 @@ impl Engine {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn look_alike(&self, id: DeviceId, name: &str) -> Result<Option<LookAlike>, Error> {
+    pub fn look_alike(&self, id: DeviceId, name: &str) -> Result<Option<LookAlike>, Fault> {
         look_alike::find(&self.inner.store, id, name)
     }
 
     /// Renames a paired device here.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a name that is taken or not acceptable, or an unknown device.
-    pub fn rename_device(&self, id: DeviceId, name: &str) -> Result<(), Error> {
-        let name = DeviceName::new(name).map_err(|_| Error::Invalid(Invalid::DeviceName))?;
+    /// [`Fault::Invalid`] for a name that is taken or not acceptable, or an unknown device.
+    pub fn rename_device(&self, id: DeviceId, name: &str) -> Result<(), Fault> {
+        let name = DeviceName::new(name).map_err(|_| Fault::Invalid(Invalid::DeviceName))?;
         match self.inner.store.rename(id, name.as_str())? {
             true => Ok(()),
-            false => Err(Error::Invalid(Invalid::UnknownDevice)),
+            false => Err(Fault::Invalid(Invalid::UnknownDevice)),
         }
     }
 
@@ -305,7 +310,7 @@ impl Engine {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn rule(&self, id: DeviceId) -> Result<Option<DeviceRule>, Error> {
+    pub fn rule(&self, id: DeviceId) -> Result<Option<DeviceRule>, Fault> {
         Ok(self.inner.store.by_id(id)?.map(|device| device.rule))
     }
 
@@ -314,8 +319,8 @@ impl Engine {
     /// offers that wait for an answer as well, and for those that go on with an accepted transfer.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a rule that is not acceptable, or an unknown device.
-    pub fn set_rule(&self, id: DeviceId, rule: &DeviceRule) -> Result<(), Error> {
+    /// [`Fault::Invalid`] for a rule that is not acceptable, or an unknown device.
+    pub fn set_rule(&self, id: DeviceId, rule: &DeviceRule) -> Result<(), Fault> {
         rule.check()?;
         let before = self.rule(id)?.and_then(|rule| rule.folder);
         if let Some(folder) = &rule.folder {
@@ -330,17 +335,17 @@ impl Engine {
                 self.inner.changes.changed();
                 Ok(())
             }
-            false => Err(Error::Invalid(Invalid::UnknownDevice)),
+            false => Err(Fault::Invalid(Invalid::UnknownDevice)),
         }
     }
 
     /// Forgets a paired device; false if it was not known. What runs with it here ends at once, and
     /// what runs in another program of this device within
-    /// [`FORGOTTEN_LOOK_EVERY`](limits::FORGOTTEN_LOOK_EVERY): each with [`Error::PeerForgotten`].
+    /// [`FORGOTTEN_LOOK_EVERY`](limits::FORGOTTEN_LOOK_EVERY): each with [`Fault::PeerForgotten`].
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn forget_device(&self, id: DeviceId) -> Result<bool, Error> {
+    pub fn forget_device(&self, id: DeviceId) -> Result<bool, Fault> {
         let was_known = self.inner.store.forget(id)?;
         self.inner.changes.changed();
         // Another program's memory notices by the pairing, at the device's next offer.
@@ -351,8 +356,8 @@ impl Engine {
     /// The latest past transfer with each device, in no order.
     ///
     /// # Errors
-    /// [`Error::Store`].
-    pub fn last_with_each(&self) -> Result<Vec<Past>, Error> {
+    /// [`Fault::Store`].
+    pub fn last_with_each(&self) -> Result<Vec<Past>, Fault> {
         self.inner.store.last_with_each()
     }
 
@@ -362,7 +367,7 @@ impl Engine {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn past(&self, query: &PastQuery, limit: u32) -> Result<Vec<Past>, Error> {
+    pub fn past(&self, query: &PastQuery, limit: u32) -> Result<Vec<Past>, Fault> {
         self.inner.store.past(query, limit)
     }
 
@@ -370,7 +375,7 @@ impl Engine {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn past_transfer(&self, number: u64) -> Result<Option<(Past, PastDetails)>, Error> {
+    pub fn past_transfer(&self, number: u64) -> Result<Option<(Past, PastDetails)>, Fault> {
         match self.inner.store.one_past(number)? {
             Some(past) => Ok(Some((past, self.inner.store.past_details(number)?))),
             None => Ok(None),
@@ -381,7 +386,7 @@ impl Engine {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn past_sent(&self, id: TransferId) -> Result<Option<Past>, Error> {
+    pub fn past_sent(&self, id: TransferId) -> Result<Option<Past>, Fault> {
         self.inner.store.past_sent(id)
     }
 
@@ -389,7 +394,7 @@ impl Engine {
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn forget_past(&self, number: u64) -> Result<bool, Error> {
+    pub fn forget_past(&self, number: u64) -> Result<bool, Fault> {
         self.inner.store.forget_past(number)
     }
 
@@ -398,7 +403,7 @@ impl Engine {
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn forget_past_before(&self, moment: SystemTime) -> Result<u64, Error> {
+    pub fn forget_past_before(&self, moment: SystemTime) -> Result<u64, Fault> {
         self.inner.store.forget_past_before(moment)
     }
 
@@ -408,7 +413,7 @@ impl Engine {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn unfinished(&self) -> Result<Vec<Unfinished>, Error> {
+    pub fn unfinished(&self) -> Result<Vec<Unfinished>, Fault> {
         let rules = self.devices()?.into_iter().filter_map(|device| device.rule.folder);
         let folders =
             [self.settings().receive_folder].into_iter().chain(rules).chain(self.inner.store.received_into()?);
@@ -423,8 +428,8 @@ impl Engine {
     /// What is left in one folder, of whichever program.
     ///
     /// # Errors
-    /// [`Error::Path`]: it cannot be opened or read.
-    pub fn unfinished_in(&self, folder: &Path) -> Result<Vec<Unfinished>, Error> {
+    /// [`Fault::Path`]: it cannot be opened or read.
+    pub fn unfinished_in(&self, folder: &Path) -> Result<Vec<Unfinished>, Fault> {
         destination::unfinished(folder)
     }
 
@@ -432,8 +437,8 @@ impl Engine {
     /// any more, or a transfer is at work in it.
     ///
     /// # Errors
-    /// [`Error::Path`]: it cannot be removed, or not all of it.
-    pub fn discard_unfinished(&self, left: &Unfinished) -> Result<bool, Error> {
+    /// [`Fault::Path`]: it cannot be removed, or not all of it.
+    pub fn discard_unfinished(&self, left: &Unfinished) -> Result<bool, Fault> {
         destination::discard(&left.folder, &left.id)
     }
 
@@ -441,7 +446,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Invalid::OwnFolder`] and [`Invalid::HomeFolder`].
-    pub fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Error> {
+    pub fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Fault> {
         self.inner.check_folder(folder, into_home)
     }
 
@@ -470,7 +475,7 @@ impl Engine {
     ///
     /// # Errors
     /// The address is taken, or a path that was demanded is not to be had.
-    pub async fn receive(&self, options: ReceiveOptions) -> Result<Receiver, Error> {
+    pub async fn receive(&self, options: ReceiveOptions) -> Result<Receiver, Fault> {
         receive::listen(Arc::clone(&self.inner), options).await
     }
 
@@ -513,9 +518,9 @@ impl Engine {
     /// key, whatever it is called now.
     ///
     /// # Errors
-    /// [`AuthError::Forgotten`] where that device was forgotten since, [`Error::UnknownTarget`]
+    /// [`AuthError::Forgotten`] where that device was forgotten since, [`Fault::UnknownTarget`]
     /// where the record names nobody.
-    pub fn target_of(&self, past: &Past) -> Result<Target, Error> {
+    pub fn target_of(&self, past: &Past) -> Result<Target, Fault> {
         target::of_past(&self.inner.store, past)
     }
 
@@ -531,7 +536,7 @@ impl Engine {
     ///
     /// # Errors
     /// It cannot be reached, the code is wrong, or it is not who it was.
-    pub async fn pair(&self, target: Target, code: PairingSecret) -> Result<Device, Error> {
+    pub async fn pair(&self, target: Target, code: PairingSecret) -> Result<Device, Fault> {
         let destination = connect::Destination::of(&self.inner.store, &target)?;
         let destination = connect::Destination { is_to_pair: true, ..destination };
         Ok(send::reach(&self.inner, &destination, Some(code), limits::FIRST_CONTACT_TIME_MAX).await?.close().await)
@@ -540,8 +545,8 @@ impl Engine {
     /// Listens for receivers that announce themselves on the local network.
     ///
     /// # Errors
-    /// [`Error::Discovery`].
-    pub fn nearby(&self) -> Result<Nearby, Error> {
+    /// [`Fault::Discovery`].
+    pub fn nearby(&self) -> Result<Nearby, Fault> {
         Nearby::start(Arc::clone(&self.inner), Wanted::All)
     }
 
@@ -550,8 +555,8 @@ impl Engine {
     /// or says so.
     ///
     /// # Errors
-    /// [`Error::Discovery`].
-    pub async fn find_by_code(&self, number: u16, patience: Duration) -> Result<Vec<NearbyDevice>, Error> {
+    /// [`Fault::Discovery`].
+    pub async fn find_by_code(&self, number: u16, patience: Duration) -> Result<Vec<NearbyDevice>, Fault> {
         Ok(Nearby::start(Arc::clone(&self.inner), Wanted::Code(number))?.found(patience).await)
     }
 
@@ -563,7 +568,7 @@ impl Engine {
             kernel: ringway_sys::probe::kernel_release(),
             tls: lane::plan(TlsMode::Auto).unwrap_or(TlsPath::Kernel),
             io: io_plan::IoPlan::new(IoMode::Auto).map_or(IoPath::Sync(SyncIoReason::NotInKernel), |plan| plan.path()),
-            confinement: ringway_sys::confine::support().map_err(Unconfined::from),
+            confinement: ringway_sys::confine::support().map_err(path_taken::unconfined),
             openat2: ringway_sys::dir::beneath() == ringway_sys::dir::Beneath::Openat2,
             cpu_aes: cpu.single,
             open_files_max: ringway_tree::descriptors::limit() as u64,

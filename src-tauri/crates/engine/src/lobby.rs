@@ -9,8 +9,8 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 use crate::descriptors::ForReceiving;
-use crate::device::DeviceId;
 use crate::limits::{KNOWN_ADDRESSES_MAX, UNAUTHENTICATED_FROM_ONE_MAX};
+use ringway_model::DeviceId;
 
 /// Bits of an IPv6 address that its holder does not choose: a network has 2^64 addresses to come
 /// from (RFC 4291 section 2.5.1).

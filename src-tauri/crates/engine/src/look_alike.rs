@@ -2,9 +2,8 @@
 //! without regard to case.
 use unicode_security::confusable_detection::skeleton;
 
-use crate::device::{DeviceId, LookAlike};
-use crate::error::Error;
 use crate::store::Store;
+use ringway_model::{DeviceId, Fault, LookAlike};
 
 /// What a name looks like as it is, in small letters and in capitals: letters are confused as they
 /// are shown, and I looks like l where i does not. Nobody counts blanks.
@@ -22,10 +21,10 @@ fn is_alike(one: &[String; 3], other: &str) -> bool {
 }
 
 /// The first paired device, other than `id` itself, whose name looks like `name`.
-pub(crate) fn find(store: &Store, id: DeviceId, name: &str) -> Result<Option<LookAlike>, Error> {
+pub(crate) fn find(store: &Store, id: DeviceId, name: &str) -> Result<Option<LookAlike>, Fault> {
     let wanted = looks(name);
     let found = store.devices()?.into_iter().find(|other| other.id != id && is_alike(&wanted, &other.name));
-    Ok(found.map(|other| LookAlike { id: other.id, name: other.name }))
+    Ok(found.map(|other| LookAlike { id: other.id, name: other.name.into() }))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::io;
 use ringway_wire::control::{FRAME_PREFIX_LEN, Message};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use crate::error::Error;
+use ringway_model::Fault;
 
 /// Reads framed messages. Dropping a pending [`MessageReader::next`] loses nothing.
 #[derive(Default)]
@@ -14,7 +14,7 @@ pub(crate) struct MessageReader {
 
 impl MessageReader {
     /// The next message; none at a clean end between messages.
-    pub(crate) async fn next(&mut self, stream: &mut (impl AsyncRead + Unpin)) -> Result<Option<Message>, Error> {
+    pub(crate) async fn next(&mut self, stream: &mut (impl AsyncRead + Unpin)) -> Result<Option<Message>, Fault> {
         loop {
             if let Some((message, used)) = self.parse()? {
                 self.buffer.drain(..used);
@@ -22,9 +22,9 @@ impl MessageReader {
             }
             match stream.read_buf(&mut self.buffer).await {
                 Ok(0) if self.buffer.is_empty() => return Ok(None),
-                Ok(0) => return Err(Error::ConnectionLost(io::ErrorKind::UnexpectedEof.into())),
+                Ok(0) => return Err(Fault::lost(io::ErrorKind::UnexpectedEof)),
                 Ok(_) => {}
-                Err(error) => return Err(Error::ConnectionLost(error)),
+                Err(error) => return Err(Fault::ConnectionLost(error.into())),
             }
         }
     }
@@ -34,7 +34,7 @@ impl MessageReader {
         self.buffer.is_empty()
     }
 
-    fn parse(&self) -> Result<Option<(Message, usize)>, Error> {
+    fn parse(&self) -> Result<Option<(Message, usize)>, Fault> {
         let Some(prefix) = self.buffer.first_chunk::<FRAME_PREFIX_LEN>() else {
             return Ok(None);
         };

@@ -16,7 +16,7 @@ mod tests;
 mod transfers;
 mod work;
 
-use ringway_model::Side;
+use ringway_model::{Fault, Side, SyncIoReason, UserTlsReason};
 
 use std::io;
 use std::path::PathBuf;
@@ -24,9 +24,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ringway_sys::instructions::{InstructionCounter, NoCounter};
-
-use crate::error::Error;
-use crate::path_taken::{SyncIoReason, UserTlsReason};
 
 use data::Data;
 use loopback::Wire;
@@ -150,7 +147,6 @@ pub enum Part {
 
 /// What happens while it is measured.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum ModesEvent {
     /// First of all.
     Began(Conditions),
@@ -212,7 +208,6 @@ pub enum InstructionSource {
 
 /// Why there are no figures of instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum NoInstructions {
     /// The kernel has no performance counters.
     NotInKernel,
@@ -301,7 +296,6 @@ pub enum LimitingEnd {
 
 /// Why a row has no figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum NotMeasured {
     /// There is no kernel TLS here.
     KernelTls(UserTlsReason),
@@ -326,8 +320,8 @@ impl From<io::Error> for NotMeasured {
     }
 }
 
-impl From<Error> for NotMeasured {
-    fn from(error: Error) -> Self {
+impl From<Fault> for NotMeasured {
+    fn from(error: Fault) -> Self {
         Self::Failed(error.to_string())
     }
 }
@@ -336,9 +330,9 @@ impl From<Error> for NotMeasured {
 /// however it ends. Blocks: for a thread of its own. Setting `stop` ends it within moments.
 ///
 /// # Errors
-/// [`Error::Invalid`] for options that make no sense, [`Error::Path`] for a folder that cannot be
-/// used or has too little room, and [`Error::Cancelled`]. A mode that fails is a row that says so.
-pub fn run(options: &ModesOptions, stop: &AtomicBool, tell: &mut dyn FnMut(ModesEvent)) -> Result<(), Error> {
+/// [`Fault::Invalid`] for options that make no sense, [`Fault::Path`] for a folder that cannot be
+/// used or has too little room, and [`Fault::Cancelled`]. A mode that fails is a row that says so.
+pub fn run(options: &ModesOptions, stop: &AtomicBool, tell: &mut dyn FnMut(ModesEvent)) -> Result<(), Fault> {
     options.check()?;
     let work = Work::begin(options)?;
     let (source, counting) = instruction_source(options.clock_counts_instructions);
@@ -358,7 +352,7 @@ pub fn run(options: &ModesOptions, stop: &AtomicBool, tell: &mut dyn FnMut(Modes
         tell(ModesEvent::Making { dataset, files, bytes: files * file_len });
         let data =
             Data::make(&work.path().join("data"), dataset, files, file_len, stop).map_err(|error| match error {
-                _ if stop.load(Ordering::Relaxed) => Error::Cancelled(Side::Here),
+                _ if stop.load(Ordering::Relaxed) => Fault::Cancelled { by: Side::Here },
                 source => work.error(source),
             })?;
         work.settle().map_err(|source| work.error(source))?;
@@ -396,7 +390,7 @@ struct Cell {
 impl Bench<'_> {
     /// All modes on one dataset with so many lanes: a round of each, then the next round of each,
     /// so that whatever else goes on meets all alike.
-    fn measure(&self, data: &Data, lanes: u8, tell: &mut dyn FnMut(ModesEvent)) -> Result<(), Error> {
+    fn measure(&self, data: &Data, lanes: u8, tell: &mut dyn FnMut(ModesEvent)) -> Result<(), Fault> {
         let cell = |mode| Cell { mode, rounds: plan::unavailable(mode).map_or_else(|| Ok(Vec::new()), Err) };
         let mut cells: Vec<Cell> = plan::modes(self.options, data.dataset()).into_iter().map(cell).collect();
         let rounds = self.options.rounds;
@@ -405,7 +399,7 @@ impl Bench<'_> {
             for cell in &mut cells {
                 let Ok(so_far) = &mut cell.rounds else { continue };
                 match self.run_once(cell.mode, data, lanes, round == 0) {
-                    _ if self.stop.load(Ordering::Relaxed) => return Err(Error::Cancelled(Side::Here)),
+                    _ if self.stop.load(Ordering::Relaxed) => return Err(Fault::Cancelled { by: Side::Here }),
                     Ok(done) if round > 0 => so_far.push(done),
                     Ok(_) => {}
                     Err(why) => cell.rounds = Err(why),

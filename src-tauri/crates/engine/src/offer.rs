@@ -14,13 +14,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use acceptance::{Acceptance, TakenBack};
-use accepted::Accepted;
 use parking_lot::Mutex;
-use queue::{Claim, Entered, Pending, Place, Turn, Waiting};
-use renewals::{Met, Renewed};
-use ringway_model::IntoHome;
-use ringway_model::Side;
+use ringway_model::{DeclineReason, Fault, IntoHome, Side, TransferId};
 use ringway_tree::filesystem::free_space::Room;
 use ringway_wire::control::Totals;
 use ringway_wire::session::{Acceptor, AcceptorEvent};
@@ -30,8 +25,7 @@ use tokio::time::sleep;
 
 use crate::destination::AttemptKey;
 use crate::device::Device;
-use crate::error::{DeclineReason, Error};
-use crate::event::{OfferSummary, ReceiverEvent, TransferId};
+use crate::event::{OfferSummary, ReceiverEvent};
 use crate::history::keep_unanswered;
 use crate::limits::{ANSWER_TIME_MAX, DOT_NAMES_SHOWN_MAX, RULE_WAIT_MAX};
 use crate::lobby::Origin;
@@ -42,6 +36,10 @@ use crate::rules::{Consent, Decision, DeviceRule, Offered, is_usable};
 use crate::serve::Visitor;
 use crate::session::Session;
 use crate::transfer::Transfer;
+use acceptance::{Acceptance, TakenBack};
+use accepted::Accepted;
+use queue::{Claim, Entered, Pending, Place, Turn, Waiting};
+use renewals::{Met, Renewed};
 
 pub(crate) use queue::Queue;
 pub(crate) use renewals::Renewals;
@@ -49,7 +47,7 @@ pub(crate) use shares::{Shares, TakenIds};
 
 /// A program's answer, and where to say what came of it.
 enum Answer {
-    Accept(AcceptOptions, oneshot::Sender<Result<Transfer, Error>>),
+    Accept(AcceptOptions, oneshot::Sender<Result<Transfer, Fault>>),
     Decline(DeclineReason),
 }
 
@@ -76,9 +74,9 @@ impl IncomingOffer {
     /// # Errors
     /// The destination cannot be used (the offer is then declined with the reason), or the peer has
     /// gone.
-    pub async fn accept(mut self, options: AcceptOptions) -> Result<Transfer, Error> {
+    pub async fn accept(mut self, options: AcceptOptions) -> Result<Transfer, Fault> {
         let (done, outcome) = oneshot::channel();
-        let gone = || Error::Cancelled(Side::There);
+        let gone = || Fault::Cancelled { by: Side::There };
         let answer = self.answer.take().ok_or_else(gone)?;
         answer.send(Answer::Accept(options, done)).map_err(|_| gone())?;
         outcome.await.map_err(|_| gone())?
@@ -156,7 +154,7 @@ async fn wait(
     visitor: &mut Visitor,
     mut waiting: Waiting,
     (acceptance, transfer): (Acceptance, Option<&Transfer>),
-) -> Result<Place, Error> {
+) -> Result<Place, Fault> {
     let Visitor { session, offer, device, pairing, .. } = visitor;
     let taken_back = acceptance.taken_back(&listening.inner, (device, *pairing));
     let stopped = async {
@@ -178,7 +176,7 @@ async fn wait(
             biased;
             why = &mut taken_back => {
                 why.tell(session);
-                return Err(Error::Cancelled(Side::Here));
+                return Err(Fault::Cancelled { by: Side::Here });
             }
             () = &mut stopped => {
                 // A program that stops receiving also stops its transfers.
@@ -187,7 +185,7 @@ async fn wait(
                     _ => TakenBack::Cancelled,
                 };
                 why.tell(session);
-                return Err(Error::Cancelled(Side::Here));
+                return Err(Fault::Cancelled { by: Side::Here });
             }
             turn = waiting.turn() => match turn {
                 Turn::Begin(place) => return Ok(place),
@@ -197,8 +195,8 @@ async fn wait(
                     session.machine.decline(why.into());
                     // Where this receiver has stopped, that was no fault of the transfer's.
                     return Err(match why {
-                        DeclineReason::Stopped => Error::Cancelled(Side::Here),
-                        why => Error::Declined(why),
+                        DeclineReason::Stopped => Fault::Cancelled { by: Side::Here },
+                        why => Fault::Declined(why),
                     });
                 }
             },
@@ -209,9 +207,9 @@ async fn wait(
                         transfer.figures().found(totals);
                     }
                 }
-                Ok(Some(AcceptorEvent::Cancelled(_))) => return Err(Error::Cancelled(Side::There)),
+                Ok(Some(AcceptorEvent::Cancelled(_))) => return Err(Fault::Cancelled { by: Side::There }),
                 Ok(Some(_)) => {}
-                Ok(None) => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
+                Ok(None) => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
                 Err(error) => return Err(error),
             },
         }
@@ -393,7 +391,7 @@ impl Landing {
 async fn begin(
     listening: &Arc<Listening>,
     mut visitor: Visitor,
-    (acceptance, options, done): (Acceptance, AcceptOptions, oneshot::Sender<Result<Transfer, Error>>),
+    (acceptance, options, done): (Acceptance, AcceptOptions, oneshot::Sender<Result<Transfer, Fault>>),
     (attempt, under_way): (AttemptKey, Pending),
 ) {
     let accepted = Accepted::new(Arc::clone(listening), &visitor, (options, acceptance));
@@ -416,7 +414,7 @@ async fn begin(
         }
         Entered::Later(_) | Entered::Full => {
             let why = listening.queue.why_none();
-            let _ = done.send(Err(Error::Declined(why)));
+            let _ = done.send(Err(Fault::Declined(why)));
             return decline(visitor.session, why).await;
         }
     };
@@ -426,7 +424,7 @@ async fn begin(
         Ok(()) => accepted.open(visitor).await,
         Err(why) => {
             why.tell(&mut visitor.session);
-            Err((Error::Cancelled(Side::Here), visitor.session))
+            Err((Fault::Cancelled { by: Side::Here }, visitor.session))
         }
     };
     match (opened, done) {
@@ -503,7 +501,7 @@ fn summary(listening: &Listening, visitor: &Visitor, decision: Decision, folder:
 
 /// How an offer was answered that the program was told of.
 enum Decided {
-    Yes(AcceptOptions, oneshot::Sender<Result<Transfer, Error>>),
+    Yes(AcceptOptions, oneshot::Sender<Result<Transfer, Fault>>),
     /// There is nothing to receive.
     Over,
     /// The rule of its device is another one now.

@@ -2,12 +2,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use ringway_model::{Compression, Delta, IntoHome, OnConflict, Source};
+use ringway_model::{Compression, Delta, Fault, IntoHome, Invalid, IoMode, OnConflict, Source, TlsMode};
 use ringway_tree::receive::ShownSize;
 use ringway_wire::code::{GivenSecret, PairingSecret};
 
-use crate::error::{Error, Invalid};
-use crate::path_taken::{IoMode, TlsMode};
 use crate::target::Target;
 
 /// Bytes a second that a transfer may send.
@@ -25,12 +23,12 @@ impl RateLimit {
     /// So many bytes a second.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for less than [`Self::BYTES_PER_S_MIN`] or more than
+    /// [`Fault::Invalid`] for less than [`Self::BYTES_PER_S_MIN`] or more than
     /// [`Self::BYTES_PER_S_MAX`].
-    pub fn new(bytes_per_s: u64) -> Result<Self, Error> {
+    pub fn new(bytes_per_s: u64) -> Result<Self, Fault> {
         match bytes_per_s {
             Self::BYTES_PER_S_MIN..=Self::BYTES_PER_S_MAX => Ok(Self(bytes_per_s)),
-            _ => Err(Error::Invalid(Invalid::Limit)),
+            _ => Err(Fault::Invalid(Invalid::Limit)),
         }
     }
 
@@ -72,7 +70,7 @@ pub struct SendRequest {
     /// time anew; none is not at all. At most [`RETRY_MAX`](crate::limits::RETRY_MAX).
     pub retry: Option<std::time::Duration>,
     /// How long it waits while data is to move and the receiver takes none of it, before it ends
-    /// with [`Error::Stalled`]; none is for ever. What counts is what the receiver's kernel
+    /// with [`Fault::Stalled`]; none is for ever. What counts is what the receiver's kernel
     /// acknowledges. Time in which it is paused, or in which the receiver says that it writes,
     /// compares or synchronises, does not count. At least
     /// [`STALL_TIME_MIN`](crate::limits::STALL_TIME_MIN).

@@ -2,10 +2,9 @@
 use std::io;
 use std::path::Path;
 
-use ringway_model::Operation;
+use ringway_model::{Fault, Operation};
 use ringway_tree::receive::OwnFolders;
 
-use crate::error::Error;
 use crate::paths::Paths;
 use crate::private;
 
@@ -18,7 +17,7 @@ pub(crate) const FILES: [&str; 3] = ["config.toml", "identity.pem", "ringway.db"
 /// # Errors
 /// One that cannot be made for another reason than permissions: what we may not make, an offer
 /// may not make either.
-pub(crate) fn make(paths: &Paths) -> Result<OwnFolders, Error> {
+pub(crate) fn make(paths: &Paths) -> Result<OwnFolders, Fault> {
     // A runtime folder is made by whoever logs its user in: without that one there is none of
     // ours either.
     let runtime = paths.runtime.iter().filter(|runtime| runtime.parent().is_some_and(Path::is_dir));
@@ -27,7 +26,7 @@ pub(crate) fn make(paths: &Paths) -> Result<OwnFolders, Error> {
         match private::make_folder(folder) {
             Ok(()) => {}
             Err(error) if is_forbidden(&error) => {}
-            Err(source) => return Err(Error::Path { path: folder.into(), operation: Operation::Create, source }),
+            Err(source) => return Err(Fault::path(*folder, Operation::Create, source)),
         }
     }
     let mut own = OwnFolders::default();

@@ -9,12 +9,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use ringway_model::Bottleneck;
+use ringway_model::{Bottleneck, StageTimes};
 use ringway_tree::bulk::{LaneSink, LaneSource};
 use ringway_wire::control::{ReceiverTimes, SenderTimes};
 use rustix::time::{ClockId, clock_gettime};
-
-use crate::event::StageTimes;
 
 /// How much past counts: a change is named about a second after it has come.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -359,36 +357,6 @@ impl Gauge {
             decrypting: receiver.decrypting.into(),
             writing: receiver.writing.into(),
         })
-    }
-}
-
-impl StageTimes {
-    /// Both together.
-    fn and(&self, other: &Self) -> Self {
-        Self {
-            finding: self.finding + other.finding,
-            reading: self.reading + other.reading,
-            encrypting: self.encrypting + other.encrypting,
-            sending: self.sending + other.sending,
-            limited: self.limited + other.limited,
-            receiving: self.receiving + other.receiving,
-            decrypting: self.decrypting + other.decrypting,
-            writing: self.writing + other.writing,
-        }
-    }
-
-    /// What has been added since; what another end takes back counts as nothing.
-    pub(crate) fn since(&self, before: &Self) -> Self {
-        Self {
-            finding: self.finding.saturating_sub(before.finding),
-            reading: self.reading.saturating_sub(before.reading),
-            encrypting: self.encrypting.saturating_sub(before.encrypting),
-            sending: self.sending.saturating_sub(before.sending),
-            limited: self.limited.saturating_sub(before.limited),
-            receiving: self.receiving.saturating_sub(before.receiving),
-            decrypting: self.decrypting.saturating_sub(before.decrypting),
-            writing: self.writing.saturating_sub(before.writing),
-        }
     }
 }
 

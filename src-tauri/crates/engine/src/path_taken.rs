@@ -1,128 +1,24 @@
-//! Which of the fast paths and fallbacks a transfer runs on, and why.
-
-/// What the person asks of lane encryption.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum TlsMode {
-    /// Kernel when it can, else userspace.
-    #[default]
-    Auto,
-    /// Kernel or fail.
-    Kernel,
-    /// Userspace always.
-    User,
-}
-
-/// What the person asks of file IO.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum IoMode {
-    /// io_uring when it can, else plain system calls.
-    #[default]
-    Auto,
-    /// io_uring or fail.
-    Uring,
-    /// Plain system calls always.
-    Sync,
-}
-
-/// Who encrypts a lane at one end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TlsPath {
-    /// The kernel (kTLS), both directions.
-    Kernel,
-    /// Userspace, and why.
-    User(UserTlsReason),
-}
+//! What the kernel's refusals mean for the paths that a transfer takes.
+use ringway_model::{Unconfined, UserTlsReason};
 
 /// Why a lane is encrypted in userspace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum UserTlsReason {
-    /// Asked for.
-    Asked,
-    /// The kernel has no TLS: not built in, and no module to load.
-    NotInKernel,
-    /// The kernel's `tls` module is there but not loaded (`sudo modprobe tls`).
-    ModuleNotLoaded,
-    /// The kernel has no TLS now, and which modules it could load cannot be seen from here (a
-    /// container, a kernel without modules).
-    ModulesUnseen,
-    /// The kernel refused the hand-off with this errno.
-    Refused(i32),
-}
-
-/// Who moves file bytes at one end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IoPath {
-    /// io_uring.
-    Uring,
-    /// Plain system calls, and why.
-    Sync(SyncIoReason),
-}
-
-/// Why files are read and written with plain system calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum SyncIoReason {
-    /// Asked for.
-    Asked,
-    /// They are faster at what this end does: writing through the page cache, which io_uring leaves
-    /// to threads of its own.
-    Faster,
-    /// The kernel has no io_uring.
-    NotInKernel,
-    /// Forbidden: sysctl kernel.io_uring_disabled, seccomp, or a container's policy.
-    Forbidden,
-    /// Not enough lockable memory for a ring.
-    NoMemory,
-    /// An opcode that is needed is missing.
-    OpcodeMissing,
-    /// Another errno.
-    Refused(i32),
-}
-
-/// Both paths of one end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PathTaken {
-    /// Who encrypts.
-    pub tls: TlsPath,
-    /// Who reads or writes files.
-    pub io: IoPath,
-}
-
-/// Why the threads that write what is received can reach more than its folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Unconfined {
-    /// The kernel has no Landlock, which Linux has from 5.13 on.
-    NotInKernel,
-    /// The kernel has it, and was started without it.
-    SwitchedOff,
-    /// The kernel's is too old: it has what is needed from Linux 5.19 on.
-    TooOld,
-    /// The kernel refused it with this errno, as a container's policy may.
-    Refused(i32),
-}
-
-impl From<ringway_sys::ktls::MissingTls> for UserTlsReason {
-    fn from(missing: ringway_sys::ktls::MissingTls) -> Self {
-        use ringway_sys::ktls::MissingTls;
-        match missing {
-            MissingTls::NotLoaded => Self::ModuleNotLoaded,
-            MissingTls::NotInKernel => Self::NotInKernel,
-            MissingTls::Unknown => Self::ModulesUnseen,
-            MissingTls::Refused(errno) | MissingTls::NoLoopback(errno) => Self::Refused(errno),
-        }
+pub(crate) fn user_tls(missing: ringway_sys::ktls::MissingTls) -> UserTlsReason {
+    use ringway_sys::ktls::MissingTls;
+    match missing {
+        MissingTls::NotLoaded => UserTlsReason::ModuleNotLoaded,
+        MissingTls::NotInKernel => UserTlsReason::NotInKernel,
+        MissingTls::Unknown => UserTlsReason::ModulesUnseen,
+        MissingTls::Refused(errno) | MissingTls::NoLoopback(errno) => UserTlsReason::Refused(errno),
     }
 }
 
-impl From<ringway_sys::confine::Unconfined> for Unconfined {
-    fn from(why: ringway_sys::confine::Unconfined) -> Self {
-        use ringway_sys::confine::Unconfined as Sys;
-        match why {
-            Sys::NotInKernel => Self::NotInKernel,
-            Sys::SwitchedOff => Self::SwitchedOff,
-            Sys::TooOld => Self::TooOld,
-            Sys::Refused(errno) => Self::Refused(errno),
-        }
+/// Why the threads that write what is received can reach more than its folder.
+pub(crate) fn unconfined(why: ringway_sys::confine::Unconfined) -> Unconfined {
+    use ringway_sys::confine::Unconfined as Sys;
+    match why {
+        Sys::NotInKernel => Unconfined::NotInKernel,
+        Sys::SwitchedOff => Unconfined::SwitchedOff,
+        Sys::TooOld => Unconfined::TooOld,
+        Sys::Refused(errno) => Unconfined::Refused(errno),
     }
 }

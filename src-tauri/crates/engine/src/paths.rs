@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
+use ringway_model::Fault;
 
 /// What the window's page is called in its `tauri.conf.json`.
 const WINDOW: &str = "org.ringway.desktop";
@@ -23,14 +23,14 @@ pub struct Paths {
 
 impl Paths {
     /// From the environment; relative values are ignored, as the specification demands.
-    pub fn from_env() -> Result<Self, Error> {
+    pub fn from_env() -> Result<Self, Fault> {
         let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let home = std::env::home_dir().filter(|path| path.is_absolute());
         let base = |name: &str, below_home: &str| {
             absolute(name)
                 .or_else(|| home.as_ref().map(|home| home.join(below_home)))
                 .map(|path| path.join("ringway"))
-                .ok_or(Error::Machine("neither HOME nor the XDG variables are set"))
+                .ok_or(Fault::machine("neither HOME nor the XDG variables are set"))
         };
         Ok(Self {
             config: base("XDG_CONFIG_HOME", ".config")?,

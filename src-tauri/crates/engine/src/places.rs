@@ -63,10 +63,9 @@ fn lacks_mount(folder: &Dir, at: &Path) -> bool {
 mod tests {
     use std::fs;
 
-    use ringway_model::Operation;
+    use ringway_model::{Fault, Operation};
 
     use super::*;
-    use crate::error::Error;
 
     /// Without the disk being known that a folder was on.
     impl Places {
@@ -87,7 +86,7 @@ mod tests {
         for at in [base.path(), &inbox] {
             let expected = places.expect(&inbox, || Some(at.to_owned()));
             assert_eq!(expected, Expected::Mounted);
-            assert!(!expected.is_there(&inbox) && matches!(expected.open(&inbox), Err(Error::DestinationGone)));
+            assert!(!expected.is_there(&inbox) && matches!(expected.open(&inbox), Err(Fault::DestinationGone)));
         }
         assert!(Places::default().expect(&inbox, || Some(now)).is_there(&inbox), "it is mounted");
         places.choose(&inbox);
@@ -104,10 +103,10 @@ mod tests {
         let expected = places.expect_any(&inbox);
         assert!(expected.open(&inbox).is_ok() && expected.is_there(&inbox));
         fs::rename(&inbox, &aside).unwrap();
-        assert!(matches!(places.expect_any(&inbox).open(&inbox), Err(Error::DestinationGone)));
+        assert!(matches!(places.expect_any(&inbox).open(&inbox), Err(Fault::DestinationGone)));
         assert!(!inbox.exists(), "and it is not made");
         fs::create_dir(&inbox).unwrap();
-        assert!(matches!(places.expect_any(&inbox).open(&inbox), Err(Error::DestinationGone)));
+        assert!(matches!(places.expect_any(&inbox).open(&inbox), Err(Fault::DestinationGone)));
         fs::remove_dir(&inbox).unwrap();
         fs::rename(&aside, &inbox).unwrap();
         assert!(places.expect_any(&inbox).open(&inbox).is_ok(), "it is back");
@@ -123,7 +122,7 @@ mod tests {
         for _ in 0..8 {
             fs::remove_dir(&inbox).unwrap();
             fs::create_dir(&inbox).unwrap();
-            assert!(matches!(expected.open(&inbox), Err(Error::DestinationGone)));
+            assert!(matches!(expected.open(&inbox), Err(Fault::DestinationGone)));
         }
     }
 
@@ -147,7 +146,7 @@ mod tests {
         let gone = base.path().join("gone");
         let expected = Places::default().expect_any(&gone);
         assert!(!expected.is_there(&gone));
-        assert!(matches!(expected.open(&gone), Err(Error::Path { operation: Operation::Open, .. })));
+        assert!(matches!(expected.open(&gone), Err(Fault::Path { operation: Operation::Open, .. })));
         assert!(!gone.exists());
     }
 }

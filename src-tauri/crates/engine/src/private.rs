@@ -5,10 +5,9 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-use ringway_model::StoreTrouble;
+use ringway_model::{Fault, StoreTrouble};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, geteuid, set_dumpable_behavior, setrlimit};
 
-use crate::error::Error;
 use crate::identity;
 use crate::own_folders;
 use crate::paths::Paths;
@@ -79,7 +78,7 @@ pub fn write_file(path: &Path, contents: &[u8]) -> io::Result<()> {
 /// # Errors
 /// A folder, or something in it, belongs to another user than this one and root, or others can
 /// write to what cannot be closed.
-pub(crate) fn secure(paths: &Paths) -> Result<(), Error> {
+pub(crate) fn secure(paths: &Paths) -> Result<(), Fault> {
     // The runtime folder holds nothing that is believed: whoever listens there is asked who it is.
     for folder in [&paths.config, &paths.data, &paths.state].into_iter().filter(|one| one.is_dir()) {
         check(folder)?;
@@ -93,14 +92,16 @@ pub(crate) fn secure(paths: &Paths) -> Result<(), Error> {
 
 /// Looks whose a path of ours is, and what it leads to where it is a link. What is not there is
 /// nobody's.
-fn check(path: &Path) -> Result<(), Error> {
+fn check(path: &Path) -> Result<(), Fault> {
     let this_user = geteuid().as_raw();
     let distrust = |there: fs::Metadata| why_distrusted(this_user, there.uid(), there.mode());
     // The link itself: whoever owns it says what it leads to. Its mode says nothing.
     let link = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_symlink);
     let link = link.and_then(|link| why_distrusted(this_user, link.uid(), 0));
     match link.or_else(|| fs::metadata(path).ok().and_then(distrust)) {
-        Some(reason) => Err(Error::Store { path: path.to_owned(), trouble: StoreTrouble::Untrusted, reason }),
+        Some(reason) => {
+            Err(Fault::Store { path: path.to_owned().into(), trouble: StoreTrouble::Untrusted, detail: reason.into() })
+        }
         None => Ok(()),
     }
 }
@@ -246,8 +247,8 @@ mod tests {
         for path in ours {
             std::os::unix::fs::lchown(&path, Some(ANOTHER), None).unwrap();
             match open() {
-                Err(Error::Store { path: found, trouble: StoreTrouble::Untrusted, reason }) => {
-                    assert_eq!(found, path);
+                Err(Fault::Store { path: found, trouble: StoreTrouble::Untrusted, detail: reason }) => {
+                    assert_eq!(found.0, path);
                     assert!(reason.contains("uid 54321"), "{reason}");
                 }
                 other => panic!("{path:?}: {other:?}"),

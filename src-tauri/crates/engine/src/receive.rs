@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, MutexGuard};
-use ringway_model::IntoHome;
+use ringway_model::{Fault, IntoHome, Invalid, PathTaken, Unconfined};
 use ringway_wire::DeviceName;
 use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{CODE_ENTROPY_LEN, GivenSecret, PairingCode, PairingSecret};
@@ -21,23 +21,17 @@ use zeroize::Zeroizing;
 
 use crate::budget::Budgets;
 use crate::descriptors::ForReceiving;
-use crate::destination;
 use crate::discovery::{Announcer, Announcing, kind_of_this};
-use crate::error::{Error, Invalid};
 use crate::event::ReceiverEvent;
 use crate::handshakes::Handshakes;
-use crate::interfaces;
 use crate::io_plan::IoPlan;
 use crate::limits::{EVENTS_QUEUED_MAX, GUESSES_MAX, OFFERS_IN_VAIN, PARTINGS_MAX};
 use crate::lobby::{Lobby, Origin};
 use crate::offer::{Queue, Shares};
 use crate::options::ReceiveOptions;
-use crate::own_folders;
-use crate::path_taken::{PathTaken, Unconfined};
 use crate::patience::Patience;
-use crate::serve;
 use crate::turns::Turns;
-use crate::{Inner, lane, random};
+use crate::{Inner, destination, interfaces, lane, own_folders, random, serve};
 
 pub use crate::offer::IncomingOffer;
 
@@ -51,7 +45,7 @@ pub struct Receiver {
     accepting: JoinHandle<()>,
     local_address: SocketAddr,
     announcing: Option<Announcing>,
-    announced: Result<bool, Error>,
+    announced: Result<bool, Fault>,
 }
 
 /// The code that is open now.
@@ -149,7 +143,7 @@ impl Listening {
         *self.code() = None;
     }
 
-    fn draw_code(&self) -> Result<(), Error> {
+    fn draw_code(&self) -> Result<(), Fault> {
         let code = PairingCode::from_entropy(random::<CODE_ENTROPY_LEN>()?);
         let text = Zeroizing::new(code.expose().to_owned());
         self.open(PairingSecret::from(&code), Lifetime::OneTime, Some(code.number()), Some(text));
@@ -170,12 +164,12 @@ pub(crate) fn is_open(code: &OpenCode, now_ms: u64) -> bool {
 }
 
 /// Binds, opens a code, and starts taking connections in.
-pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result<Receiver, Error> {
+pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result<Receiver, Fault> {
     // Before anybody can offer to make them.
     own_folders::make(&inner.paths)?;
     let io = IoPlan::for_writing(options.io)?;
     let paths = PathTaken { tls: lane::plan(options.tls)?, io: io.path() };
-    let failed = |source| Error::Listen { address: options.listen.to_string(), source };
+    let failed = |source| Fault::listen(options.listen.to_string(), source);
     let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
     let local_address = listener.local_addr().map_err(failed)?;
     // Now: what writes files later is confined, and cannot see what is open.
@@ -192,7 +186,7 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
         pairing: options.pairing,
         paths,
         io,
-        confinement: ringway_sys::confine::support().map_err(Unconfined::from),
+        confinement: ringway_sys::confine::support().map_err(crate::path_taken::unconfined),
         events,
         patience: Patience::default(),
         turns: Arc::default(),
@@ -242,8 +236,8 @@ fn close_what_crashed_left_open(folders: Vec<PathBuf>) {
     drop(std::thread::Builder::new().name("ringway-close".into()).spawn(close));
 }
 
-fn announcer(listening: &Listening, at: SocketAddr) -> Result<Announcer, Error> {
-    let name = DeviceName::new(&listening.inner.settings().name).map_err(|_| Error::Invalid(Invalid::DeviceName))?;
+fn announcer(listening: &Listening, at: SocketAddr) -> Result<Announcer, Fault> {
+    let name = DeviceName::new(&listening.inner.settings().name).map_err(|_| Fault::Invalid(Invalid::DeviceName))?;
     let id = listening.inner.identity.id().0;
     Announcer::start(at, Announcement::new(name, &id, kind_of_this(), listening.number_on_show()))
 }
@@ -312,9 +306,9 @@ impl Receiver {
     /// Whether it is announced on the local network.
     ///
     /// # Errors
-    /// It should be, and cannot be ([`Error::Discovery`]). Whoever knows its address reaches it all
+    /// It should be, and cannot be ([`Fault::Discovery`]). Whoever knows its address reaches it all
     /// the same.
-    pub fn announced(&self) -> &Result<bool, Error> {
+    pub fn announced(&self) -> &Result<bool, Fault> {
         &self.announced
     }
 
@@ -370,9 +364,9 @@ impl Receiver {
     ///
     /// # Errors
     /// [`Invalid::PairingOff`]; no random bytes.
-    pub fn renew_code(&self) -> Result<(), Error> {
+    pub fn renew_code(&self) -> Result<(), Fault> {
         if !self.listening.pairing {
-            return Err(Error::Invalid(Invalid::PairingOff));
+            return Err(Fault::Invalid(Invalid::PairingOff));
         }
         self.listening.guesses.store(0, Ordering::Relaxed);
         self.listening.draw_code()
@@ -384,9 +378,9 @@ impl Receiver {
     ///
     /// # Errors
     /// Those of [`Receiver::renew_code`].
-    pub fn replace_code(&self) -> Result<bool, Error> {
+    pub fn replace_code(&self) -> Result<bool, Fault> {
         if !self.listening.pairing {
-            return Err(Error::Invalid(Invalid::PairingOff));
+            return Err(Fault::Invalid(Invalid::PairingOff));
         }
         let may_be_guessed = self.listening.guesses.load(Ordering::Relaxed).saturating_add(MAX_WRONG_TRIES);
         if may_be_guessed > GUESSES_MAX {

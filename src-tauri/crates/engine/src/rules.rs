@@ -2,10 +2,8 @@
 //! business, asking is the programs'.
 use std::path::{Path, PathBuf};
 
-use ringway_model::IntoHome;
+use ringway_model::{Fault, IntoHome, Invalid};
 use rustix::fs::{Access, access};
-
-use crate::error::{Error, Invalid};
 
 /// What is done with a device's offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,13 +37,13 @@ impl DeviceRule {
     /// Whether it may be set.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a folder whose path is not absolute, or a size of nothing.
-    pub fn check(&self) -> Result<(), Error> {
+    /// [`Fault::Invalid`] for a folder whose path is not absolute, or a size of nothing.
+    pub fn check(&self) -> Result<(), Fault> {
         if self.folder.as_ref().is_some_and(|folder| !folder.is_absolute()) {
-            return Err(Error::Invalid(Invalid::RuleFolder));
+            return Err(Fault::Invalid(Invalid::RuleFolder));
         }
         match self.bytes_max {
-            Some(0 | BYTES_MAX_END..) => Err(Error::Invalid(Invalid::RuleSize)),
+            Some(0 | BYTES_MAX_END..) => Err(Fault::Invalid(Invalid::RuleSize)),
             _ => Ok(()),
         }
     }
@@ -201,7 +199,7 @@ mod tests {
         let into = |folder: &str| DeviceRule { folder: Some(folder.into()), ..DeviceRule::default() };
         assert!(into("/srv/in").check().is_ok());
         for bad in [into("srv/in"), into(""), rule(Consent::Ask, Some(0)), rule(Consent::Accept, Some(u64::MAX))] {
-            assert!(matches!(bad.check(), Err(Error::Invalid(_))), "{bad:?}");
+            assert!(matches!(bad.check(), Err(Fault::Invalid(_))), "{bad:?}");
         }
     }
 

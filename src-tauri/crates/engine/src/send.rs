@@ -9,7 +9,7 @@ mod stall;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_model::{Bottleneck, Side, Stage};
+use ringway_model::{AuthError, Bottleneck, Compression, DeclineReason, Fault, PathTaken, Side, Stage};
 use ringway_wire::control::{Cancel, Offer, Receipt, Refusal};
 use ringway_wire::limits::LANE_SILENCE_MAX_MS;
 use ringway_wire::session::{HandedOver, Initiator, InitiatorEvent};
@@ -20,14 +20,12 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use crate::Inner;
 use crate::codes::{decode_edit, decode_failure, decode_paths, decode_proven, encode_failure, encode_paths};
 use crate::compression::{Packed, Packing};
-use crate::error::{AuthError, DeclineReason, Error};
 use crate::growth::Growth;
 use crate::io_plan::IoPlan;
 use crate::lane::{self, Lane, Relay, Relayed, Renewing};
 use crate::limits::{ANSWER_TIME_MAX, TICK};
 use crate::options::SendRequest;
 use crate::pace::{Clocked, Clocks};
-use crate::path_taken::PathTaken;
 use crate::session::Session;
 use crate::source::Outgoing;
 use crate::throttle::Throttle;
@@ -35,7 +33,6 @@ use crate::transfer::{Arrived, Transfer};
 use lanes::{LaneEnd, LaneOpener, Lanes, next_opened};
 use reach::refused;
 pub(crate) use reach::{greeting, reach};
-use ringway_model::Compression;
 use stall::{Seen, Stall};
 
 /// Who takes longer to let a transfer go on asks a person.
@@ -79,7 +76,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    async fn run(&self, session: &mut Session<Initiator>) -> Result<Arrived, Error> {
+    async fn run(&self, session: &mut Session<Initiator>) -> Result<Arrived, Fault> {
         if let Some(arrived) = self.earlier_receipt(session).await? {
             return Ok(arrived);
         }
@@ -111,7 +108,7 @@ impl Job<'_> {
                 event = session.next() => match event? {
                     // Whoever was lost when it was paused is told so now, before anything moves.
                     Some(InitiatorEvent::Accepted { .. }) if self.transfer.is_paused() => {
-                        return Err(Error::Paused(Side::Here));
+                        return Err(Fault::Paused { by: Side::Here });
                     }
                     Some(InitiatorEvent::Accepted { lanes: lanes_max, lists, doubts }) => {
                         if lists {
@@ -136,7 +133,7 @@ impl Job<'_> {
                     Some(event) => if let Some(receipt) = self.handle(event)? {
                         return Ok(self.arrived(&receipt, self.outgoing.failed()));
                     },
-                    None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
+                    None => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
                 },
                 Some((number, opened)) = next_opened(&mut lanes) => {
                     let Some(lanes) = &mut lanes else { continue };
@@ -148,7 +145,7 @@ impl Job<'_> {
                             self.transfer.figures().lanes = lanes.started;
                         }
                         Err(_) if number >= lanes.needed => lanes.dropped(self.transfer),
-                        Err(Error::ConnectionLost(error)) => return Err(self.why_broken(session, error).await),
+                        Err(fault @ Fault::ConnectionLost(_)) => return Err(self.why_broken(session, fault).await),
                         Err(error) => return Err(error),
                     }
                     self.finish_if_over(session, lanes, &mut told);
@@ -156,7 +153,11 @@ impl Job<'_> {
                 Some(ended) = lanes_ended.recv() => {
                     let end = match ended {
                         Ok(end) => end,
-                        Err(error) => return Err(self.why_broken(session, error).await),
+                        // A connection that could not be renewed says why itself.
+                        Err(error) => {
+                            let fault = error.downcast::<Fault>().unwrap_or_else(Fault::lost);
+                            return Err(self.why_broken(session, fault).await);
+                        }
                     };
                     if let Some(lanes) = &mut lanes {
                         lanes.running -= 1;
@@ -185,19 +186,19 @@ impl Job<'_> {
                 }
                 () = tokio::time::sleep_until(answer_by), if lanes.is_none() => {
                     let why = if is_queued { DeclineReason::Busy } else { DeclineReason::NoAnswer };
-                    return Err(Error::Declined(why));
+                    return Err(Fault::Declined(why));
                 }
                 () = self.transfer.paused(), if lanes.as_ref().is_some_and(|lanes| !lanes.are_over()) => {
-                    return Err(Error::Paused(Side::Here));
+                    return Err(Fault::Paused { by: Side::Here });
                 }
-                () = self.transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
+                () = self.transfer.cancelled() => return Err(Fault::Cancelled { by: Side::Here }),
             }
         }
     }
 
     /// Asks for the receipt of what an earlier session has handed over whole; none where there is
     /// none, so that it is to be offered again.
-    async fn earlier_receipt(&self, session: &mut Session<Initiator>) -> Result<Option<Arrived>, Error> {
+    async fn earlier_receipt(&self, session: &mut Session<Initiator>) -> Result<Option<Arrived>, Fault> {
         let Some(handed) = self.handed else { return Ok(None) };
         session.machine.ask_receipt(self.transfer.id().0, handed, self.verify);
         // No person is asked, and nothing is left to do there.
@@ -209,12 +210,12 @@ impl Job<'_> {
                     Some(event) => if let Some(receipt) = self.handle(event)? {
                         return Ok(Some(self.arrived(&receipt, handed.failed)));
                     },
-                    None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
+                    None => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
                 },
                 () = tokio::time::sleep_until(answer_by) => {
-                    return Err(Error::Stalled { seconds: ANSWER_TIME_MAX.as_secs() });
+                    return Err(Fault::Stalled { seconds: ANSWER_TIME_MAX.as_secs() });
                 }
-                () = self.transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
+                () = self.transfer.cancelled() => return Err(Fault::Cancelled { by: Side::Here }),
             }
         }
     }
@@ -287,7 +288,7 @@ impl Job<'_> {
         }
     }
 
-    fn handle(&self, event: InitiatorEvent) -> Result<Option<Receipt>, Error> {
+    fn handle(&self, event: InitiatorEvent) -> Result<Option<Receipt>, Fault> {
         let mut figures = self.transfer.figures();
         match event {
             // Of what has been read back by now the receiver tells otherwise.
@@ -316,15 +317,15 @@ impl Job<'_> {
                 figures.edited = receipt.edited;
                 return Ok(Some(receipt));
             }
-            InitiatorEvent::Declined(decline) => return Err(Error::Declined(decline.into())),
+            InitiatorEvent::Declined(decline) => return Err(Fault::Declined(decline.into())),
             InitiatorEvent::Cancelled(cancel) => return Err(cancelled_there(cancel)),
             // It was forgotten there since it was let in.
             InitiatorEvent::Refused(Refusal::NotPaired) => {
                 let peer_name = self.transfer.peer().map(|(_, name)| name).unwrap_or_default();
-                return Err(AuthError::PairingNeeded { peer_name }.into());
+                return Err(AuthError::PairingNeeded { peer_name: peer_name.into() }.into());
             }
             // Nobody pairs any more: there was no place for the connection.
-            InitiatorEvent::Refused(Refusal::PairingBusy(_)) => return Err(Error::Declined(DeclineReason::Busy)),
+            InitiatorEvent::Refused(Refusal::PairingBusy(_)) => return Err(Fault::Declined(DeclineReason::Busy)),
             InitiatorEvent::Refused(refusal) => return Err(refused(refusal, None)),
             _ => {}
         }
@@ -342,7 +343,7 @@ impl Job<'_> {
         lane: Lane,
         added: bool,
         ended: mpsc::UnboundedSender<std::io::Result<LaneEnd>>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let (outgoing, opener) = (Arc::clone(self.outgoing), Arc::clone(&self.opener));
         let (io, runtime) = (self.io, Handle::current());
         let renew = move |connection| {
@@ -360,7 +361,7 @@ impl Job<'_> {
         }
         let relay = Arc::clone(&self.relay);
         let lane = if added { Relayed::added(lane, relay) } else { Relayed::needed(lane, relay) };
-        let lane = Packing::new(lane, self.compression, Arc::clone(&self.packed)).map_err(Error::ConnectionLost)?;
+        let lane = Packing::new(lane, self.compression, Arc::clone(&self.packed)).map_err(Fault::lost)?;
         let mut lane = Clocked::new(lane, clock);
         let work = move || {
             let mut io = match io.open() {
@@ -379,7 +380,7 @@ impl Job<'_> {
     }
 
     /// A lane broke: the receiver's reason if it says one, else what the lane met.
-    async fn why_broken(&self, session: &mut Session<Initiator>, error: std::io::Error) -> Error {
+    async fn why_broken(&self, session: &mut Session<Initiator>, fault: Fault) -> Fault {
         let reason = async {
             loop {
                 match session.next().await {
@@ -388,27 +389,26 @@ impl Job<'_> {
                         Ok(_) => continue,
                     },
                     Ok(None) => return None,
-                    Err(error @ (Error::Protocol(_) | Error::ReceiptContradicts(_))) => return Some(error),
+                    Err(error @ (Fault::Protocol { .. } | Fault::ReceiptContradicts { .. })) => return Some(error),
                     Err(_) => return None,
                 }
             }
         };
         match timeout(REASON_TIME_MAX, reason).await {
             Ok(Some(reason)) => reason,
-            // A connection that could not be renewed says why itself.
-            _ => error.downcast::<Error>().unwrap_or_else(Error::ConnectionLost),
+            _ => fault,
         }
     }
 }
 
-pub(crate) fn cancelled_there(cancel: Cancel) -> Error {
+pub(crate) fn cancelled_there(cancel: Cancel) -> Fault {
     match cancel {
-        Cancel::ByPerson => Error::Cancelled(Side::There),
-        Cancel::DestinationFull(shortage) => Error::DestinationFull(Some(shortage)),
-        Cancel::ConnectionLost => Error::ConnectionLost(std::io::ErrorKind::ConnectionReset.into()),
-        Cancel::TooMuch(bytes_max) => Error::TooMuch { bytes_max, by: Side::There },
-        Cancel::Failed => Error::FailedThere,
-        Cancel::Paused => Error::Paused(Side::There),
+        Cancel::ByPerson => Fault::Cancelled { by: Side::There },
+        Cancel::DestinationFull(shortage) => Fault::DestinationFull { shortage: Some(shortage) },
+        Cancel::ConnectionLost => Fault::ConnectionLost(std::io::ErrorKind::ConnectionReset.into()),
+        Cancel::TooMuch(bytes_max) => Fault::TooMuch { bytes_max, by: Side::There },
+        Cancel::Failed => Fault::FailedThere,
+        Cancel::Paused => Fault::Paused { by: Side::There },
     }
 }
 

@@ -12,8 +12,7 @@ use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use crate::device::{Device, DeviceId};
-use crate::error::{AuthError, Error};
+use crate::device::Device;
 use crate::event::ReceiverEvent;
 use crate::lane::Lane;
 use crate::limits::{FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, PARTING_TIME_MAX};
@@ -28,6 +27,7 @@ use crate::session::{Clock, Session};
 use crate::store::PairingNumber;
 use crate::tls::{Channel, TicketKey};
 use crate::turns::Turn;
+use ringway_model::{AuthError, DeviceId, Fault};
 
 /// Where a running transfer's lanes come in.
 pub(crate) struct LaneDoor {
@@ -44,7 +44,7 @@ pub(crate) struct Entrance {
     /// The one before that has yet to get through the door.
     pub(crate) joining: bool,
     /// For all but the first: to the lane that runs. One waits there, and one more before the door.
-    pub(crate) successors: mpsc::Sender<Result<Lane, Error>>,
+    pub(crate) successors: mpsc::Sender<Result<Lane, Fault>>,
 }
 
 /// Resolves when a connection is to make room for another one. Who has left its place is not told
@@ -61,11 +61,11 @@ pub(crate) async fn connection(
 ) {
     let mut messages = MessageReader::default();
     let greeted = timeout(HANDSHAKE_TIME_MAX, async {
-        tcp.set_nodelay(true).map_err(Error::ConnectionLost)?;
+        tcp.set_nodelay(true).map_err(Fault::lost)?;
         // Until it says something, a connection costs its socket and a task.
         // It is looked whether that is there: "readable" may be said of one that has said nothing.
         let spoken = timeout(FIRST_BYTES_TIME_MAX, tcp.peek(&mut [0; 1])).await;
-        spoken.map_err(|_| std::io::ErrorKind::TimedOut.into()).flatten().map_err(Error::ConnectionLost)?;
+        spoken.map_err(|_| std::io::ErrorKind::TimedOut.into()).flatten().map_err(Fault::lost)?;
         let turn = listening.handshakes.turn(&place, Origin::of(from.ip())).await;
         let mut channel = listening.inner.tls.accept(tcp).await?;
         if listening.inner.store.by_id(channel.peer).is_ok_and(|device| device.is_some()) {
@@ -73,7 +73,7 @@ pub(crate) async fn connection(
             listening.handshakes.give_back(turn);
         }
         let first = messages.next(&mut channel.stream).await?;
-        Ok::<_, Error>((channel, first))
+        Ok::<_, Fault>((channel, first))
     });
     let greeted = tokio::select! {
         // Dropping what serves it closes the connection.
@@ -110,7 +110,7 @@ async fn join_lane(
     (lane, connection): (u8, u16),
     ticket: Ticket,
     place: Place,
-) -> Result<(), Error> {
+) -> Result<(), Fault> {
     let (deliver, successors) = {
         let mut doors = listening.inner.doors();
         let Some(door) = doors.get_mut(&(channel.peer, transfer)) else { return Ok(()) };
@@ -149,11 +149,11 @@ async fn join_lane(
     Ok(())
 }
 
-async fn welcome_lane(mut channel: Channel) -> Result<Channel, Error> {
+async fn welcome_lane(mut channel: Channel) -> Result<Channel, Fault> {
     let mut ready = Vec::new();
     Message::LaneReady.encode(&mut ready);
-    channel.stream.write_all(&ready).await.map_err(Error::ConnectionLost)?;
-    channel.stream.flush().await.map_err(Error::ConnectionLost)?;
+    channel.stream.write_all(&ready).await.map_err(Fault::lost)?;
+    channel.stream.flush().await.map_err(Fault::lost)?;
     Ok(channel)
 }
 
@@ -196,7 +196,7 @@ impl Visit {
         messages: MessageReader,
         first: Message,
         (place, told_to_go): (Place, ToldToGo),
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         let clock = Clock::start();
         let exporter = channel.export(EXPORTER_LABEL)?;
         let tickets = channel.ticket_key()?;
@@ -228,7 +228,7 @@ impl Visit {
 
     /// Its place is another one's. A device that is known is told so: its person would take a
     /// closed connection for a broken network.
-    async fn turn_away(self, mut session: Session<Acceptor>, place: Place) -> Result<(), Error> {
+    async fn turn_away(self, mut session: Session<Acceptor>, place: Place) -> Result<(), Fault> {
         drop(place);
         let is_known = self.listening.inner.store.by_id(self.peer).is_ok_and(|device| device.is_some());
         // One that was not welcomed yet comes again by itself. What is said to who attempts to pair
@@ -247,7 +247,7 @@ impl Visit {
         &mut self,
         session: &mut Session<Acceptor>,
         exporter: &[u8; 32],
-    ) -> Result<Option<((Device, PairingNumber), Offer, Arc<OfferedNames>)>, Error> {
+    ) -> Result<Option<((Device, PairingNumber), Offer, Arc<OfferedNames>)>, Fault> {
         loop {
             let event = match self.turn.as_ref().filter(|_| !self.is_proven) {
                 None => session.next().await?,
@@ -300,7 +300,7 @@ impl Visit {
         }
     }
 
-    async fn hello(&mut self, session: &mut Session<Acceptor>) -> Result<(), Error> {
+    async fn hello(&mut self, session: &mut Session<Acceptor>) -> Result<(), Fault> {
         let store = &self.listening.inner.store;
         if self.peer == self.listening.inner.identity.id() {
             session.machine.refuse(Refusal::Ourselves);
@@ -318,7 +318,7 @@ impl Visit {
         Ok(())
     }
 
-    async fn pair(&mut self, session: &mut Session<Acceptor>, exporter: &[u8; 32]) -> Result<(), Error> {
+    async fn pair(&mut self, session: &mut Session<Acceptor>, exporter: &[u8; 32]) -> Result<(), Fault> {
         let Ok(binding) = Binding::new(self.peer.0, self.listening.inner.identity.id().0, *exporter) else {
             session.machine.refuse(Refusal::Ourselves);
             return Ok(());
@@ -387,7 +387,7 @@ impl Visit {
         self.listening.with_code(|code, now_ms| code.may_conclude(attempt, now_ms)).unwrap_or(false)
     }
 
-    async fn conclude(&mut self, session: &mut Session<Acceptor>) -> Result<(), Error> {
+    async fn conclude(&mut self, session: &mut Session<Acceptor>) -> Result<(), Fault> {
         let name = self.name.as_ref().map_or("", DeviceName::as_str);
         let store = &self.listening.inner.store;
         let from = self.from.ip().to_canonical();

@@ -15,8 +15,8 @@ use tokio::time::{sleep_until, timeout};
 use tokio_rustls::TlsStream;
 
 use crate::cork::CorkStream;
-use crate::error::Error;
 use crate::messages::MessageReader;
+use ringway_model::Fault;
 
 /// How long a peer may take none of what we say: control messages are small, so a stuck one is a
 /// dead one.
@@ -137,13 +137,13 @@ impl<M: Machine> Session<M> {
     }
 
     /// Takes in a message that was read before the machine was there.
-    pub(crate) fn feed(&mut self, message: Message) -> Result<(), Error> {
+    pub(crate) fn feed(&mut self, message: Message) -> Result<(), Fault> {
         Ok(self.machine.handle_message(message, self.clock.now_ms())?)
     }
 
     /// The next event, sending and pinging as due; none when the session is over. Dropping a
     /// pending call loses nothing, and moves no deadline.
-    pub(crate) async fn next(&mut self) -> Result<Option<M::Event>, Error> {
+    pub(crate) async fn next(&mut self) -> Result<Option<M::Event>, Fault> {
         loop {
             // Before anything else: a peer that always has something to say must not keep these
             // from being looked at.
@@ -180,7 +180,7 @@ impl<M: Machine> Session<M> {
             };
             match step {
                 Step::Heard(Some(message)) => self.machine.handle_message(message, self.clock.now_ms())?,
-                Step::Heard(None) => return Err(Error::ConnectionLost(io::ErrorKind::UnexpectedEof.into())),
+                Step::Heard(None) => return Err(Fault::lost(io::ErrorKind::UnexpectedEof)),
                 Step::Sent | Step::Due => {}
             }
         }
@@ -192,7 +192,7 @@ impl<M: Machine> Session<M> {
     }
 
     /// Sends what the machine has to say, all of it.
-    pub(crate) async fn flush(&mut self) -> Result<(), Error> {
+    pub(crate) async fn flush(&mut self) -> Result<(), Fault> {
         loop {
             self.take_words()?;
             let Some(by) = self.unread.as_ref().map(|unread| unread.by) else { return Ok(()) };
@@ -211,7 +211,7 @@ impl<M: Machine> Session<M> {
         machine.into_iter().chain(unread).min().unwrap_or_else(|| Instant::now() + WRITE_TIME_MAX)
     }
 
-    fn look_at_the_clock(&mut self) -> Result<(), Error> {
+    fn look_at_the_clock(&mut self) -> Result<(), Fault> {
         let now_ms = self.clock.now_ms();
         if self.machine.poll_timeout().is_some_and(|due| due <= now_ms) {
             self.machine.handle_timeout(now_ms)?;
@@ -220,7 +220,7 @@ impl<M: Machine> Session<M> {
     }
 
     /// Gives up a peer whose kernel has taken nothing for too long: it does not read.
-    fn look_at_the_reader(&mut self) -> Result<(), Error> {
+    fn look_at_the_reader(&mut self) -> Result<(), Fault> {
         let now = Instant::now();
         let Some(Unread { acknowledged: before, .. }) = self.unread.as_ref().filter(|unread| unread.by <= now) else {
             return Ok(());
@@ -239,7 +239,7 @@ impl<M: Machine> Session<M> {
 
     /// Takes over what the machine has to say, unless enough waits to be read; whether there was
     /// anything.
-    fn take_words(&mut self) -> Result<bool, Error> {
+    fn take_words(&mut self) -> Result<bool, Fault> {
         if self.pending.len() - self.written >= TAKE_BELOW {
             return Ok(false);
         }
@@ -256,18 +256,18 @@ impl<M: Machine> Session<M> {
     }
 
     /// Sends what waits; ready when the kernel has all of it.
-    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         if self.unread.is_none() {
             return Poll::Ready(Ok(()));
         }
         while self.written < self.pending.len() {
             let written = ready!(Pin::new(&mut self.stream).poll_write(cx, &self.pending[self.written..]));
-            match written.map_err(Error::ConnectionLost)? {
-                0 => return Poll::Ready(Err(Error::ConnectionLost(io::ErrorKind::WriteZero.into()))),
+            match written.map_err(Fault::lost)? {
+                0 => return Poll::Ready(Err(Fault::lost(io::ErrorKind::WriteZero))),
                 written => self.written += written,
             }
         }
-        ready!(Pin::new(&mut self.stream).poll_flush(cx)).map_err(Error::ConnectionLost)?;
+        ready!(Pin::new(&mut self.stream).poll_flush(cx)).map_err(Fault::lost)?;
         self.pending.clear();
         (self.written, self.unread) = (0, None);
         Poll::Ready(Ok(()))
@@ -283,11 +283,11 @@ impl<M: Machine> Session<M> {
     pub(crate) async fn close_heard(mut self) -> bool {
         let closing = async {
             self.flush().await?;
-            self.stream.shutdown().await.map_err(Error::ConnectionLost)?;
+            self.stream.shutdown().await.map_err(Fault::lost)?;
             let mut rest = [0; 1024];
             // What still comes says nothing any more; the end is what is waited for.
-            while self.stream.read(&mut rest).await.map_err(Error::ConnectionLost)? > 0 {}
-            Ok::<_, Error>(())
+            while self.stream.read(&mut rest).await.map_err(Fault::lost)? > 0 {}
+            Ok::<_, Fault>(())
         };
         timeout(CLOSE_TIME_MAX, closing).await.is_ok_and(|closed| closed.is_ok())
     }
@@ -361,7 +361,7 @@ mod tests {
         });
         let ended = ended.await.expect("a deadline");
         assert!(
-            matches!(ended, Error::ConnectionLost(ref error) if error.kind() == std::io::ErrorKind::TimedOut),
+            matches!(ended, Fault::ConnectionLost(ref error) if error.kind() == std::io::ErrorKind::TimedOut),
             "{ended}"
         );
         asking.abort();

@@ -3,14 +3,11 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use ringway_model::IntoHome;
-use ringway_model::Operation;
+use ringway_model::{DeviceId, Fault, IntoHome, Invalid, Operation};
 use ringway_wire::DeviceName;
 use toml_edit::{Document, DocumentMut, Item, Value};
 
 use crate::default_folder::default_folder;
-use crate::device::DeviceId;
-use crate::error::{Error, Invalid};
 use crate::identity::make_private_folder;
 use crate::limits::DEFAULT_PORT;
 use crate::options::{RateLimit, Settings};
@@ -36,7 +33,7 @@ const KEYS: [&str; 8] =
 const MISSPELT_MAX: usize = 3;
 
 /// Reads the settings; what is missing has its default, and what is no setting is refused.
-pub(crate) fn read(folder: &Path, id: DeviceId) -> Result<Settings, Error> {
+pub(crate) fn read(folder: &Path, id: DeviceId) -> Result<Settings, Fault> {
     let file = SettingsFile::open(folder)?;
     file.check_keys()?;
     let name = match file.text("name")? {
@@ -81,19 +78,19 @@ struct SettingsFile {
 }
 
 impl SettingsFile {
-    fn open(folder: &Path) -> Result<Self, Error> {
+    fn open(folder: &Path) -> Result<Self, Fault> {
         let path = folder.join(FILE_NAME);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(source) => return Err(Error::of_state(&path, Operation::Read, &source)),
+            Err(source) => return Err(Fault::of_state(&path, Operation::Read, &source)),
         };
         let text = match String::from_utf8(bytes) {
             Ok(text) => text,
             Err(error) => {
                 let line = line_at(error.as_bytes(), error.utf8_error().valid_up_to());
                 let reason = "this is not UTF-8 text".into();
-                return Err(Error::Config { path, line: Some(line), reason, nearest: None });
+                return Err(Fault::Config { path: path.into(), line: Some(line), detail: reason, nearest: None });
             }
         };
         match Document::parse(text.clone()) {
@@ -102,13 +99,18 @@ impl SettingsFile {
                 let line = error.span().map(|span| line_at(text.as_bytes(), span.start));
                 // The parser's sentences may have several lines.
                 let said = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
-                Err(Error::Config { path, line, reason: format!("this is not TOML: {said}"), nearest: None })
+                Err(Fault::Config {
+                    path: path.into(),
+                    line,
+                    detail: format!("this is not TOML: {said}").into(),
+                    nearest: None,
+                })
             }
         }
     }
 
     /// Refuses the first key that is no setting: a misspelt one would change nothing, in silence.
-    fn check_keys(&self) -> Result<(), Error> {
+    fn check_keys(&self) -> Result<(), Fault> {
         let Some((key, _)) = self.document.iter().find(|(key, _)| !KEYS.contains(key)) else { return Ok(()) };
         let near = KEYS.map(|known| (distance(&key.to_lowercase(), known), known));
         let nearest = near.into_iter().min().filter(|(distance, known)| *distance <= MISSPELT_MAX.min(known.len() / 2));
@@ -117,10 +119,15 @@ impl SettingsFile {
             None => format!("there is no setting {key}; the settings are {}", KEYS.join(", ")),
         };
         let (path, line) = (self.path.clone(), self.line(key));
-        Err(Error::Config { path, line, reason, nearest: nearest.map(|(_, known)| known.to_owned()) })
+        Err(Fault::Config {
+            path: path.into(),
+            line,
+            detail: reason.into(),
+            nearest: nearest.map(|(_, known)| known.to_owned()).map(Into::into),
+        })
     }
 
-    fn text(&self, key: &str) -> Result<Option<String>, Error> {
+    fn text(&self, key: &str) -> Result<Option<String>, Fault> {
         match self.document.get(key) {
             None => Ok(None),
             Some(item) => {
@@ -130,16 +137,16 @@ impl SettingsFile {
     }
 
     /// On until it is turned off.
-    fn switch(&self, key: &str) -> Result<bool, Error> {
+    fn switch(&self, key: &str) -> Result<bool, Fault> {
         match self.document.get(key) {
             None => Ok(true),
             Some(item) => item.as_bool().ok_or_else(|| self.bad(key, "is true or false")),
         }
     }
 
-    fn bad(&self, key: &str, wanted: &str) -> Error {
+    fn bad(&self, key: &str, wanted: &str) -> Fault {
         let reason = format!("{key} {wanted}");
-        Error::Config { path: self.path.clone(), line: self.line(key), reason, nearest: None }
+        Fault::Config { path: self.path.clone().into(), line: self.line(key), detail: reason.into(), nearest: None }
     }
 
     fn line(&self, key: &str) -> Option<u32> {
@@ -176,14 +183,14 @@ pub(crate) fn exist(folder: &Path) -> bool {
 }
 
 /// Writes the settings, leaving everything else in the file as it is.
-pub(crate) fn write(folder: &Path, settings: &Settings) -> Result<(), Error> {
-    DeviceName::new(&settings.name).map_err(|_| Error::Invalid(Invalid::DeviceName))?;
+pub(crate) fn write(folder: &Path, settings: &Settings) -> Result<(), Fault> {
+    DeviceName::new(&settings.name).map_err(|_| Fault::Invalid(Invalid::DeviceName))?;
     if settings.port == 0 {
-        return Err(Error::Invalid(Invalid::Port));
+        return Err(Fault::Invalid(Invalid::Port));
     }
-    let receive_folder = settings.receive_folder.to_str().ok_or(Error::Invalid(Invalid::ReceiveFolder))?;
+    let receive_folder = settings.receive_folder.to_str().ok_or(Fault::Invalid(Invalid::ReceiveFolder))?;
     if !settings.receive_folder.is_absolute() {
-        return Err(Error::Invalid(Invalid::ReceiveFolder));
+        return Err(Fault::Invalid(Invalid::ReceiveFolder));
     }
     let SettingsFile { path, document } = SettingsFile::open(folder)?;
     let mut document = document.into_mut();
@@ -211,7 +218,7 @@ pub(crate) fn write(folder: &Path, settings: &Settings) -> Result<(), Error> {
     let written = private::open_file(fs::OpenOptions::new().write(true).create(true).truncate(true), &temporary)
         .and_then(|mut file| file.write_all(document.to_string().as_bytes()).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&temporary, &path));
-    written.map_err(|source| Error::of_state(&path, Operation::Write, &source))
+    written.map_err(|source| Fault::of_state(&path, Operation::Write, &source))
 }
 
 /// Sets a value, with the comment and blanks around the old one.
@@ -322,9 +329,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(FILE_NAME), text).unwrap();
         match read(folder.path(), ID) {
-            Err(Error::Config { path, line, reason, nearest }) => {
-                assert_eq!(path, folder.path().join(FILE_NAME));
-                (line, reason, nearest)
+            Err(Fault::Config { path, line, detail: reason, nearest }) => {
+                assert_eq!(path.0, folder.path().join(FILE_NAME));
+                (line, reason.0, nearest.map(|nearest| nearest.0))
             }
             other => panic!("{other:?}"),
         }
@@ -395,7 +402,7 @@ mod tests {
             Settings { receive_folder: "relative".into(), ..good.clone() },
             Settings { port: 0, ..good.clone() },
         ] {
-            assert!(matches!(write(folder.path(), &bad), Err(Error::Invalid(_))));
+            assert!(matches!(write(folder.path(), &bad), Err(Fault::Invalid(_))));
         }
         write(folder.path(), &good).unwrap();
     }

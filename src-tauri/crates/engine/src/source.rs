@@ -15,12 +15,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use lane::Lane;
-use lane::delta_decision::Worth;
 use parking_lot::Mutex;
-use queue::Queue;
-use ringway_model::{Delta, Source};
-use ringway_model::{Operation, Side};
+use ringway_model::{Delta, Failure, FailureReason, Fault, Operation, Side, Source};
 use ringway_sys::attributes::Metadata;
 use ringway_sys::file_io::FileIo;
 use ringway_tree::bulk::LaneSink;
@@ -33,9 +29,10 @@ use ringway_wire::name::Name;
 use ringway_wire::offered::OfferedNames;
 use rustix::io::Errno;
 
-use crate::error::{Error, Failure, FailureReason};
-use walk::gather;
-use walk::roots;
+use lane::Lane;
+use lane::delta_decision::Worth;
+use queue::Queue;
+use walk::{gather, roots};
 
 /// A tree on its way out: one walk, and any number of lanes that read and send what it finds.
 pub(crate) struct Outgoing {
@@ -110,13 +107,13 @@ struct Failures {
 impl Outgoing {
     /// Looks at the sources (one that cannot be opened at all is an error) and starts the walk on a
     /// thread of its own.
-    pub(crate) fn start(sources: &[Source]) -> Result<Arc<Self>, Error> {
+    pub(crate) fn start(sources: &[Source]) -> Result<Arc<Self>, Fault> {
         Self::start_as(sources, None)
     }
 
     /// The same under the names that were offered before, where they were: what appeared since is
     /// not sent.
-    pub(crate) fn start_as(sources: &[Source], offered: Option<Arc<OfferedNames>>) -> Result<Arc<Self>, Error> {
+    pub(crate) fn start_as(sources: &[Source], offered: Option<Arc<OfferedNames>>) -> Result<Arc<Self>, Fault> {
         let roots = roots::resolve(sources)?;
         let names = match offered {
             Some(names) => names,
@@ -126,7 +123,7 @@ impl Outgoing {
         let (for_walk, offered) = (shared.clone(), Arc::clone(&names));
         let walk = move || gather::run(roots, offered, &for_walk);
         let spawned = std::thread::Builder::new().name("walk".to_owned()).spawn(walk);
-        spawned.map_err(|source| Error::Path { path: PathBuf::new(), operation: Operation::Read, source })?;
+        spawned.map_err(|source| Fault::path(PathBuf::new(), Operation::Read, source))?;
         Ok(Arc::new(Self { names, shared }))
     }
 
@@ -322,7 +319,7 @@ impl Shared {
             failures.named += 1;
             failures.named_bytes = named_bytes;
             let path = PathBuf::from(OsStr::from_bytes(&path));
-            failures.new.push(Failure { path, side: Side::Here, operation, reason });
+            failures.new.push(Failure { path: path.into(), side: Side::Here, operation, reason });
         }
     }
 }
@@ -357,7 +354,7 @@ fn joined(folder: &[u8], name: &[u8]) -> Option<Vec<u8>> {
 fn reason(error: &io::Error) -> FailureReason {
     match Errno::from_io_error(error) {
         Some(Errno::NAMETOOLONG) => FailureReason::PathTooLong,
-        Some(errno) => FailureReason::Os(errno.raw_os_error()),
-        None => FailureReason::Os(Errno::IO.raw_os_error()),
+        Some(errno) => FailureReason::Os { errno: errno.raw_os_error() },
+        None => FailureReason::Os { errno: Errno::IO.raw_os_error() },
     }
 }

@@ -9,23 +9,21 @@ mod past_at_limits;
 mod reached;
 mod rules;
 
-use std::fs;
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{fs, io};
 
 use parking_lot::{Mutex, MutexGuard};
-use ringway_model::{Operation, StoreTrouble};
+use ringway_model::{DeviceId, Fault, Invalid, Operation, StoreTrouble};
 use ringway_tree::limits::BROUGHT_NAMES_MAX;
 use ringway_wire::limits::DEVICE_NAME_MAX;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use rustix::fs::Access;
 
 use crate::destination::Brought;
-use crate::device::{Device, DeviceId};
-use crate::error::{Error, Invalid};
+use crate::device::Device;
 use crate::limits::DEFAULT_PORT;
 use crate::private;
 use crate::target::Address;
@@ -82,7 +80,7 @@ impl Opened {
 
 impl Store {
     /// Opens it, making it on first use; the folder exists.
-    pub(crate) fn open(folder: &Path) -> Result<Self, Error> {
+    pub(crate) fn open(folder: &Path) -> Result<Self, Fault> {
         let path = folder.join(FILE_NAME);
         let opened = Mutex::new(open(&path)?);
         Ok(Self { path, opened })
@@ -91,8 +89,8 @@ impl Store {
     /// Whether it can be written: looks without changing anything.
     ///
     /// # Errors
-    /// [`Error::Store`] with what a write would fail with.
-    pub(crate) fn check_writable(&self) -> Result<(), Error> {
+    /// [`Fault::Store`] with what a write would fail with.
+    pub(crate) fn check_writable(&self) -> Result<(), Fault> {
         self.with(|connection| {
             let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
             let kept: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -104,21 +102,21 @@ impl Store {
     }
 
     /// Every device, by name.
-    pub(crate) fn devices(&self) -> Result<Vec<Device>, Error> {
+    pub(crate) fn devices(&self) -> Result<Vec<Device>, Fault> {
         self.with(|connection| {
             connection.prepare_cached(&format!("{DEVICES} ORDER BY name"))?.query_map([], device)?.collect()
         })
     }
 
     /// The device with that key.
-    pub(crate) fn by_id(&self, id: DeviceId) -> Result<Option<Device>, Error> {
+    pub(crate) fn by_id(&self, id: DeviceId) -> Result<Option<Device>, Fault> {
         self.with(|connection| {
             connection.prepare_cached(&format!("{DEVICES} WHERE id = ?1"))?.query_row([id.0], device).optional()
         })
     }
 
     /// The device we call that, whatever the case of the letters.
-    pub(crate) fn by_name(&self, name: &str) -> Result<Option<Device>, Error> {
+    pub(crate) fn by_name(&self, name: &str) -> Result<Option<Device>, Fault> {
         self.with(|connection| {
             connection.prepare_cached(&format!("{DEVICES} WHERE name = ?1"))?.query_row([name], device).optional()
         })
@@ -127,7 +125,7 @@ impl Store {
     /// Pins a device whose code or key was proven. Where another device has its name, it gets a
     /// number behind it here; the same key again keeps the name that it has and only refreshes the
     /// rest.
-    pub(crate) fn pin(&self, id: DeviceId, name: &str, address: &str) -> Result<Device, Error> {
+    pub(crate) fn pin(&self, id: DeviceId, name: &str, address: &str) -> Result<Device, Fault> {
         self.with(|connection| {
             // One transaction: another program of this device may pair at the same time.
             let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
@@ -139,10 +137,10 @@ impl Store {
             )?;
             transaction.commit()
         })?;
-        self.by_id(id)?.ok_or_else(|| Error::Store {
-            path: self.path.clone(),
+        self.by_id(id)?.ok_or_else(|| Fault::Store {
+            path: self.path.clone().into(),
             trouble: StoreTrouble::DamagedDatabase,
-            reason: "lost a device".into(),
+            detail: "lost a device".into(),
         })
     }
 
@@ -155,7 +153,7 @@ impl Store {
     }
 
     /// Notes that a device was seen, and where it can be reached if that is known.
-    pub(crate) fn saw(&self, id: DeviceId, address: Option<&str>) -> Result<(), Error> {
+    pub(crate) fn saw(&self, id: DeviceId, address: Option<&str>) -> Result<(), Fault> {
         self.with(|connection| {
             connection.execute(
                 "UPDATE device SET last_seen = ?2, last_address = coalesce(?3, last_address) WHERE id = ?1",
@@ -168,7 +166,7 @@ impl Store {
     /// Notes that a device was seen, and the address that it came from. Where it listens is not
     /// known from that: the port stays that of the address where it was reached, and a host's name
     /// stays what leads to it.
-    pub(crate) fn came_from(&self, id: DeviceId, ip: IpAddr) -> Result<(), Error> {
+    pub(crate) fn came_from(&self, id: DeviceId, ip: IpAddr) -> Result<(), Fault> {
         let Some(device) = self.by_id(id)? else { return Ok(()) };
         // Without its zone it leads nowhere.
         let is_link_local = matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
@@ -186,16 +184,16 @@ impl Store {
     }
 
     /// Renames a device; false if it is not known.
-    pub(crate) fn rename(&self, id: DeviceId, name: &str) -> Result<bool, Error> {
+    pub(crate) fn rename(&self, id: DeviceId, name: &str) -> Result<bool, Fault> {
         if self.by_name(name)?.is_some_and(|other| other.id != id) {
-            return Err(Error::Invalid(Invalid::NameTaken));
+            return Err(Fault::Invalid(Invalid::NameTaken));
         }
         self.with(|connection| connection.execute("UPDATE device SET name = ?2 WHERE id = ?1", params![id.0, name]))
             .map(|changed| changed > 0)
     }
 
     /// Forgets a device, its rule and what came from it; false if it was not known.
-    pub(crate) fn forget(&self, id: DeviceId) -> Result<bool, Error> {
+    pub(crate) fn forget(&self, id: DeviceId) -> Result<bool, Fault> {
         self.with(|connection| {
             // One transaction: another program may receive from it and note what came.
             let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
@@ -213,7 +211,7 @@ impl Store {
         &self,
         (id, pairing): (DeviceId, PairingNumber),
         brought: &[(Vec<u8>, Brought)],
-    ) -> Result<(), Error> {
+    ) -> Result<(), Fault> {
         self.with(|connection| {
             let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
             if !pairings::is_paired_as(&transaction, id, pairing)? {
@@ -236,7 +234,7 @@ impl Store {
     }
 
     /// What that device brought under a top-level path.
-    pub(crate) fn brought(&self, id: DeviceId, path: &[u8]) -> Result<Option<Brought>, Error> {
+    pub(crate) fn brought(&self, id: DeviceId, path: &[u8]) -> Result<Option<Brought>, Fault> {
         let what = self.with(|connection| {
             connection
                 .prepare_cached("SELECT what FROM brought WHERE device = ?1 AND path = ?2")?
@@ -246,7 +244,7 @@ impl Store {
         Ok(what.and_then(|what| Brought::decode(&what)))
     }
 
-    fn with<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
+    fn with<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Fault> {
         let mut opened: MutexGuard<'_, _> = self.opened.lock();
         if opened.is_replaced(&self.path) {
             *opened = open(&self.path)?;
@@ -256,11 +254,11 @@ impl Store {
 }
 
 /// Opens the file, making it on first use.
-fn open(path: &Path) -> Result<Opened, Error> {
+fn open(path: &Path) -> Result<Opened, Fault> {
     // SQLite gives its journal the mode that this file has.
     let unusable = |error: io::Error| match path.exists() {
-        true => Error::of_state(path, Operation::Open, &error),
-        false => Error::of_state(path, Operation::Create, &error),
+        true => Fault::of_state(path, Operation::Open, &error),
+        false => Fault::of_state(path, Operation::Create, &error),
     };
     let mut options = fs::OpenOptions::new();
     match path.exists() {
@@ -308,8 +306,8 @@ fn free_name(connection: &Connection, id: DeviceId, name: &str) -> rusqlite::Res
     Ok(chosen)
 }
 
-fn failed(path: &Path, error: &rusqlite::Error) -> Error {
-    Error::Store { path: path.into(), trouble: trouble(path, error), reason: error.to_string() }
+fn failed(path: &Path, error: &rusqlite::Error) -> Fault {
+    Fault::Store { path: path.into(), trouble: trouble(path, error), detail: error.to_string().into() }
 }
 
 /// SQLite names what it was doing (https://sqlite.org/rescode.html), the disk often says why.
@@ -408,7 +406,7 @@ mod tests {
         assert_eq!(store.pin(B, "Lab-WS", "").unwrap().name, "Lab-WS (2)");
         assert_eq!(store.pin(B, "Lab-WS", "").unwrap().name, "Lab-WS (2)", "paired again");
         assert_eq!(store.pin(DeviceId([4; 32]), "LAB-ws", "").unwrap().name, "LAB-ws (3)");
-        assert!(matches!(store.rename(B, "lab-ws"), Err(Error::Invalid(_))));
+        assert!(matches!(store.rename(B, "lab-ws"), Err(Fault::Invalid(_))));
         assert!(store.rename(B, "NAS").unwrap());
         assert!(!store.rename(DeviceId([3; 32]), "x").unwrap());
     }

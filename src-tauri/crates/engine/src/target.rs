@@ -7,11 +7,11 @@ use ringway_sys::resolve;
 use ringway_wire::announcement::Fingerprint;
 use ringway_wire::name::{hex_digits, reads_as_address, reads_as_id};
 
-use crate::device::{Device, DeviceId};
-use crate::error::{AuthError, Error, Invalid};
+use crate::device::Device;
 use crate::history::Past;
 use crate::limits::DEFAULT_PORT;
 use crate::store::Store;
+use ringway_model::{AuthError, DeviceId, Fault, Invalid};
 
 /// To whom something is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,17 +144,18 @@ impl Target {
     /// Reads what a person typed. An id, or its beginning, is a device's and nothing else; text
     /// with a colon or a dot is an address and nothing else; other text is a device's name or else
     /// a host's. Where it is both, and another device was reached at the host, it is neither.
-    pub(crate) fn resolve(store: &Store, typed: &str) -> Result<Self, Error> {
+    pub(crate) fn resolve(store: &Store, typed: &str) -> Result<Self, Fault> {
         if let Some(device) = find_device(store, typed)? {
             // Its name may be of its own choice, and the person may mean the host.
             let host = Address::parse(typed, DEFAULT_PORT).map(|address| store.reached_at(&address.key()));
             let is_anothers = host.transpose()?.flatten().is_some_and(|reached| reached != device.id);
             return match is_anothers {
-                true => Err(Error::Invalid(Invalid::AmbiguousName(typed.to_owned()))),
+                true => Err(Fault::Invalid(Invalid::AmbiguousName { name: typed.to_owned().into() })),
                 false => Ok(Self::Device(device.id)),
             };
         }
-        let address = Address::parse(typed, DEFAULT_PORT).ok_or_else(|| Error::UnknownTarget(typed.to_owned()))?;
+        let address = Address::parse(typed, DEFAULT_PORT)
+            .ok_or_else(|| Fault::UnknownTarget { target: typed.to_owned().into() })?;
         Ok(Self::Address(address))
     }
 
@@ -173,7 +174,7 @@ impl Target {
 
 /// To whom a past transfer went: the device that it reached or was to reach, else the address;
 /// there only the receiver that was announced, if one was.
-pub(crate) fn of_past(store: &Store, past: &Past) -> Result<Target, Error> {
+pub(crate) fn of_past(store: &Store, past: &Past) -> Result<Target, Fault> {
     let called = || past.target.clone().unwrap_or_default();
     let device = match (&past.peer, past.target_device) {
         (Some((id, name)), _) => Some((*id, name.clone())),
@@ -187,19 +188,19 @@ pub(crate) fn of_past(store: &Store, past: &Past) -> Result<Target, Error> {
             (Some(digits), Some(Address::Socket(at))) => announced_again(store, digits, at)?,
             (Some(_), _) => None,
         };
-        return target.ok_or_else(|| Error::UnknownTarget(called()));
+        return target.ok_or_else(|| Fault::UnknownTarget { target: called().into() });
     };
     if store.by_id(id)?.is_some() {
         return Ok(Target::Device(id));
     }
     let now = store.by_name(&name)?.map(|device| device.id);
-    Err(AuthError::Forgotten { name, id, now }.into())
+    Err(AuthError::Forgotten { name: name.into(), id, now }.into())
 }
 
 /// A receiver that had announced itself and proved nothing: whoever else is at its address now was
 /// not meant. Nor was a paired device that only announced what was looked for; it is one that was
 /// reached there with the code.
-fn announced_again(store: &Store, digits: &str, at: SocketAddr) -> Result<Option<Target>, Error> {
+fn announced_again(store: &Store, digits: &str, at: SocketAddr) -> Result<Option<Target>, Fault> {
     let Ok(fingerprint) = Fingerprint::parse(digits) else { return Ok(None) };
     let paired = store.devices()?.into_iter().find(|device| Fingerprint::of(&device.id.0) == fingerprint);
     let proven = store.reached_at(&Address::Socket(at).key())?;
@@ -209,7 +210,7 @@ fn announced_again(store: &Store, digits: &str, at: SocketAddr) -> Result<Option
 
 /// A paired device by its id, by 8 or more digits of the id's beginning, with or without dashes, or
 /// by its name.
-pub(crate) fn find_device(store: &Store, typed: &str) -> Result<Option<Device>, Error> {
+pub(crate) fn find_device(store: &Store, typed: &str) -> Result<Option<Device>, Fault> {
     if reads_as_address(typed) {
         return Ok(None);
     }
@@ -218,7 +219,7 @@ pub(crate) fn find_device(store: &Store, typed: &str) -> Result<Option<Device>, 
     matching.retain(|device| device.id.to_string().starts_with(&digits));
     match matching.len() {
         0 | 1 => Ok(matching.pop()),
-        _ => Err(Error::Invalid(Invalid::AmbiguousId)),
+        _ => Err(Fault::Invalid(Invalid::AmbiguousId)),
     }
 }
 
@@ -318,7 +319,10 @@ mod tests {
             assert_eq!(Target::resolve(&store, typed).unwrap(), Target::Device(NAS), "{typed}");
         }
         let unknown = Target::resolve(&store, "abababac").unwrap_err();
-        assert!(matches!(unknown, Error::UnknownTarget(_)), "an id that nobody has is not a host either: {unknown:?}");
+        assert!(
+            matches!(unknown, Fault::UnknownTarget { .. }),
+            "an id that nobody has is not a host either: {unknown:?}"
+        );
     }
 
     #[test]
@@ -344,7 +348,7 @@ mod tests {
         assert_eq!(Target::resolve(&store, "fileserver").unwrap(), address("fileserver"));
         store.rename(late, "fileserver").unwrap();
         let refused = Target::resolve(&store, "FILESERVER").unwrap_err();
-        assert!(matches!(refused, Error::Invalid(Invalid::AmbiguousName(_))), "{refused:?}");
+        assert!(matches!(refused, Fault::Invalid(Invalid::AmbiguousName { .. })), "{refused:?}");
         assert_eq!(Target::resolve(&store, "fileserver:17464").unwrap(), address("fileserver"));
         assert_eq!(Target::resolve(&store, &late.to_string()).unwrap(), Target::Device(late));
         // Its own host is no other.
@@ -360,7 +364,7 @@ mod tests {
         other.0[31] = 0;
         store.pin(other, "nearly nas", "").unwrap();
         let refused = Target::resolve(&store, "abababab").unwrap_err();
-        assert!(matches!(refused, Error::Invalid(Invalid::AmbiguousId)), "{refused:?}");
+        assert!(matches!(refused, Fault::Invalid(Invalid::AmbiguousId)), "{refused:?}");
         assert_eq!(Target::resolve(&store, &NAS.to_string()).unwrap(), Target::Device(NAS));
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use hkdf::Hkdf;
+use ringway_model::{AuthError, DeviceId, Fault};
 use ringway_wire::announcement::Fingerprint;
-use ringway_wire::control::{Ticket, TransferId};
+use ringway_wire::control::Ticket;
 use ringway_wire::limits::ALPN;
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -22,8 +23,6 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 use zeroize::Zeroizing;
 
 use crate::cork::CorkStream;
-use crate::device::DeviceId;
-use crate::error::{AuthError, Error};
 use crate::identity::{Identity, device_id};
 
 /// The exporter that sessions are known by (RFC 8446 section 7.5); lanes' tickets derive from it.
@@ -41,7 +40,7 @@ pub(crate) struct Channel {
 
 impl Channel {
     /// The exporter's value under a label: the same at both ends, and nowhere else.
-    pub(crate) fn export(&self, label: &[u8]) -> Result<Zeroizing<[u8; 32]>, Error> {
+    pub(crate) fn export(&self, label: &[u8]) -> Result<Zeroizing<[u8; 32]>, Fault> {
         let mut value = Zeroizing::new([0; 32]);
         let exported = match &self.stream {
             TlsStream::Client(stream) => {
@@ -56,7 +55,7 @@ impl Channel {
     }
 
     /// What lanes of this session are admitted by.
-    pub(crate) fn ticket_key(&self) -> Result<TicketKey, Error> {
+    pub(crate) fn ticket_key(&self) -> Result<TicketKey, Fault> {
         self.export(SESSION_EXPORTER_LABEL).map(TicketKey)
     }
 }
@@ -66,7 +65,7 @@ pub(crate) struct TicketKey(Zeroizing<[u8; 32]>);
 
 impl TicketKey {
     /// The ticket of one connection of one lane.
-    pub(crate) fn ticket(&self, transfer: &TransferId, lane: u8, connection: u16) -> Ticket {
+    pub(crate) fn ticket(&self, transfer: &[u8; 16], lane: u8, connection: u16) -> Ticket {
         let mut ticket = [0; 32];
         Hkdf::<Sha256>::new(None, &self.0[..])
             .expand_multi_info(&[TICKET_LABEL, transfer, &[lane], &connection.to_le_bytes()], &mut ticket)
@@ -91,10 +90,10 @@ impl Expected {
     fn check(&self, found: DeviceId) -> Result<(), AuthError> {
         match self {
             Self::Device { id, name } if *id != found => {
-                Err(AuthError::IdentityChanged { name: name.clone(), expected: *id, found })
+                Err(AuthError::IdentityChanged { name: name.clone().into(), expected: *id, found })
             }
             Self::Announced(announced) if *announced != Fingerprint::of(&found.0) => {
-                Err(AuthError::OtherAnswered { announced: announced.short(), found })
+                Err(AuthError::OtherAnswered { announced: announced.short().into(), found })
             }
             _ => Ok(()),
         }
@@ -109,7 +108,7 @@ pub(crate) struct Tls {
 }
 
 impl Tls {
-    pub(crate) fn new(identity: &Identity) -> Result<Self, Error> {
+    pub(crate) fn new(identity: &Identity) -> Result<Self, Fault> {
         let provider = Arc::new(provider());
         let any_key = Arc::new(ProvedKey { provider: Arc::clone(&provider), expected: Expected::Anyone });
         let mut client = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -137,7 +136,7 @@ impl Tls {
 
     /// The connecting side's handshake. Whoever is not `expected` hears that the handshake failed,
     /// before it sees who calls.
-    pub(crate) async fn connect(&self, tcp: TcpStream, expected: Expected) -> Result<Channel, Error> {
+    pub(crate) async fn connect(&self, tcp: TcpStream, expected: Expected) -> Result<Channel, Fault> {
         let name = ServerName::try_from("ringway.invalid").expect("a valid name");
         let mut client = self.client.clone();
         let verifier = ProvedKey { provider: Arc::clone(&self.provider), expected };
@@ -148,38 +147,40 @@ impl Tls {
     }
 
     /// The listening side's handshake.
-    pub(crate) async fn accept(&self, tcp: TcpStream) -> Result<Channel, Error> {
+    pub(crate) async fn accept(&self, tcp: TcpStream) -> Result<Channel, Fault> {
         let stream = self.acceptor.accept(CorkStream::new(tcp)).await.map_err(handshake_error)?;
         channel(stream.into())
     }
 }
 
-fn channel(stream: TlsStream<CorkStream<TcpStream>>) -> Result<Channel, Error> {
+fn channel(stream: TlsStream<CorkStream<TcpStream>>) -> Result<Channel, Fault> {
     let (_, connection) = stream.get_ref();
     if connection.alpn_protocol() != Some(ALPN) {
-        return Err(Error::Tls("the peer does not speak Ringway's protocol".into()));
+        return Err(Fault::Tls { detail: ("the peer does not speak Ringway's protocol").into() });
     }
     let certificate = connection.peer_certificates().and_then(|chain| chain.first());
-    let peer = certificate.and_then(device_id).ok_or_else(|| Error::Tls("the peer showed no usable key".into()))?;
+    let peer = certificate
+        .and_then(device_id)
+        .ok_or_else(|| Fault::Tls { detail: ("the peer showed no usable key").into() })?;
     Ok(Channel { stream, peer })
 }
 
-pub(crate) fn tls_error(error: TlsError) -> Error {
-    Error::Tls(error.to_string())
+pub(crate) fn tls_error(error: TlsError) -> Fault {
+    Fault::Tls { detail: error.to_string().into() }
 }
 
 /// A handshake fails by TLS's fault, the network's, or because another key answered: rustls hides
 /// the first and the last in an `io::Error`.
-fn handshake_error(error: std::io::Error) -> Error {
+fn handshake_error(error: std::io::Error) -> Fault {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>()) {
         Some(TlsError::InvalidCertificate(CertificateError::Other(OtherError(other)))) => {
             match other.downcast_ref::<AuthError>() {
-                Some(auth) => Error::Auth(auth.clone()),
-                None => Error::Tls(other.to_string()),
+                Some(auth) => Fault::Auth(auth.clone()),
+                None => Fault::Tls { detail: other.to_string().into() },
             }
         }
-        Some(tls) => Error::Tls(tls.to_string()),
-        None => Error::ConnectionLost(error),
+        Some(tls) => Fault::Tls { detail: tls.to_string().into() },
+        None => Fault::ConnectionLost(error.into()),
     }
 }
 

@@ -2,23 +2,22 @@
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use parking_lot::{Mutex, MutexGuard};
-use ringway_model::{Bottleneck, Direction, Side, Stage};
+use ringway_model::{
+    Bottleneck, DeviceId, Direction, Edit, Failure, FailureReason, Fault, Interruption, Invalid, Operation, Outage,
+    Outcome, PackedBytes, PathTaken, Proven, Side, Stage, TransferId, TransferKey,
+};
 use ringway_tree::filesystem::free_space::Rest;
 use ringway_wire::control::{Receipt, Totals};
+use rustix::io::Errno;
 use tokio::sync::watch;
 
-use crate::device::DeviceId;
-use crate::error::{Error, Failure, Invalid};
-use crate::event::{
-    Edit, Interruption, Outage, Outcome, PackedBytes, Proven, Report, Snapshot, TransferId, TransferKey,
-};
+use crate::event::{Report, Snapshot};
 use crate::history::{Ended, Record};
 use crate::limits::{FAILURES_LISTED_MAX, STALLED_AFTER};
 use crate::pace::Gauge;
-use crate::path_taken::PathTaken;
 use crate::rate::{Amounts, Rate};
 use crate::series::{Point, Series};
 use crate::stopwatch::Stopwatch;
@@ -176,7 +175,7 @@ impl Figures {
     /// the other end does that. Time that is lost with a connection is the transfer's own; while it
     /// is paused, by a person or by a full disk, its time stands still.
     pub(crate) fn interrupt(&mut self, why: Outage, next_try: Option<Instant>, gives_up: Instant) {
-        let is_pause = matches!(why, Outage::Full(_) | Outage::Paused(_));
+        let is_pause = matches!(why, Outage::Full(_) | Outage::Paused { .. });
         self.set_stage(if is_pause { Stage::Paused } else { Stage::Reconnecting });
         match is_pause {
             true => self.watch.hold(Instant::now()),
@@ -191,7 +190,7 @@ impl Figures {
         let then = self.stage();
         self.set_stage(Stage::Paused);
         self.watch.hold(Instant::now());
-        let why = Outage::Paused(Side::Here);
+        let why = Outage::Paused { by: Side::Here };
         self.interrupted = Some(Interrupted { why, is_loss: false, next_try: None, gives_up: None, then });
     }
 
@@ -529,9 +528,9 @@ impl Transfer {
     /// # Errors
     /// It is not under way, or nothing is to be tried again of it, so that a pause would be its
     /// end.
-    pub fn pause(&self) -> Result<(), Error> {
+    pub fn pause(&self) -> Result<(), Fault> {
         if !self.figures().can_pause() {
-            return Err(Error::Invalid(Invalid::CannotPause));
+            return Err(Fault::Invalid(Invalid::CannotPause));
         }
         self.shared.paused.send_replace(true);
         Ok(())
@@ -592,7 +591,7 @@ impl Transfer {
     }
 
     /// Ends it, successfully or not, and wakes whoever waits.
-    pub(crate) fn end(&self, ended: Result<Arrived, Error>) {
+    pub(crate) fn end(&self, ended: Result<Arrived, Fault>) {
         match ended {
             Ok(arrived) => self.end_with(None, arrived),
             Err(error) => {
@@ -603,14 +602,14 @@ impl Transfer {
     }
 
     /// The same where something arrived although it failed.
-    pub(crate) fn end_with(&self, error: Option<Error>, arrived: Arrived) {
+    pub(crate) fn end_with(&self, error: Option<Fault>, arrived: Arrived) {
         let mut figures = self.figures();
         figures.watch.end(Instant::now());
         figures.set_stage(Stage::Ended);
         let failed = arrived.failed.max(figures.failed_here.saturating_add(figures.failed_there));
         let outcome = match error {
-            Some(Error::Cancelled(Side::Here)) if *self.shared.stop.borrow() == Some(Stop::Forgotten) => {
-                Outcome::Failed(Error::PeerForgotten)
+            Some(Fault::Cancelled { by: Side::Here }) if *self.shared.stop.borrow() == Some(Stop::Forgotten) => {
+                Outcome::Failed(Fault::PeerForgotten)
             }
             Some(error) => Outcome::Failed(error),
             None if failed == 0 => Outcome::Complete,
@@ -631,7 +630,7 @@ impl Transfer {
             edited: figures.edited,
             edits: figures.edits.clone(),
             outcome,
-            failures: figures.failures.clone(),
+            failures: failures(&figures, self.shared.direction),
             running_for: figures.running_for(),
             bottleneck: figures.gauge.longest(),
             times: figures.gauge.times(),
@@ -653,6 +652,30 @@ impl Transfer {
             record.keep(&Ended { id: *id, direction: *direction, peer, title, report: &report, series: &series });
         }
         self.shared.report.send_replace(Some(Arc::new(report)));
+    }
+}
+
+/// The failures by name. What a copy writes over in place may be half of two versions now: the copy
+/// says so where it was stopped; where the disk refused more, it gives the time 0 to such files, and
+/// to no others. One that the copy had made is gone.
+fn failures(figures: &Figures, direction: Direction) -> Vec<Failure> {
+    let mut all = figures.failures.clone();
+    for failure in all.iter_mut().filter(|_| direction == Direction::Copying) {
+        if let FailureReason::Os { errno } = failure.reason
+            && is_cut_short(failure, Errno::from_raw_os_error(errno))
+        {
+            failure.reason = FailureReason::CutShort { errno };
+        }
+    }
+    all
+}
+
+fn is_cut_short(failure: &Failure, errno: Errno) -> bool {
+    let oldest = || failure.path.metadata().and_then(|there| there.modified()).is_ok_and(|time| time == UNIX_EPOCH);
+    match errno {
+        Errno::CANCELED => true,
+        Errno::NOSPC | Errno::DQUOT | Errno::FBIG | Errno::IO => failure.operation == Operation::Write && oldest(),
+        _ => false,
     }
 }
 
@@ -679,5 +702,26 @@ pub(crate) struct Arrived {
 impl std::fmt::Debug for Transfer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Transfer").field("id", &self.shared.id).field("direction", &self.shared.direction).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_that_was_cut_short_is_told_from_one_that_is_as_it_was() {
+        let there = tempfile::NamedTempFile::new().unwrap();
+        let told = |errno: Errno, path: &std::path::Path| {
+            let reason = FailureReason::Os { errno: errno.raw_os_error() };
+            is_cut_short(&Failure { path: path.into(), side: Side::Here, operation: Operation::Write, reason }, errno)
+        };
+        assert!(!told(Errno::NOSPC, there.path()), "it was to be exchanged, and is what it was");
+        there.as_file().set_modified(UNIX_EPOCH).unwrap();
+        for errno in [Errno::CANCELED, Errno::NOSPC, Errno::DQUOT] {
+            assert!(told(errno, there.path()), "{errno:?}");
+        }
+        assert!(!told(Errno::ACCESS, there.path()));
+        assert!(!told(Errno::NOSPC, &there.path().join("gone")), "the copy had made it, and removed it");
     }
 }

@@ -6,17 +6,16 @@ use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 use ringway_engine::{
-    Compression, CopyOptions, CopyRequest, Delta, Device, DeviceId, DeviceRule, Engine, Fingerprint, GivenSecret,
-    IntoHome, IoMode, Outage, PairingSecret, Room, SendRequest, Target, TlsMode, Transfer,
+    Compression, CopyOptions, CopyRequest, Delta, Device, DeviceRule, Engine, Fingerprint, GivenSecret, IntoHome,
+    PairingSecret, Room, SendRequest, Target, Transfer,
 };
-use ringway_model::{Direction, OnExisting, Stage};
+use ringway_model::{DeviceId, Direction, Fault, IoMode, OnExisting, Outage, Stage, TlsMode};
 use tokio::sync::Notify;
 
 use crate::choice::Choices;
 use crate::copying::CopyFolder;
 use crate::destination::Destination;
 use crate::dto::{AppEvent, Chosen, Consent, Ended, Everything, Moving, PairedDevice, Recipient};
-use crate::fault::Fault;
 use crate::nearby::Around;
 use crate::past::folder_of;
 use crate::receiving::{Receiving, Reception};
@@ -207,7 +206,12 @@ impl App {
                 let to = self.in_full(&target);
                 if confirmed != Some(&to) {
                     let (what, more) = choices.title(chosen).ok_or(Fault::Gone)?;
-                    return Err(Fault::NewTarget { what, more, to, was: self.in_full(was) });
+                    return Err(Fault::NewTarget {
+                        what: what.into(),
+                        more,
+                        to: to.into(),
+                        was: self.in_full(was).into(),
+                    });
                 }
             }
             sources

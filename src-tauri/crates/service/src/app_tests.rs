@@ -7,18 +7,16 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringway_engine::{
-    Announcement, Engine, Failure, FailureReason, Fingerprint, NearbyDevice, Outcome, Paths, Report, Target,
-    TransferKey,
+use ringway_engine::{Announcement, Engine, Fingerprint, NearbyDevice, Paths, Target};
+use ringway_model::Outcome;
+use ringway_model::{
+    AuthError, DeclineReason, Direction, FailureReason, Fault, OnConflict, OnExisting, Side, Stage, TransferKey,
 };
-use ringway_model::{Direction, OnConflict, OnExisting, Operation, Side, Stage};
-use rustix::io::Errno;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use crate::app::{App, Listener};
-use crate::dto::{AppEvent, Asked, Ended, Ending, Left, Listening, LooksLike, Offer, Recipient, ShownSize};
-use crate::fault::{Declined, EntryFault, Fault};
+use crate::dto::{AppEvent, Asked, Ended, Left, Listening, LooksLike, Offer, Recipient, ShownSize};
 use crate::receiving::Reception;
 use crate::settings::SettingsChange;
 
@@ -144,7 +142,7 @@ impl Machine {
 
 fn fault(ended: Ended) -> Fault {
     match ended.outcome {
-        Ending::Failed { fault } => fault,
+        Outcome::Failed(fault) => fault,
         other => panic!("{other:?}"),
     }
 }
@@ -158,7 +156,7 @@ async fn an_accepted_offer_arrives_and_both_know_each_other() {
     let taken = far.app.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
     let ends = [near.ended(&sent).await, far.ended(&taken.id).await];
     assert!(
-        ends.iter().all(|end| end.outcome == Ending::Complete && end.proven.is_some_and(|proven| proven.files == 1))
+        ends.iter().all(|end| end.outcome == Outcome::Complete && end.proven.is_some_and(|proven| proven.files == 1))
     );
     assert_eq!(std::fs::read(far.inbox().join("set/below/file")).unwrap(), b"content");
     assert_eq!((near.app.devices().unwrap().len(), far.app.devices().unwrap().len()), (1, 1));
@@ -194,12 +192,14 @@ async fn a_stranger_is_asked_for_a_code_and_a_wrong_one_is_told_at_both_ends() {
     let (target, _) = far.listen().await;
     let source = near.source();
     let first = near.send(&source, &target, None);
-    assert_eq!(fault(near.ended(&first).await), Fault::PairingNeeded { peer: "far".into() });
+    assert_eq!(fault(near.ended(&first).await), Fault::Auth(AuthError::PairingNeeded { peer_name: "far".into() }));
     let second = near.send(&source, &target, Some("7-zebra-zebra"));
-    assert_eq!(fault(near.ended(&second).await), Fault::WrongCode);
+    assert_eq!(fault(near.ended(&second).await), Fault::Auth(AuthError::WrongCode));
     let (from, tries_left) = far
         .event(|event| match event {
-            AppEvent::PairingFailed { from, fault: Fault::WrongCode, tries_left } => Some((from, tries_left)),
+            AppEvent::PairingFailed { from, fault: Fault::Auth(AuthError::WrongCode), tries_left } => {
+                Some((from, tries_left))
+            }
             _ => None,
         })
         .await;
@@ -222,7 +222,7 @@ async fn a_declined_offer_is_told_and_gone() {
     let sent = near.send(&near.source(), &target, Some(&code));
     let offer = far.offer().await;
     far.app.decline(&offer.id).unwrap();
-    assert_eq!(fault(near.ended(&sent).await), Fault::Declined { why: Declined::ByChoice });
+    assert_eq!(fault(near.ended(&sent).await), Fault::Declined(DeclineReason::ByChoice));
     assert_eq!(far.app.decline(&offer.id), Err(Fault::Gone));
     assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
 }
@@ -277,7 +277,7 @@ async fn an_offer_of_another_device_by_the_same_id_takes_no_card_away() {
     let offer = far.offer().await;
     let from = near.app.inner.engine.this_device().id;
     let key = TransferKey { from: Some(from), id: sent.parse().unwrap() };
-    far.app.offer_gone(TransferKey { from: Some(ringway_engine::DeviceId([7; 32])), ..key }, Left::Withdrawn);
+    far.app.offer_gone(TransferKey { from: Some(ringway_model::DeviceId([7; 32])), ..key }, Left::Withdrawn);
     assert_eq!(far.app.offers().len(), 1);
     assert!(!offer.id.contains(&sent), "this machine draws it");
     for drawn_there in [sent.clone(), key.to_string()] {
@@ -407,7 +407,7 @@ async fn a_taken_port_is_a_fault_and_a_free_one_helps() {
     let taken = std::net::TcpListener::bind("[::]:0").unwrap();
     machine.app.listen(Some(taken.local_addr().unwrap().port())).await;
     match machine.app.listening() {
-        Listening::Failed { fault: Fault::Listen { os, .. }, .. } => assert_eq!(os.errno, Some(98)),
+        Listening::Failed { fault: Fault::Listen { source, .. }, .. } => assert_eq!(source.errno, Some(98)),
         _ => panic!("listens on a taken port"),
     }
     let (_, first) = machine.listen().await;
@@ -435,7 +435,7 @@ async fn a_copy_stands_in_the_folder_that_was_picked() {
     assert!(shown.free_bytes.unwrap() > 0);
 
     let (id, ended) = machine.copy(&source, OnExisting::Replace, true).await;
-    assert_eq!(ended.outcome, Ending::Complete);
+    assert_eq!(ended.outcome, Outcome::Complete);
     assert_eq!(ended.copied.as_ref().unwrap().verified, 1);
     let (from, to) = (source.join("below/file"), sets.join("set/below/file"));
     assert_eq!(std::fs::read(&to).unwrap(), b"content");
@@ -465,7 +465,7 @@ async fn what_is_there_already_is_replaced_or_kept_as_asked() {
     ] {
         std::fs::write(&there, "later").unwrap();
         let (_, ended) = machine.copy(&source, existing, false).await;
-        assert_eq!(ended.outcome, Ending::Complete, "{existing:?}");
+        assert_eq!(ended.outcome, Outcome::Complete, "{existing:?}");
         assert_eq!(std::fs::read_to_string(&there).unwrap(), after, "{existing:?}");
     }
 }
@@ -476,24 +476,24 @@ async fn what_cannot_be_copied_is_told_with_its_reason() {
     let source = machine.source();
     machine.app.pick_copy_folder(source.join("below"));
     let (_, ended) = machine.copy(&source, OnExisting::Replace, false).await;
-    assert_eq!((ended.outcome, &ended.failures[0].fault), (Ending::Partial, &EntryFault::IntoItself));
+    assert_eq!((ended.outcome, ended.failures[0].reason), (Outcome::Partial, FailureReason::IntoItself));
 
     machine.app.pick_copy_folder(machine.folder.path().to_owned());
     let (_, ended) = machine.copy(&source, OnExisting::Replace, false).await;
-    assert_eq!((ended.outcome, &ended.failures[0].fault), (Ending::Partial, &EntryFault::SameFile));
+    assert_eq!((ended.outcome, ended.failures[0].reason), (Outcome::Partial, FailureReason::SameFile));
 
     let sets = machine.destination();
     let gone = machine.folder.path().join("gone");
     let (_, ended) = machine.copy(&gone, OnExisting::Replace, false).await;
-    match (ended.outcome, &ended.failures[0].fault) {
-        (Ending::Partial, EntryFault::Os { os }) => assert_eq!(os.errno, Some(2)),
+    match (ended.outcome, ended.failures[0].reason) {
+        (Outcome::Partial, FailureReason::Os { errno }) => assert_eq!(errno, 2),
         other => panic!("{other:?}"),
     }
 
     std::fs::remove_dir(&sets).unwrap();
     let chosen = machine.app.choose(vec![source]).unwrap();
     match machine.app.copy(chosen.id, OnExisting::Replace, false) {
-        Err(Fault::Path { path, os, .. }) => assert_eq!((path.as_str(), os.errno), (sets.to_str().unwrap(), Some(2))),
+        Err(Fault::Path { path, source, .. }) => assert_eq!((path.0, source.errno), (sets.clone(), Some(2))),
         _ => panic!("copies into a folder that has gone"),
     }
     assert!(!sets.exists(), "and does not make it instead");
@@ -522,49 +522,6 @@ async fn a_copy_that_is_paused_when_the_service_ends_leaves_no_half() {
     assert_eq!(machine.app.wind_down(Duration::from_secs(60)).await, 0);
     assert_eq!(fault(machine.ended(&id).await), Fault::Cancelled { by: Side::Here });
     assert!(!sets.join("set/large").exists());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn only_a_copy_leaves_half_of_two_versions() {
-    let machine = Machine::new("near");
-    let (source, _) = (machine.source(), machine.destination());
-    let (id, _) = machine.copy(&source, OnExisting::Replace, false).await;
-    let copied = machine.app.transfer(&id).unwrap().wait().await.copy.clone();
-    for (copy, expected) in [(copied, true), (None, false)] {
-        let stopped = FailureReason::Os(Errno::CANCELED.raw_os_error());
-        let failure =
-            Failure { path: "set/file".into(), side: Side::Here, operation: Operation::Write, reason: stopped };
-        let report = Report {
-            outcome: Outcome::Partial,
-            files: 0,
-            folders: 0,
-            links: 0,
-            bytes: 0,
-            edited: 0,
-            edits: Vec::new(),
-            moved: 0,
-            unchanged: 0,
-            skipped: 0,
-            skipped_bytes: 0,
-            reused: 0,
-            proven: None,
-            failed: 1,
-            failures: vec![failure],
-            running_for: Duration::ZERO,
-            bottleneck: None,
-            times: None,
-            packed: None,
-            lanes_dropped: 0,
-            reconnected: 0,
-            lanes: 0,
-            here: None,
-            there: None,
-            arrived: Vec::new(),
-            left_behind: None,
-            copy,
-        };
-        assert_eq!(Ended::from(&report).failures[0].fault == EntryFault::CutShort, expected);
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -701,7 +658,7 @@ async fn what_went_to_a_forgotten_device_is_not_sent_to_another_of_its_name() {
     near.app.forget_device(&was.to_string()).unwrap();
     let (address, code) = other.listen().await;
     near.app.pair(&Recipient::Typed { text: address }, &code).await.unwrap();
-    let forgotten = Fault::Forgotten { name: "far".into(), id: was.short(), now: Some(now.short()) };
+    let forgotten = Fault::Auth(AuthError::Forgotten { name: "far".into(), id: was, now: Some(now) });
     assert_eq!(near.app.choose_again(&sent).unwrap_err(), forgotten);
 }
 
@@ -714,7 +671,7 @@ async fn what_went_to_an_announced_receiver_is_sent_again_to_that_one_alone() {
     let announced = Target::Announced { at: address.parse().unwrap(), fingerprint };
     let chosen = near.app.choose(vec![near.source()]).unwrap();
     let sent = near.app.send(chosen.id, announced.clone(), Some(code.clone()), false, None).unwrap();
-    let other_answered = |ended| matches!(fault(ended), Fault::OtherAnswered { .. });
+    let other_answered = |ended| matches!(fault(ended), Fault::Auth(AuthError::OtherAnswered { .. }));
     assert!(other_answered(near.ended(&sent.id).await));
     let again = near.app.choose_again(&sent.id).unwrap();
     let target = near.app.target(&again.target).await.unwrap();
@@ -739,8 +696,9 @@ async fn what_was_sent_before_goes_to_a_new_target_only_once_that_was_confirmed(
     let send = |target: Target, confirmed: Option<&str>| near.app.send(again.chosen.id, target, None, false, confirmed);
     let was = format!("far ({})", far_id.short());
     let other_in_full = format!("other ({})", other_id.short());
-    let refused =
-        |to: &str| Some(Fault::NewTarget { what: "set".into(), more: 0, to: to.to_owned(), was: was.clone() });
+    let refused = |to: &str| {
+        Some(Fault::NewTarget { what: "set".into(), more: 0, to: to.to_owned().into(), was: was.clone().into() })
+    };
     let other_at = Target::DeviceAt { id: other_id, at: new_address.parse::<std::net::SocketAddr>().unwrap().into() };
     let at_address = near.app.inner.engine.resolve(&new_address).unwrap();
     assert_eq!(send(Target::Device(other_id), None).err(), refused(&other_in_full));

@@ -1,9 +1,10 @@
 //! How windows and commands reach the service of their user: a socket that only they can open, and
 //! lines of JSON over it.
+mod api;
 pub mod client;
+mod given_path;
 mod guest;
 mod lines;
-mod path_text;
 pub mod place;
 pub mod protocol;
 pub mod server;

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use ringway_engine::{Error, Invalid, private};
-use ringway_model::Operation;
+use ringway_engine::private;
+use ringway_model::{Fault, Invalid, Operation};
 
 /// Holds the path as it is: any bytes (path_resolution(7)).
 const FILE_NAME: &str = "copy-folder";
@@ -45,12 +45,12 @@ impl Destination {
     /// name instead, as cp does.
     ///
     /// # Errors
-    /// [`Error::Path`] where it has gone or is no folder; [`Error::Invalid`] where none was picked.
-    pub(crate) fn ready(&self) -> Result<PathBuf, Error> {
-        let folder = self.picked.lock().clone().ok_or(Error::Invalid(Invalid::NoDestination))?;
+    /// [`Fault::Path`] where it has gone or is no folder; [`Fault::Invalid`] where none was picked.
+    pub(crate) fn ready(&self) -> Result<PathBuf, Fault> {
+        let folder = self.picked.lock().clone().ok_or(Fault::Invalid(Invalid::NoDestination))?;
         match std::fs::read_dir(&folder) {
             Ok(_) => Ok(folder),
-            Err(source) => Err(Error::Path { path: folder, operation: Operation::Open, source }),
+            Err(source) => Err(Fault::path(folder, Operation::Open, source)),
         }
     }
 }
@@ -69,7 +69,7 @@ mod tests {
         std::fs::create_dir(&folder).unwrap();
         let first = Destination::open(&state);
         assert_eq!(first.offered(), None);
-        assert!(matches!(first.ready(), Err(Error::Invalid(_))));
+        assert!(matches!(first.ready(), Err(Fault::Invalid(_))));
         first.pick(folder.clone());
         assert_eq!(Destination::open(&state).offered(), Some(folder));
     }
@@ -84,7 +84,7 @@ mod tests {
         std::fs::remove_dir(&folder).unwrap();
         assert_eq!(destination.offered(), None);
         match destination.ready() {
-            Err(Error::Path { path, source, .. }) => assert_eq!((path, source.raw_os_error()), (folder, Some(2))),
+            Err(Fault::Path { path, source, .. }) => assert_eq!((path.0, source.raw_os_error()), (folder, Some(2))),
             other => panic!("{other:?}"),
         }
     }

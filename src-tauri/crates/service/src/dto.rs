@@ -10,17 +10,15 @@ mod unfinished;
 use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ringway_engine::{
-    Device, Interruption, LookAlike, OfferSummary, Outage, Outcome, Past, Report, Room, Shortage, Snapshot, ThisDevice,
-    Transfer,
+use ringway_engine::{Device, OfferSummary, Past, Report, Room, Snapshot, ThisDevice, Transfer};
+use ringway_model::Outcome;
+use ringway_model::{
+    Bottleneck, Direction, Failure, Fault, Interruption, LookAlike, Outage, Remedy, Shortage, Side, Stage,
 };
-use ringway_model::{Bottleneck, Direction, Side, Stage};
 use serde::{Deserialize, Serialize};
 
 use crate::copying::Copied;
-use crate::fault::{EntryFailure, Fault};
 use crate::paths::{Machine, Paths};
-use crate::remedy::Remedy;
 use crate::text::{shown, shown_text};
 pub use nearby::{MachineKind, Nearby};
 pub use past::{Again, Asked, CoursePoint, Earlier, EarlierDetails, LastTransfer};
@@ -305,8 +303,8 @@ impl From<Interruption> for Waits {
             Outage::Busy => WaitsBecause::Busy,
             Outage::TooManyOffers => WaitsBecause::TooManyOffers,
             Outage::Full(_) => WaitsBecause::Full,
-            Outage::Paused(Side::Here) => WaitsBecause::PausedHere,
-            Outage::Paused(Side::There) => WaitsBecause::PausedThere,
+            Outage::Paused { by: Side::Here } => WaitsBecause::PausedHere,
+            Outage::Paused { by: Side::There } => WaitsBecause::PausedThere,
         };
         let shortage = match waits.why {
             Outage::Full(shortage) => shortage,
@@ -403,16 +401,6 @@ fn whole_rate(rate: f64) -> u64 {
     rate as u64
 }
 
-/// How a transfer ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(tag = "is", rename_all = "camelCase")]
-pub enum Ending {
-    Complete,
-    Partial,
-    Failed { fault: Fault },
-}
-
 /// What was read back at the receiver and is what the sender read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -423,8 +411,8 @@ pub struct Proven {
     pub took_ms: u64,
 }
 
-impl From<&ringway_engine::Proven> for Proven {
-    fn from(proven: &ringway_engine::Proven) -> Self {
+impl From<&ringway_model::Proven> for Proven {
+    fn from(proven: &ringway_model::Proven) -> Self {
         Self { files: proven.files, bytes: proven.bytes, took_ms: whole_ms(proven.took) }
     }
 }
@@ -440,8 +428,8 @@ pub struct KeptEdit {
     pub beside: String,
 }
 
-impl From<&ringway_engine::Edit> for KeptEdit {
-    fn from(edit: &ringway_engine::Edit) -> Self {
+impl From<&ringway_model::Edit> for KeptEdit {
+    fn from(edit: &ringway_model::Edit) -> Self {
         Self { path: shown(&edit.path), beside: shown(&edit.beside) }
     }
 }
@@ -451,7 +439,8 @@ impl From<&ringway_engine::Edit> for KeptEdit {
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct Ended {
-    pub outcome: Ending,
+    #[serde(flatten)]
+    pub outcome: Outcome,
     pub files: u64,
     pub folders: u64,
     pub links: u64,
@@ -473,7 +462,7 @@ pub struct Ended {
     /// Those by name.
     pub edits: Vec<KeptEdit>,
     pub failed: u64,
-    pub failures: Vec<EntryFailure>,
+    pub failures: Vec<Failure>,
     pub running_ms: u64,
     /// How often it went on after its connection was lost.
     pub reconnected: u32,
@@ -491,15 +480,8 @@ pub struct Ended {
 
 impl From<&Report> for Ended {
     fn from(report: &Report) -> Self {
-        let outcome = match &report.outcome {
-            Outcome::Complete => Ending::Complete,
-            Outcome::Partial => Ending::Partial,
-            Outcome::Failed(error) => Ending::Failed { fault: error.into() },
-        };
-        let is_copy = report.copy.is_some();
-        let failure = |failed| if is_copy { EntryFailure::of_copy(failed) } else { EntryFailure::from(failed) };
         Self {
-            outcome,
+            outcome: report.outcome.clone(),
             files: report.files,
             folders: report.folders,
             links: report.links,
@@ -513,7 +495,7 @@ impl From<&Report> for Ended {
             edited: report.edited,
             edits: report.edits.iter().map(KeptEdit::from).collect(),
             failed: report.failed,
-            failures: report.failures.iter().map(failure).collect(),
+            failures: report.failures.clone(),
             running_ms: whole_ms(report.running_for),
             reconnected: report.reconnected,
             bottleneck: report.bottleneck,

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ringway_model::Operation;
+use ringway_model::{Fault, Operation};
 use serde::{Deserialize, Serialize};
 
 const ENTRY: &str = "autostart/org.ringway.Ringway.desktop";
@@ -74,6 +74,16 @@ impl std::fmt::Display for LoginError {
 }
 
 impl std::error::Error for LoginError {}
+
+impl From<LoginError> for Fault {
+    fn from(error: LoginError) -> Self {
+        match error {
+            LoginError::Entry { path, operation, source } => Self::path(path, operation, source),
+            LoginError::Systemd(said) => Self::Systemd { detail: said.trim_end_matches('.').into() },
+            LoginError::NoProgram => Self::NoProgram,
+        }
+    }
+}
 
 /// Where a session keeps what starts with it.
 #[derive(Debug, Clone)]

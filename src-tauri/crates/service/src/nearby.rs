@@ -1,5 +1,6 @@
 //! Who is nearby, listened for while somebody looks.
 use parking_lot::Mutex;
+use ringway_model::Fault;
 use std::time::Duration;
 
 use ringway_engine::{Device, NearbyDevice, Target};
@@ -8,7 +9,6 @@ use tokio::task::AbortHandle;
 
 use crate::app::App;
 use crate::dto::{AppEvent, Nearby};
-use crate::fault::Fault;
 
 /// At least so long between two lists: machines appear one by one, and a network can say anything
 /// as often as it likes.
@@ -103,7 +103,7 @@ impl App {
         if let Some(known) = &device.known {
             return Ok(Target::Device(known.id));
         }
-        let silent = || Fault::unreachable(&Nearby::from(&device).address, &Errno::TIMEDOUT.into());
+        let silent = || Fault::unreachable(Nearby::from(&device).address, Errno::TIMEDOUT);
         device.target().await.ok_or_else(silent)
     }
 }

@@ -1,4 +1,5 @@
 //! What has ended before: the engine's history for the window, and what may be done with it.
+use ringway_model::Fault;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -6,7 +7,6 @@ use ringway_engine::{PastQuery, Resend, Target};
 
 use crate::app::App;
 use crate::dto::{Again, Asked, Earlier, EarlierDetails, Recipient};
-use crate::fault::Fault;
 use crate::text::shown_text;
 
 /// Transfers that one page of the list has.
@@ -24,8 +24,8 @@ impl App {
 
     /// What is long of one of them.
     pub fn past_details(&self, number: u64) -> Result<EarlierDetails, Fault> {
-        let (past, details) = self.inner.engine.past_transfer(number)?.ok_or(Fault::Gone)?;
-        Ok(EarlierDetails::new(&past, &details))
+        let (_, details) = self.inner.engine.past_transfer(number)?.ok_or(Fault::Gone)?;
+        Ok(EarlierDetails::new(&details))
     }
 
     /// Forgets one of them; what it brought stays.

@@ -2,12 +2,12 @@
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
 use std::path::Path;
 
-use ringway_engine::path_taken::{SyncIoReason, UserTlsReason};
-use ringway_engine::{Capabilities, IoPath, PathTaken, TlsPath};
+use ringway_engine::Capabilities;
+use ringway_model::{IoPath, PathTaken, Remedy, SyncIoReason, TlsPath, UserTlsReason};
 use serde::{Deserialize, Serialize};
 
-use crate::remedy::{self, Remedy};
 use crate::text::shown_text;
+use ringway_engine::remedy;
 
 /// Why lanes are not encrypted by the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,16 +8,15 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ringway_engine::{Error, IntoHome, IoMode, ReceiveOptions, Receiver, ReceiverEvent, Settings, TlsMode, Transfer};
-use ringway_model::{Direction, Stage};
+use ringway_engine::{IntoHome, ReceiveOptions, Receiver, ReceiverEvent, Settings, Transfer};
+use ringway_model::{Direction, Fault, IoMode, Stage, TlsMode};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
 use crate::app::App;
 use crate::dto::{AppEvent, Left, Listening, OpenCode, unix_ms};
-use crate::fault::Fault;
-use crate::remedy;
 use crate::settings::can_land;
+use ringway_engine::remedy;
 
 /// How long copies that were cancelled may take to end: what they do between two looks at that.
 const COPIES_END_MAX: Duration = Duration::from_secs(3);
@@ -91,7 +90,7 @@ impl Receiving {
 type Orders = mpsc::Sender<Order>;
 
 enum Order {
-    RenewCode(oneshot::Sender<Result<(), Error>>),
+    RenewCode(oneshot::Sender<Result<(), Fault>>),
     /// Has the code run out soon, where nobody wants to wait ten minutes.
     #[cfg(test)]
     ShortenCode(Duration),
@@ -186,8 +185,8 @@ impl App {
     pub(crate) async fn receive_by(
         &self,
         names_folder: bool,
-        change: impl FnOnce() -> Result<Settings, Error>,
-    ) -> Result<(), Error> {
+        change: impl FnOnce() -> Result<Settings, Fault>,
+    ) -> Result<(), Fault> {
         let engine = &self.inner.engine;
         // Whoever changes settings at the same time does so afterwards.
         let mut orders = self.inner.receiving.orders.lock().await;
@@ -355,7 +354,7 @@ impl App {
             }
             ReceiverEvent::AuthFailed { from, why, tries_left } => {
                 let from = from.ip().to_canonical().to_string();
-                self.tell(AppEvent::PairingFailed { from, fault: (&why).into(), tries_left });
+                self.tell(AppEvent::PairingFailed { from, fault: why.into(), tries_left });
             }
             ReceiverEvent::OfferReceived(offer) => self.offer_came(offer),
             ReceiverEvent::OfferWithdrawn(key) => self.offer_gone(key, Left::Withdrawn),
@@ -433,7 +432,7 @@ impl App {
 
     /// The address that was given; else all of both families, or of IPv4 where the machine has no
     /// IPv6.
-    async fn bind(&self, port: u16) -> Result<Receiver, Error> {
+    async fn bind(&self, port: u16) -> Result<Receiver, Fault> {
         let engine = &self.inner.engine;
         let (folder, into_home, _) = self.landing();
         engine.check_folder(&folder, into_home)?;
@@ -449,7 +448,7 @@ impl App {
             return engine.receive(options).await;
         }
         match engine.receive(self.options(Ipv6Addr::UNSPECIFIED.into(), port)).await {
-            Err(Error::Listen { source, .. })
+            Err(Fault::Listen { source, .. })
                 if source.raw_os_error().is_some_and(|errno| NO_IPV6.contains(&errno)) =>
             {
                 engine.receive(self.options(Ipv4Addr::UNSPECIFIED.into(), port)).await

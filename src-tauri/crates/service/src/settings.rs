@@ -3,16 +3,15 @@
 use std::io;
 use std::path::Path;
 
-use ringway_engine::{Error, RateLimit, Room, Settings};
-use ringway_model::Operation;
+use ringway_engine::{RateLimit, Room, Settings};
+use ringway_model::{Fault, Operation};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::app::App;
-use crate::control::protocol::PathText;
+use crate::control::protocol::GivenPath;
 use crate::dto::{AppEvent, StartAtLogin, StoredSettings};
-use crate::fault::Fault;
 use crate::login::Login;
 
 /// What is to change; whatever is not named stays.
@@ -24,7 +23,7 @@ pub struct SettingsChange {
     /// The port to listen on.
     pub port: Option<u16>,
     /// Where offers land; it must be there.
-    pub receive_folder: Option<PathText>,
+    pub receive_folder: Option<GivenPath>,
     /// What may land there, where it is a home: nothing, if another folder is named and this is
     /// not.
     pub into_home: Option<IntoHome>,
@@ -91,16 +90,16 @@ impl SettingsChange {
     /// The settings with these changes in them.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a limit that is none, [`Error::Path`] for a folder that nothing can
+    /// [`Fault::Invalid`] for a limit that is none, [`Fault::Path`] for a folder that nothing can
     /// be received into. What else is not acceptable is refused when it is stored.
-    pub fn apply(self, to: Settings) -> Result<Settings, Error> {
+    pub fn apply(self, to: Settings) -> Result<Settings, Fault> {
         let into_home = match (self.into_home, &self.receive_folder) {
             (Some(into_home), _) => into_home.into(),
             (None, Some(_)) => ringway_engine::IntoHome::Refuse,
             (None, None) => to.into_home,
         };
         let receive_folder = match self.receive_folder {
-            Some(PathText(folder)) => {
+            Some(GivenPath(folder)) => {
                 usable(&folder)?;
                 folder
             }
@@ -126,11 +125,11 @@ impl SettingsChange {
 
 /// Whether something can be received into a folder. One that is not absolute is refused when it is
 /// stored.
-fn usable(folder: &Path) -> Result<(), Error> {
+fn usable(folder: &Path) -> Result<(), Fault> {
     if !folder.is_absolute() {
         return Ok(());
     }
-    let failed = |operation, source| Error::Path { path: folder.to_owned(), operation, source };
+    let failed = |operation, source| Fault::path(folder.to_owned(), operation, source);
     let found = folder.metadata().map_err(|source| failed(Operation::Open, source))?;
     if !found.is_dir() {
         return Err(failed(Operation::Open, io::Error::from(Errno::NOTDIR)));
@@ -139,9 +138,9 @@ fn usable(folder: &Path) -> Result<(), Error> {
 }
 
 /// Whether offers can land in a folder. The account's default one is made for the first of them.
-pub(crate) fn can_land(folder: &Path) -> Result<(), Error> {
+pub(crate) fn can_land(folder: &Path) -> Result<(), Fault> {
     match usable(folder) {
-        Err(Error::Path { source, .. })
+        Err(Fault::Path { source, .. })
             if source.kind() == io::ErrorKind::NotFound
                 && folder == ringway_engine::default_folder()
                 && Room::look(folder).is_some_and(|room| room.is_writable) =>

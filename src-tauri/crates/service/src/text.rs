@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use ringway_engine::text::misleads;
+use ringway_model::misleading::misleads;
 
 /// A path or name as text: bytes that are not UTF-8 as `\xNN`, controls and characters that reorder
 /// or hide text as `\u{…}`.

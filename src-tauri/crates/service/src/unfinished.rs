@@ -1,10 +1,9 @@
 //! What transfers that did not end keep, for the window: listed, and removed when a person says so.
 
-use ringway_model::Direction;
+use ringway_model::{Direction, Fault};
 
 use crate::app::App;
 use crate::dto::Unfinished;
-use crate::fault::Fault;
 
 impl App {
     /// What is kept, the latest first, but for what a transfer is at work in, or waits to go on

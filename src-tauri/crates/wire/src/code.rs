@@ -1,6 +1,7 @@
 //! What a person or a script knows to pair two devices: the one-time code and the standing secret,
 //! as text and as the PAKE's input.
 use bip39::Language;
+use ringway_model::Fault;
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -45,7 +46,6 @@ const STANDING: &[u8] = b"standing";
 /// Why a text is no secret to pair with. Never carries the text: a mistyped code is nearly the
 /// code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum SecretError {
     /// Not a number and two words.
     #[error("a code is a number and two words, as in 42-river-castle")]
@@ -68,6 +68,16 @@ pub enum SecretError {
     /// A standing secret that is probably a wrong file.
     #[error("a standing secret has at most {STANDING_SECRET_MAX} bytes")]
     TooLong,
+}
+
+impl From<SecretError> for Fault {
+    fn from(error: SecretError) -> Self {
+        match error {
+            SecretError::UnknownWord { position } => Self::UnknownWord { position },
+            SecretError::NumberTooLarge => Self::CodeNumberTooLarge,
+            SecretError::NotACode | SecretError::TooShort { .. } | SecretError::TooLong => Self::NotACode,
+        }
+    }
 }
 
 /// A one-time code: a number and two words, as in `42-river-castle`.

@@ -4,6 +4,8 @@ mod codec;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use ringway_model::{DeclineReason, Shortage};
+
 use crate::ProtocolError;
 use crate::lane::Counts;
 use crate::name::DeviceName;
@@ -77,47 +79,6 @@ pub enum Refusal {
     Ourselves,
     /// No common version; the acceptor's is in its hello.
     Version,
-}
-
-/// What a destination has, and what it lacks for what is to come, as its filesystem says. A quota
-/// shows in none of these.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Shortage {
-    /// Bytes needed.
-    pub needed: u64,
-    /// Bytes free.
-    pub free: u64,
-    /// Files and folders for which there is no place (inodes).
-    pub entries: u64,
-}
-
-impl Shortage {
-    /// Bytes that are missing.
-    pub fn bytes(&self) -> u64 {
-        self.needed.saturating_sub(self.free)
-    }
-}
-
-/// Why an offer is declined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decline {
-    /// By a person or their rule.
-    ByChoice,
-    /// Nobody answered.
-    NoAnswer,
-    /// Not enough room.
-    NoRoom(Shortage),
-    /// The destination cannot be written to.
-    NotWritable,
-    /// Too many transfers.
-    Busy,
-    /// It goes on with what a person at the receiver has paused.
-    Paused,
-    /// The receiver has stopped receiving.
-    Stopped,
-    /// Too many offers of this device came to nothing: nobody is asked about the next one for so
-    /// long, milliseconds.
-    TooManyOffers(u32),
 }
 
 /// Which path one end takes, as codes that the engine gives meaning to.
@@ -375,7 +336,7 @@ pub enum Message {
     /// Said again when that changes.
     Queued(NonZeroU32),
     /// Receiver: no.
-    Decline(Decline),
+    Decline(DeclineReason),
     /// Which path this end's lanes took.
     PathTaken(PathCodes),
     /// Sender: the walk so far.

@@ -1,9 +1,10 @@
 //! The one error of the wire: what a peer's bytes did wrong. Every variant ends the connection it
 //! came from.
 
+use ringway_model::Fault;
+
 /// A breach of the protocol by the peer's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum ProtocolError {
     /// A message or head ended before its fields did.
     #[error("message too short")]
@@ -83,4 +84,16 @@ pub enum ProtocolError {
     /// Nothing was heard for too long.
     #[error("peer fell silent")]
     Silent,
+}
+
+impl From<ProtocolError> for Fault {
+    fn from(error: ProtocolError) -> Self {
+        match error {
+            ProtocolError::Receipt { .. } => Self::ReceiptContradicts { detail: error.to_string().into() },
+            // The network's silence, or a sleeping machine's: no other version of the protocol.
+            ProtocolError::Silent => Self::lost(std::io::ErrorKind::TimedOut),
+            ProtocolError::MisleadingName => Self::MisleadingName,
+            error => Self::Protocol { detail: error.to_string().into() },
+        }
+    }
 }

@@ -17,7 +17,6 @@ pub mod record;
 pub mod resume;
 pub mod session;
 pub mod stretches;
-pub mod text;
 
 mod bytes;
 

@@ -1,8 +1,9 @@
 //! Names and paths as a peer may send them: any bytes that are one component, or a path of such
 //! components that stays beneath.
+use ringway_model::misleading::misleads_in_name;
+
 use crate::ProtocolError;
 use crate::limits::{DEVICE_NAME_MAX, NAME_MAX, PATH_MAX};
-use crate::text::misleads_in_name;
 
 /// One path component: 1 to 255 bytes, no `/`, no NUL, not `.` or `..`. Everything else is legal on
 /// Linux and passes.

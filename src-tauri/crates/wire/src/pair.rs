@@ -71,7 +71,6 @@ pub type PublicKeyHash = [u8; 32];
 
 /// Why a pairing failed. All but [`PairError::WrongSecret`] come from a broken or hostile peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum PairError {
     /// The two ends do not share the secret, or not the channel. Which of the two cannot be told
     /// apart, by design.

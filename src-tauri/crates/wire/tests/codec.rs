@@ -1,9 +1,10 @@
 //! The codec as a peer meets it: what is written is read back, and nothing that is read can harm.
 use proptest::collection::vec;
 use proptest::prelude::*;
+use ringway_model::{DeclineReason, Shortage};
 use ringway_wire::control::{
-    Accept, Cancel, Decline, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes,
-    Progress, Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Shortage, Ticket, Totals, Wanted,
+    Accept, Cancel, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes, Progress,
+    Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
 };
 use ringway_wire::lane::{
     Attributes, Batch, ChunkLens, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader,
@@ -11,7 +12,8 @@ use ringway_wire::lane::{
 };
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::limits::{
-    CHUNKED_SIZE_MIN, ENTRIES_MAX, LANE_BODY_MAX, LANES_MAX, OFFERED_NAMES_MAX, OPEN_RANGED_MAX,
+    CHUNKED_SIZE_MIN, CONTROL_FRAME_MAX, ENTRIES_MAX, LANE_BODY_MAX, LANES_MAX, OFFER_NAMES_MAX, OFFERED_NAMES_MAX,
+    OFFERED_PAGE_BYTES_MAX, OPEN_RANGED_MAX,
 };
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{DeviceName, Name, ProtocolError, RelPath};
@@ -101,7 +103,7 @@ fn message() -> impl Strategy<Value = Message> {
             Message::Accept(Accept { lanes, lists: lists.is_some(), doubts: lists.flatten() })
         }),
         wanted().prop_map(Message::Wanted),
-        shortage().prop_map(|shortage| Message::Decline(Decline::NoRoom(shortage))),
+        shortage().prop_map(|shortage| Message::Decline(DeclineReason::NoRoom(shortage))),
         any::<u32>().prop_map(|wait| Message::Refused(Refusal::PairingBusy(wait))),
         any::<(u8, i32, u8, i32)>().prop_map(|(tls, tls_errno, io, io_errno)| Message::PathTaken(PathCodes {
             tls,
@@ -137,7 +139,7 @@ fn message() -> impl Strategy<Value = Message> {
         shortage().prop_map(|shortage| Message::Cancel(Cancel::DestinationFull(shortage))),
         Just(Message::Cancel(Cancel::ConnectionLost)),
         Just(Message::Cancel(Cancel::Paused)),
-        Just(Message::Decline(Decline::Paused)),
+        Just(Message::Decline(DeclineReason::Paused)),
         any::<u64>().prop_map(|bytes_max| Message::Cancel(Cancel::TooMuch(bytes_max))),
         (micros(), micros(), micros(), micros(), micros()).prop_map(
             |(finding, reading, encrypting, sending, limited)| {
@@ -579,6 +581,48 @@ fn an_offer_has_names_and_nothing_else() {
     for name in no_names() {
         assert!(read(name.clone()).is_err(), "{:?}", name.escape_ascii().to_string());
     }
+}
+
+#[test]
+fn offer_beyond_its_limits_is_refused() {
+    let names = |count: usize| (0..count).map(|number| format!("{number:05}").into_bytes()).collect::<Vec<_>>();
+    let most = Offer {
+        transfer: [7; 16],
+        names: names(OFFER_NAMES_MAX),
+        more_names: OFFERED_NAMES_MAX as u64,
+        so_far: Totals::default(),
+        lanes: LANES_MAX,
+        prove: true,
+        retry_s: u32::MAX,
+    };
+    let read = |offer: Offer| Message::decode(&encoded(&Message::Offer(offer))[FRAME_PREFIX_LEN..]);
+    assert_eq!(read(most.clone()), Ok(Message::Offer(most.clone())));
+    let too_large = |what, value, limit: usize| Err(ProtocolError::TooLarge { what, value, limit: limit as u64 });
+    let one_more = Offer { names: names(OFFER_NAMES_MAX + 1), ..most.clone() };
+    assert_eq!(read(one_more), too_large("offered names", OFFER_NAMES_MAX as u64 + 1, OFFER_NAMES_MAX));
+    for more_names in [OFFERED_NAMES_MAX as u64 + 1, u64::MAX] {
+        let refused = read(Offer { more_names, ..most.clone() });
+        assert_eq!(refused, too_large("number of offered names", more_names, OFFERED_NAMES_MAX));
+    }
+    assert_eq!(read(Offer { lanes: 0, ..most.clone() }), Err(ProtocolError::BadValue("lanes")));
+    let lanes = LANES_MAX + 1;
+    assert_eq!(read(Offer { lanes, ..most }), too_large("lanes", lanes.into(), LANES_MAX.into()));
+}
+
+#[test]
+fn page_of_names_beyond_its_limits_is_refused() {
+    let page = |count: usize| [&[26][..], &(count as u16).to_le_bytes(), &[1, 0, b'x'].repeat(count)].concat();
+    let read = |count| Message::decode(&page(count));
+    assert_eq!(read(0), Err(ProtocolError::BadValue("offered names")));
+    assert_eq!(read(1), Ok(Message::OfferNames(vec![b"x".to_vec()])));
+    let (value, limit) = (OFFERED_PAGE_BYTES_MAX as u64 + 1, OFFERED_PAGE_BYTES_MAX as u64);
+    let refused = Err(ProtocolError::TooLarge { what: "offered names", value, limit });
+    assert_eq!(read(OFFERED_PAGE_BYTES_MAX + 1), refused);
+    // What bounds their length is the frame.
+    let len = |bytes: usize| Message::payload_len((bytes as u32).to_le_bytes());
+    assert_eq!(len(CONTROL_FRAME_MAX), Ok(CONTROL_FRAME_MAX));
+    let (value, limit) = (CONTROL_FRAME_MAX as u64 + 1, CONTROL_FRAME_MAX as u64);
+    assert_eq!(len(CONTROL_FRAME_MAX + 1), Err(ProtocolError::TooLarge { what: "control message", value, limit }));
 }
 
 #[test]

@@ -67,8 +67,6 @@ impl Table {
                 self.show(&format!("{} files, {lanes}: {what}", words::dataset(dataset)));
             }
             ModesEvent::Row(row) => self.row(&row),
-            // What is new there is shown nowhere yet.
-            _ => {}
         }
     }
 

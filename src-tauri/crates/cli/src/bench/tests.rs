@@ -4,7 +4,7 @@ use ringway_engine::modes::{
     Calls, Cipher, Dataset, EndFigures, Figures, Inward, Layer, LimitingEnd, Mode, ModesOptions, NotMeasured, Outward,
     Part, Row,
 };
-use ringway_engine::{SyncIoReason, UserTlsReason};
+use ringway_model::{SyncIoReason, UserTlsReason};
 use std::time::Duration;
 
 use super::{BenchCommand, ModesArgs, words};

@@ -104,7 +104,6 @@ pub(super) fn not_measured(why: &NotMeasured) -> String {
         NotMeasured::IoUring(reason) => format!("no io_uring: {}", sync_io(*reason)),
         NotMeasured::Differs => "what arrived is not what was sent".to_owned(),
         NotMeasured::Failed(said) => for_terminal(said),
-        other => format!("{other:?}"),
     }
 }
 
@@ -123,6 +122,5 @@ pub(super) fn no_instructions(why: NoInstructions) -> String {
             "they are forbidden (sysctl kernel.perf_event_paranoid, or a container's policy)".to_owned()
         }
         NoInstructions::Refused(errno) => format!("the kernel refused (errno {errno})"),
-        other => format!("{other:?}"),
     }
 }

@@ -345,7 +345,7 @@ mod tests {
     use std::path::Path;
 
     use crate::args::{Cli, Command};
-    use ringway_engine::IoMode;
+    use ringway_model::IoMode;
 
     fn parse(line: &[&str]) -> Result<CopyArgs, clap::Error> {
         let cli = Cli::try_parse_from(["ringway", "copy"].iter().chain(line))?;

@@ -5,7 +5,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use ringway_engine::{Observer, Planned, TransferId};
+use ringway_engine::{Observer, Planned};
+use ringway_model::TransferId;
 
 use crate::exit::Exit;
 use crate::json;
@@ -75,7 +76,7 @@ fn write_out(gathered: &mut Vec<u8>) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(Exit::All as i32),
         Err(error) => {
             // That standard error may be full, too, changes nothing.
-            let _ = writeln!(io::stderr().lock(), "ringway: standard output: {}", os(&error));
+            let _ = writeln!(io::stderr().lock(), "ringway: standard output: {}", os(&error.into()));
             std::process::exit(Exit::Failed as i32);
         }
     }
@@ -90,7 +91,6 @@ fn line(what: Planned, at: &Path) -> String {
         Planned::Link => "link",
         Planned::Special => "node",
         Planned::Keep => "keep",
-        _ => "other",
     };
     let slash = if what == Planned::Folder && !at.as_os_str().as_bytes().ends_with(b"/") { "/" } else { "" };
     format!("{word:<5} {}{slash}", for_terminal(at))

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::io;
 use std::thread::available_parallelism;
 
-use ringway_engine::{CopyReport, Error, Failure, FailureReason, IoPath, Report};
-use ringway_model::{OnExisting, Operation};
+use ringway_engine::{CopyReport, Report};
+use ringway_model::{Failure, FailureReason, Fault, IoPath, OnExisting, Operation};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
@@ -19,11 +19,15 @@ use crate::words::{self, Words, entries};
 use super::args::{CopyArgs, ReflinkArg};
 use crate::args::IoArg;
 
+fn is_cut_short(failure: &Failure) -> bool {
+    matches!(failure.reason, FailureReason::CutShort { .. })
+}
+
 /// How to finish a copy that ended early: the very command. `words` are those behind `ringway
 /// copy`. `began` is none where it cannot be told what that copy has made. Where the copy `made`
 /// its destination, the same command would go into that the next time.
 pub(super) fn go_on(failures: &[Failure], words: &[OsString], began: Option<&str>, made: bool) -> String {
-    let what = match (began, failures.iter().any(words::is_cut_short)) {
+    let what = match (began, failures.iter().any(is_cut_short)) {
         (Some(_), false) => "What is complete is kept.",
         (Some(_), true) => "What is complete is kept; files that were being written over are copied again.",
         (None, _) => "Everything is copied again.",
@@ -40,35 +44,35 @@ pub(super) fn go_on(failures: &[Failure], words: &[OsString], began: Option<&str
 }
 
 /// What ended a copy early, and in what state it left things. `go_on` is how to finish it.
-pub(super) fn error(error: &Error, report: &Report, go_on: &str, dry_run: bool) -> Words {
+pub(super) fn error(error: &Fault, report: &Report, go_on: &str, dry_run: bool) -> Words {
     let so_far = match report.files {
         0 => "no file had been copied whole".to_owned(),
         _ => format!("{} ({}) had been copied", things(report), bytes(report.bytes)),
     };
     match error {
-        Error::Cancelled(_) if dry_run => Words::only("Stopped. Nothing was written."),
-        Error::Cancelled(_) => {
+        Fault::Cancelled { .. } if dry_run => Words::only("Stopped. Nothing was written."),
+        Fault::Cancelled { .. } => {
             let state = "What was whole stays, and no new file is left half-written.";
             Words::new(format!("Stopped: {so_far}. {state}"), go_on.to_owned())
         }
-        Error::DestinationFull(_) => {
-            let state = match report.failures.iter().any(words::is_cut_short) {
+        Fault::DestinationFull { .. } => {
+            let state = match report.failures.iter().any(is_cut_short) {
                 true => "what was being written over is incomplete",
                 false => "the new file that was under way was removed",
             };
             Words::new(format!("The destination is full: {so_far}, and {state}."), format!("Make room there. {go_on}"))
         }
-        Error::DestinationGone => Words::new(
+        Fault::DestinationGone => Words::new(
             format!("The destination has been removed: {so_far} before that."),
             "Make it again, or name another one, and run the same command again.",
         ),
-        Error::Path { path, operation: Operation::Create, source } if source.kind() == io::ErrorKind::NotFound => {
+        Fault::Path { path, operation: Operation::Create, source } if source.kind() == io::ErrorKind::NotFound => {
             Words::new(
                 format!("{} could not be made: {}.", for_terminal(path), words::os(source)),
                 "Check the spelling, or make that folder first (mkdir -p).",
             )
         }
-        Error::Path { path, operation: Operation::Create, source } if source.kind() == io::ErrorKind::NotADirectory => {
+        Fault::Path { path, operation: Operation::Create, source } if source.kind() == io::ErrorKind::NotADirectory => {
             Words::new(
                 format!("{} could not be made: the slash at its end asks for a folder.", for_terminal(path)),
                 "Leave the slash out, or make the folder first (mkdir -p).",
@@ -207,7 +211,7 @@ pub(super) fn advice(failures: &[Failure], args: &CopyArgs) -> Vec<Cow<'static, 
     let any = |reasons: &[FailureReason]| failures.iter().any(|failure| reasons.contains(&failure.reason));
     let os = |errnos: &[Errno]| {
         failures.iter().any(|failure| {
-            matches!(failure.reason, FailureReason::Os(errno) if errnos.iter().any(|known| known.raw_os_error() == errno))
+            matches!(failure.reason, FailureReason::Os { errno } if errnos.iter().any(|known| known.raw_os_error() == errno))
         })
     };
     let not_shared = [Errno::OPNOTSUPP, Errno::XDEV, Errno::INVAL, Errno::NOTTY];
@@ -255,8 +259,9 @@ const FILE_SYSTEM_LIMIT_MIN: u64 = (4 << 30) - 1;
 mod tests {
     use super::*;
     use clap::Parser;
-    use ringway_engine::{Outcome, SyncIoReason};
+    use ringway_model::Outcome;
     use ringway_model::Side;
+    use ringway_model::SyncIoReason;
     use std::time::Duration;
 
     use crate::args::{Cli, Command};
@@ -400,7 +405,7 @@ mod tests {
         let words = ["-j1".into(), "a b".into(), "c".into()];
         let way = |report: &Report, began, made| go_on(&report.failures, &words, began, made);
         let plain = report(None);
-        let stopped = error(&Error::Cancelled(Side::Here), &plain, &way(&plain, Some("1.5"), false), false);
+        let stopped = error(&Fault::Cancelled { by: Side::Here }, &plain, &way(&plain, Some("1.5"), false), false);
         assert!(
             stopped.what.contains("100,000 files, 100 folders (410 MB)") && stopped.what.contains("half-written"),
             "{stopped:?}"
@@ -414,38 +419,48 @@ mod tests {
         let unprintable = go_on(&[], &["\u{1b}".into(), "c".into()], Some("1.5"), true);
         assert!(unprintable.contains("the same command again with -T, since"), "{unprintable}");
         assert!(unprintable.contains(" now, and with --continue 1.5."), "{unprintable}");
-        let full = Report { failures: vec![failed(FailureReason::Os(28))], ..report(None) };
-        let full = error(&Error::DestinationFull(None), &full, &way(&full, Some("1.5"), false), false);
+        let full = Report { failures: vec![failed(FailureReason::Os { errno: 28 })], ..report(None) };
+        let full = error(&Fault::DestinationFull { shortage: None }, &full, &way(&full, Some("1.5"), false), false);
         assert!(full.what.contains("100,000 files, 100 folders (410 MB)") && full.what.contains("removed"), "{full:?}");
         assert!(full.next.unwrap().starts_with("Make room there. What is complete is kept. To finish "));
-        assert_eq!(error(&Error::Cancelled(Side::Here), &plain, "", true).what, "Stopped. Nothing was written.");
+        assert_eq!(error(&Fault::Cancelled { by: Side::Here }, &plain, "", true).what, "Stopped. Nothing was written.");
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().set_modified(std::time::UNIX_EPOCH).unwrap();
-        let cut = Failure { path: file.path().into(), ..failed(FailureReason::Os(125)) };
+        let cut = Failure { path: file.path().into(), ..failed(FailureReason::Os { errno: 125 }) };
         let cut = Report { failures: vec![cut], ..report(None) };
-        let stopped = error(&Error::Cancelled(Side::Here), &cut, &way(&cut, Some("1.5"), false), false);
+        let stopped = error(&Fault::Cancelled { by: Side::Here }, &cut, &way(&cut, Some("1.5"), false), false);
         assert!(stopped.next.unwrap().contains("files that were being written over are copied again. To finish"));
-        let full = error(&Error::DestinationFull(None), &cut, &way(&cut, Some("1.5"), true), false);
+        let full = error(&Fault::DestinationFull { shortage: None }, &cut, &way(&cut, Some("1.5"), true), false);
         assert!(full.what.contains("incomplete") && !full.what.contains("removed"), "{full:?}");
-        let above =
-            Error::Path { path: "x/y".into(), operation: Operation::Create, source: io::Error::from_raw_os_error(2) };
+        let above = Fault::Path {
+            path: "x/y".into(),
+            operation: Operation::Create,
+            source: io::Error::from_raw_os_error(2).into(),
+        };
         assert!(error(&above, &report(None), "", false).next.unwrap().contains("mkdir -p"));
-        let slash =
-            Error::Path { path: "x".into(), operation: Operation::Create, source: io::Error::from_raw_os_error(20) };
+        let slash = Fault::Path {
+            path: "x".into(),
+            operation: Operation::Create,
+            source: io::Error::from_raw_os_error(20).into(),
+        };
         assert!(error(&slash, &report(None), "", false).what.contains("slash"));
     }
 
     #[test]
     fn advice_fits_the_failures_and_is_given_once() {
-        let two = [failed(FailureReason::Os(30)), failed(FailureReason::Os(30)), failed(FailureReason::IntoItself)];
+        let two = [
+            failed(FailureReason::Os { errno: 30 }),
+            failed(FailureReason::Os { errno: 30 }),
+            failed(FailureReason::IntoItself),
+        ];
         let given = advice(&two, &args(&[]));
         assert_eq!(given.len(), 2, "{given:?}");
         assert!(given[0].contains("outside") && given[1].contains("written to"), "{given:?}");
-        let unshared = [failed(FailureReason::Os(95))];
+        let unshared = [failed(FailureReason::Os { errno: 95 })];
         assert_eq!(advice(&unshared, &args(&[])), Vec::<&str>::new());
         assert!(advice(&unshared, &args(&["--reflink"]))[0].contains("leave --reflink=always out"));
         for errno in [1, 2, 5, 13, 27, 30] {
-            assert_eq!(advice(&[failed(FailureReason::Os(errno))], &args(&[])).len(), 1, "{errno}");
+            assert_eq!(advice(&[failed(FailureReason::Os { errno })], &args(&[])).len(), 1, "{errno}");
         }
         for reason in [FailureReason::SameFile, FailureReason::Differs, FailureReason::InTheWay] {
             assert_eq!(advice(&[failed(reason)], &args(&[])).len(), 1, "{reason:?}");

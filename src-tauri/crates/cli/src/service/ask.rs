@@ -2,13 +2,12 @@
 use std::time::SystemTime;
 
 use anyhow::Result;
-use ringway_model::OnConflict;
+use ringway_model::{Fault, OnConflict};
 use ringway_service::control::{Client, Place};
 use ringway_service::dto::{Everything, Listening, Offer, PairedDevice};
-use ringway_service::fault::Fault;
 use serde_json::json;
 
-use super::{AcceptArgs, CodeShownArgs, OfferArgs, TransferArgs, faults, refusal, shown};
+use super::{AcceptArgs, CodeShownArgs, OfferArgs, TransferArgs, refusal, shown};
 use crate::advised;
 use crate::args::{ConflictArg, ReportArgs};
 use crate::exit::{Exit, Refusal};
@@ -67,7 +66,7 @@ pub(crate) async fn accept(args: AcceptArgs) -> Result<Exit> {
     let offer = one(&all.offers, &all.devices, &args.offer, "offer", of_offer)?;
     if let Some(folder) = folder {
         let into_home = args.home.into_home().into();
-        client.set_offer_folder(offer.id.clone(), folder, into_home).await.map_err(faults::refusal)?;
+        client.set_offer_folder(offer.id.clone(), folder.into(), into_home).await?;
     }
     let on_conflict = match args.on_conflict {
         ConflictArg::Replace => OnConflict::Replace,
@@ -75,7 +74,7 @@ pub(crate) async fn accept(args: AcceptArgs) -> Result<Exit> {
         ConflictArg::Rename => OnConflict::Rename,
         ConflictArg::Update => OnConflict::RenameTop,
     };
-    let moving = client.accept(offer.id.clone(), offer.size(), on_conflict).await.map_err(faults::refusal)?;
+    let moving = client.accept(offer.id.clone(), offer.size(), on_conflict).await?;
     out.event(&shown::transfer_event(&moving));
     out.say(format_args!(
         "Accepted {} from {}. The service receives it; `ringway status` shows how far it is.",
@@ -91,7 +90,7 @@ pub(crate) async fn decline(args: OfferArgs) -> Result<Exit> {
     let client = service().await?;
     let all = look(&client).await?;
     let offer = one(&all.offers, &all.devices, &args.offer, "offer", of_offer)?;
-    client.decline(offer.id.clone()).await.map_err(faults::refusal)?;
+    client.decline(offer.id.clone()).await?;
     out.event(&json!({ "event": "declined", "id": offer.id }));
     out.say(format_args!("Declined what {} offered.", offer.from));
     Ok(Exit::All)
@@ -101,17 +100,17 @@ pub(crate) async fn decline(args: OfferArgs) -> Result<Exit> {
 pub(crate) async fn code(args: CodeShownArgs) -> Result<Exit> {
     let out = Output::from(args.report);
     let client = service().await?;
-    if !client.look().await.map_err(faults::refusal)?.settings.receiving {
+    if !client.look().await?.settings.receiving {
         return Err(Refusal::failed("The service does not receive: no code is open.")
             .advise("`ringway settings --receiving on` switches that on.")
             .into());
     }
     if args.new {
-        client.renew_code().await.map_err(faults::refusal)?;
+        client.renew_code().await?;
     }
-    let listening = client.look().await.map_err(faults::refusal)?.listening;
+    let listening = client.look().await?.listening;
     if let Listening::Failed { fault, .. } = listening {
-        return Err(faults::refusal(fault).into());
+        return Err(fault.into());
     }
     let now = SystemTime::now();
     let open = shown::open_code(&listening, now);
@@ -124,7 +123,7 @@ pub(crate) async fn code(args: CodeShownArgs) -> Result<Exit> {
 /// `ringway cancel`.
 pub(crate) async fn cancel(args: TransferArgs) -> Result<Exit> {
     let (out, client, id) = running(args).await?;
-    client.cancel(id.clone()).await.map_err(faults::refusal)?;
+    client.cancel(id.clone()).await?;
     out.event(&json!({ "event": "cancelled", "id": id }));
     out.say(format_args!("Transfer {} is cancelled.", shown::short(&id)));
     Ok(Exit::All)
@@ -133,7 +132,7 @@ pub(crate) async fn cancel(args: TransferArgs) -> Result<Exit> {
 /// `ringway pause`.
 pub(crate) async fn pause(args: TransferArgs) -> Result<Exit> {
     let (out, client, id) = running(args).await?;
-    client.pause(id.clone()).await.map_err(faults::refusal)?;
+    client.pause(id.clone()).await?;
     out.event(&json!({ "event": "paused", "id": id }));
     let short = shown::short(&id);
     out.say(format_args!("Transfer {short} is paused. It goes on with `{}`.", advised::resume(&short)));
@@ -143,7 +142,7 @@ pub(crate) async fn pause(args: TransferArgs) -> Result<Exit> {
 /// `ringway resume`.
 pub(crate) async fn resume(args: TransferArgs) -> Result<Exit> {
     let (out, client, id) = running(args).await?;
-    client.resume(id.clone()).await.map_err(faults::refusal)?;
+    client.resume(id.clone()).await?;
     out.event(&json!({ "event": "resumed", "id": id }));
     out.say(format_args!("Transfer {} goes on, as soon as it can.", shown::short(&id)));
     Ok(Exit::All)
@@ -152,7 +151,7 @@ pub(crate) async fn resume(args: TransferArgs) -> Result<Exit> {
 /// The transfer that is meant, among those that have not ended.
 async fn running(args: TransferArgs) -> Result<(Output, Client, String)> {
     let client = service().await?;
-    let all = client.look().await.map_err(faults::refusal)?;
+    let all = client.look().await?;
     let running: Vec<_> = all.transfers.into_iter().filter(|moving| moving.ended.is_none()).collect();
     let found = one(&running, &all.devices, &args.transfer, "transfer", |moving| Meant {
         id: &moving.id,
@@ -168,7 +167,7 @@ pub(crate) async fn stop(report: ReportArgs) -> Result<Exit> {
     let out = Output::from(report);
     let place = Place::find().map_err(|error| refusal(&error))?;
     let (client, mut notices) = Client::connect(&place).await.map_err(|error| refusal(&error))?;
-    let left = client.look().await.map_err(faults::refusal)?.transfers;
+    let left = client.look().await?.transfers;
     let running = left.iter().filter(|moving| moving.ended.is_none()).count();
     if running > 0 {
         out.say("It gives what runs a moment to end.");
@@ -176,7 +175,7 @@ pub(crate) async fn stop(report: ReportArgs) -> Result<Exit> {
     match client.stop().await {
         // It may have ended before its answer was out: that is what was asked for.
         Ok(()) | Err(Fault::ServiceGone) => {}
-        Err(fault) => return Err(faults::refusal(fault).into()),
+        Err(fault) => return Err(fault.into()),
     }
     while notices.recv().await.is_some() {}
     out.event(&json!({ "event": "stopped" }));
@@ -186,7 +185,7 @@ pub(crate) async fn stop(report: ReportArgs) -> Result<Exit> {
 
 /// What the service has, with its offers under the names that their devices have now.
 async fn look(client: &Client) -> Result<Everything> {
-    let mut all = client.look().await.map_err(faults::refusal)?;
+    let mut all = client.look().await?;
     for offer in &mut all.offers {
         offer.from = of_offer(offer).name(&all.devices).to_owned();
     }

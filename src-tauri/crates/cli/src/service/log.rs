@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
-use ringway_engine::{Error, Outcome, Report, Transfer, private};
-use ringway_model::Direction;
+use ringway_engine::{Report, Transfer, private};
+use ringway_model::Outcome;
+use ringway_model::{Direction, Fault};
 use ringway_service::App;
 use ringway_service::dto::{AppEvent, Left, Listening, Moving, Offer};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::{faults, shown};
+use super::shown;
 use crate::args::ReportArgs;
 use crate::json;
 use crate::output::Output;
@@ -107,7 +108,7 @@ impl Log {
                 self.say(format_args!("paired with {name}"));
             }
             AppEvent::PairingFailed { from, fault, tries_left } => {
-                let words = faults::words(fault);
+                let words = words::error(&fault);
                 self.event(
                     &json!({ "event": "auth_failed", "from": from, "message": words.what, "tries_left": tries_left }),
                 );
@@ -152,14 +153,14 @@ impl Log {
             Listening::Off { refused } => {
                 self.port = None;
                 if let Some(fault) = refused {
-                    let words = faults::words(fault);
+                    let words = words::error(&fault);
                     self.event(&json::error("listen", &words));
                     self.lines.say(Level::Error, format_args!("receiving is not switched on: {}", words.what));
                 }
             }
             Listening::Failed { fault, port } => {
                 self.port = None;
-                let words = faults::words(fault);
+                let words = words::error(&fault);
                 self.event(&json::error("listen", &words));
                 self.lines.say(Level::Error, format_args!("cannot receive at port {port}: {}", words.what));
             }
@@ -231,7 +232,7 @@ fn about(transfer: &Transfer, target: &str) -> String {
 /// What a person has stopped or declined has not failed.
 fn level(report: &Report) -> Level {
     match &report.outcome {
-        Outcome::Complete | Outcome::Failed(Error::Cancelled(_) | Error::Declined(_)) => Level::Info,
+        Outcome::Complete | Outcome::Failed(Fault::Cancelled { .. } | Fault::Declined(_)) => Level::Info,
         Outcome::Partial | Outcome::Failed(_) => Level::Warning,
     }
 }

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::log::Log;
 use super::notify::notify;
-use super::{ServeArgs, faults, refusal};
+use super::{ServeArgs, refusal};
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::listen_address::ListenAddress;
@@ -49,7 +49,7 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
     let app = App::new(engine.clone(), &Paths::from_env()?.state, reception);
     let mut log = Log::open(args.log.as_deref(), args.report, app.clone())?;
     let (tell, mut events) = mpsc::unbounded_channel();
-    let (_, _listener) = app.start(Box::new(move |event| drop(tell.send(event)))).map_err(faults::refusal)?;
+    let (_, _listener) = app.start(Box::new(move |event| drop(tell.send(event))))?;
     // A window that is opened for the first time asks first where this machine may receive, and
     // under what name.
     let awaits_set_up = args.with_window && !engine.is_set_up();
@@ -63,7 +63,7 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
     if let Listening::Failed { fault, .. } = app.listening()
         && !args.with_window
     {
-        return Err(faults::refusal(fault).into());
+        return Err(fault.into());
     }
     let server = Server::start(app.clone(), listener);
     notify("READY=1");

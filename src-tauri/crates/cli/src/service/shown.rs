@@ -7,10 +7,10 @@ use ringway_service::control::protocol::Hello;
 use ringway_service::dto::{AskedBecause, Everything, Listening, Moving, Offer, OpenCode, Waits, WaitsBecause};
 use serde_json::{Value, json};
 
-use super::faults;
 use crate::json;
 use crate::rule;
 use crate::text::{bytes, clock, count, for_how_long, rate, table};
+use crate::words;
 
 /// Digits of an id that lists show: enough to tell a handful apart, and to be typed.
 const ID_SHOWN: usize = 8;
@@ -45,7 +45,7 @@ pub(crate) fn service_event(hello: &Hello, all: &Everything, now: SystemTime) ->
         "destination": all.settings.receive_folder,
         "code": code.and_then(|(code, _)| code.text.as_deref()),
         "code_valid_until": code.and_then(|(_, until)| until).map(crate::json::unix),
-        "error": error.map(|fault| faults::words(fault).what),
+        "error": error.map(|fault| words::error(&fault).what),
     })
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<St
             lines.push(code_line(&all.listening, now));
         }
         Listening::Off { refused: Some(fault) } => {
-            let words = faults::words(fault.clone());
+            let words = words::error(&fault);
             lines.push(format!("  It does not receive, and that could not be switched on: {}", words.what));
             lines.push("  Clear the way, or take another port or folder: `ringway settings --port PORT`, `--receive-folder DIR`.".to_owned());
             lines.push("  Then `ringway settings --receiving on` tries it again.".to_owned());
@@ -178,7 +178,7 @@ pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<St
         }
         Listening::Off { .. } => lines.push("  It does not receive.".to_owned()),
         Listening::Failed { fault, port } => {
-            let words = faults::words(fault.clone());
+            let words = words::error(&fault);
             lines.push(format!("  It cannot receive at port {port}: {}", words.what));
         }
     }

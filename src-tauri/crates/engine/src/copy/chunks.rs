@@ -3,7 +3,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Metadata, metadata_of, set_len, set_times_both};
 use ringway_sys::space::{filesystem, preallocate, write_out};
 use ringway_sys::sparse::next_data;
@@ -16,7 +16,6 @@ use super::large::{Again, LargeFile, Next, Open};
 use super::spot::{self, EPOCH, Stand, Trouble};
 use super::verify;
 use super::worker::{Item, Task, Worker};
-use crate::error::FailureReason;
 
 /// Holes of more bytes are kept.
 const HOLES_MIN: u64 = 4096;

@@ -3,7 +3,7 @@
 use ringway_sys::probe::{Whose, usage};
 
 use super::job::Job;
-use crate::path_taken::{IoMode, IoPath};
+use ringway_model::{IoMode, IoPath};
 
 /// Rounds through the ring before a plain one tells again whether the source is still cold: one in
 /// 33 costs little, and a source that is cached from somewhere on is seen soon.

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::OnceLock;
 
-use ringway_model::Operation;
+use ringway_model::{IoMode, IoPath, Operation};
 use ringway_sys::contents::{self, Pipe};
 use ringway_sys::file_io::{self, FileIo, IoKind, WriteAt};
 use rustix::io::Errno;
@@ -13,7 +13,6 @@ use rustix::io::Errno;
 use super::options::{CopyOptions, KernelCopy, ReflinkMode};
 use super::spot::Trouble;
 use crate::io_plan::{IoPlan, path_of};
-use crate::path_taken::{IoMode, IoPath};
 
 /// Refusals after which sharing is not tried again between two filesystems where it never worked.
 /// More than one, for single files may be refused (btrfs: those without copy-on-write).
@@ -235,7 +234,7 @@ pub(super) fn write(ring: Option<&mut FileIo>, to: BorrowedFd<'_>, offset: u64, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path_taken::SyncIoReason;
+    use ringway_model::SyncIoReason;
 
     #[test]
     fn what_must_not_share_goes_by_no_call_that_may() {

@@ -152,7 +152,7 @@ mod tests {
         own.owns(&Dir::open(&path("source/inner")).unwrap());
         assert_eq!(counted(&own, folder.path(), &names), (6, 10_010, true), "the copy itself is met");
         let stopped = job(&[]);
-        stopped.stop(crate::Error::Machine("stopped"));
+        stopped.stop(crate::Fault::machine("stopped"));
         assert_eq!(counted(&stopped, folder.path(), &names), (3, 0, false));
     }
 }

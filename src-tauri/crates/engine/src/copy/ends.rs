@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
 
@@ -13,7 +13,6 @@ use super::folder::{Folder, Identity};
 use super::job::Job;
 use super::spot::{self, Trouble};
 use super::verify::open_below;
-use crate::error::FailureReason;
 
 /// A folder, open.
 pub(super) struct Opened {

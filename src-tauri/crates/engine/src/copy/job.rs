@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use ringway_model::{Operation, Side};
+use ringway_model::{Failure, FailureReason, Fault, IoPath, Operation, Side};
 use ringway_sys::attributes::{Kind, Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::NotRegular;
@@ -24,9 +24,7 @@ use super::options::{CopyOptions, Planned};
 use super::rules::Rules;
 use super::spot::Stays;
 use super::verify::Proof;
-use crate::error::{Error, Failure, FailureReason};
 use crate::io_plan::IoPlan;
-use crate::path_taken::IoPath;
 use crate::transfer::Transfer;
 
 /// A copy under way.
@@ -53,7 +51,7 @@ pub(super) struct Job {
     pub(super) gate: Gate,
     /// Folders whose descriptors are kept.
     pub(super) kept_open: KeptOpen,
-    error: Mutex<Option<Error>>,
+    error: Mutex<Option<Fault>>,
     /// What a test does between the first and the second time that a file is read.
     #[cfg(test)]
     pub(super) meddle: Mutex<Option<Box<dyn FnMut() + Send>>>,
@@ -191,14 +189,14 @@ impl Job {
             for_disk: 0,
             depth: 1,
             chunk: 4_096,
-            io: IoPlan::with_depth(crate::path_taken::IoMode::Sync, 1).unwrap(),
+            io: IoPlan::with_depth(ringway_model::IoMode::Sync, 1).unwrap(),
             filesystem: "other",
             preallocate_from: u64::MAX,
             user: 0,
             copies_by_itself: false,
             began: None,
         };
-        let id = crate::event::TransferId([0; 16]);
+        let id = ringway_model::TransferId([0; 16]);
         let transfer = Transfer::new(id, ringway_model::Direction::Copying, Default::default(), None);
         Self::new(options, choices, rules, None, transfer)
     }
@@ -215,7 +213,7 @@ impl Job {
     }
 
     /// Ends the copy; the first reason is the one that is told.
-    pub(super) fn stop(&self, error: Error) {
+    pub(super) fn stop(&self, error: Fault) {
         self.error.lock().get_or_insert(error);
         self.gate.end();
     }
@@ -226,7 +224,7 @@ impl Job {
     }
 
     /// Why it was stopped.
-    pub(super) fn take_error(&self) -> Option<Error> {
+    pub(super) fn take_error(&self) -> Option<Fault> {
         self.error.lock().take()
     }
 
@@ -241,7 +239,7 @@ impl Job {
     pub(super) fn fail(&self, path: PathBuf, operation: Operation, error: &io::Error) {
         if matches!(Errno::from_io_error(error), Some(Errno::NOSPC | Errno::DQUOT)) {
             self.fail_for(path, operation, reason(error));
-            self.stop(Error::DestinationFull(None));
+            self.stop(Fault::DestinationFull { shortage: None });
         } else {
             self.fail_for(path, operation, reason(error));
         }
@@ -250,7 +248,7 @@ impl Job {
     /// The same for a reason that the kernel did not give.
     pub(super) fn fail_for(&self, path: PathBuf, operation: Operation, reason: FailureReason) {
         add(&self.counts.failed, 1);
-        self.transfer.figures().fail(Failure { path, side: Side::Here, operation, reason });
+        self.transfer.figures().fail(Failure { path: path.into(), side: Side::Here, operation, reason });
     }
 
     /// Remembers a folder of the destination that must not be met in a source.
@@ -286,6 +284,6 @@ fn reason(error: &io::Error) -> FailureReason {
     match NotRegular::in_error(error) {
         Some(NotRegular { kind: Kind::Dir | Kind::Symlink | Kind::File }) => FailureReason::ChangedWhileReading,
         Some(_) => FailureReason::SpecialFile,
-        None => FailureReason::Os(error.raw_os_error().unwrap_or(Errno::IO.raw_os_error())),
+        None => FailureReason::of(error),
     }
 }

@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ringway_model::OnExisting;
-
-use crate::path_taken::{IoMode, IoPath};
+use ringway_model::{IoMode, IoPath, OnExisting};
 
 /// A copy to start: what `cp -a SOURCE... DESTINATION` would do, sooner.
 #[derive(Clone)]
@@ -66,7 +64,6 @@ pub type Observer = Arc<dyn Fn(Planned, &Path) + Send + Sync>;
 
 /// What a dry run would do with an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Planned {
     /// Make a folder.
     Folder,

@@ -6,14 +6,13 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use ringway_model::{Operation, Side};
+use ringway_model::{Failure, FailureReason, Fault, Invalid, Operation, Side};
 use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir;
 use rustix::io::Errno;
 
 use super::folder::Identity;
 use super::options::CopyRequest;
-use crate::error::{Error, Failure, FailureReason, Invalid};
 
 /// Levels from the destination up to the root that are looked at; paths that are longer cannot be
 /// typed.
@@ -78,9 +77,9 @@ pub(super) struct Plan {
 /// # Errors
 /// What makes the whole copy senseless: no source, a destination that is not there for several, or
 /// is no folder.
-pub(super) fn plan(request: &CopyRequest) -> Result<Plan, Error> {
+pub(super) fn plan(request: &CopyRequest) -> Result<Plan, Fault> {
     if request.sources.is_empty() {
-        return Err(Error::Invalid(Invalid::NothingToSend));
+        return Err(Fault::Invalid(Invalid::NothingToSend));
     }
     let destination = Destination::find(request)?;
     let mut plan = Plan { target: None, roots: Vec::new(), failures: Vec::new() };
@@ -97,7 +96,7 @@ pub(super) fn plan(request: &CopyRequest) -> Result<Plan, Error> {
         if let Root::Named { to, .. } = root
             && !names.insert(to)
         {
-            return Err(Error::Invalid(Invalid::SameName(OsStr::from_bytes(to).into())));
+            return Err(Fault::Invalid(Invalid::SameName { name: OsStr::from_bytes(to).into() }));
         }
     }
     Ok(plan)
@@ -105,7 +104,7 @@ pub(super) fn plan(request: &CopyRequest) -> Result<Plan, Error> {
 
 enum Refused {
     This(Failure),
-    All(Error),
+    All(Fault),
 }
 
 /// Where copies go.
@@ -118,13 +117,13 @@ enum Destination {
 }
 
 impl Destination {
-    fn find(request: &CopyRequest) -> Result<Self, Error> {
+    fn find(request: &CopyRequest) -> Result<Self, Fault> {
         let path = &request.destination;
         let several = request.sources.len() > 1;
         if request.options.exact_destination && several {
-            return Err(Error::Invalid(Invalid::Option("the destination can be the copy itself for one source only")));
+            return Err(Fault::option("the destination can be the copy itself for one source only"));
         }
-        let failed = |source: io::Error| Error::Path { path: path.clone(), operation: Operation::Open, source };
+        let failed = |source: io::Error| Fault::path(path.clone(), Operation::Open, source);
         let is_folder = match std::fs::metadata(path) {
             Ok(metadata) => metadata.is_dir(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
@@ -143,7 +142,7 @@ impl Destination {
         };
         let Some(name) = path.file_name() else {
             return Err(match is_folder {
-                true => Error::Invalid(Invalid::Option("the root folder cannot be the copy itself")),
+                true => Fault::option("the root folder cannot be the copy itself"),
                 false => failed(Errno::NOENT.into()),
             });
         };
@@ -188,7 +187,7 @@ fn root(source: &Path, destination: &Destination, target: &mut Option<Target>) -
             if *folder && metadata.kind != Kind::Dir {
                 let path = holder.join(OsStr::from_bytes(name));
                 let source = Errno::NOTDIR.into();
-                return Err(Refused::All(Error::Path { path, operation: Operation::Create, source }));
+                return Err(Refused::All(Fault::Path { path: path.into(), operation: Operation::Create, source }));
             }
             (holder, name.clone())
         }
@@ -220,9 +219,7 @@ fn root(source: &Path, destination: &Destination, target: &mut Option<Target>) -
 fn contents(source: &Path, destination: &Destination, target: &mut Option<Target>) -> Result<Root, Refused> {
     let this = |error: io::Error| Refused::This(failure(source, Operation::Open, &error));
     let Destination::Into(path) = destination else {
-        return Err(Refused::All(Error::Invalid(Invalid::Option(
-            "what is in / can be copied into a folder that is there only",
-        ))));
+        return Err(Refused::All(Fault::option("what is in / can be copied into a folder that is there only")));
     };
     let dir = Dir::open(source).map_err(this)?;
     let metadata = metadata_of(&dir).map_err(this)?;
@@ -241,7 +238,7 @@ fn contents(source: &Path, destination: &Destination, target: &mut Option<Target
 fn open_target<'t>(path: &Path, target: &'t mut Option<Target>) -> Result<&'t Dir, Refused> {
     if target.is_none() {
         let opened = if path == Path::new("") { Path::new(".") } else { path };
-        let failed = |source| Refused::All(Error::Path { path: opened.to_owned(), operation: Operation::Open, source });
+        let failed = |source| Refused::All(Fault::path(opened.to_owned(), Operation::Open, source));
         *target = Some((Dir::open_to_search(opened).map_err(failed)?, path.to_owned()));
     }
     Ok(&target.as_ref().expect("opened above").0)
@@ -276,12 +273,12 @@ fn lies_in(folder: &Dir, identity: Identity) -> bool {
 }
 
 fn failure(path: &Path, operation: Operation, error: &io::Error) -> Failure {
-    let reason = FailureReason::Os(error.raw_os_error().unwrap_or(Errno::IO.raw_os_error()));
-    Failure { path: path.to_owned(), side: Side::Here, operation, reason }
+    let reason = FailureReason::of(error);
+    Failure { path: path.into(), side: Side::Here, operation, reason }
 }
 
 fn refused(path: &Path, reason: FailureReason) -> Refused {
-    Refused::This(Failure { path: path.to_owned(), side: Side::Here, operation: Operation::Create, reason })
+    Refused::This(Failure { path: path.into(), side: Side::Here, operation: Operation::Create, reason })
 }
 
 #[cfg(test)]

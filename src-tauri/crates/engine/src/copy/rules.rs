@@ -2,7 +2,7 @@
 //! (gitignore(5), git's dir.c).
 use super::options::Rule;
 use super::wildmatch;
-use crate::error::{Error, Invalid};
+use ringway_model::Fault;
 
 /// The rules of one copy, in the order given.
 pub(super) struct Rules(Vec<Pattern>);
@@ -11,14 +11,11 @@ impl Rules {
     /// None where there are no rules.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a pattern that can match nothing: an empty one, an open bracket, a
+    /// [`Fault::Invalid`] for a pattern that can match nothing: an empty one, an open bracket, a
     /// backslash at the end.
-    pub(super) fn new(rules: &[Rule]) -> Result<Option<Self>, Error> {
-        const BAD: Error = Error::Invalid(Invalid::Option(
-            "a pattern of --exclude or --include is not understood (gitignore's syntax)",
-        ));
-        const EMPTY: Error =
-            Error::Invalid(Invalid::Option("a pattern of --exclude or --include is empty and matches nothing"));
+    pub(super) fn new(rules: &[Rule]) -> Result<Option<Self>, Fault> {
+        const BAD: Fault = Fault::option("a pattern of --exclude or --include is not understood (gitignore's syntax)");
+        const EMPTY: Fault = Fault::option("a pattern of --exclude or --include is empty and matches nothing");
         let mut patterns = Vec::with_capacity(rules.len());
         for rule in rules {
             let (line, leaves_out) = match rule {
@@ -149,14 +146,14 @@ mod tests {
         for pattern in ["[", "a/[!b", "[]", "[[:digits:]]", "[a[:x:]]", "a\\", r"[\"] {
             let told = Rules::new(&[Rule::Exclude(pattern.into())]).map(drop);
             assert!(
-                matches!(told, Err(Error::Invalid(why)) if why.to_string().contains("not understood")),
+                matches!(told, Err(Fault::Invalid(why)) if why.to_string().contains("not understood")),
                 "{pattern}"
             );
         }
         for pattern in ["", " ", "   ", "/", "/ "] {
             for rule in [Rule::Exclude(pattern.into()), Rule::Include(pattern.into())] {
                 let told = Rules::new(&[rule]).map(drop);
-                assert!(matches!(told, Err(Error::Invalid(why)) if why.to_string().contains("empty")), "{pattern:?}");
+                assert!(matches!(told, Err(Fault::Invalid(why)) if why.to_string().contains("empty")), "{pattern:?}");
             }
         }
         assert!(Rules::new(&[]).unwrap().is_none());

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, IoMode, Operation};
 use ringway_sys::attributes::{Metadata, Timestamp, metadata_of, set_len};
 use rustix::io::Errno;
 
@@ -14,8 +14,6 @@ use super::large::Open;
 use super::spot::{self, Trouble};
 use super::verify;
 use super::worker::{Item, Worker};
-use crate::error::FailureReason;
-use crate::path_taken::IoMode;
 
 /// So often a file is read that must turn out as long as it was said to be. If it has changed each
 /// time, it is read once more, and what comes of that stays and is told.

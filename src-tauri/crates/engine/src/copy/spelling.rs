@@ -3,13 +3,13 @@
 use std::sync::OnceLock;
 
 use parking_lot::{Mutex, MutexGuard};
+use ringway_model::FailureReason;
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 use ringway_tree::filesystem::spelling::{LostEnds, Names, by_flag, has_loose_end};
 
 use super::folder::Folder;
 use super::spot::{self, Trouble};
-use crate::error::FailureReason;
 
 /// How a folder at the destination takes names.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ringway_model::{OnExisting, Operation};
+use ringway_model::{FailureReason, OnExisting, Operation};
 use ringway_sys::attributes::{self, Kind, Metadata, Timestamp};
 use ringway_sys::dir::Dir;
 use ringway_sys::space::filesystem_is_fuse;
@@ -17,7 +17,6 @@ use super::folder::Folder;
 use super::job::Job;
 use super::options::Planned;
 use super::worker::Item;
-use crate::error::FailureReason;
 
 /// Names tried for a file that gets its own name later.
 const TEMPORARY_TRIES: u32 = 100;

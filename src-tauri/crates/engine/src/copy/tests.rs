@@ -5,9 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::error::FailureReason;
-use crate::event::TransferId;
-use crate::path_taken::IoMode;
+use ringway_model::{FailureReason, IoMode, TransferId};
 
 /// Sizes of files that one thread copies at once, and of one that is copied in chunks.
 const LENS: [usize; 4] = [1, 4_000, 700_000, 3_000_000];
@@ -39,7 +37,7 @@ fn ways() -> Vec<CopyOptions> {
 }
 
 fn told(job: &Job) -> Vec<(PathBuf, FailureReason)> {
-    job.transfer.figures().failures.iter().map(|failure| (failure.path.clone(), failure.reason)).collect()
+    job.transfer.figures().failures.iter().map(|failure| (failure.path.0.clone(), failure.reason)).collect()
 }
 
 fn verified(job: &Job) -> u64 {

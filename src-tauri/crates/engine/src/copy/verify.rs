@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Fault, Operation};
 use ringway_sys::dir::{Beneath, Dir, beneath};
 use ringway_sys::space::sync_filesystem;
 use ringway_tree::readback::{self, Reading};
@@ -20,7 +20,6 @@ use rustix::io::Errno;
 use super::folder::Hold;
 use super::job::{Job, TopLevel, add, value};
 use super::worker::Item;
-use crate::error::{Error, FailureReason};
 
 /// Bytes of records that a thread gathers before it writes them.
 const GATHERED: usize = 256 * 1024;
@@ -139,12 +138,12 @@ impl Proof {
 
     /// Synchronises the destination, and reads everything back by `workers` threads, this one among
     /// them.
-    pub(super) fn read_back(&self, job: &Job, workers: usize) -> Result<(), Error> {
+    pub(super) fn read_back(&self, job: &Job, workers: usize) -> Result<(), Fault> {
         let Some(top) = &job.top else { return Ok(()) };
-        let failed = |source| Error::Path { path: top.path.clone(), operation: Operation::Sync, source };
+        let failed = |source| Fault::path(top.path.clone(), Operation::Sync, source);
         synchronise(top).map_err(failed)?;
         let mut file = self.file.lock();
-        let spool = |source| Error::Path { path: "(verification records)".into(), operation: Operation::Read, source };
+        let spool = |source| Fault::path("(verification records)", Operation::Read, source);
         file.seek(SeekFrom::Start(0)).map_err(spool)?;
         let records = Mutex::new(BufReader::new(&mut *file));
         let told = Told { before: std::mem::take(&mut self.excused.lock()), differing: Mutex::default() };

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use ringway_model::{OnExisting, Operation};
+use ringway_model::{FailureReason, OnExisting, Operation};
 use ringway_sys::attributes::{self as sys, Kind, Metadata, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_tree::filesystem::listing::{Position, Window};
@@ -24,7 +24,6 @@ use super::options::Planned;
 use super::plan::Root;
 use super::spot::{self, By, Made, Stays, Trouble};
 use super::verify::{self, Gathered};
-use crate::error::FailureReason;
 
 /// Entries of a folder that are listed and sorted by inode together. Bounds what a folder of
 /// millions holds in memory.

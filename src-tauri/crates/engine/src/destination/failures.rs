@@ -1,21 +1,19 @@
 //! What goes wrong while receiving: one entry, named, after which the rest goes on; or the lane and
 //! with it the transfer.
-use parking_lot::Mutex;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use ringway_model::{Operation, Side};
+use parking_lot::Mutex;
+use ringway_model::{Failure, FailureReason, Operation, Side};
+use ringway_tree::descriptors::Shortage;
+pub(super) use ringway_tree::filesystem::free_space::is_full;
+use ringway_tree::limits::NAMED_BYTES_MAX;
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Progress;
 use ringway_wire::lane::Counts;
 use ringway_wire::limits::FAILURES_NAMED_MAX;
 use rustix::io::Errno;
-
-use crate::error::{Failure, FailureReason};
-use ringway_tree::descriptors::Shortage;
-pub(super) use ringway_tree::filesystem::free_space::is_full;
-use ringway_tree::limits::NAMED_BYTES_MAX;
 
 /// Why a lane ended before its end.
 #[derive(Debug, thiserror::Error)]
@@ -86,7 +84,7 @@ impl EntryError {
 impl EntryError {
     /// Whether the entry only lacks its name: something else has that, or its folder takes none.
     pub(super) fn is_of_the_name(self) -> bool {
-        let refused = |errno: Errno| self.reason == FailureReason::Os(errno.raw_os_error());
+        let refused = |errno: Errno| self.reason == FailureReason::Os { errno: errno.raw_os_error() };
         let is_refused = [Errno::ACCESS, Errno::PERM, Errno::ROFS].into_iter().any(refused);
         let named = matches!(self.operation, Operation::Create | Operation::Rename | Operation::Open);
         self.reason == FailureReason::InTheWay || (named && is_refused)
@@ -96,7 +94,7 @@ impl EntryError {
 impl From<EntryError> for io::Error {
     fn from(error: EntryError) -> Self {
         match error.reason {
-            FailureReason::Os(errno) => Self::from_raw_os_error(errno),
+            FailureReason::Os { errno } => Self::from_raw_os_error(errno),
             _ => Self::from(io::ErrorKind::AlreadyExists),
         }
     }
@@ -111,7 +109,7 @@ pub(super) enum Trouble {
 
 impl Shortage for Trouble {
     fn is_of_descriptors(&self) -> bool {
-        let short = |errno: Errno| FailureReason::Os(errno.raw_os_error());
+        let short = |errno: Errno| FailureReason::Os { errno: errno.raw_os_error() };
         matches!(self, Self::Entry(error) if error.reason == short(Errno::MFILE) || error.reason == short(Errno::NFILE))
     }
 }
@@ -137,7 +135,7 @@ pub(super) fn during(operation: Operation) -> impl Fn(io::Error) -> Trouble {
 
 /// One entry's error.
 pub(super) fn failed(operation: Operation, error: &io::Error) -> EntryError {
-    EntryError { operation, reason: FailureReason::Os(errno(error)) }
+    EntryError { operation, reason: FailureReason::Os { errno: errno(error) } }
 }
 
 /// Whether the kernel said just this.
@@ -184,7 +182,7 @@ impl Failures {
         }
         let path = PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(path));
         let EntryError { operation, reason } = error;
-        self.named.lock().push(Failure { path, side: Side::Here, operation, reason });
+        self.named.lock().push(Failure { path: path.into(), side: Side::Here, operation, reason });
     }
 
     pub(super) fn count(&self) -> u64 {

@@ -6,7 +6,7 @@ pub(super) mod unplaced;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 use ringway_wire::lane::{Entry, EntryKind};
@@ -21,7 +21,6 @@ use super::merge::attributes::timestamp;
 use super::merge::folders::{Folder, Landing};
 use super::merge::landing::{Decision, Landed, Spot};
 use super::staging::spool::Spool;
-use crate::error::FailureReason;
 
 /// Files with several names that are there: ids in memory, names in a spool, for paths may be as
 /// long as a peer likes.

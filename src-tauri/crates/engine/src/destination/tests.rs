@@ -4,22 +4,19 @@ use std::fs;
 use std::io::{self, Cursor, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
+use ringway_model::FailureReason;
 use ringway_sys::file_io::{FileIo, IoMode};
 use ringway_tree::bulk::LaneSource;
-use ringway_wire::OfferedNames;
-use ringway_wire::control;
 use ringway_wire::lane::{
     Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Timestamp,
     XattrBuffer, Xattrs,
 };
 use ringway_wire::offered::NameCollector;
-use ringway_wire::{Name, RelPath};
+use ringway_wire::{Name, OfferedNames, RelPath, control};
 
 use super::*;
-use crate::error::FailureReason;
 
 mod beside;
 mod changed;

@@ -11,8 +11,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use super::daemon::{self, Daemon};
 use super::failed;
-use crate::error::Error;
 use crate::receive::Listening;
+use ringway_model::Fault;
 
 /// Time for telling others that nobody listens here any more. Who does not hear it forgets the
 /// receiver after two minutes (RFC 6762 section 10).
@@ -31,14 +31,14 @@ impl Announcer {
     /// Announces what listens at `listen`, on the networks that reach it.
     ///
     /// # Errors
-    /// [`Error::Discovery`].
-    pub(crate) fn start(listen: SocketAddr, said: Announcement) -> Result<Self, Error> {
+    /// [`Fault::Discovery`].
+    pub(crate) fn start(listen: SocketAddr, said: Announcement) -> Result<Self, Fault> {
         let mut announcer = Self { daemon: None, quiet_until: Instant::now(), listen, said };
         announcer.begin()?;
         Ok(announcer)
     }
 
-    fn begin(&mut self) -> Result<(), Error> {
+    fn begin(&mut self) -> Result<(), Fault> {
         let daemon = Daemon::start()?;
         if !self.listen.ip().is_unspecified() {
             daemon.disable_interface(IfKind::All).map_err(failed)?;
@@ -49,7 +49,7 @@ impl Announcer {
         Ok(())
     }
 
-    fn register(&self, daemon: &Daemon) -> Result<(), Error> {
+    fn register(&self, daemon: &Daemon) -> Result<(), Fault> {
         let service = self.service().map_err(failed)?;
         daemon.register(service).map_err(failed)
     }

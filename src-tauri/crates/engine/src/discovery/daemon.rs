@@ -5,8 +5,8 @@ use std::time::Duration;
 use mdns_sd::ServiceDaemon;
 
 use super::failed;
-use crate::error::Error;
 use crate::limits::NEARBY_RECORDS_MAX;
+use ringway_model::Fault;
 
 /// How often it is looked how much that is, and whether something else is to be said: a person
 /// needs longer to read a code out.
@@ -23,7 +23,7 @@ const COUNTED: [&str; 6] = ["cached-ptr", "cached-srv", "cached-txt", "cached-ad
 pub(super) struct Daemon(ServiceDaemon);
 
 impl Daemon {
-    pub(super) fn start() -> Result<Self, Error> {
+    pub(super) fn start() -> Result<Self, Fault> {
         ServiceDaemon::new().map(Self).map_err(failed)
     }
 

@@ -13,7 +13,7 @@ use super::heard::Heard;
 use super::{NearbyDevice, failed};
 use crate::Inner;
 use crate::device::Device;
-use crate::error::Error;
+use ringway_model::Fault;
 
 /// Once the machine that shows a code is found, others that say the same are listened for as long:
 /// mDNS answers within a tenth of a second.
@@ -57,7 +57,7 @@ struct Listening {
 }
 
 impl Listening {
-    fn start() -> Result<Self, Error> {
+    fn start() -> Result<Self, Fault> {
         let daemon = Daemon::start()?;
         let events = daemon.browse(SERVICE).map_err(failed)?;
         Ok(Self { daemon, events })
@@ -66,7 +66,7 @@ impl Listening {
 
 impl Nearby {
     /// Listens for whom is wanted.
-    pub(crate) fn start(inner: Arc<Inner>, wanted: Wanted) -> Result<Self, Error> {
+    pub(crate) fn start(inner: Arc<Inner>, wanted: Wanted) -> Result<Self, Fault> {
         let mut look = interval(daemon::LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let listening = Some(Listening::start()?);

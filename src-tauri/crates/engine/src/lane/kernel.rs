@@ -4,12 +4,12 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
 use crate::cork::CorkStream;
-use crate::error::Error;
+use ringway_model::Fault;
 
 /// What rustls had decrypted already, and the socket, which the kernel encrypts and decrypts from
 /// then on.
 #[cfg(not(target_env = "musl"))]
-pub(super) async fn hand_over(stream: TlsStream<CorkStream<TcpStream>>) -> Result<(Vec<u8>, TcpStream), Error> {
+pub(super) async fn hand_over(stream: TlsStream<CorkStream<TcpStream>>) -> Result<(Vec<u8>, TcpStream), Fault> {
     let handed = match stream {
         TlsStream::Client(stream) => ktls::config_ktls_client(stream).await,
         TlsStream::Server(stream) => ktls::config_ktls_server(stream).await,
@@ -21,7 +21,7 @@ pub(super) async fn hand_over(stream: TlsStream<CorkStream<TcpStream>>) -> Resul
 /// What rustls had decrypted already, and the socket, which the kernel encrypts and decrypts from
 /// then on.
 #[cfg(target_env = "musl")]
-pub(super) async fn hand_over(mut stream: TlsStream<CorkStream<TcpStream>>) -> Result<(Vec<u8>, TcpStream), Error> {
+pub(super) async fn hand_over(mut stream: TlsStream<CorkStream<TcpStream>>) -> Result<(Vec<u8>, TcpStream), Fault> {
     use std::os::fd::AsFd;
 
     stream.get_mut().0.corked = true;
@@ -49,8 +49,8 @@ pub(super) async fn hand_over(mut stream: TlsStream<CorkStream<TcpStream>>) -> R
 #[cfg(target_env = "musl")]
 fn with_keys<T>(
     (sequence, keys): &(u64, rustls::ConnectionTrafficSecrets),
-    make: impl FnOnce(ringway_sys::ktls::RecordKeys<'_>) -> Result<T, Error>,
-) -> Result<T, Error> {
+    make: impl FnOnce(ringway_sys::ktls::RecordKeys<'_>) -> Result<T, Fault>,
+) -> Result<T, Fault> {
     use ringway_sys::ktls::{Cipher, RecordKeys};
     use rustls::ConnectionTrafficSecrets::{Aes128Gcm, Aes256Gcm, Chacha20Poly1305};
 
@@ -58,12 +58,15 @@ fn with_keys<T>(
         Aes128Gcm { key, iv } => (Cipher::Aes128Gcm, key, iv),
         Aes256Gcm { key, iv } => (Cipher::Aes256Gcm, key, iv),
         Chacha20Poly1305 { key, iv } => (Cipher::ChaCha20Poly1305, key, iv),
-        _ => return Err(Error::Tls("a cipher suite that was not offered".into())),
+        _ => return Err(Fault::Tls { detail: ("a cipher suite that was not offered".into()).into() }),
     };
-    let iv = iv.as_ref().try_into().map_err(|_| Error::Tls("an initialisation vector of another length".into()))?;
+    let iv = iv
+        .as_ref()
+        .try_into()
+        .map_err(|_| Fault::Tls { detail: ("an initialisation vector of another length".into()).into() })?;
     make(RecordKeys { cipher, key: key.as_ref(), iv, sequence: *sequence })
 }
 
-fn refused(error: impl std::fmt::Display) -> Error {
-    Error::Tls(format!("hand-off to the kernel: {error}"))
+fn refused(error: impl std::fmt::Display) -> Fault {
+    Fault::Tls { detail: (format!("hand-off to the kernel: {error}")).into() }
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use ringway_model::Fault;
 use ringway_tree::bulk::{LaneSink, LaneSource};
 use ringway_wire::lane::FrameHeader;
 use ringway_wire::record::CONTENT_MAX;
@@ -16,7 +17,6 @@ use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
 
 use super::Lane;
-use crate::error::Error;
 use crate::limits::TICK;
 use crate::pace::LaneClock;
 use crate::throttle::{Throttle, split_off};
@@ -199,7 +199,7 @@ fn piece_len(bytes: usize, took: Duration) -> usize {
 pub(crate) struct Succeeding {
     lane: Lane,
     number: u8,
-    successors: Receiver<Result<Lane, Error>>,
+    successors: Receiver<Result<Lane, Fault>>,
     stops: LaneStops,
     begun: Begun,
     arriving: Arriving,
@@ -237,7 +237,7 @@ impl Begun {
 
 impl Succeeding {
     /// Lane `number` on its first connection; the next ones come by `successors`.
-    pub(crate) fn new(lane: Lane, number: u8, successors: Receiver<Result<Lane, Error>>, stops: LaneStops) -> Self {
+    pub(crate) fn new(lane: Lane, number: u8, successors: Receiver<Result<Lane, Fault>>, stops: LaneStops) -> Self {
         Self {
             lane,
             number,

@@ -4,8 +4,7 @@ use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 
-use ringway_model::OnConflict;
-use ringway_model::Source;
+use ringway_model::{IoMode, OnConflict, Source, TlsPath, TransferId, UserTlsReason};
 use ringway_tree::bulk::{LaneSink, LaneSource};
 use ringway_tree::descriptors::ForReceiving;
 use ringway_wire::OfferedNames;
@@ -16,10 +15,8 @@ use tokio::net::TcpListener;
 
 use super::{Lane, LaneStops, Relay, Relayed};
 use crate::destination::{AttemptKey, DestinationOptions, Expected, Incoming};
-use crate::event::TransferId;
 use crate::identity::Identity;
 use crate::io_plan::IoPlan;
-use crate::path_taken::{IoMode, TlsPath, UserTlsReason};
 use crate::source::Outgoing;
 use crate::tls::{Channel, Tls};
 

@@ -11,8 +11,8 @@ use ringway_wire::record::{
 use rustls::{Connection, ConnectionTrafficSecrets};
 
 use super::ALTERED;
-use crate::error::Error;
 use crate::tls::tls_error;
+use ringway_model::Fault;
 
 /// Records that go out in one write. Measured: fewer cost wake-ups, more leave the cache.
 const RECORDS_PER_WRITE: usize = 32;
@@ -58,7 +58,7 @@ impl UserTls {
     /// Takes over a connection whose handshake is over; `early` is what it had decrypted already,
     /// `room` its socket's receive buffer in bytes as the kernel counts them: twice what it holds
     /// (socket(7)).
-    pub(super) fn take(connection: Connection, early: Vec<u8>, room: usize) -> Result<Self, Error> {
+    pub(super) fn take(connection: Connection, early: Vec<u8>, room: usize) -> Result<Self, Fault> {
         let secrets = connection.dangerous_extract_secrets().map_err(tls_error)?;
         let (sequence, keys) = secrets.tx;
         let sealer = with_keys(keys, |suite, key, iv| Sealer::new(suite, key, iv, sequence))?;
@@ -262,15 +262,18 @@ impl<'p> Parts<'p> {
 fn with_keys<T>(
     keys: ConnectionTrafficSecrets,
     make: impl FnOnce(Suite, &[u8], [u8; 12]) -> Result<T, RecordError>,
-) -> Result<T, Error> {
+) -> Result<T, Fault> {
     let (suite, key, iv) = match &keys {
         ConnectionTrafficSecrets::Aes128Gcm { key, iv } => (Suite::Aes128Gcm, key, iv),
         ConnectionTrafficSecrets::Aes256Gcm { key, iv } => (Suite::Aes256Gcm, key, iv),
         ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (Suite::ChaCha20Poly1305, key, iv),
-        _ => return Err(Error::Tls("a cipher suite that was not offered".into())),
+        _ => return Err(Fault::Tls { detail: ("a cipher suite that was not offered").into() }),
     };
-    let iv = iv.as_ref().try_into().map_err(|_| Error::Tls("an initialisation vector of another length".into()))?;
-    make(suite, key.as_ref(), iv).map_err(|error| Error::Tls(error.to_string()))
+    let iv = iv
+        .as_ref()
+        .try_into()
+        .map_err(|_| Fault::Tls { detail: ("an initialisation vector of another length").into() })?;
+    make(suite, key.as_ref(), iv).map_err(|error| Fault::Tls { detail: error.to_string().into() })
 }
 
 /// What ends the lane.

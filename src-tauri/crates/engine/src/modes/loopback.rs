@@ -6,16 +6,15 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::AtomicBool;
 
+use ringway_model::{Fault, TlsPath, UserTlsReason};
 use ringway_sys::socket;
 use ringway_sys::stream::discard_now;
 use ringway_tree::bulk::{LaneSink, LaneSource};
 use tokio::runtime::{Builder, Runtime};
 
 use super::{Cipher, check};
-use crate::error::Error;
 use crate::identity::Identity;
 use crate::lane::{Lane, LowWater, set_buffers, write_all_vectored};
-use crate::path_taken::{TlsPath, UserTlsReason};
 use crate::tls::{Expected, Tls};
 
 /// Two sockets of this process, connected with each other over 127.0.0.1: the connecting one first.
@@ -169,17 +168,17 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    pub(super) fn new() -> Result<Self, Error> {
-        let runtime = Builder::new_current_thread().enable_io().build().map_err(Error::ConnectionLost)?;
+    pub(super) fn new() -> Result<Self, Fault> {
+        let runtime = Builder::new_current_thread().enable_io().build().map_err(Fault::lost)?;
         Ok(Self { tls: Tls::new(&Identity::fleeting()?)?, runtime })
     }
 
     /// Both ends of a connection, the sending one first: after a real handshake, and handed over as
     /// lanes are.
-    pub(super) fn connect(&self, cipher: Cipher) -> Result<(End, End), Error> {
+    pub(super) fn connect(&self, cipher: Cipher) -> Result<(End, End), Fault> {
         let path = match cipher {
             Cipher::Plaintext => {
-                let (near, far) = PlainLane::pair().map_err(Error::ConnectionLost)?;
+                let (near, far) = PlainLane::pair().map_err(Fault::lost)?;
                 return Ok((End::Plain(near), End::Plain(far)));
             }
             Cipher::User => TlsPath::User(UserTlsReason::Asked),
@@ -191,7 +190,7 @@ impl Wire {
                 tokio::net::TcpStream::from_std(tcp)
             };
             let made = pair().and_then(|(near, far)| Ok((for_tokio(near)?, for_tokio(far)?)));
-            let (near, far) = made.map_err(Error::ConnectionLost)?;
+            let (near, far) = made.map_err(Fault::lost)?;
             let (connected, accepted) = tokio::join!(self.tls.connect(near, Expected::Anyone), self.tls.accept(far));
             let (near, far) = (Lane::take(connected?, path).await?, Lane::take(accepted?, path).await?);
             Ok((End::Tls(near), End::Tls(far)))
@@ -199,7 +198,7 @@ impl Wire {
     }
 
     /// A connection for each lane.
-    pub(super) fn lanes(&self, cipher: Cipher, lanes: u8) -> Result<Vec<(End, End)>, Error> {
+    pub(super) fn lanes(&self, cipher: Cipher, lanes: u8) -> Result<Vec<(End, End)>, Fault> {
         (0..lanes).map(|_| self.connect(cipher)).collect()
     }
 }

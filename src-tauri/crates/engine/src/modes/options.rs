@@ -2,8 +2,8 @@
 use std::path::PathBuf;
 
 use super::{Cipher, Dataset, Part};
-use crate::error::{Error, Invalid};
 use crate::limits::{LANES_MAX, MODES_BYTES_MAX, MODES_FILES_MAX, MODES_ROUNDS_MAX};
+use ringway_model::Fault;
 
 /// Bytes of one small file.
 const SMALL_LEN: u64 = 4_096;
@@ -85,23 +85,21 @@ impl Default for ModesOptions {
 
 impl ModesOptions {
     /// Refuses what cannot be measured.
-    pub(super) fn check(&self) -> Result<(), Error> {
+    pub(super) fn check(&self) -> Result<(), Fault> {
         let lists = [self.datasets.len(), self.parts.len(), self.ciphers.len(), self.lanes.len()];
         if lists.contains(&0) {
-            return Err(Error::Invalid(Invalid::Option("there is nothing to measure")));
+            return Err(Fault::option("there is nothing to measure"));
         }
         if self.lanes.iter().any(|lanes| !(1..=LANES_MAX).contains(lanes)) {
-            return Err(Error::Invalid(Invalid::Option("a transfer has 1 to 16 lanes")));
+            return Err(Fault::option("a transfer has 1 to 16 lanes"));
         }
         if !(1..=MODES_ROUNDS_MAX).contains(&self.rounds) {
-            return Err(Error::Invalid(Invalid::Option("there are 1 to 1,000 rounds")));
+            return Err(Fault::option("there are 1 to 1,000 rounds"));
         }
         for dataset in &self.datasets {
             let (files, len) = self.sizes.of(*dataset);
             if !(1..=MODES_FILES_MAX).contains(&files) || !(1..=MODES_BYTES_MAX).contains(&len) {
-                return Err(Error::Invalid(Invalid::Option(
-                    "a dataset has 1 to 1,000,000 files, and the huge one 1 byte to 64 GiB",
-                )));
+                return Err(Fault::option("a dataset has 1 to 1,000,000 files, and the huge one 1 byte to 64 GiB"));
             }
         }
         Ok(())

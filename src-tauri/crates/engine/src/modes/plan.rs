@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use super::{Calls, Cipher, Dataset, Inward, Layer, Mode, ModesOptions, NotMeasured, Outward, Part};
-use crate::error::{Error, Unavailable};
 use crate::io_plan::IoPlan;
 use crate::lane;
-use crate::path_taken::{IoMode, SyncIoReason, TlsMode, UserTlsReason};
+use ringway_model::{Fault, IoMode, SyncIoReason, TlsMode, UserTlsReason};
 
 /// The movers of raw sockets, plaintext or kernel TLS: each way out against the plainest way in,
 /// and the other way round.
@@ -90,7 +89,7 @@ pub(super) fn unavailable(mode: Mode) -> Option<NotMeasured> {
 /// Why kernel TLS is not to be had.
 pub(super) fn no_kernel_tls() -> Option<UserTlsReason> {
     match lane::plan(TlsMode::Kernel) {
-        Err(Error::NotAvailable(Unavailable::KernelTls(reason))) => Some(reason),
+        Err(Fault::NoKernelTls { reason, .. }) => Some(reason),
         _ => None,
     }
 }
@@ -98,7 +97,7 @@ pub(super) fn no_kernel_tls() -> Option<UserTlsReason> {
 /// Why io_uring is not to be had.
 pub(super) fn no_io_uring() -> Option<SyncIoReason> {
     match IoPlan::new(IoMode::Uring) {
-        Err(Error::NotAvailable(Unavailable::IoUring(reason))) => Some(reason),
+        Err(Fault::NoIoUring { reason }) => Some(reason),
         _ => None,
     }
 }

@@ -24,7 +24,7 @@ fn options(base: &Path) -> ModesOptions {
     }
 }
 
-fn run_all(options: &ModesOptions, stop: &AtomicBool) -> (Result<(), Error>, Vec<ModesEvent>) {
+fn run_all(options: &ModesOptions, stop: &AtomicBool) -> (Result<(), Fault>, Vec<ModesEvent>) {
     let mut events = Vec::new();
     let ended = run(options, stop, &mut |event| events.push(event));
     (ended, events)
@@ -138,7 +138,7 @@ fn stopping_ends_it_soon_and_leaves_nothing() {
                 stopped = Some(Instant::now());
             }
         });
-        assert!(matches!(ended, Err(Error::Cancelled(Side::Here))), "{ended:?}");
+        assert!(matches!(ended, Err(Fault::Cancelled { by: Side::Here })), "{ended:?}");
         assert!(stopped.unwrap().elapsed() < Duration::from_secs(20));
         assert!(is_empty(base.path()));
     }
@@ -162,7 +162,7 @@ fn stopping_in_the_middle_of_a_mode_ends_both_ends() {
             stop.store(true, Ordering::Relaxed);
             let asked = Instant::now();
             let ended = ended.join().unwrap();
-            assert!(matches!(ended, Err(Error::Cancelled(Side::Here))), "{ended:?}");
+            assert!(matches!(ended, Err(Fault::Cancelled { by: Side::Here })), "{ended:?}");
             assert!(asked.elapsed() < Duration::from_secs(20), "{part:?}");
         });
         assert!(is_empty(base.path()));
@@ -188,15 +188,15 @@ fn what_makes_no_sense_is_refused_before_anything_is_made() {
         sizes(Sizes { huge_bytes: u64::MAX, ..good.sizes }),
     ] {
         let (ended, events) = run_all(&bad, &AtomicBool::new(false));
-        assert!(matches!(ended, Err(Error::Invalid(_))) && events.is_empty(), "{bad:?}: {ended:?}");
+        assert!(matches!(ended, Err(Fault::Invalid(_))) && events.is_empty(), "{bad:?}: {ended:?}");
     }
     let (ended, _) =
         run_all(&ModesOptions { folder: Some(base.path().join("nowhere")), ..good.clone() }, &AtomicBool::new(false));
-    assert!(matches!(ended, Err(Error::Path { operation: Operation::Open, .. })), "{ended:?}");
+    assert!(matches!(ended, Err(Fault::Path { operation: Operation::Open, .. })), "{ended:?}");
     let vast = sizes(Sizes { huge_bytes: 64 << 30, medium_files: 1_000_000, small_files: 1_000_000 });
     if let (Err(ended), events) = run_all(&vast, &AtomicBool::new(true)) {
-        let full = matches!(&ended, Error::Path { source, .. } if source.kind() == io::ErrorKind::StorageFull);
-        assert!(full && events.is_empty() || matches!(ended, Error::Cancelled(_)), "{ended:?}");
+        let full = matches!(&ended, Fault::Path { source, .. } if source.kind() == io::ErrorKind::StorageFull);
+        assert!(full && events.is_empty() || matches!(ended, Fault::Cancelled { .. }), "{ended:?}");
     }
     assert!(is_empty(base.path()));
 }

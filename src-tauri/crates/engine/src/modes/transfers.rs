@@ -4,8 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ringway_model::OnConflict;
-use ringway_model::Source;
+use ringway_model::{OnConflict, Source, TransferId};
 use ringway_sys::file_io::FileIo;
 use ringway_sys::thread::cpu_time;
 use ringway_wire::OfferedNames;
@@ -17,7 +16,6 @@ use super::meter::{Counting, Round, both};
 use super::{Bench, Calls, Cipher, NotMeasured};
 use crate::descriptors::ForReceiving;
 use crate::destination::{AttemptKey, DestinationOptions, Expected, Incoming, LaneError};
-use crate::event::TransferId;
 use crate::random;
 use crate::source::Outgoing;
 

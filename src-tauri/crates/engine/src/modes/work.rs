@@ -5,12 +5,11 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use ringway_model::Operation;
+use ringway_model::{Fault, Operation};
 use ringway_sys::space::{Filesystem, filesystem, space, sync_filesystem};
 use rustix::io::Errno;
 
 use super::ModesOptions;
-use crate::error::Error;
 use crate::random;
 
 /// Where files cost no disk, if the machine has that.
@@ -30,7 +29,7 @@ pub(super) struct Work {
 
 impl Work {
     /// Makes it, if there is room for the largest dataset twice: what is sent, and what arrives.
-    pub(super) fn begin(options: &ModesOptions) -> Result<Self, Error> {
+    pub(super) fn begin(options: &ModesOptions) -> Result<Self, Fault> {
         let base = match &options.folder {
             Some(folder) => folder.clone(),
             None if Path::new(MEMORY).is_dir() => MEMORY.into(),
@@ -38,7 +37,7 @@ impl Work {
         };
         let at = |operation| {
             let path = base.clone();
-            move |source| Error::Path { path, operation, source }
+            move |source| Fault::path(path, operation, source)
         };
         let folder = File::open(&base).map_err(at(Operation::Open))?;
         let kind = filesystem(&folder).map_err(at(Operation::Open))?;
@@ -86,8 +85,8 @@ impl Work {
     }
 
     /// An error of what is in here.
-    pub(super) fn error(&self, source: io::Error) -> Error {
-        Error::Path { path: self.path.clone(), operation: Operation::Write, source }
+    pub(super) fn error(&self, source: io::Error) -> Fault {
+        Fault::path(self.path.clone(), Operation::Write, source)
     }
 }
 

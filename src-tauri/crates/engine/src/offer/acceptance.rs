@@ -6,10 +6,10 @@ use ringway_wire::session::Acceptor;
 
 use crate::Inner;
 use crate::device::Device;
-use crate::error::DeclineReason;
 use crate::rules::{Consent, DeviceRule};
 use crate::session::Session;
 use crate::store::PairingNumber;
+use ringway_model::DeclineReason;
 
 /// Who has accepted an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

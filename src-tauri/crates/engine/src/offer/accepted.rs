@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_model::{Direction, Side};
-use ringway_tree::filesystem::free_space::{Room, is_full};
+use ringway_model::{DeclineReason, Direction, Fault, Invalid, Outage, Side, TransferId};
+use ringway_tree::filesystem::free_space::{Room, is_full_errno};
 use ringway_tree::limits::ARRIVED_LISTED_MAX;
-use ringway_tree::receive::Homes;
-use ringway_tree::receive::OwnFolders;
+use ringway_tree::receive::{Homes, OwnFolders};
 use ringway_wire::OfferedNames;
 use ringway_wire::control::{Cancel, Offer, Receipt, Wanted};
 use ringway_wire::session::Acceptor;
@@ -28,8 +27,7 @@ use crate::codes::decode_proven;
 use crate::descriptors::ForReceiving;
 use crate::destination::{Allowance, AttemptKey, Brought, DestinationOptions, Expected, Incoming};
 use crate::device::Device;
-use crate::error::{DeclineReason, Error, Invalid};
-use crate::event::{Outage, ReceiverEvent, TransferId};
+use crate::event::ReceiverEvent;
 use crate::history::Record;
 use crate::lane::Lane;
 use crate::limits::{LANES_MAX, RENEWAL_TIME_MAX};
@@ -74,7 +72,7 @@ pub(super) struct Opened {
     incoming: Arc<Incoming>,
     to_answer: mpsc::Receiver<Wanted>,
     joined: mpsc::UnboundedReceiver<(u8, Channel)>,
-    successors: Vec<Option<mpsc::Receiver<Result<Lane, Error>>>>,
+    successors: Vec<Option<mpsc::Receiver<Result<Lane, Fault>>>>,
     /// What there was room for, where all that is found must fit into it.
     room: Option<Room>,
 }
@@ -82,7 +80,7 @@ pub(super) struct Opened {
 /// How a session ended.
 enum Ended {
     /// And with it the transfer.
-    Over(Box<Result<Whole, Error>>),
+    Over(Box<Result<Whole, Fault>>),
     Lost(Box<Lost>),
 }
 
@@ -126,7 +124,7 @@ struct Whole {
 
 /// The connection was lost.
 struct Lost {
-    error: Error,
+    error: Fault,
     outage: Outage,
     /// What is whole is kept by it.
     incoming: Arc<Incoming>,
@@ -171,12 +169,12 @@ impl Accepted {
 
     /// Makes ready for a session: the destination, and the door for its lanes. Where that fails the
     /// sender is told, once the session is closed.
-    pub(super) async fn open(&self, visitor: Visitor) -> Result<Opened, (Error, Session<Acceptor>)> {
+    pub(super) async fn open(&self, visitor: Visitor) -> Result<Opened, (Fault, Session<Acceptor>)> {
         let Visitor { mut session, tickets, device, offer, .. } = visitor;
         let (answers, to_answer) = mpsc::channel(ANSWERS_WAITING_MAX);
         let incoming = match self.begin(&offer, answers).await {
             Ok(incoming) => incoming,
-            Err(Error::Path { source, .. }) if is_full(&source) => {
+            Err(Fault::Path { source, .. }) if is_full_errno(source.errno) => {
                 return Err(self.refused_for_room(Room::look(&self.destination), &offer, session));
             }
             Err(error) => {
@@ -210,7 +208,7 @@ impl Accepted {
             // Nothing was written yet, but earlier attempts may have left something.
             self.leave(incoming, |incoming| drop(incoming.keep())).await;
             session.machine.decline(DeclineReason::Busy.into());
-            return Err((Error::Invalid(Invalid::Running), session));
+            return Err((Fault::Invalid(Invalid::Running), session));
         }
         Ok(Opened { session, offer, incoming, to_answer, joined, successors, room })
     }
@@ -227,7 +225,7 @@ impl Accepted {
         room: Option<Room>,
         offer: &Offer,
         mut session: Session<Acceptor>,
-    ) -> (Error, Session<Acceptor>) {
+    ) -> (Fault, Session<Acceptor>) {
         let rest = {
             let mut figures = self.transfer.figures();
             figures.found(offer.so_far);
@@ -235,7 +233,7 @@ impl Accepted {
         };
         let reason = DeclineReason::NoRoom(room.map(|room| room.shortage(rest)).unwrap_or_default());
         session.machine.decline(reason.into());
-        (Error::Declined(reason), session)
+        (Fault::Declined(reason), session)
     }
 
     /// Receives it to its end, over as many sessions as that takes. `is_told`: the program knows of
@@ -282,10 +280,10 @@ impl Accepted {
         };
         match (&ended, open.take()) {
             (Ok(whole), Some(open)) => open.received(self.retry, whole.receipt),
-            (Err(Error::Cancelled(Side::Here)), Some(open)) => open.stopped(self.retry),
+            (Err(Fault::Cancelled { by: Side::Here }), Some(open)) => open.stopped(self.retry),
             _ => {}
         }
-        if let Err(Error::TooMuch { bytes_max, .. }) = &ended {
+        if let Err(Fault::TooMuch { bytes_max, .. }) = &ended {
             self.listening.inner.renewals.too_much(key, attempt, *bytes_max);
         }
         self.transfer.end(ended.map(|whole| whole.arrived));
@@ -312,7 +310,7 @@ impl Accepted {
             // What has its name by now stays, and its sender hears nothing of it any more.
             Ok((Ok(false), _)) => {
                 self.transfer.stop_as_forgotten();
-                Error::Cancelled(Side::Here)
+                Fault::Cancelled { by: Side::Here }
             }
             // Nor where nobody can tell.
             Ok((Err(error), _)) => error,
@@ -327,32 +325,32 @@ impl Accepted {
             Err(error) => error,
         };
         let (error, outage) = match error {
-            Error::DestinationFull(_) => {
+            Fault::DestinationFull { .. } => {
                 let shortage = self.shortage();
-                (Error::DestinationFull(Some(shortage)), Some(Outage::Full(shortage)))
+                (Fault::DestinationFull { shortage: Some(shortage) }, Some(Outage::Full(shortage)))
             }
-            error @ Error::Paused(side) => (error, Some(Outage::Paused(side))),
+            error @ Fault::Paused { by: side } => (error, Some(Outage::Paused { by: side })),
             error => {
                 let outage = error.outage();
                 (error, outage)
             }
         };
-        if matches!(error, Error::NotPublished { .. }) {
+        if matches!(error, Fault::NotPublished { .. }) {
             // The sender hears of which name it is.
             job.report_failures(&mut session);
         }
         session.machine.cancel(match &error {
-            Error::Cancelled(Side::Here) => Cancel::ByPerson,
-            Error::Paused(_) => Cancel::Paused,
-            Error::DestinationFull(shortage) => Cancel::DestinationFull(shortage.unwrap_or_default()),
-            Error::TooMuch { bytes_max, .. } => Cancel::TooMuch(*bytes_max),
+            Fault::Cancelled { by: Side::Here } => Cancel::ByPerson,
+            Fault::Paused { .. } => Cancel::Paused,
+            Fault::DestinationFull { shortage } => Cancel::DestinationFull(shortage.unwrap_or_default()),
+            Fault::TooMuch { bytes_max, .. } => Cancel::TooMuch(*bytes_max),
             _ if outage.is_some() => Cancel::ConnectionLost,
             _ => Cancel::Failed,
         });
         // The sender should hear at once, not after the cleaning; if it cannot, it notices the cut.
         let closing = tokio::spawn(session.close());
         // Who stops a transfer, or breaks its rules, wants nothing of it to be continued.
-        let keep = outage.is_some() || !matches!(error, Error::Cancelled(_) | Error::Protocol(_));
+        let keep = outage.is_some() || !matches!(error, Fault::Cancelled { .. } | Fault::Protocol { .. });
         job.abandon(keep).await;
         self.note_made(&incoming);
         match outage {
@@ -366,7 +364,7 @@ impl Accepted {
     }
 
     /// Whether its device was not forgotten since it was accepted.
-    fn is_paired(&self) -> Result<bool, Error> {
+    fn is_paired(&self) -> Result<bool, Fault> {
         self.listening.inner.store.is_paired_as(self.from.id, self.pairing)
     }
 
@@ -402,7 +400,7 @@ impl Accepted {
         Whole { arrived, receipt }
     }
 
-    async fn begin(&self, offer: &Offer, answers: mpsc::Sender<Wanted>) -> Result<Arc<Incoming>, Error> {
+    async fn begin(&self, offer: &Offer, answers: mpsc::Sender<Wanted>) -> Result<Arc<Incoming>, Fault> {
         let destination = self.destination.clone();
         let Device { id: from, name, .. } = self.from.clone();
         let outside = Outside::new();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_model::{Operation, Side, Stage};
+use ringway_model::{DeviceId, Fault, Operation, Side, Stage};
 use ringway_tree::filesystem::free_space::Room;
 use ringway_wire::control::{Progress, Receipt, ReceiverTimes, Totals, Wanted};
 use ringway_wire::lane::Counts;
@@ -17,8 +17,6 @@ use super::renewals::Renewed;
 use super::silence::Silence;
 use crate::codes::{decode_failure, decode_paths, encode_edit, encode_failure, encode_paths};
 use crate::destination::{FinishError, Incoming, LaneError};
-use crate::device::DeviceId;
-use crate::error::Error;
 use crate::lane::{self, Arriving, Begun, Lane, LaneStops, Succeeding};
 use crate::limits::TICK;
 use crate::pace::{Clocked, Clocks};
@@ -47,7 +45,7 @@ pub(super) struct Job<'a> {
     /// For errors that concern it as a whole.
     destination: PathBuf,
     /// Where each lane's later connections come from, until it is started.
-    successors: Vec<Option<mpsc::Receiver<Result<Lane, Error>>>>,
+    successors: Vec<Option<mpsc::Receiver<Result<Lane, Fault>>>>,
     lanes: Vec<Joined>,
     /// How many of them broke, or were stopped, before a whole frame had come.
     dropped: usize,
@@ -104,7 +102,7 @@ impl<'a> Job<'a> {
         (transfer, from): (&'a Transfer, (DeviceId, PairingNumber)),
         incoming: &'a Arc<Incoming>,
         destination: PathBuf,
-        successors: Vec<Option<mpsc::Receiver<Result<Lane, Error>>>>,
+        successors: Vec<Option<mpsc::Receiver<Result<Lane, Fault>>>>,
         room: Option<Room>,
     ) -> Self {
         Self {
@@ -134,7 +132,7 @@ impl Job<'_> {
         joined: mpsc::UnboundedReceiver<(u8, Channel)>,
         to_answer: mpsc::Receiver<Wanted>,
         renewed: Option<&mut mpsc::Receiver<Renewed>>,
-    ) -> Result<(Receipt, Vec<PathBuf>), Error> {
+    ) -> Result<(Receipt, Vec<PathBuf>), Fault> {
         let mut told = Told::default();
         let ended = self.run_lanes(session, (joined, to_answer), renewed, &mut told).await;
         // What has come since the last tick is there, too, and none of what is missing.
@@ -148,7 +146,7 @@ impl Job<'_> {
         (mut joined, mut to_answer): (mpsc::UnboundedReceiver<(u8, Channel)>, mpsc::Receiver<Wanted>),
         mut renewed: Option<&mut mpsc::Receiver<Renewed>>,
         told: &mut Told,
-    ) -> Result<(Receipt, Vec<PathBuf>), Error> {
+    ) -> Result<(Receipt, Vec<PathBuf>), Fault> {
         let paths = self.listening.paths;
         {
             let mut figures = self.transfer.figures();
@@ -172,7 +170,7 @@ impl Job<'_> {
                         self.finish_if_over(declared, ended)?;
                     }
                     Some(event) => self.handle(event)?,
-                    None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
+                    None => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
                 },
                 // One that comes when everything is being finished has nothing to bring.
                 Some((number, channel)) = joined.recv(), if self.finishing.is_none() => {
@@ -215,24 +213,24 @@ impl Job<'_> {
                 _ = tick.tick() => {
                     self.report(session, told, false);
                     if self.finishing.is_none() && self.is_silent() {
-                        return Err(Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()));
+                        return Err(Fault::lost(std::io::ErrorKind::TimedOut));
                     }
                 }
                 () = tokio::time::sleep_until(joined_by), if self.lanes_left() < declared.map_or(1, |declared| declared.lanes) => {
-                    return Err(Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()));
+                    return Err(Fault::lost(std::io::ErrorKind::TimedOut));
                 }
                 Some(successor) = next_of(&mut renewed) => {
                     self.successor = Some(successor);
-                    return Err(Error::ConnectionLost(std::io::ErrorKind::ConnectionAborted.into()));
+                    return Err(Fault::lost(std::io::ErrorKind::ConnectionAborted));
                 }
                 // What is nearly through is let through.
-                () = self.transfer.paused(), if declared.is_none() => return Err(Error::Paused(Side::Here)),
-                () = self.transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
+                () = self.transfer.paused(), if declared.is_none() => return Err(Fault::Paused { by: Side::Here }),
+                () = self.transfer.cancelled() => return Err(Fault::Cancelled { by: Side::Here }),
             }
         }
     }
 
-    fn handle(&self, event: AcceptorEvent) -> Result<(), Error> {
+    fn handle(&self, event: AcceptorEvent) -> Result<(), Fault> {
         match event {
             AcceptorEvent::TotalsChanged(totals) => {
                 self.totals(totals)?;
@@ -249,8 +247,8 @@ impl Job<'_> {
 
     /// A lane broke: the sender's reason if it says one, which its lanes may overtake, else what
     /// the lane met.
-    async fn why_broken(&self, session: &mut Session<Acceptor>, error: Error) -> Error {
-        if !matches!(error, Error::ConnectionLost(_)) {
+    async fn why_broken(&self, session: &mut Session<Acceptor>, error: Fault) -> Fault {
+        if !matches!(error, Fault::ConnectionLost(_)) {
             return error;
         }
         let reason = async {
@@ -265,10 +263,10 @@ impl Job<'_> {
     }
 
     /// What was found by now; an error where that is more than may come.
-    pub(super) fn totals(&self, totals: Totals) -> Result<(), Error> {
+    pub(super) fn totals(&self, totals: Totals) -> Result<(), Fault> {
         self.transfer.figures().found(totals);
         match self.incoming.exceeded_by(totals) {
-            Some(bytes_max) => Err(Error::TooMuch { bytes_max, by: Side::Here }),
+            Some(bytes_max) => Err(Fault::TooMuch { bytes_max, by: Side::Here }),
             None => Ok(()),
         }
     }
@@ -276,13 +274,13 @@ impl Job<'_> {
     /// Stops before the disk is full where what was found by now cannot fit: not into what was free
     /// at the beginning, since what is under way shows in what is free now, nor into that, for
     /// somebody may have made room.
-    fn fits(&self, found: Totals) -> Result<(), Error> {
+    fn fits(&self, found: Totals) -> Result<(), Fault> {
         let is_too_much = self.room.is_some_and(|room| room.free_bytes < found.bytes);
         let is_short = || {
             let rest = self.transfer.figures().rest();
             Room::look(&self.destination).is_some_and(|room| room.free_bytes < rest.bytes)
         };
-        if is_too_much && is_short() { Err(Error::DestinationFull(None)) } else { Ok(()) }
+        if is_too_much && is_short() { Err(Fault::DestinationFull { shortage: None }) } else { Ok(()) }
     }
 
     /// Tells the sender and the figures how far the writing is and what failed here. What is said
@@ -345,10 +343,10 @@ impl Job<'_> {
         self.silence.look(std::time::Instant::now(), || self.stops.since_data(), times, is_found)
     }
 
-    fn start_lane(&mut self, number: u8, lane: Lane, ended: mpsc::UnboundedSender<LaneEnd>) -> Result<(), Error> {
-        self.stops.set(number, &lane).map_err(Error::ConnectionLost)?;
+    fn start_lane(&mut self, number: u8, lane: Lane, ended: mpsc::UnboundedSender<LaneEnd>) -> Result<(), Fault> {
+        self.stops.set(number, &lane).map_err(Fault::lost)?;
         let successors = self.successors.get_mut(usize::from(number)).and_then(Option::take);
-        let successors = successors.ok_or(Error::Machine("a lane came twice"))?;
+        let successors = successors.ok_or(Fault::machine("a lane came twice"))?;
         let lane = Succeeding::new(lane, number, successors, self.stops.clone()).counted_in(self.arriving.clone());
         let begun = lane.begun();
         let mut lane = Clocked::new(lane, self.clocks.lane());
@@ -388,7 +386,7 @@ impl Job<'_> {
 
     /// When the sender has said what it sent and every lane has ended, those whose end it has said
     /// and any that came besides: checks, renames, synchronises, off this thread.
-    fn finish_if_over(&mut self, declared: Option<Declared>, ended: usize) -> Result<(), Error> {
+    fn finish_if_over(&mut self, declared: Option<Declared>, ended: usize) -> Result<(), Fault> {
         let Some(Declared { sent, .. }) = declared.filter(|declared| ended >= declared.lanes) else { return Ok(()) };
         if ended < self.lanes_left() {
             // Whoever has not begun is one that the sender has given up, and whose connection may
@@ -422,7 +420,7 @@ impl Job<'_> {
     }
 
     /// What finishing comes to that had begun when the connection was lost.
-    pub(super) async fn finished(&mut self) -> Option<Result<(Receipt, Vec<PathBuf>), Error>> {
+    pub(super) async fn finished(&mut self) -> Option<Result<(Receipt, Vec<PathBuf>), Fault>> {
         let finishing = self.finishing.take()?;
         let finished = finishing.await.expect("finishing does not panic");
         Some(finished.map_err(|error| finish_failed(&self.destination, error)))
@@ -474,27 +472,32 @@ async fn joined_if_any(finishing: &mut Option<JoinHandle<Finished>>) -> Finished
     }
 }
 
-fn lane_failed(destination: &Path, error: LaneError) -> Error {
+fn lane_failed(destination: &Path, error: LaneError) -> Fault {
     match error {
-        LaneError::Protocol(error) => Error::Protocol(error),
-        LaneError::Source(error) if error.kind() == std::io::ErrorKind::InvalidData => Error::Tls(error.to_string()),
-        // A connection that could not be renewed says why itself.
-        LaneError::Source(error) => error.downcast::<Error>().unwrap_or_else(Error::ConnectionLost),
-        LaneError::DestinationFull => Error::DestinationFull(None),
-        LaneError::TooMuch { bytes_max } => Error::TooMuch { bytes_max, by: Side::Here },
-        LaneError::Cancelled => Error::Cancelled(Side::Here),
-        LaneError::DestinationGone => Error::DestinationGone,
-        LaneError::Refused { path, operation, source, published } => {
-            Error::NotPublished { path, operation, source, published }
+        LaneError::Protocol(error) => error.into(),
+        LaneError::Source(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            Fault::Tls { detail: error.to_string().into() }
         }
-        LaneError::Staging(source) => Error::Path { path: destination.into(), operation: Operation::Create, source },
+        // A connection that could not be renewed says why itself.
+        LaneError::Source(error) => error.downcast::<Fault>().unwrap_or_else(Fault::lost),
+        LaneError::DestinationFull => Fault::DestinationFull { shortage: None },
+        LaneError::TooMuch { bytes_max } => Fault::TooMuch { bytes_max, by: Side::Here },
+        LaneError::Cancelled => Fault::Cancelled { by: Side::Here },
+        LaneError::DestinationGone => Fault::DestinationGone,
+        LaneError::Refused { path, operation, source, published } => Fault::NotPublished {
+            path: path.into(),
+            operation,
+            source: source.into(),
+            published: published.into_iter().map(Into::into).collect(),
+        },
+        LaneError::Staging(source) => Fault::path(destination, Operation::Create, source),
     }
 }
 
-fn finish_failed(destination: &Path, error: FinishError) -> Error {
+fn finish_failed(destination: &Path, error: FinishError) -> Fault {
     match error {
-        FinishError::Protocol(error) => Error::Protocol(error),
+        FinishError::Protocol(error) => error.into(),
         FinishError::Lane(error) => lane_failed(destination, error),
-        FinishError::Destination { operation, source } => Error::Path { path: destination.into(), operation, source },
+        FinishError::Destination { operation, source } => Fault::path(destination, operation, source),
     }
 }

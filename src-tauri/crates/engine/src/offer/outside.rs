@@ -39,8 +39,8 @@ mod tests {
 
     use super::*;
     use crate::destination::Brought;
-    use crate::device::DeviceId;
     use crate::store::Store;
+    use ringway_model::DeviceId;
 
     const DEVICE: DeviceId = DeviceId([1; 32]);
 

@@ -9,9 +9,8 @@ use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
 
 use crate::descriptors::ForReceiving;
-use crate::device::DeviceId;
-use crate::error::DeclineReason;
 use crate::limits::{PLACES_FOR_RULES, QUEUE_BYTES_MAX, QUEUED_BYTES, TRANSFERS_MAX, TRANSFERS_OF_ONE_MAX};
+use ringway_model::{DeclineReason, DeviceId};
 
 /// The places of one receiver.
 #[derive(Clone, Default)]

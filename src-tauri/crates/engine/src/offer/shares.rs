@@ -8,8 +8,8 @@ use tokio::time::{Instant, sleep};
 
 use super::renewals::Key;
 use crate::descriptors::ForReceiving;
-use crate::device::DeviceId;
 use crate::limits::{OFFERS_OF_ONE_MAX, OFFERS_UNANSWERED_BYTES_MAX};
+use ringway_model::DeviceId;
 
 /// The offers that wait for an answer.
 #[derive(Default)]

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use ringway_wire::limits::LANE_SILENCE_MAX_MS;
 
-use crate::event::StageTimes;
+use ringway_model::StageTimes;
 
 /// How often it is looked: one call for each lane's socket.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -9,9 +9,9 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::*;
-use crate::error::AuthError;
 use crate::messages::MessageReader;
-use crate::{Engine, Paths, TlsMode};
+use crate::{Engine, Paths};
+use ringway_model::{AuthError, TlsMode};
 
 const LONG: Duration = Duration::from_secs(30);
 const CODE: &str = "7-river-camera";
@@ -59,7 +59,7 @@ async fn a_code_that_has_expired_lets_nobody_in_who_knows_it() {
     receiver.shorten_code(Duration::ZERO);
     assert!(receiver.code().is_none(), "it is shown no longer");
     let refused = laptop.pair(to.clone(), given().to_pairing_secret()).await.unwrap_err();
-    assert!(matches!(refused, Error::Auth(AuthError::NoCodeOpen)), "{refused:?}");
+    assert!(matches!(refused, Fault::Auth(AuthError::NoCodeOpen)), "{refused:?}");
 
     // One who does not heed that no code is open.
     let tcp = TcpStream::connect(receiver.local_address()).await.unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_model::Side;
+use ringway_model::{DeclineReason, DeviceId, Fault, Outage, PathTaken, Side};
 use ringway_tree::descriptors::ForSending;
 use ringway_wire::OfferedNames;
 use ringway_wire::control::Cancel;
@@ -17,9 +17,7 @@ use super::lanes::LaneOpener;
 use super::reach::reach;
 use crate::compression::Packed;
 use crate::connect::Destination;
-use crate::device::{Device, DeviceId};
-use crate::error::{DeclineReason, Error};
-use crate::event::Outage;
+use crate::device::Device;
 use crate::forgetting::stop_when;
 use crate::growth::lanes_to_begin_with;
 use crate::io_plan::IoPlan;
@@ -27,7 +25,6 @@ use crate::lane::{self, LaneStops};
 use crate::limits::{LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX, STALL_TIME_MIN};
 use crate::options::SendRequest;
 use crate::pace::Clocks;
-use crate::path_taken::PathTaken;
 use crate::source::Outgoing;
 use crate::store::PairingNumber;
 use crate::target::Address;
@@ -37,7 +34,7 @@ use crate::{Inner, random};
 
 /// Sends, and where the connection is lost goes on, until it is through, refused or given up, or
 /// until its receiver is forgotten.
-pub(super) async fn all(inner: Arc<Inner>, request: SendRequest, transfer: &Transfer) -> Result<Arrived, Error> {
+pub(super) async fn all(inner: Arc<Inner>, request: SendRequest, transfer: &Transfer) -> Result<Arrived, Fault> {
     let (paired, mut known) = watch::channel(None);
     let forgotten = async {
         let reached = known.wait_for(Option::is_some).await.ok().and_then(|known| *known);
@@ -57,7 +54,7 @@ async fn try_all(
     request: SendRequest,
     transfer: &Transfer,
     paired: &Paired,
-) -> Result<Arrived, Error> {
+) -> Result<Arrived, Fault> {
     let paths = PathTaken { tls: lane::plan(request.tls)?, io: IoPlan::new(request.io)?.path() };
     transfer.figures().here = Some(paths);
     let retry = request.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
@@ -92,7 +89,7 @@ async fn try_all(
             // accepted it has changed.
             Err(error) if transfer.figures().was_queued() && outage(&error).is_some() => error,
             // Nobody was asked yet.
-            Err(error @ Error::Declined(DeclineReason::TooManyOffers { .. })) => error,
+            Err(error @ Fault::Declined(DeclineReason::TooManyOffers { .. })) => error,
             ended => return ended,
         };
         let Some(outage) = outage(&error) else { return Err(error) };
@@ -107,15 +104,15 @@ async fn try_all(
         }
         let next = match outage {
             // The receiver knows, and waits.
-            Outage::Paused(Side::Here) => None,
-            Outage::Full(_) | Outage::Paused(Side::There) => tries.look(Instant::now()),
+            Outage::Paused { by: Side::Here } => None,
+            Outage::Full(_) | Outage::Paused { by: Side::There } => tries.look(Instant::now()),
             Outage::TooManyOffers => tries.after(Instant::now(), wait_said(&error), random::<1>()?[0]),
             _ => tries.next(Instant::now(), random::<1>()?[0]),
         };
         // What it is given up for is what came between, not what the last try met.
         let first = lost.take().unwrap_or(error);
         let mut pause_ends = || *paused_until.get_or_insert_with(|| Instant::now() + PAUSE_TIME_MAX);
-        if transfer.is_paused() || matches!(outage, Outage::Paused(Side::Here)) {
+        if transfer.is_paused() || matches!(outage, Outage::Paused { by: Side::Here }) {
             if until_resumed(transfer, pause_ends(), next.map(|next| next.at)).await? {
                 tries.went_on();
             } else {
@@ -135,7 +132,7 @@ async fn try_all(
                 until_resumed(transfer, pause_ends(), Some(Instant::now())).await?;
                 continue;
             }
-            () = transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
+            () = transfer.cancelled() => return Err(Fault::Cancelled { by: Side::Here }),
         }
         transfer.figures().interrupt(outage, None, next.gives_up.into_std());
     }
@@ -143,36 +140,36 @@ async fn try_all(
 
 /// Waits until a person here resumes what was paused here, true, or until the receiver is to be
 /// told of it.
-async fn until_resumed(transfer: &Transfer, gives_up: Instant, tell_at: Option<Instant>) -> Result<bool, Error> {
-    transfer.figures().interrupt(Outage::Paused(Side::Here), None, gives_up.into_std());
+async fn until_resumed(transfer: &Transfer, gives_up: Instant, tell_at: Option<Instant>) -> Result<bool, Fault> {
+    transfer.figures().interrupt(Outage::Paused { by: Side::Here }, None, gives_up.into_std());
     let mut pauses = transfer.pauses();
     tokio::select! {
         biased;
-        () = transfer.cancelled() => Err(Error::Cancelled(Side::Here)),
+        () = transfer.cancelled() => Err(Fault::Cancelled { by: Side::Here }),
         _ = pauses.wait_for(|paused| !*paused) => Ok(true),
-        () = tokio::time::sleep_until(gives_up) => Err(Error::Paused(Side::Here)),
+        () = tokio::time::sleep_until(gives_up) => Err(Fault::Paused { by: Side::Here }),
         () = tokio::time::sleep_until(tell_at.unwrap_or(gives_up)) => Ok(false),
     }
 }
 
 /// Why a transfer that was offered may be tried again; none where that would change nothing.
-fn outage(error: &Error) -> Option<Outage> {
+fn outage(error: &Fault) -> Option<Outage> {
     match error {
-        Error::Declined(DeclineReason::Busy) => Some(Outage::Busy),
-        Error::Declined(DeclineReason::TooManyOffers { .. }) => Some(Outage::TooManyOffers),
-        Error::Declined(DeclineReason::NoRoom(shortage)) | Error::DestinationFull(Some(shortage)) => {
+        Fault::Declined(DeclineReason::Busy) => Some(Outage::Busy),
+        Fault::Declined(DeclineReason::TooManyOffers { .. }) => Some(Outage::TooManyOffers),
+        Fault::Declined(DeclineReason::NoRoom(shortage)) | Fault::DestinationFull { shortage: Some(shortage) } => {
             Some(Outage::Full(*shortage))
         }
-        Error::Declined(DeclineReason::Paused) => Some(Outage::Paused(Side::There)),
-        Error::Paused(side) => Some(Outage::Paused(*side)),
+        Fault::Declined(DeclineReason::Paused) => Some(Outage::Paused { by: Side::There }),
+        Fault::Paused { by: side } => Some(Outage::Paused { by: *side }),
         error => error.outage(),
     }
 }
 
 /// How long its receiver told it to wait.
-fn wait_said(error: &Error) -> Duration {
+fn wait_said(error: &Fault) -> Duration {
     match error {
-        Error::Declined(DeclineReason::TooManyOffers { wait_ms }) => Duration::from_millis((*wait_ms).into()),
+        Fault::Declined(DeclineReason::TooManyOffers { wait_ms }) => Duration::from_millis((*wait_ms).into()),
         _ => Duration::ZERO,
     }
 }
@@ -204,7 +201,7 @@ struct First {
 }
 
 impl Sending<'_> {
-    async fn attempt(&mut self) -> Result<Arrived, Error> {
+    async fn attempt(&mut self) -> Result<Arrived, Fault> {
         let (inner, transfer, request) = (self.inner, self.transfer, &mut self.request);
         let (sources, code) = (request.sources.clone(), request.code.take());
         // Later attempts are made by who tries again.
@@ -223,7 +220,7 @@ impl Sending<'_> {
         }
         let reached = tokio::select! {
             reached = reach(inner, &destination, code, patience) => reached?,
-            () = transfer.cancelled() => return Err(Error::Cancelled(Side::Here)),
+            () = transfer.cancelled() => return Err(Fault::Cancelled { by: Side::Here }),
         };
         transfer.known_peer(reached.device.id, &reached.device.name);
         if self.first.is_none() {
@@ -272,19 +269,19 @@ impl Sending<'_> {
         opener.stops.stop();
         job.throttle.iter().for_each(|throttle| throttle.stop());
         job.relay.stop();
-        let outage = ended.as_ref().err().and_then(Error::outage);
+        let outage = ended.as_ref().err().and_then(Fault::outage);
         session.machine.cancel(match &ended {
-            Err(Error::Cancelled(_)) => Cancel::ByPerson,
-            Err(Error::Paused(_)) => Cancel::Paused,
+            Err(Fault::Cancelled { .. }) => Cancel::ByPerson,
+            Err(Fault::Paused { .. }) => Cancel::Paused,
             _ if outage.is_some() => Cancel::ConnectionLost,
             _ => Cancel::Failed,
         });
         if outage.is_some() {
             // Whoever may be heard no more is not waited for.
             tokio::spawn(session.close());
-        } else if !session.close_heard().await && matches!(ended, Err(Error::Paused(Side::Here))) {
+        } else if !session.close_heard().await && matches!(ended, Err(Fault::Paused { by: Side::Here })) {
             // Nobody knows whether the receiver has heard that it is paused.
-            return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into()));
+            return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof));
         }
         ended
     }

@@ -15,11 +15,11 @@ use crate::Inner;
 use crate::connect::{self, Candidate, Destination, Won};
 use crate::device::Device;
 use crate::discovery::{Nearby, Wanted};
-use crate::error::{AuthError, Error};
 use crate::limits::{CONNECT_TIME_MAX, HANDSHAKE_TIME_MAX, NEARBY_TRIED_MAX, NEXT_ADDRESS_AFTER};
 use crate::session::Clock;
 use crate::target::Address;
 use crate::tls::{Channel, Expected};
+use ringway_model::{AuthError, Fault};
 
 /// A device that answers where it was last needs no looking for.
 const HEAD_START: Duration = Duration::from_secs(1);
@@ -45,10 +45,10 @@ pub(super) struct Found {
 /// What went wrong where it was last: what the network says is a hint, and one that leads nowhere
 /// changes nothing. Where `is_open`, nobody has to prove a code: at an address that a person gave,
 /// whoever was reached there last is expected.
-pub(super) async fn find(inner: &Arc<Inner>, destination: &Destination, is_open: bool) -> Result<Found, Error> {
+pub(super) async fn find(inner: &Arc<Inner>, destination: &Destination, is_open: bool) -> Result<Found, Fault> {
     let there = async {
         if destination.address.is_none() && destination.answered.is_empty() {
-            return Err(Error::UnknownTarget(never_reached(destination.device.as_ref())));
+            return Err(Fault::UnknownTarget { target: (never_reached(destination.device.as_ref())).into() });
         }
         let met = connect::race(destination, |candidate| meet(inner, candidate, destination, is_open)).await?;
         Ok(Found::from(met))
@@ -90,7 +90,7 @@ fn meet(
     candidate: Candidate,
     destination: &Destination,
     is_open: bool,
-) -> impl Future<Output = Result<(Channel, Clock), Error>> + use<> {
+) -> impl Future<Output = Result<(Channel, Clock), Fault>> + use<> {
     let inner = Arc::clone(inner);
     let (device, announced) = (destination.device.clone(), destination.announced);
     async move {
@@ -106,12 +106,12 @@ fn meet(
             (None, None) => Expected::Anyone,
         };
         let (channel, clock) = handshake(&inner, tcp, expected).await.map_err(|error| match error {
-            Error::Auth(AuthError::IdentityChanged { found, .. } | AuthError::OtherAnswered { found, .. })
+            Fault::Auth(AuthError::IdentityChanged { found, .. } | AuthError::OtherAnswered { found, .. })
                 if found == inner.identity.id() =>
             {
                 AuthError::Ourselves.into()
             }
-            Error::Auth(error @ AuthError::IdentityChanged { .. }) if !is_device => asked_about(&inner, error),
+            Fault::Auth(error @ AuthError::IdentityChanged { .. }) if !is_device => asked_about(&inner, error),
             error => error,
         })?;
         if channel.peer == inner.identity.id() {
@@ -130,7 +130,7 @@ impl From<Won<(Channel, Clock)>> for Found {
 
 /// The device that was reached there last, by the address that was dialled or the one that led to
 /// it.
-fn last_reached(inner: &Inner, candidate: &Candidate) -> Result<Option<Device>, Error> {
+fn last_reached(inner: &Inner, candidate: &Candidate) -> Result<Option<Device>, Fault> {
     for key in [Address::from(candidate.at).key(), candidate.meant.key()] {
         if let Some(id) = inner.store.reached_at(&key)? {
             return inner.store.by_id(id);
@@ -141,10 +141,12 @@ fn last_reached(inner: &Inner, candidate: &Candidate) -> Result<Option<Device>, 
 
 /// What it is that another device answers where one was reached: a person may mean it, if it is
 /// paired.
-fn asked_about(inner: &Inner, error: AuthError) -> Error {
+fn asked_about(inner: &Inner, error: AuthError) -> Fault {
     match error {
         AuthError::IdentityChanged { name: last, expected, found } => match inner.store.by_id(found) {
-            Ok(Some(Device { name, .. })) => AuthError::Unconfirmed { last, last_id: expected, name, found }.into(),
+            Ok(Some(Device { name, .. })) => {
+                AuthError::Unconfirmed { last, last_id: expected, name: name.into(), found }.into()
+            }
             Ok(None) => AuthError::IdentityChanged { name: last, expected, found }.into(),
             Err(error) => error,
         },
@@ -153,10 +155,10 @@ fn asked_about(inner: &Inner, error: AuthError) -> Error {
 }
 
 /// Who is not expected there does not see who calls.
-async fn handshake(inner: &Inner, tcp: TcpStream, expected: Expected) -> Result<(Channel, Clock), Error> {
+async fn handshake(inner: &Inner, tcp: TcpStream, expected: Expected) -> Result<(Channel, Clock), Fault> {
     let channel = timeout(HANDSHAKE_TIME_MAX, inner.tls.connect(tcp, expected))
         .await
-        .map_err(|_| Error::ConnectionLost(std::io::ErrorKind::TimedOut.into()))??;
+        .map_err(|_| Fault::ConnectionLost(std::io::ErrorKind::TimedOut.into()))??;
     Ok((channel, Clock::start()))
 }
 
@@ -165,7 +167,7 @@ pub(super) async fn dial_any(
     inner: &Arc<Inner>,
     addresses: &[SocketAddr],
     expected: Expected,
-) -> Result<Channel, Error> {
+) -> Result<Channel, Fault> {
     let known = addresses.iter().map(|at| (*at).into()).collect();
     let won = connect::race_of(known, |candidate| {
         let (inner, expected) = (Arc::clone(inner), expected.clone());

@@ -11,15 +11,13 @@ use tokio::time::timeout;
 
 use super::find::dial_any;
 use crate::Inner;
-use crate::device::DeviceId;
-use crate::error::Error;
 use crate::growth::Growth;
 use crate::lane::{Lane, LaneStops};
 use crate::limits::HANDSHAKE_TIME_MAX;
 use crate::messages::MessageReader;
-use crate::path_taken::TlsPath;
 use crate::tls::{Channel, Expected, TicketKey};
 use crate::transfer::Transfer;
+use ringway_model::{DeviceId, Fault, TlsPath};
 
 /// Pauses before a lane's next connection is tried again, each twice as long as the one before: a
 /// quarter of a minute in all.
@@ -28,7 +26,7 @@ const REDIAL_PAUSE_MAX: Duration = Duration::from_secs(8);
 
 /// The lanes of a running transfer.
 pub(super) struct Lanes {
-    pub(super) opening: JoinSet<(u8, Result<Lane, Error>)>,
+    pub(super) opening: JoinSet<(u8, Result<Lane, Fault>)>,
     /// Lanes that were begun to be opened: the number of the next one.
     begun: u8,
     /// Lanes without which there is no transfer; more are a gain, and done without where they
@@ -93,13 +91,13 @@ impl LaneOpener {
     /// Until the join is said nothing has happened that could not happen again: a lane that went
     /// well so far is not given up for a moment without network, addresses or descriptors, or for a
     /// listener that others keep busy.
-    async fn dial(&self, again: bool) -> Result<Channel, Error> {
+    async fn dial(&self, again: bool) -> Result<Channel, Fault> {
         let mut pause = REDIAL_PAUSE;
         loop {
             let name = self.transfer.peer().map(|(_, name)| name).unwrap_or_default();
             match dial_any(&self.inner, &self.addresses, Expected::Device { id: self.peer, name }).await {
                 Ok(channel) => return Ok(channel),
-                Err(Error::ConnectionLost(_) | Error::Unreachable { .. }) if again && pause <= REDIAL_PAUSE_MAX => {
+                Err(Fault::ConnectionLost(_) | Fault::Unreachable { .. }) if again && pause <= REDIAL_PAUSE_MAX => {
                     tokio::time::sleep(pause).await;
                     pause *= 2;
                 }
@@ -108,31 +106,31 @@ impl LaneOpener {
         }
     }
 
-    pub(super) async fn open(&self, lane: u8, connection: u16) -> Result<Lane, Error> {
+    pub(super) async fn open(&self, lane: u8, connection: u16) -> Result<Lane, Fault> {
         let mut channel = self.dial(connection > 0).await?;
         let transfer = self.transfer.id().0;
         let ticket = self.tickets.ticket(&transfer, lane, connection);
         let mut join = Vec::new();
         Message::LaneJoin { transfer, lane, connection, ticket }.encode(&mut join);
         let joining = async {
-            channel.stream.write_all(&join).await.map_err(Error::ConnectionLost)?;
-            channel.stream.flush().await.map_err(Error::ConnectionLost)?;
+            channel.stream.write_all(&join).await.map_err(Fault::lost)?;
+            channel.stream.flush().await.map_err(Fault::lost)?;
             MessageReader::default().next(&mut channel.stream).await
         };
         match timeout(HANDSHAKE_TIME_MAX, joining).await {
             Ok(Ok(Some(Message::LaneReady))) => {}
             Ok(Err(error)) => return Err(error),
-            Ok(Ok(_)) => return Err(Error::ConnectionLost(std::io::ErrorKind::ConnectionAborted.into())),
-            Err(_) => return Err(Error::ConnectionLost(std::io::ErrorKind::TimedOut.into())),
+            Ok(Ok(_)) => return Err(Fault::lost(std::io::ErrorKind::ConnectionAborted)),
+            Err(_) => return Err(Fault::lost(std::io::ErrorKind::TimedOut)),
         }
         let taken = Lane::take(channel, self.tls).await?;
-        self.stops.set(lane, &taken).map_err(Error::ConnectionLost)?;
+        self.stops.set(lane, &taken).map_err(Fault::lost)?;
         Ok(taken)
     }
 }
 
 /// The next lane that is open, or could not be opened; none while there is nothing to wait for.
-pub(super) async fn next_opened(lanes: &mut Option<Lanes>) -> Option<(u8, Result<Lane, Error>)> {
+pub(super) async fn next_opened(lanes: &mut Option<Lanes>) -> Option<(u8, Result<Lane, Fault>)> {
     let opened = lanes.as_mut()?.opening.join_next().await?;
     Some(opened.expect("opening a lane does not panic, and nobody stops it"))
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_model::Side;
+use ringway_model::{AuthError, DeclineReason, DeviceId, Fault, Side};
 use ringway_wire::DeviceName;
 use ringway_wire::code::PairingSecret;
 use ringway_wire::control::{Cancel, Greeting, Refusal};
@@ -13,8 +13,7 @@ use ringway_wire::session::{Initiator, InitiatorEvent, Pairing};
 use tokio::time::{Instant, sleep};
 
 use crate::connect::Destination;
-use crate::device::{Device, DeviceId};
-use crate::error::{AuthError, DeclineReason, Error};
+use crate::device::Device;
 use crate::limits::FIRST_CONTACT_TIME_MAX;
 use crate::messages::MessageReader;
 use crate::send::find::{Found, find};
@@ -44,7 +43,7 @@ pub(crate) async fn reach(
     destination: &Destination,
     secret: Option<PairingSecret>,
     give_up_after: Duration,
-) -> Result<Reached, Error> {
+) -> Result<Reached, Fault> {
     let secret = secret.map(Arc::new);
     let gives_up = Instant::now() + give_up_after.min(FIRST_CONTACT_TIME_MAX);
     let mut pause = CROWD_PAUSE_FIRST;
@@ -59,9 +58,9 @@ pub(crate) async fn reach(
         if Instant::now() + wait > gives_up {
             // Nothing was offered: this is no loss of a connection that anything went through.
             return Err(match error {
-                Error::ConnectionLost(_) => Error::TurnedAway,
+                Fault::ConnectionLost(_) => Fault::TurnedAway,
                 // Without a code nobody pairs: the receiver has no place for the connection.
-                Error::Auth(AuthError::PairingBusy { .. }) if secret.is_none() => Error::Declined(DeclineReason::Busy),
+                Fault::Auth(AuthError::PairingBusy { .. }) if secret.is_none() => Fault::Declined(DeclineReason::Busy),
                 error => error,
             });
         }
@@ -76,14 +75,14 @@ const CROWD_PAUSE_MAX: Duration = Duration::from_secs(4);
 
 /// Whether it looks like too many at once: the connection was there and was closed, or another
 /// pairing is under way.
-fn is_crowded(error: &Error) -> bool {
+fn is_crowded(error: &Fault) -> bool {
     use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof};
     match error {
         // Who asks for the other end's address after that is told that there is none.
-        Error::ConnectionLost(error) => {
+        Fault::ConnectionLost(error) => {
             matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | UnexpectedEof)
         }
-        Error::Auth(AuthError::PairingBusy { wait_ms }) => *wait_ms <= CROWD_WAIT_MAX_MS,
+        Fault::Auth(AuthError::PairingBusy { wait_ms }) => *wait_ms <= CROWD_WAIT_MAX_MS,
         _ => false,
     }
 }
@@ -96,7 +95,7 @@ async fn reach_once(
     destination: &Destination,
     secret: Option<Arc<PairingSecret>>,
     has_tried_secret: &mut bool,
-) -> Result<Reached, Error> {
+) -> Result<Reached, Fault> {
     let Found { channel, clock, address, addresses } = find(inner, destination, secret.is_none()).await?;
     let peer = channel.peer;
     let known = inner.store.by_id(peer)?;
@@ -104,14 +103,20 @@ async fn reach_once(
     // A receiver that announced itself was chosen as one that is not paired. If another program has
     // paired it since, it proves the code as well.
     if let (Some(known), Some(_), None) = (&known, destination.announced, &secret) {
-        return Err(AuthError::PairingNeeded { peer_name: known.name.clone() }.into());
+        return Err(AuthError::PairingNeeded { peer_name: known.name.clone().into() }.into());
     }
     // Where a key is expected, or was announced, that one answers.
     let is_open = secret.is_none() && destination.device.is_none() && destination.announced.is_none();
     // A paired device at an address where no other one was reached is where it says: devices move.
     if let (Some(found), Some(other)) = (known.as_ref().filter(|_| is_open), &place.other) {
         let (last, last_id) = (other.name.clone(), other.id);
-        return Err(AuthError::Unconfirmed { last, last_id, name: found.name.clone(), found: found.id }.into());
+        return Err(AuthError::Unconfirmed {
+            last: last.into(),
+            last_id,
+            name: found.name.clone().into(),
+            found: found.id,
+        }
+        .into());
     }
     let is_proven_by_code = secret.is_some();
     // An address proves nothing, whoever answers there. A device that the target fixes has shown
@@ -139,7 +144,7 @@ async fn reach_once(
         match event? {
             Some(InitiatorEvent::HelloReceived { peer_name, version }) => {
                 if version != ringway_wire::limits::VERSION {
-                    return Err(Error::Version { ours: ringway_wire::limits::VERSION, theirs: version });
+                    return Err(Fault::Version { ours: ringway_wire::limits::VERSION, theirs: version });
                 }
                 name = Some(peer_name);
             }
@@ -169,8 +174,8 @@ async fn reach_once(
                 }
                 break inner.store.by_id(peer)?.ok_or(AuthError::NoCodeOpen)?;
             }
-            Some(InitiatorEvent::Cancelled(_)) => return Err(Error::Cancelled(Side::There)),
-            Some(_) | None => return Err(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
+            Some(InitiatorEvent::Cancelled(_)) => return Err(Fault::Cancelled { by: Side::There }),
+            Some(_) | None => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
         }
     };
     Ok(Reached { session, tickets, address, addresses, round_trip, device })
@@ -186,8 +191,8 @@ struct Place {
 }
 
 impl Place {
-    fn of(inner: &Inner, destination: &Destination, address: &Address, channel: &Channel) -> Result<Self, Error> {
-        let dialled = channel.stream.get_ref().0.io.peer_addr().map_err(Error::ConnectionLost)?;
+    fn of(inner: &Inner, destination: &Destination, address: &Address, channel: &Channel) -> Result<Self, Fault> {
+        let dialled = channel.stream.get_ref().0.io.peer_addr().map_err(Fault::lost)?;
         let mut keys = vec![Address::from(dialled).key()];
         // A device may have been found elsewhere than where it was to be.
         let meant = destination.address.as_ref().filter(|meant| *meant == address).map(Address::key);
@@ -207,9 +212,9 @@ impl Place {
     fn pairing_needed(&self, known: Option<&Device>, found: DeviceId, name: Option<&DeviceName>) -> AuthError {
         match &self.other {
             Some(other) if known.is_none() && self.is_typed => {
-                AuthError::IdentityChanged { name: other.name.clone(), expected: other.id, found }
+                AuthError::IdentityChanged { name: other.name.clone().into(), expected: other.id, found }
             }
-            _ => AuthError::PairingNeeded { peer_name: text(name) },
+            _ => AuthError::PairingNeeded { peer_name: text(name).into() },
         }
     }
 }
@@ -227,19 +232,19 @@ fn text(name: Option<&DeviceName>) -> String {
     name.map(|name| name.as_str().to_owned()).unwrap_or_default()
 }
 
-pub(super) fn refused(refusal: Refusal, peer: Option<&DeviceName>) -> Error {
+pub(super) fn refused(refusal: Refusal, peer: Option<&DeviceName>) -> Fault {
     match refusal {
         Refusal::WrongCode => AuthError::WrongCode.into(),
         Refusal::NoCodeOpen => AuthError::NoCodeOpen.into(),
         Refusal::PairingBusy(wait_ms) => AuthError::PairingBusy { wait_ms: wait_ms.into() }.into(),
-        Refusal::NotPaired => AuthError::PairingNeeded { peer_name: text(peer) }.into(),
+        Refusal::NotPaired => AuthError::PairingNeeded { peer_name: text(peer).into() }.into(),
         Refusal::Ourselves => AuthError::Ourselves.into(),
-        Refusal::Version => Error::Version { ours: ringway_wire::limits::VERSION, theirs: 0 },
+        Refusal::Version => Fault::Version { ours: ringway_wire::limits::VERSION, theirs: 0 },
     }
 }
 
-pub(crate) fn greeting(inner: &Inner) -> Result<Greeting, Error> {
+pub(crate) fn greeting(inner: &Inner) -> Result<Greeting, Fault> {
     let settings = inner.settings();
-    let name = DeviceName::new(&settings.name).map_err(Error::Protocol)?;
+    let name = DeviceName::new(&settings.name).map_err(Fault::from)?;
     Ok(Greeting { name })
 }

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use ringway_wire::control::{ReceiverTimes, SenderTimes};
 
-use crate::error::Error;
 use crate::limits::{MOVING_BYTES_PER_S, WORKING_BYTES_PER_S, WORKING_TIME_MIN};
+use ringway_model::Fault;
 
 /// How much one look may add: a process that was stopped (SIGSTOP, sleep) meanwhile has waited for
 /// nobody.
@@ -48,8 +48,8 @@ impl Stall {
     /// Books what passed since the last look.
     ///
     /// # Errors
-    /// [`Error::Stalled`] once nothing has moved for too long.
-    pub(super) fn look(&mut self, now: Instant, seen: Seen) -> Result<(), Error> {
+    /// [`Fault::Stalled`] once nothing has moved for too long.
+    pub(super) fn look(&mut self, now: Instant, seen: Seen) -> Result<(), Fault> {
         let passed = now.saturating_duration_since(self.looked).min(LOOK_MAX);
         let before = std::mem::replace(&mut self.seen, seen);
         self.looked = now;
@@ -74,7 +74,7 @@ impl Stall {
         }
         // Else this end reads, looks for files, or is held to its limit: nobody else keeps it
         // waiting.
-        let stalled = |seconds: Duration| Err(Error::Stalled { seconds: seconds.as_secs() });
+        let stalled = |seconds: Duration| Err(Fault::Stalled { seconds: seconds.as_secs() });
         if self.limit.is_some_and(|limit| self.idle >= limit) {
             return stalled(self.idle);
         }

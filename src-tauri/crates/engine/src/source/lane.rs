@@ -14,7 +14,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, Metadata, Xattr, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::FileIo;
@@ -27,7 +27,6 @@ use rustix::io::Errno;
 
 use super::queue::{Cancelled, Queue, Unit, Work};
 use super::{Shared, attributes, reason};
-use crate::error::FailureReason;
 
 /// Where a lane's own file ids begin: `lane << LANE_ID_SHIFT`. Each lane begins its ranged files
 /// one after the other, so that the receiver has few stretches of ended ids a lane, however far one
@@ -162,7 +161,7 @@ impl<'a> Lane<'a> {
         let mut xattrs = XattrBuffer::default();
         let failure = match found {
             Ok(found) if attributes::collect_xattrs(&found, &mut xattrs) => return xattrs,
-            Ok(_) => FailureReason::Os(Errno::TOOBIG.raw_os_error()),
+            Ok(_) => FailureReason::Os { errno: Errno::TOOBIG.raw_os_error() },
             Err(error) => reason(&error),
         };
         self.shared.fail(folder, name, Operation::Metadata, failure);

@@ -7,8 +7,6 @@ mod receiver;
 mod reread;
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
@@ -16,11 +14,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use std::{fs, io};
 
 use parking_lot::Mutex;
-use receiver::*;
-use ringway_model::Source;
-use ringway_model::{Operation, Side};
+use ringway_model::{Failure, FailureReason, Fault, Invalid, Operation, Side, Source};
 use ringway_sys::file_io::{FileIo, IoMode};
 use ringway_tree::bulk::LaneSink;
 use ringway_wire::ProtocolError;
@@ -30,7 +27,7 @@ use ringway_wire::stretches::Stretches;
 
 use super::Outgoing;
 use super::queue::QUEUE_UNITS_MAX;
-use crate::error::{Error, Failure, FailureReason, Invalid};
+use receiver::*;
 
 #[test]
 fn sends_a_tree_with_everything_in_it() {
@@ -549,7 +546,9 @@ fn reports_what_may_not_be_read() {
     for io in BOTH {
         let mut sent = send(&[source(&root)], io, 2);
         sent.failures.sort_by(|one, other| one.path.cmp(&other.path));
-        let closed = |path| failure(path, Operation::Open, FailureReason::Os(rustix::io::Errno::ACCESS.raw_os_error()));
+        let closed = |path| {
+            failure(path, Operation::Open, FailureReason::Os { errno: rustix::io::Errno::ACCESS.raw_os_error() })
+        };
         assert_eq!(sent.failures, ["closed/folder", "closed/large", "closed/small"].map(closed));
         assert_eq!((sent.counts.files, sent.counts.folders), (1, 2));
     }
@@ -592,7 +591,7 @@ fn notices_what_changed_between_walk_and_reading() {
         });
         let mut failures = sent.failures;
         failures.sort_by(|one, other| one.path.cmp(&other.path));
-        let os = |errno: rustix::io::Errno| FailureReason::Os(errno.raw_os_error());
+        let os = |errno: rustix::io::Errno| FailureReason::Os { errno: errno.raw_os_error() };
         let expected = [
             ("busy/fifo", FailureReason::SpecialFile),
             ("busy/gone", os(rustix::io::Errno::NOENT)),
@@ -835,12 +834,12 @@ fn sources_have_the_names_that_a_person_expects() {
         [source(&path("two/same")), contents(&path("one"))],
         [contents(&path("one")), contents(&path("two"))],
     ] {
-        assert!(matches!(names(&sources), Err(Error::Invalid(Invalid::SameName(name))) if name == "same"));
+        assert!(matches!(names(&sources), Err(Fault::Invalid(Invalid::SameName { name })) if name == "same"));
     }
     assert!(names(&[contents(&path("one")), source(&path("two/other"))]).is_ok());
-    assert!(matches!(names(&[]), Err(Error::Invalid(_))));
+    assert!(matches!(names(&[]), Err(Fault::Invalid(_))));
     for missing in [source(&path("nothing")), contents(&path("file")), source(&path("file/below"))] {
-        assert!(matches!(names(&[missing]), Err(Error::Path { operation: Operation::Open, .. })));
+        assert!(matches!(names(&[missing]), Err(Fault::Path { operation: Operation::Open, .. })));
     }
 }
 

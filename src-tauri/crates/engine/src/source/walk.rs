@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, Metadata, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_tree::descriptors::{self, ForSending, Shortage};
@@ -21,12 +21,10 @@ use ringway_wire::offered::OfferedNames;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::attributes;
-use super::attributes::Identity;
+use super::attributes::{self, Identity};
 use super::queue::{Cancelled, FolderPath};
 use super::walk::roots::Root;
 use super::{joined, reason};
-use crate::error::FailureReason;
 
 /// Entries of a folder that are listed, sorted and looked at together: enough that inode order
 /// pays, little memory.

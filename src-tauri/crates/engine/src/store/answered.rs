@@ -3,9 +3,8 @@
 use rusqlite::params;
 
 use super::Store;
-use crate::device::DeviceId;
-use crate::error::Error;
 use crate::target::Address;
+use ringway_model::{DeviceId, Fault};
 
 /// The trigger is in the file itself, so that whatever forgets a device forgets its addresses too.
 pub(super) const SCHEMA: &str = "
@@ -27,7 +26,7 @@ const ANSWERED_MAX: u32 = 4;
 
 impl Store {
     /// Notes that a paired device was proven at `at`, to which `meant` led.
-    pub(crate) fn answered(&self, id: DeviceId, at: &Address, meant: &Address) -> Result<(), Error> {
+    pub(crate) fn answered(&self, id: DeviceId, at: &Address, meant: &Address) -> Result<(), Fault> {
         self.with(|connection| {
             let transaction = connection.unchecked_transaction()?;
             // The latest has the highest number.
@@ -46,7 +45,7 @@ impl Store {
 
     /// Where that device has answered, latest first: the address itself, and the one that was
     /// meant.
-    pub(crate) fn answered_at(&self, id: DeviceId) -> Result<Vec<(Address, Address)>, Error> {
+    pub(crate) fn answered_at(&self, id: DeviceId) -> Result<Vec<(Address, Address)>, Fault> {
         let texts: Vec<(String, String)> = self.with(|connection| {
             connection
                 .prepare_cached("SELECT at, meant FROM answered WHERE device = ?1 ORDER BY number DESC")?

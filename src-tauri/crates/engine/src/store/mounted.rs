@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{OptionalExtension, params};
 
 use super::Store;
-use crate::error::Error;
+use ringway_model::Fault;
 
 pub(super) const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS mounted (
@@ -22,7 +22,7 @@ const MOUNTED_MAX: u32 = 1_000;
 impl Store {
     /// Notes where the disk is mounted that holds a folder, in place of what was noted before; none
     /// where that is not known.
-    pub(crate) fn note_mounted(&self, folder: &Path, at: Option<&Path>) -> Result<(), Error> {
+    pub(crate) fn note_mounted(&self, folder: &Path, at: Option<&Path>) -> Result<(), Fault> {
         let folder = folder.as_os_str().as_bytes();
         self.with(|connection| {
             let transaction = connection.unchecked_transaction()?;
@@ -40,7 +40,7 @@ impl Store {
     }
 
     /// What was noted of a folder.
-    pub(crate) fn mounted(&self, folder: &Path) -> Result<Option<PathBuf>, Error> {
+    pub(crate) fn mounted(&self, folder: &Path) -> Result<Option<PathBuf>, Fault> {
         self.with(|connection| {
             connection
                 .prepare_cached("SELECT at FROM mounted WHERE folder = ?1")?

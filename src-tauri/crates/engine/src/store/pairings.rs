@@ -3,8 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::Store;
-use crate::device::DeviceId;
-use crate::error::Error;
+use ringway_model::{DeviceId, Fault};
 
 /// One number for all devices would do for what is asked of it, but would have every transfer asked
 /// about again when any device is forgotten. Only devices that a person has paired get here, so it
@@ -31,7 +30,7 @@ impl PairingNumber {
 
 impl Store {
     /// Which pairing with that device is the present one, or the next.
-    pub(crate) fn pairing(&self, id: DeviceId) -> Result<PairingNumber, Error> {
+    pub(crate) fn pairing(&self, id: DeviceId) -> Result<PairingNumber, Fault> {
         let times = self.with(|connection| {
             connection
                 .prepare_cached("SELECT times FROM forgotten WHERE device = ?1")?
@@ -42,12 +41,12 @@ impl Store {
     }
 
     /// Whether that device is paired, and was not forgotten since that pairing.
-    pub(crate) fn is_paired_as(&self, id: DeviceId, pairing: PairingNumber) -> Result<bool, Error> {
+    pub(crate) fn is_paired_as(&self, id: DeviceId, pairing: PairingNumber) -> Result<bool, Fault> {
         self.with(|connection| is_paired_as(connection, id, pairing))
     }
 
     /// Changes whenever another program has written to the store, and costs one page to read.
-    pub(crate) fn version(&self) -> Result<i64, Error> {
+    pub(crate) fn version(&self) -> Result<i64, Fault> {
         self.with(|connection| connection.pragma_query_value(None, "data_version", |row| row.get(0)))
     }
 }

@@ -5,14 +5,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ringway_model::Source;
-use ringway_model::{Bottleneck, Direction};
+use ringway_model::{Bottleneck, DeviceId, Direction, Edit, Fault, Outcome, Proven, Source, TransferId};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
 
 use super::Store;
-use crate::device::DeviceId;
-use crate::error::Error;
-use crate::event::{Edit, Outcome, Proven, TransferId};
 use crate::history::{
     Ended, PAST_FAILURES_ALL_MAX, PAST_FAILURES_MAX, PAST_MAX, PAST_UNANSWERED_MAX, Past, PastDetails, PastQuery,
     Record, Resend, ending,
@@ -32,7 +28,7 @@ pub(super) const SCHEMA: &str = "
         target       TEXT,
         paths        BLOB NOT NULL,
         ended_ms     INTEGER NOT NULL,
-        ending       BLOB NOT NULL,
+        ending       TEXT NOT NULL,
         is_whole     INTEGER NOT NULL,
         files        INTEGER NOT NULL,
         folders      INTEGER NOT NULL,
@@ -71,7 +67,7 @@ pub(super) const SCHEMA: &str = "
 ";
 
 /// What is kept of an offer's end that nobody answered.
-const UNANSWERED: [u8; 1] = [ending::UNANSWERED];
+const UNANSWERED: &str = r#"{"outcome":"failed","error":{"code":"unanswered"}}"#;
 
 /// Past transfers that are looked through for the folders that they went to, and the folders that
 /// are told.
@@ -110,7 +106,7 @@ pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
 
 impl Store {
     /// Writes down a transfer that has ended, and lets go of the oldest ones beyond the limits.
-    pub(crate) fn keep(&self, record: &Record, ended: &Ended<'_>) -> Result<(), Error> {
+    pub(crate) fn keep(&self, record: &Record, ended: &Ended<'_>) -> Result<(), Fault> {
         self.with(|connection| {
             // One transaction: one synchronisation of the disk.
             let transaction = connection.unchecked_transaction()?;
@@ -122,7 +118,7 @@ impl Store {
     }
 
     /// Past transfers, the latest first, `limit` of them at most.
-    pub(crate) fn past(&self, query: &PastQuery, limit: u32) -> Result<Vec<Past>, Error> {
+    pub(crate) fn past(&self, query: &PastQuery, limit: u32) -> Result<Vec<Past>, Fault> {
         self.with(|connection| {
             connection
                 .prepare_cached(&format!(
@@ -150,7 +146,7 @@ impl Store {
     }
 
     /// Folders that were received into of late, each once, the latest first.
-    pub(crate) fn received_into(&self) -> Result<Vec<PathBuf>, Error> {
+    pub(crate) fn received_into(&self) -> Result<Vec<PathBuf>, Fault> {
         let all: Vec<(Vec<u8>, bool)> = self.with(|connection| {
             connection
                 .prepare_cached("SELECT paths, is_whole FROM past WHERE direction = ?1 ORDER BY number DESC LIMIT ?2")?
@@ -179,7 +175,7 @@ impl Store {
     }
 
     /// The latest one with each device; offers that nobody answered are none.
-    pub(crate) fn last_with_each(&self) -> Result<Vec<Past>, Error> {
+    pub(crate) fn last_with_each(&self) -> Result<Vec<Past>, Fault> {
         self.with(|connection| {
             connection
                 .prepare_cached(&format!(
@@ -193,7 +189,7 @@ impl Store {
     }
 
     /// One past transfer.
-    pub(crate) fn one_past(&self, number: u64) -> Result<Option<Past>, Error> {
+    pub(crate) fn one_past(&self, number: u64) -> Result<Option<Past>, Fault> {
         self.with(|connection| {
             connection
                 .prepare_cached(&format!("SELECT {COLUMNS} FROM past WHERE number = ?1"))?
@@ -205,7 +201,7 @@ impl Store {
 
     /// The latest that this machine sent with that id. Others draw the ids of what they offer: one
     /// that knows ours may use it, too.
-    pub(crate) fn past_sent(&self, id: TransferId) -> Result<Option<Past>, Error> {
+    pub(crate) fn past_sent(&self, id: TransferId) -> Result<Option<Past>, Fault> {
         self.with(|connection| {
             connection
                 .prepare_cached(&format!(
@@ -218,7 +214,7 @@ impl Store {
     }
 
     /// What is long of one; nothing if there is no such transfer.
-    pub(crate) fn past_details(&self, number: u64) -> Result<PastDetails, Error> {
+    pub(crate) fn past_details(&self, number: u64) -> Result<PastDetails, Fault> {
         self.with(|connection| {
             let long = connection
                 .prepare_cached("SELECT series, edits FROM past WHERE number = ?1")?
@@ -241,7 +237,7 @@ impl Store {
     }
 
     /// Forgets one past transfer; false if it was not known.
-    pub(crate) fn forget_past(&self, number: u64) -> Result<bool, Error> {
+    pub(crate) fn forget_past(&self, number: u64) -> Result<bool, Fault> {
         self.with(|connection| {
             let transaction = connection.unchecked_transaction()?;
             transaction.execute("DELETE FROM past_failure WHERE past = ?1", [signed(number)])?;
@@ -252,7 +248,7 @@ impl Store {
     }
 
     /// Forgets all past transfers that ended before a moment; how many those were.
-    pub(crate) fn forget_past_before(&self, moment: SystemTime) -> Result<u64, Error> {
+    pub(crate) fn forget_past_before(&self, moment: SystemTime) -> Result<u64, Fault> {
         self.with(|connection| {
             let transaction = connection.unchecked_transaction()?;
             let moment = ms_since_1970(moment);
@@ -300,7 +296,7 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
             }),
             ":paths": joined,
             ":ended_ms": ms_since_1970(SystemTime::now()),
-            ":ending": ending::stored(&report.outcome),
+            ":ending": report.outcome.to_json(),
             ":is_whole": matches!(report.outcome, Outcome::Complete),
             ":files": signed(report.files),
             ":folders": signed(report.folders),
@@ -376,7 +372,7 @@ fn answer(transaction: &Transaction<'_>, ended: &Ended<'_>) -> rusqlite::Result<
     };
     let same = "DELETE FROM past WHERE device = ?1 AND ending = ?2 AND title = ?3 AND more = ?4";
     transaction.execute(same, params![device.0, UNANSWERED, title.as_bytes(), signed(*more)])?;
-    if !matches!(ended.report.outcome, Outcome::Failed(Error::Unanswered)) {
+    if !matches!(ended.report.outcome, Outcome::Failed(Fault::Unanswered)) {
         return Ok(());
     }
     let beyond = "DELETE FROM past WHERE device = ?1 AND ending = ?2 AND number <= (
@@ -399,7 +395,8 @@ fn prune(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 fn past(row: &Row<'_>) -> rusqlite::Result<Option<Past>> {
     let count = |index: usize| row.get::<_, i64>(index).map(unsigned);
     let ms = |index: usize| row.get::<_, i64>(index).map(|ms| Duration::from_millis(unsigned(ms)));
-    let (Some(outcome), Some(direction)) = (ending::read(&row.get::<_, Vec<u8>>(10)?), direction(row.get(2)?)) else {
+    let (Some(outcome), Some(direction)) = (Outcome::from_json(&row.get::<_, String>(10)?), direction(row.get(2)?))
+    else {
         return Ok(None);
     };
     let device = row.get::<_, Option<[u8; 32]>>(3)?.map(DeviceId);
@@ -492,10 +489,10 @@ fn ms_since_1970(moment: SystemTime) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::{AuthError, Failure, FailureReason};
     use crate::event::{OfferSummary, Report};
     use crate::rules::Decision;
     use crate::series::Point;
+    use ringway_model::{AuthError, Failure, FailureReason};
     use ringway_model::{Operation, Side};
     use std::sync::Arc;
 
@@ -563,7 +560,7 @@ mod tests {
             path: format!("data/{n}").into(),
             side: Side::There,
             operation: Operation::Write,
-            reason: FailureReason::Os(28),
+            reason: FailureReason::Os { errno: 28 },
         };
         Report {
             files: 5,
@@ -596,13 +593,18 @@ mod tests {
     fn what_ended_is_there_for_every_program_as_it_was() {
         let home = Home::new();
         let series = [Point { at: Duration::from_millis(100), bytes: 5, entries: 1, bottleneck: None }];
-        home.keep(Direction::Receiving, "data", &report(Outcome::Failed(Error::DestinationFull(None)), 2), &series);
+        home.keep(
+            Direction::Receiving,
+            "data",
+            &report(Outcome::Failed(Fault::DestinationFull { shortage: None }), 2),
+            &series,
+        );
         let other = Store::open(home.folder.path()).unwrap();
         let [past] = &other.past(&PastQuery::default(), 9).unwrap()[..] else { panic!("not one") };
         assert_eq!((past.direction, &past.target), (Direction::Receiving, &None));
         assert_eq!(past.peer, Some((DeviceId([3; 32]), "Übung".to_owned())));
         assert_eq!((&past.title, &past.paths[..]), (&("data".into(), 2), &["/the/Inbox".into()][..]));
-        assert!(matches!(past.outcome, Outcome::Failed(Error::DestinationFull(None))));
+        assert!(matches!(past.outcome, Outcome::Failed(Fault::DestinationFull { shortage: None })));
         assert_eq!((past.files, past.folders, past.links, past.unchanged, past.failed), (5, 4, 3, 1, 2));
         assert_eq!((past.moved, past.skipped, past.skipped_bytes), (8, 2, 7));
         // SQLite's integers end at half of ours.
@@ -669,7 +671,7 @@ mod tests {
         assert_eq!(kept.len() as u32, PAST_UNANSWERED_MAX + 3);
         assert_eq!((kept[0].as_str(), kept[kept.len() - 1].as_str()), ("39", "photos"));
         let missed = &home.store.past(&all, 1).unwrap()[0];
-        assert!(matches!(missed.outcome, Outcome::Failed(Error::Unanswered)));
+        assert!(matches!(missed.outcome, Outcome::Failed(Fault::Unanswered)));
         assert_eq!((missed.bytes, missed.files), (7, 0));
     }
 
@@ -707,7 +709,7 @@ mod tests {
     #[test]
     fn a_send_that_is_asked_for_a_code_is_not_history() {
         let home = Home::new();
-        let error = Error::Auth(AuthError::PairingNeeded { peer_name: "x".into() });
+        let error = Fault::Auth(AuthError::PairingNeeded { peer_name: "x".into() });
         home.keep(Direction::Sending, "a", &report(Outcome::Failed(error), 0), &[]);
         assert!(home.titles(&PastQuery::default()).is_empty());
     }
@@ -783,7 +785,7 @@ mod tests {
     fn a_row_that_makes_no_sense_is_passed_over() {
         let home = Home::new();
         home.keep(Direction::Sending, "odd", &complete(), &[]);
-        home.store.with(|connection| connection.execute("UPDATE past SET ending = x'ff', series = x'ff'", [])).unwrap();
+        home.store.with(|connection| connection.execute("UPDATE past SET ending = '{}', series = x'ff'", [])).unwrap();
         home.keep(Direction::Sending, "good", &complete(), &[]);
         assert_eq!(home.titles(&PastQuery::default()), ["good"]);
     }

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ringway_model::Source;
-use ringway_model::{Bottleneck, Direction, Operation, Side};
+use ringway_model::{
+    Bottleneck, DeviceId, Direction, Failure, FailureReason, Fault, Operation, Outcome, Proven, Side, Source,
+    TransferId,
+};
 
 use super::Store;
-use crate::device::DeviceId;
-use crate::error::{Error, Failure, FailureReason};
-use crate::event::{Outcome, Proven, Report, TransferId};
+use crate::event::Report;
 use crate::history::{Ended, PAST_FAILURES_ALL_MAX, PAST_MAX, PAST_PATHS_MAX, PastQuery, Record, Resend};
 use crate::series::{Point, SERIES_POINTS_MAX};
 use crate::target::Target;
@@ -24,7 +24,7 @@ const DEVICES: u32 = 20;
 
 fn report(number: u32, failures: u32) -> Report {
     let outcome = match number % 10 {
-        0 => Outcome::Failed(Error::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
+        0 => Outcome::Failed(Fault::ConnectionLost(std::io::ErrorKind::UnexpectedEof.into())),
         1 => Outcome::Partial,
         _ => Outcome::Complete,
     };
@@ -32,7 +32,7 @@ fn report(number: u32, failures: u32) -> Report {
         path: format!("measurements/2026/run {number}/sensor {n}/raw.dat").into(),
         side: Side::There,
         operation: Operation::Write,
-        reason: FailureReason::Os(28),
+        reason: FailureReason::Os { errno: 28 },
     };
     Report {
         files: 100_000,

@@ -3,8 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 
 use super::Store;
-use crate::device::DeviceId;
-use crate::error::Error;
+use ringway_model::{DeviceId, Fault};
 
 /// The trigger is in the file itself, so that whatever forgets a device forgets its addresses too.
 pub(super) const SCHEMA: &str = "
@@ -26,18 +25,18 @@ impl Store {
     /// Notes that a paired device was proven at these addresses, which a person gave or where a
     /// code was proven, as [`Address::key`](crate::target::Address::key) writes them. From now on
     /// they are this device's.
-    pub(crate) fn reached(&self, id: DeviceId, addresses: &[String]) -> Result<(), Error> {
+    pub(crate) fn reached(&self, id: DeviceId, addresses: &[String]) -> Result<(), Fault> {
         // The latest has the highest number.
         self.note("INSERT OR REPLACE", id, addresses)
     }
 
     /// Notes that a paired device that was expected at these addresses was proven there. Those that
     /// are another one's stay that one's.
-    pub(crate) fn reached_first(&self, id: DeviceId, addresses: &[String]) -> Result<(), Error> {
+    pub(crate) fn reached_first(&self, id: DeviceId, addresses: &[String]) -> Result<(), Fault> {
         self.note("INSERT OR IGNORE", id, addresses)
     }
 
-    fn note(&self, insert: &str, id: DeviceId, addresses: &[String]) -> Result<(), Error> {
+    fn note(&self, insert: &str, id: DeviceId, addresses: &[String]) -> Result<(), Fault> {
         self.with(|connection| {
             let transaction = connection.unchecked_transaction()?;
             for address in addresses {
@@ -55,7 +54,7 @@ impl Store {
     }
 
     /// The device that was proven when that address was dialled last.
-    pub(crate) fn reached_at(&self, address: &str) -> Result<Option<DeviceId>, Error> {
+    pub(crate) fn reached_at(&self, address: &str) -> Result<Option<DeviceId>, Fault> {
         self.with(|connection| {
             connection
                 .prepare_cached("SELECT device FROM reached WHERE address = ?1")?

@@ -4,12 +4,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use ringway_model::IntoHome;
+use ringway_model::{DeviceId, Fault, IntoHome};
 use rusqlite::{Connection, params};
 
 use super::Store;
-use crate::device::DeviceId;
-use crate::error::Error;
 use crate::rules::{Consent, DeviceRule};
 
 /// The trigger is in the file itself, so that a program that knows of no rules forgets them too: a
@@ -44,7 +42,7 @@ const CONSENTS: [Consent; 3] = [Consent::Ask, Consent::Accept, Consent::Refuse];
 
 impl Store {
     /// Sets a device's rule, which is [checked](DeviceRule::check); false if it is not known.
-    pub(crate) fn set_rule(&self, id: DeviceId, rule: &DeviceRule) -> Result<bool, Error> {
+    pub(crate) fn set_rule(&self, id: DeviceId, rule: &DeviceRule) -> Result<bool, Fault> {
         if *rule == DeviceRule::default() {
             self.with(|connection| connection.execute("DELETE FROM rule WHERE device = ?1", [id.0]))?;
             return Ok(self.by_id(id)?.is_some());

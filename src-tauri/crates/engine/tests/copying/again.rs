@@ -5,8 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ringway_engine::{CopyOptions, IoMode, Observer, ReflinkMode};
-use ringway_model::OnExisting;
+use ringway_engine::{CopyOptions, Observer, ReflinkMode};
+use ringway_model::{IoMode, OnExisting};
 
 use crate::both::{copy_all, some_driver};
 use crate::places::Place;

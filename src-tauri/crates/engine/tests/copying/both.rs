@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_engine::copy::start;
-use ringway_engine::{
-    CopyOptions, CopyRequest, FailureReason, IoMode, KernelCopy, Outcome, ReflinkMode, Report, Transfer,
-};
+use ringway_engine::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode, Report, Transfer};
+use ringway_model::Outcome;
+use ringway_model::{FailureReason, IoMode};
 
 use crate::compare;
 use crate::places::Place;
@@ -89,7 +89,7 @@ pub(crate) fn cp(arguments: &[&str], sources: &[&Path], destination: &Path) -> b
 
 /// What failed, by path, in order.
 pub(crate) fn failed(report: &Report) -> Vec<(PathBuf, FailureReason)> {
-    let mut failed: Vec<_> = report.failures.iter().map(|failure| (failure.path.clone(), failure.reason)).collect();
+    let mut failed: Vec<_> = report.failures.iter().map(|failure| (failure.path.0.clone(), failure.reason)).collect();
     failed.sort_by(|left, right| left.0.cmp(&right.0));
     failed
 }

@@ -1,6 +1,6 @@
 //! Whether a driver does what its name says: else the suite would run one way by five names.
 
-use ringway_engine::IoPath;
+use ringway_model::IoPath;
 
 use crate::both::{copy_all, drivers};
 use crate::places::Place;

@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use ringway_engine::{CopyOptions, Error, FailureReason, Outcome};
-use ringway_model::OnExisting;
+use ringway_engine::CopyOptions;
+use ringway_model::Outcome;
+use ringway_model::{FailureReason, Fault, OnExisting};
 use ringway_sys::attributes::Kind;
 
 use crate::attributes::own_modes;
@@ -82,7 +83,7 @@ pub(crate) fn same_name_twice(place: &Place) {
         Tree::new(&reference).settle();
         let (driver, options) = some_driver(place, "twice");
         let report = Case::new("twice", &surroundings, &sources, "into").run_by(&options, &tree);
-        assert!(matches!(report.outcome, Outcome::Failed(Error::Invalid(_))), "{driver}: {:?}", report.outcome);
+        assert!(matches!(report.outcome, Outcome::Failed(Fault::Invalid(_))), "{driver}: {:?}", report.outcome);
         compare::same(&reference, &tree, driver);
         fs::remove_dir_all(&tree).unwrap();
 
@@ -129,7 +130,7 @@ pub(crate) fn exactly_the_root(place: &Place) {
     tree.dir("empty");
     let exact = CopyOptions { exact_destination: true, ..CopyOptions::default() };
     let report = copy(&[&tree.path("empty")], Path::new("/usr/.."), &CopyOptions { dry_run: true, ..exact });
-    assert!(matches!(report.outcome, Outcome::Failed(Error::Invalid(_))), "{:?}", report.outcome);
+    assert!(matches!(report.outcome, Outcome::Failed(Fault::Invalid(_))), "{:?}", report.outcome);
 }
 
 /// From as many folders, and the contents of as many.

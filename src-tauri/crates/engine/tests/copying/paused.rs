@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use ringway_engine::{CopyOptions, Error, FailureReason, Outage, Outcome, ReflinkMode, Report, Snapshot, Transfer};
-use ringway_model::{Side, Stage};
+use ringway_engine::{CopyOptions, ReflinkMode, Report, Snapshot, Transfer};
+use ringway_model::Outcome;
+use ringway_model::{FailureReason, Fault, Outage, Side, Stage};
 use ringway_sys::attributes::{Timestamp, metadata_of};
 
 use crate::both::{copy_watched, drivers, request};
@@ -93,7 +94,7 @@ fn pause(transfer: &Transfer, got: &Path, begun: impl Fn(&Snapshot) -> bool) -> 
 fn assert_paused(snapshot: &Snapshot, driver: &str) {
     assert_eq!(snapshot.stage, Stage::Paused, "{driver}");
     let why = snapshot.interruption.expect("it says why");
-    assert_eq!((why.why, why.next_try, why.gives_up), (Outage::Paused(Side::Here), None, None), "{driver}");
+    assert_eq!((why.why, why.next_try, why.gives_up), (Outage::Paused { by: Side::Here }, None, None), "{driver}");
     assert_eq!((snapshot.bytes_per_s, snapshot.entries_per_s, snapshot.time_left), (0.0, 0.0, None), "{driver}");
     assert!(!snapshot.can_pause, "{driver}: it is");
 }
@@ -214,7 +215,7 @@ pub(crate) fn cancelled(place: &Place) {
         }
     };
     amid(place, &source, false, begun, end, |report, got, driver| {
-        assert!(matches!(report.outcome, Outcome::Failed(Error::Cancelled(Side::Here))), "{driver}: {report:?}");
+        assert!(matches!(report.outcome, Outcome::Failed(Fault::Cancelled { by: Side::Here })), "{driver}: {report:?}");
         assert!(!got.join("inner/large").exists(), "{driver}: half of it stays");
         all_whole(&source, got, driver);
     });
@@ -231,7 +232,7 @@ pub(crate) fn changed(place: &Place) {
     amid(place, &source, false, begun, change, |report, _, driver| {
         assert!(matches!(report.outcome, Outcome::Partial), "{driver}: {report:?}");
         let [failure] = &*report.failures else { panic!("{driver}: {:?}", report.failures) };
-        assert_eq!((&failure.path, failure.reason), (&large, FailureReason::ChangedWhileReading), "{driver}");
+        assert_eq!((&failure.path.0, failure.reason), (&large, FailureReason::ChangedWhileReading), "{driver}");
     });
 }
 
@@ -272,7 +273,7 @@ pub(crate) fn changed_unseen(place: &Place) {
         }
         assert!(matches!(report.outcome, Outcome::Partial), "{driver}: {report:?}");
         let [failure] = &*report.failures else { panic!("{driver}: {:?}", report.failures) };
-        assert_eq!((&failure.path, failure.reason), (&large, FailureReason::ChangedWhileReading), "{driver}");
+        assert_eq!((&failure.path.0, failure.reason), (&large, FailureReason::ChangedWhileReading), "{driver}");
         assert_eq!((report.files, report.copy.as_ref().unwrap().verified), (1, 1), "{driver}");
         assert_eq!(fs::metadata(got.join("large")).unwrap().mtime(), 0, "{driver}: it passes for a copy");
         true
@@ -306,7 +307,7 @@ pub(crate) fn filled_unseen(place: &Place) {
             return false;
         }
         let [failure] = &*report.failures else { panic!("{driver}: {:?}", report.failures) };
-        assert_eq!((&failure.path, failure.reason), (&sparse, FailureReason::ChangedWhileReading), "{driver}");
+        assert_eq!((&failure.path.0, failure.reason), (&sparse, FailureReason::ChangedWhileReading), "{driver}");
         true
     });
 }

@@ -4,8 +4,9 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ringway_engine::{CopyOptions, FailureReason, Outcome, ReflinkMode, Report};
-use ringway_model::OnExisting;
+use ringway_engine::{CopyOptions, ReflinkMode, Report};
+use ringway_model::Outcome;
+use ringway_model::{FailureReason, OnExisting};
 use rustix::io::Errno;
 
 use crate::both::{copy, copy_all, failed, shares_blocks, some_driver};
@@ -70,7 +71,7 @@ pub(crate) fn paths(place: &Place) {
             let (_, options) = some_driver(place, source);
             let options = CopyOptions { exact_destination: exact, ..options };
             let report = copy(&[&tree.path(source)], &tree.path(&format!("{destination}-{number}")), &options);
-            let denied = FailureReason::Os(Errno::ACCESS.raw_os_error());
+            let denied = FailureReason::Os { errno: Errno::ACCESS.raw_os_error() };
             // What is in a folder is below its path as it was written.
             let written = tree.path(if destination == "into" && source == "source/." { source } else { written });
             let told: Vec<_> =

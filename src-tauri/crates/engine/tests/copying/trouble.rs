@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ringway_engine::{CopyOptions, Error, FailureReason, Outcome, Report};
-use ringway_model::Stage;
+use ringway_engine::{CopyOptions, Report};
+use ringway_model::Outcome;
+use ringway_model::{FailureReason, Fault, Stage};
 use ringway_sys::attributes::Kind;
 use ringway_sys::dir::Dir;
 use rustix::io::Errno;
@@ -172,7 +173,7 @@ pub(crate) fn cancelled(place: &Place) {
             let there = all_whole(&source, &got, driver);
             match &report.outcome {
                 Outcome::Complete => assert_eq!(there, FILES, "{driver}"),
-                Outcome::Failed(Error::Cancelled(_)) => amid |= there > 0 && there < FILES,
+                Outcome::Failed(Fault::Cancelled { .. }) => amid |= there > 0 && there < FILES,
                 other => panic!("{driver}: {other:?}"),
             }
             let _ = fs::remove_dir_all(got);
@@ -203,11 +204,11 @@ pub(crate) fn full(place: &Place) {
                 let report = copy(&[&source], &got, &CopyOptions { atomic, ..options.clone() });
                 let what = format!("{name}, {driver}, {atomic}");
                 assert!(
-                    matches!(report.outcome, Outcome::Failed(Error::DestinationFull(None))),
+                    matches!(report.outcome, Outcome::Failed(Fault::DestinationFull { shortage: None })),
                     "{what}: {:?}",
                     report.outcome
                 );
-                let full = FailureReason::Os(Errno::NOSPC.raw_os_error());
+                let full = FailureReason::Os { errno: Errno::NOSPC.raw_os_error() };
                 assert!(report.failures.iter().any(|failure| failure.reason == full), "{what}: {:?}", report.failures);
                 all_whole(&source, &got, &what);
                 let _ = fs::remove_dir_all(&got);

@@ -2,9 +2,9 @@
 //! meanwhile, and it goes on when it is resumed there.
 use std::time::Instant;
 
+use ringway_engine::Transfer;
 use ringway_engine::limits::FULL_LOOK_EVERY;
-use ringway_engine::{Outage, Transfer};
-use ringway_model::{Side, Stage};
+use ringway_model::{Outage, Side, Stage};
 
 use super::interrupted::{MIDWAY_BYTES, UnderWay, until};
 use super::*;
@@ -16,7 +16,7 @@ fn why(transfer: &Transfer) -> Option<Outage> {
 /// Whom each end takes to have paused it.
 fn paused_by(both: &UnderWay, at_sender: Side, at_receiver: Side) -> bool {
     let seen = |transfer: &Transfer, by| {
-        transfer.snapshot().stage == Stage::Paused && why(transfer) == Some(Outage::Paused(by))
+        transfer.snapshot().stage == Stage::Paused && why(transfer) == Some(Outage::Paused { by: by })
     };
     seen(&both.sending, at_sender) && seen(&both.receiving, at_receiver)
 }
@@ -84,7 +84,7 @@ async fn a_receiver_pauses_and_declines_until_it_resumes() {
     until(|| paused_by(&both, Side::There, Side::Here)).await;
     assert_eq!(both.receiving.snapshot().bytes_done, done);
     both.receiving.resume();
-    until(|| why(&both.receiving) != Some(Outage::Paused(Side::Here))).await;
+    until(|| why(&both.receiving) != Some(Outage::Paused { by: Side::Here })).await;
     assert_ends_whole(both).await;
 }
 
@@ -119,8 +119,8 @@ async fn a_transfer_that_lost_its_connection_can_be_paused_too() {
     let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
     both.cut().await;
     both.sending.pause().unwrap();
-    until(|| why(&both.sending) == Some(Outage::Paused(Side::Here))).await;
-    assert_ne!(why(&both.receiving), Some(Outage::Paused(Side::There)), "it cannot be reached");
+    until(|| why(&both.sending) == Some(Outage::Paused { by: Side::Here })).await;
+    assert_ne!(why(&both.receiving), Some(Outage::Paused { by: Side::There }), "it cannot be reached");
     both.mend();
     // The receiver waits for a person there from then on, and not for a connection.
     until(|| paused_by(&both, Side::Here, Side::There)).await;
@@ -142,11 +142,11 @@ async fn what_is_paused_can_be_cancelled_at_either_end() {
         let one = if by_sender { &both.sending } else { &both.receiving };
         one.cancel();
         let report = timeout(LONG, one.wait()).await.unwrap();
-        assert!(matches!(report.outcome, Outcome::Failed(Error::Cancelled(Side::Here))), "{report:?}");
+        assert!(matches!(report.outcome, Outcome::Failed(Fault::Cancelled { by: Side::Here })), "{report:?}");
         if !by_sender {
             both.sending.resume();
             let report = timeout(LONG, both.sending.wait()).await.unwrap();
-            assert!(matches!(report.outcome, Outcome::Failed(Error::Declined(_))), "{report:?}");
+            assert!(matches!(report.outcome, Outcome::Failed(Fault::Declined(_))), "{report:?}");
             assert_eq!(fs::read_dir(both.lab.path("in")).unwrap().count(), 0, "nothing of it is kept");
         }
     }
@@ -157,7 +157,7 @@ async fn where_a_pause_would_be_the_end_it_is_refused() {
     let both = UnderWay::until(MIDWAY_BYTES, Duration::ZERO).await;
     for one in [&both.sending, &both.receiving] {
         assert!(!one.snapshot().can_pause);
-        assert!(matches!(one.pause(), Err(Error::Invalid(_))));
+        assert!(matches!(one.pause(), Err(Fault::Invalid(_))));
     }
     for report in both.reports().await {
         assert_complete(&report);

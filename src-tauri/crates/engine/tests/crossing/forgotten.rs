@@ -1,8 +1,8 @@
 //! A device that is forgotten while something runs with it.
 use std::os::unix::fs::FileExt;
 
-use ringway_engine::{DeviceId, IncomingOffer, PastQuery, Transfer};
-use ringway_model::Stage;
+use ringway_engine::{IncomingOffer, PastQuery, Transfer};
+use ringway_model::{DeviceId, Stage};
 
 use super::*;
 
@@ -59,12 +59,12 @@ async fn what_comes_from_a_forgotten_device_ends_and_nothing_of_it_is_published(
     has_begun(&receiving).await;
     another_program_forgets(&lab, laptop.engine.this_device().id);
     let received = ends(&receiving).await;
-    assert!(matches!(failed(&received), Error::PeerForgotten), "{received:?}");
+    assert!(matches!(failed(&received), Fault::PeerForgotten), "{received:?}");
     let sent = ends(&sending).await;
-    assert!(matches!(failed(&sent), Error::Cancelled(Side::There)), "{sent:?}");
+    assert!(matches!(failed(&sent), Fault::Cancelled { by: Side::There }), "{sent:?}");
     assert_eq!(left(&lab), Vec::<std::ffi::OsString>::new(), "as with a cancel");
     let past = lab.engine.past(&PastQuery::default(), 1).unwrap().pop().unwrap();
-    assert!(matches!(past.outcome, Outcome::Failed(Error::PeerForgotten)), "{past:?}");
+    assert!(matches!(past.outcome, Outcome::Failed(Fault::PeerForgotten)), "{past:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -76,9 +76,9 @@ async fn what_goes_to_a_forgotten_device_ends() {
     has_begun(&sending).await;
     another_program_forgets(&laptop, lab.engine.this_device().id);
     let sent = ends(&sending).await;
-    assert!(matches!(failed(&sent), Error::PeerForgotten), "{sent:?}");
+    assert!(matches!(failed(&sent), Fault::PeerForgotten), "{sent:?}");
     let received = ends(&receiving).await;
-    assert!(matches!(failed(&received), Error::Cancelled(Side::There)), "{received:?}");
+    assert!(matches!(failed(&received), Fault::Cancelled { by: Side::There }), "{received:?}");
     assert_eq!(left(&lab), Vec::<std::ffi::OsString>::new());
 }
 
@@ -101,7 +101,7 @@ async fn what_is_paused_with_a_forgotten_device_ends_at_both_ends() {
     another_program_forgets(&lab, laptop.engine.this_device().id);
     for transfer in [&sending, &receiving] {
         let report = ends(transfer).await;
-        assert!(matches!(failed(&report), Error::PeerForgotten), "{report:?}");
+        assert!(matches!(failed(&report), Fault::PeerForgotten), "{report:?}");
     }
     assert_eq!(left(&lab), Vec::<std::ffi::OsString>::new());
 }
@@ -122,7 +122,7 @@ async fn an_unanswered_offer_of_a_forgotten_device_is_withdrawn() {
     }
     let sent = ends(&sending).await;
     assert!(
-        matches!(failed(&sent), Error::Auth(AuthError::PairingNeeded { peer_name }) if peer_name == "lab"),
+        matches!(failed(&sent), Fault::Auth(AuthError::PairingNeeded { peer_name }) if peer_name == "lab"),
         "{sent:?}"
     );
     offer.accept(AcceptOptions::default()).await.expect_err("it is no offer of a paired device");
@@ -163,7 +163,7 @@ async fn a_store_that_cannot_be_read_is_what_is_said_and_not_that_the_device_was
     has_begun(&receiving).await;
     spoil_store(&lab);
     let received = ends(&receiving).await;
-    assert!(matches!(failed(&received), Error::Store { .. }), "{received:?}");
+    assert!(matches!(failed(&received), Fault::Store { .. }), "{received:?}");
     let sent = ends(&sending).await;
-    assert!(matches!(failed(&sent), Error::FailedThere), "{sent:?}");
+    assert!(matches!(failed(&sent), Fault::FailedThere), "{sent:?}");
 }

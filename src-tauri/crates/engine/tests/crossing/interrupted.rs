@@ -2,8 +2,8 @@
 //! it, and neither asks anybody.
 use std::sync::Mutex;
 
-use ringway_engine::{Outage, Transfer};
-use ringway_model::Stage;
+use ringway_engine::Transfer;
+use ringway_model::{Outage, Stage};
 use tokio::io::AsyncWrite;
 use tokio::sync::watch;
 
@@ -172,7 +172,7 @@ async fn a_retry_goes_to_the_device_that_was_reached_first_or_fails() {
     let sent = end(&both.sending).await;
     let (expected_id, other_id) = (both.lab.engine.this_device().id, other.engine.this_device().id);
     assert!(
-        matches!(failed(&sent), Error::Auth(AuthError::IdentityChanged { expected, found, .. })
+        matches!(failed(&sent), Fault::Auth(AuthError::IdentityChanged { expected, found, .. })
             if (*expected, *found) == (expected_id, other_id)),
         "{sent:?}"
     );
@@ -248,7 +248,7 @@ async fn cancelling_is_heard_while_the_sender_waits() {
     until(|| both.sending.snapshot().interruption.is_some_and(|waits| waits.next_try.is_some())).await;
     both.sending.cancel();
     let sent = timeout(Duration::from_millis(500), both.sending.wait()).await.unwrap();
-    assert!(matches!(failed(&sent), Error::Cancelled(Side::Here)), "{sent:?}");
+    assert!(matches!(failed(&sent), Fault::Cancelled { by: Side::Here }), "{sent:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -258,11 +258,11 @@ async fn what_is_stopped_at_the_receiver_is_removed_and_its_sender_hears_so() {
     assert_ne!(fs::read_dir(both.lab.path("in")).unwrap().count(), 0, "what is whole waits");
     both.receiving.cancel();
     let received = timeout(Duration::from_secs(5), both.receiving.wait()).await.unwrap();
-    assert!(matches!(failed(&received), Error::Cancelled(Side::Here)), "{received:?}");
+    assert!(matches!(failed(&received), Fault::Cancelled { by: Side::Here }), "{received:?}");
     assert_nothing_left(&both.lab.path("in"));
     both.mend();
     let sent = end(&both.sending).await;
-    assert!(matches!(failed(&sent), Error::Declined(DeclineReason::ByChoice)), "{sent:?}");
+    assert!(matches!(failed(&sent), Fault::Declined(DeclineReason::ByChoice)), "{sent:?}");
     both.assert_asked_once().await;
 }
 
@@ -272,7 +272,7 @@ async fn it_is_given_up_in_time_with_what_broke_it() {
     both.weather.send_replace(Weather::Cut);
     let begun = std::time::Instant::now();
     let sent = end(&both.sending).await;
-    assert!(matches!(failed(&sent), Error::ConnectionLost(_)), "{sent:?}");
+    assert!(matches!(failed(&sent), Fault::ConnectionLost(_)), "{sent:?}");
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
     assert_eq!(sent.reconnected, 0);
 }

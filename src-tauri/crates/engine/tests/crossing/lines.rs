@@ -105,9 +105,9 @@ async fn cancelling_is_heard_while_a_limit_is_waited_for() {
     }
     transfer.cancel();
     let sent = timeout(LONG, transfer.wait()).await.unwrap();
-    assert!(matches!(failed(&sent), Error::Cancelled(Side::Here)), "{sent:?}");
+    assert!(matches!(failed(&sent), Fault::Cancelled { by: Side::Here }), "{sent:?}");
     let (_receiver, received) = timeout(LONG, accepting).await.unwrap().unwrap();
-    assert!(matches!(failed(&received[0]), Error::Cancelled(Side::There)), "{received:?}");
+    assert!(matches!(failed(&received[0]), Fault::Cancelled { by: Side::There }), "{received:?}");
     assert_nothing_left(&lab.path("in"));
 }
 
@@ -217,8 +217,8 @@ async fn an_added_lane_that_breaks_before_its_first_frame_has_gone_takes_nothing
 #[tokio::test(flavor = "multi_thread")]
 async fn an_added_lane_that_breaks_later_ends_the_transfer() {
     let (_laptop, lab, [sent, received], _) = over_a_turning_line(3_000_000).await;
-    assert!(matches!(failed(&sent), Error::ConnectionLost(_) | Error::FailedThere), "{sent:?}");
-    assert!(matches!(failed(&received), Error::ConnectionLost(_) | Error::FailedThere), "{received:?}");
+    assert!(matches!(failed(&sent), Fault::ConnectionLost(_) | Fault::FailedThere), "{sent:?}");
+    assert!(matches!(failed(&received), Fault::ConnectionLost(_) | Fault::FailedThere), "{received:?}");
     assert_nothing_appeared(&lab.path("in"));
 }
 

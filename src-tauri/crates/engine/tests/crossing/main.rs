@@ -18,11 +18,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringway_engine::{
-    AcceptOptions, Address, AuthError, Compression, DeclineReason, Delta, Engine, Error, GivenSecret, IoMode, Outcome,
-    PairingSecret, Paths, RateLimit, ReceiveOptions, Receiver, ReceiverEvent, Report, SendRequest, Source, Target,
-    TlsMode,
+    AcceptOptions, Address, Compression, Delta, Engine, GivenSecret, PairingSecret, Paths, RateLimit, ReceiveOptions,
+    Receiver, ReceiverEvent, Report, SendRequest, Source, Target,
 };
-use ringway_model::{Bottleneck, OnConflict, Side};
+use ringway_model::Outcome;
+use ringway_model::{AuthError, Bottleneck, DeclineReason, Fault, IoMode, OnConflict, Side, TlsMode};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -222,7 +222,7 @@ fn assert_complete(report: &Report) {
     assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
 }
 
-fn failed(report: &Report) -> &Error {
+fn failed(report: &Report) -> &Fault {
     match &report.outcome {
         Outcome::Failed(error) => error,
         other => panic!("{other:?}"),

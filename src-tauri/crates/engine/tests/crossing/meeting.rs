@@ -28,7 +28,7 @@ async fn without_a_code_the_sender_is_told_whom_to_ask() {
     let receiver = lab.receiver(None).await;
     let report = laptop.send(&[folder(laptop.path("file"))], &target(&receiver), None).await;
     assert!(
-        matches!(failed(&report), Error::Auth(AuthError::PairingNeeded { peer_name }) if peer_name == "lab"),
+        matches!(failed(&report), Fault::Auth(AuthError::PairingNeeded { peer_name }) if peer_name == "lab"),
         "{report:?}"
     );
     assert!(receiver.code().is_some(), "asking costs no try");
@@ -42,7 +42,7 @@ async fn three_wrong_codes_burn_it_and_a_new_one_works() {
     let to = target(&receiver);
     for left in [2, 1, 0] {
         let report = laptop.send(&[folder(laptop.path("file"))], &to, Some("7-river-zebra")).await;
-        assert!(matches!(failed(&report), Error::Auth(AuthError::WrongCode)), "{report:?}");
+        assert!(matches!(failed(&report), Fault::Auth(AuthError::WrongCode)), "{report:?}");
         let told = timeout(LONG, receiver.next_event()).await.unwrap().unwrap();
         assert!(
             matches!(told, ReceiverEvent::AuthFailed { why: AuthError::WrongCode, tries_left: Some(n), .. } if n == left),
@@ -52,7 +52,7 @@ async fn three_wrong_codes_burn_it_and_a_new_one_works() {
     assert!(matches!(receiver.next_event().await, Some(ReceiverEvent::CodeChanged)));
     assert!(receiver.code().is_none());
     let report = laptop.send(&[folder(laptop.path("file"))], &to, Some("7-river-camera")).await;
-    assert!(matches!(failed(&report), Error::Auth(AuthError::NoCodeOpen)), "{report:?}");
+    assert!(matches!(failed(&report), Fault::Auth(AuthError::NoCodeOpen)), "{report:?}");
     assert!(laptop.engine.devices().unwrap().is_empty() && lab.engine.devices().unwrap().is_empty());
     receiver.renew_code().unwrap();
     let code = receiver.code().unwrap().text.unwrap();
@@ -88,7 +88,7 @@ async fn a_known_address_with_another_key_is_refused_unless_it_proves_the_code()
     let other = other_lab.receiver_at(to).await;
     fs::write(laptop.path("file"), "x").unwrap();
     let report = laptop.send(&[folder(laptop.path("file"))], &to.to_string(), None).await;
-    assert!(matches!(failed(&report), Error::Auth(AuthError::IdentityChanged { .. })), "{report:?}");
+    assert!(matches!(failed(&report), Fault::Auth(AuthError::IdentityChanged { .. })), "{report:?}");
     let code = given(&other.code().unwrap().text.unwrap()).to_pairing_secret();
     let paired = laptop.engine.pair(at(&to.to_string()), code).await.unwrap();
     assert_ne!(paired.name, "lab", "that is another one's name here");
@@ -97,7 +97,7 @@ async fn a_known_address_with_another_key_is_refused_unless_it_proves_the_code()
     let third = Device::new("lab");
     let elsewhere = third.receiver(None).await;
     let report = laptop.send(&[folder(laptop.path("file"))], &target(&elsewhere), None).await;
-    assert!(matches!(failed(&report), Error::Auth(AuthError::PairingNeeded { .. })), "{report:?}");
+    assert!(matches!(failed(&report), Fault::Auth(AuthError::PairingNeeded { .. })), "{report:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,5 +106,5 @@ async fn sending_to_oneself_is_refused() {
     let receiver = lab.receiver(None).await;
     let code = receiver.code().unwrap().text.unwrap();
     let refused = lab.engine.pair(at(&target(&receiver)), given(&code).to_pairing_secret()).await.unwrap_err();
-    assert!(matches!(refused, Error::Auth(AuthError::Ourselves)), "{refused:?}");
+    assert!(matches!(refused, Fault::Auth(AuthError::Ourselves)), "{refused:?}");
 }

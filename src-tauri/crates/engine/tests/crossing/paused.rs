@@ -1,9 +1,8 @@
 //! Transfers that a full disk pauses, on a small real one.
 use std::process::Command;
 
-use ringway_engine::Outage;
 use ringway_engine::limits::FULL_LOOK_EVERY;
-use ringway_model::Stage;
+use ringway_model::{Outage, Stage};
 use tokio::time::Instant;
 
 use super::interrupted::{end, until};

@@ -84,7 +84,7 @@ async fn a_lane_that_cannot_be_renewed_ends_the_transfer_and_the_next_one_goes_o
     let mut request = request(&tree, &to, Some("7-river-camera"), IoMode::Auto, Some(1));
     request.records_per_key = Some(256);
     let sent = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
-    assert!(matches!(failed(&sent), Error::ConnectionLost(_) | Error::Tls(_)), "{sent:?}");
+    assert!(matches!(failed(&sent), Fault::ConnectionLost(_) | Fault::Tls { .. }), "{sent:?}");
     let tried = connections.load(Ordering::SeqCst);
     assert!(tried > 13, "tried again: {tried}");
     let (receiver, reports) = receiving.await.unwrap();

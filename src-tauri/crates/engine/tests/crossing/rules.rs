@@ -101,13 +101,13 @@ async fn what_waits_for_a_place_is_asked_about_anew_once_its_rule_asks() {
     let (sending, receiving) = crowded.waiting().await;
     another_program_sets(&crowded.lab, &crowded.laptop, Consent::Ask);
     let report = ends(&receiving).await;
-    assert!(matches!(failed(&report), Error::Cancelled(Side::Here)), "{report:?}");
+    assert!(matches!(failed(&report), Fault::Cancelled { by: Side::Here }), "{report:?}");
     let offer = offered(&mut crowded.receiver).await;
     assert_eq!(offer.summary().names, ["waiting"]);
     assert_eq!(offer.summary().decision, Decision::Ask(None));
     offer.decline(DeclineReason::ByChoice);
     let report = ends(&sending).await;
-    assert!(matches!(failed(&report), Error::Declined(DeclineReason::ByChoice)), "{report:?}");
+    assert!(matches!(failed(&report), Fault::Declined(DeclineReason::ByChoice)), "{report:?}");
     assert!(!crowded.lab.path("in/waiting").exists());
     crowded.end().await;
 }
@@ -120,7 +120,7 @@ async fn what_waits_for_a_place_is_declined_once_its_device_is_refused() {
     let laptop = crowded.laptop.engine.this_device().id;
     crowded.lab.engine.set_rule(laptop, &rule(Consent::Refuse)).unwrap();
     let report = ends(&sending).await;
-    assert!(matches!(failed(&report), Error::Declined(DeclineReason::ByChoice)), "{report:?}");
+    assert!(matches!(failed(&report), Fault::Declined(DeclineReason::ByChoice)), "{report:?}");
     ends(&receiving).await;
     assert!(!crowded.lab.path("in/waiting").exists());
     crowded.end().await;
@@ -132,9 +132,9 @@ async fn what_waits_for_a_place_is_declined_once_its_receiver_stops() {
     let (sending, receiving) = crowded.waiting().await;
     crowded.receiver.stop().await;
     let report = ends(&receiving).await;
-    assert!(matches!(failed(&report), Error::Cancelled(Side::Here)), "{report:?}");
+    assert!(matches!(failed(&report), Fault::Cancelled { by: Side::Here }), "{report:?}");
     let report = ends(&sending).await;
-    assert!(matches!(failed(&report), Error::Declined(DeclineReason::Stopped)), "{report:?}");
+    assert!(matches!(failed(&report), Fault::Declined(DeclineReason::Stopped)), "{report:?}");
     timeout(LONG, crowded.receiver.no_offers()).await.expect("it has heard that");
     crowded.end().await;
 }
@@ -207,7 +207,7 @@ async fn question_goes_away_once_its_device_is_refused() {
     let offer = offered(&mut receiver).await;
     another_program_sets(&lab, &laptop, Consent::Refuse);
     let report = ends(&sending).await;
-    assert!(matches!(failed(&report), Error::Declined(DeclineReason::ByChoice)), "{report:?}");
+    assert!(matches!(failed(&report), Fault::Declined(DeclineReason::ByChoice)), "{report:?}");
     assert!(offer.accept(AcceptOptions::default()).await.is_err(), "the question is over");
     assert!(!lab.path("in/file").exists());
 }

@@ -1,8 +1,8 @@
 //! What a device gets past its rule that has been paired and is hostile: nothing that the rule does
 //! not say, whatever it says of its offers.
-use ringway_engine::{AskedBecause, Consent, Decision, DeviceId, DeviceRule, IncomingOffer};
-use ringway_model::{Side, Stage};
-use ringway_wire::control::{Cancel, Decline};
+use ringway_engine::{AskedBecause, Consent, Decision, DeviceRule, IncomingOffer};
+use ringway_model::{DeclineReason, DeviceId, Side, Stage};
+use ringway_wire::control::Cancel;
 use ringway_wire::lane::{Attributes, Entry, EntryKind, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs};
 use ringway_wire::name::Name;
 use std::os::unix::fs::MetadataExt;
@@ -33,8 +33,8 @@ impl Ruled {
         let (mut receiver, address) = lab.receiver().await;
         let mallory = Mallory::new();
         let mut inside = mallory.offers(address, "guest", Some(CODE), &offer()).await;
-        offered(&mut receiver).await.decline(ringway_engine::DeclineReason::ByChoice);
-        assert!(matches!(inside.session.hear().await, Some(Message::Decline(Decline::ByChoice))));
+        offered(&mut receiver).await.decline(ringway_model::DeclineReason::ByChoice);
+        assert!(matches!(inside.session.hear().await, Some(Message::Decline(DeclineReason::ByChoice))));
         let ruled = Self { lab, receiver, address, mallory };
         ruled.set(consent, bytes_max);
         ruled
@@ -183,7 +183,7 @@ async fn who_says_less_than_comes_is_stopped_at_what_its_rule_lets_in_and_asked_
         drop((inside, lane));
         let report = timeout(LONG, transfer.wait()).await.unwrap();
         let stopped =
-            matches!(report.outcome, Outcome::Failed(Error::TooMuch { bytes_max: BYTES_MAX, by: Side::Here }));
+            matches!(report.outcome, Outcome::Failed(Fault::TooMuch { bytes_max: BYTES_MAX, by: Side::Here }));
         // Attributes are refused where a filesystem keeps none.
         assert!(stopped && (report.failures.is_empty() || lie == Lie::Attributes), "{lie:?}: {report:?}");
         let taken = ruled.taken();
@@ -225,7 +225,7 @@ async fn what_comes_in_several_sessions_counts_together() {
             assert_eq!(cancelled(&mut inside).await, Some(Cancel::TooMuch(BYTES_MAX)));
             drop((inside, lane));
             let report = timeout(LONG, transfer.as_ref().unwrap().wait()).await.unwrap();
-            assert!(matches!(report.outcome, Outcome::Failed(Error::TooMuch { .. })), "{report:?}");
+            assert!(matches!(report.outcome, Outcome::Failed(Fault::TooMuch { .. })), "{report:?}");
             return;
         }
         // All of it is taken in before the connection is lost.
@@ -265,7 +265,7 @@ async fn who_is_refused_bothers_nobody_and_hears_no_more_than_no() {
     for number in 0..40 {
         let mut inside = ruled.offers(&Offer { transfer: [number; 16], ..small(&["x"]) }).await;
         let answer = inside.session.hear().await;
-        assert!(matches!(answer, Some(Message::Decline(Decline::ByChoice))), "{answer:?}");
+        assert!(matches!(answer, Some(Message::Decline(DeclineReason::ByChoice))), "{answer:?}");
     }
     while let Ok(Some(event)) = timeout(Duration::from_millis(300), ruled.receiver.next_event()).await {
         assert!(!matches!(event, ReceiverEvent::OfferReceived(_)), "{event:?}");
@@ -289,7 +289,7 @@ async fn a_rule_to_refuse_holds_for_what_was_accepted_before_and_interrupted() {
     drop(inside);
     ruled.set(Consent::Refuse, None);
     let mut inside = ruled.offers(&renewing).await;
-    assert!(matches!(inside.session.hear().await, Some(Message::Decline(Decline::ByChoice))));
+    assert!(matches!(inside.session.hear().await, Some(Message::Decline(DeclineReason::ByChoice))));
     transfer.cancel();
     timeout(LONG, transfer.wait()).await.unwrap();
 }

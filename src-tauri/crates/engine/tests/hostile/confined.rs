@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ringway_engine::Outcome;
+use ringway_model::Outcome;
 use ringway_wire::RelPath;
 use ringway_wire::control::{Message, Offer};
 use ringway_wire::lane::{Attributes, Counts, FrameHeader, HeadBuffer, Xattrs};

@@ -1,6 +1,11 @@
 //! What a paired device brings beyond what a person said yes to.
-use ringway_engine::ShownSize;
-use ringway_model::{OnConflict, Side};
+use std::time::Instant;
+
+use ringway_engine::limits::{
+    ACCEPTED_GROWTH, ACCEPTED_GROWTH_MIN, ACCEPTED_MARGIN_MIN, ACCEPTED_MARGIN_PART, RULE_WAIT_MAX,
+};
+use ringway_engine::{AskedBecause, Consent, Decision, DeviceRule, ShownSize};
+use ringway_model::{DeviceId, Fault, OnConflict, Outcome, Side};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Receipt;
 use ringway_wire::lane::{Attributes, Entry, EntryKind, RangeHead, RangeStep, Timestamp, Xattrs};
@@ -145,7 +150,7 @@ async fn a_name_that_was_not_offered_ends_the_transfer_before_anything_is_writte
         lane.say_raw(&FrameHeader::END.encode()).await;
         timeout(LONG, inside.hears_the_end()).await.unwrap();
         let report = timeout(LONG, transfer.wait()).await.unwrap();
-        let refused = matches!(report.outcome, Outcome::Failed(Error::Protocol(ProtocolError::NotOffered)));
+        let refused = matches!(&report.outcome, Outcome::Failed(fault) if *fault == ProtocolError::NotOffered.into());
         assert!(refused, "{way:?}: {report:?}");
         let mut there: Vec<_> = fs::read_dir(lab.path("in")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         there.sort();
@@ -240,7 +245,7 @@ async fn after_everything_was_received_an_old_yes_gives_the_receipt_and_takes_no
     let mut again = mallory.offers(address, "guest", None, &photos).await;
     let asked = timeout(LONG, offered(&mut receiver)).await.expect("it is a new offer");
     assert!(timeout(Duration::from_millis(200), again.session.hear()).await.is_err(), "it waits for an answer");
-    asked.decline(ringway_engine::DeclineReason::ByChoice);
+    asked.decline(ringway_model::DeclineReason::ByChoice);
     assert!(matches!(timeout(LONG, again.session.hear()).await.unwrap(), Some(Message::Decline(_))));
     assert_eq!(fs::read(lab.path("in/photos/a")).unwrap(), b"nine byte");
 }
@@ -301,8 +306,70 @@ async fn nine_accepted_bytes_do_not_become_more_than_the_margin() {
         assert_eq!(cancelled, Some(Cancel::TooMuch(9 + MARGIN)), "{so_far:?}");
         let transfer = timeout(LONG, accepting).await.unwrap().unwrap().unwrap();
         let report = timeout(LONG, transfer.wait()).await.unwrap();
-        let stopped = matches!(report.outcome, Outcome::Failed(Error::TooMuch { by: Side::Here, .. }));
+        let stopped = matches!(report.outcome, Outcome::Failed(Fault::TooMuch { by: Side::Here, .. }));
         assert!(stopped && report.bytes <= 9 + MARGIN, "{report:?}");
+    }
+}
+
+#[test]
+fn accepted_size_covers_its_margin_and_no_more() {
+    let covers = |bytes, is_final| ShownSize { bytes, is_final }.covers();
+    // A final size: a part of it more, and so much at the least.
+    let turns = ACCEPTED_MARGIN_MIN * ACCEPTED_MARGIN_PART;
+    for (bytes, margin) in [
+        (0, ACCEPTED_MARGIN_MIN),
+        (turns, ACCEPTED_MARGIN_MIN),
+        (2 * turns, 2 * ACCEPTED_MARGIN_MIN),
+        (100 << 40, 25 << 40),
+    ] {
+        assert_eq!(covers(bytes, true), bytes + margin, "{bytes} bytes");
+    }
+    // One that was still counted: so many times as much, and so much more at the least.
+    let turns = ACCEPTED_GROWTH_MIN / (ACCEPTED_GROWTH - 1);
+    for (bytes, most) in [
+        (0, ACCEPTED_GROWTH_MIN),
+        (turns, turns + ACCEPTED_GROWTH_MIN),
+        (2 * turns, 2 * turns * ACCEPTED_GROWTH),
+        (1 << 40, ACCEPTED_GROWTH << 40),
+    ] {
+        assert_eq!(covers(bytes, false), most, "{bytes} bytes");
+    }
+    assert_eq!([true, false].map(|is_final| covers(u64::MAX, is_final)), [u64::MAX; 2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rule_with_a_size_waits_a_second_for_totals_and_accepts_what_is_small_so_far() {
+    let lab = Device::new("lab");
+    let (mut receiver, address) = lab.receiver().await;
+    let mallory = Mallory::new();
+    let first = mallory.offers(address, "guest", Some(CODE), &offer()).await;
+    drop(asked_about(&mut receiver).await);
+    assert!(timeout(LONG, first.hears_the_answer()).await.unwrap().is_some());
+    let bytes_max = 10;
+    let rule = DeviceRule { consent: Consent::Accept, bytes_max: Some(bytes_max), ..DeviceRule::default() };
+    lab.engine.set_rule(DeviceId(mallory.id()), &rule).unwrap();
+    let small = Totals { entries: 1, bytes: 5, complete: false };
+    let accepted = Decision::Accept { bytes_max: Some(bytes_max) };
+    let too_much = Decision::Ask(Some(AskedBecause::TooMuch { bytes_max }));
+    // What it says more of within the second decides; silence does not keep it waiting for longer.
+    for (number, more, decision) in [
+        (1, None, &accepted),
+        (2, Some(Totals { complete: true, ..small }), &accepted),
+        (3, Some(Totals { bytes: 11, ..small }), &too_much),
+    ] {
+        let offer = Offer { transfer: [number; 16], so_far: small, ..offer() };
+        let mut inside = mallory.offers(address, "guest", None, &offer).await;
+        let offered = Instant::now();
+        if let Some(more) = more {
+            inside.session.say(&Message::Totals(more)).await;
+        }
+        let asked = asked_about(&mut receiver).await;
+        assert_eq!(asked.summary().decision, *decision, "{more:?}");
+        // The offer may have arrived a moment before it is known to have been sent.
+        let waited = offered.elapsed() > RULE_WAIT_MAX / 2;
+        assert!(more.is_some() || waited, "{:?}", offered.elapsed());
+        drop(asked);
+        timeout(LONG, inside.hears_the_answer()).await.unwrap();
     }
 }
 
@@ -359,7 +426,7 @@ async fn offers_of_two_devices_by_one_id_are_asked_about_and_received_each_by_it
         // A code pairs one device.
         let (mut receiver, address) = lab.receiver().await;
         let _inside = device.offers(address, &format!("guest {number}"), Some(CODE), &offer()).await;
-        asked_about(&mut receiver).await.decline(ringway_engine::DeclineReason::ByChoice);
+        asked_about(&mut receiver).await.decline(ringway_model::DeclineReason::ByChoice);
     }
     let (mut receiver, address) = lab.receiver().await;
     let (mut inside, mut pending) = (Vec::new(), Vec::new());

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use ringway_engine::limits::{
     FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, HANDSHAKES_OF_STRANGERS, HANDSHAKES_WHERE_KNOWN, OFFERS_IN_VAIN,
-    OFFERS_OF_ONE_MAX, PAIRING_FAILURES_FREE, UNAUTHENTICATED_FROM_ONE_MAX, UNAUTHENTICATED_MAX,
+    OFFERS_OF_ONE_MAX, OFFERS_UNANSWERED_MAX, PAIRING_FAILURES_FREE, UNAUTHENTICATED_FROM_ONE_MAX, UNAUTHENTICATED_MAX,
 };
-use ringway_engine::{AuthError, Error, IncomingOffer, Receiver, ReceiverEvent};
-use ringway_wire::control::{Decline, Message, Offer, Refusal};
+use ringway_engine::{IncomingOffer, Receiver, ReceiverEvent};
+use ringway_model::{AuthError, DeclineReason, Fault};
+use ringway_wire::control::{Message, Offer, Refusal};
 use ringway_wire::pair::{Binding, EXPORTER_LABEL, Initiator};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -159,7 +160,7 @@ async fn who_has_the_code_pairs_beside_many_addresses_that_keep_it_busy() {
         // As the command does: it comes again when it is told to.
         match laptop.engine.pair(at(address), given(CODE).to_pairing_secret()).await {
             Ok(_) => break,
-            Err(Error::Auth(AuthError::PairingBusy { wait_ms })) if tries < 5 => {
+            Err(Fault::Auth(AuthError::PairingBusy { wait_ms })) if tries < 5 => {
                 tries += 1;
                 tokio::time::sleep(Duration::from_millis(wait_ms)).await;
             }
@@ -248,12 +249,14 @@ async fn a_person_is_not_asked_again_and_again_by_one_device() {
         is_closed(&mut inside.session).await;
     }
     let (declined, refused) = answers.split_at(OFFERS_IN_VAIN.burst as usize);
-    assert!(declined.iter().all(|answer| *answer == Some(Message::Decline(Decline::ByChoice))), "{answers:?}");
+    assert!(declined.iter().all(|answer| *answer == Some(Message::Decline(DeclineReason::ByChoice))), "{answers:?}");
     // What time has brought meanwhile is one at most.
-    let Some(Some(Message::Decline(Decline::TooManyOffers(wait_ms)))) = refused.last() else { panic!("{answers:?}") };
+    let Some(Some(Message::Decline(DeclineReason::TooManyOffers { wait_ms }))) = refused.last() else {
+        panic!("{answers:?}")
+    };
     assert!((1..=60_000 / OFFERS_IN_VAIN.per_min).contains(wait_ms), "{wait_ms}");
     // A rule that accepts asks nobody, and takes nothing of what is left for questions.
-    let id = ringway_engine::DeviceId(nagging.id());
+    let id = ringway_model::DeviceId(nagging.id());
     let rule = |consent| ringway_engine::DeviceRule { consent, ..ringway_engine::DeviceRule::default() };
     lab.engine.set_rule(id, &rule(ringway_engine::Consent::Accept)).unwrap();
     for number in 100..100 + OFFERS_IN_VAIN.burst as u8 {
@@ -261,13 +264,13 @@ async fn a_person_is_not_asked_again_and_again_by_one_device() {
         let ruled = next_offer(&mut receiver).await;
         assert_eq!(ruled.summary().decision, ringway_engine::Decision::Accept { bytes_max: None });
         drop(ruled);
-        assert_eq!(inside.session.hear().await, Some(Message::Decline(Decline::ByChoice)));
+        assert_eq!(inside.session.hear().await, Some(Message::Decline(DeclineReason::ByChoice)));
         is_closed(&mut inside.session).await;
     }
     // Nor does one that refuses.
     lab.engine.set_rule(id, &rule(ringway_engine::Consent::Refuse)).unwrap();
     let mut inside = nagging.offers(address, "nagging", None, &Offer { transfer: [200; 16], ..offer() }).await;
-    assert_eq!(inside.session.hear().await, Some(Message::Decline(Decline::ByChoice)));
+    assert_eq!(inside.session.hear().await, Some(Message::Decline(DeclineReason::ByChoice)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -283,7 +286,7 @@ async fn offers_of_one_device_leave_room_for_others() {
         shown.push(next_offer(&mut receiver).await);
     }
     let mut one_more = greedy.offers(address, "greedy", None, &Offer { transfer: [99; 16], ..offer() }).await;
-    assert_eq!(one_more.session.hear().await, Some(Message::Decline(Decline::Busy)));
+    assert_eq!(one_more.session.hear().await, Some(Message::Decline(DeclineReason::Busy)));
     receiver.renew_code().unwrap();
     let code = receiver.code().unwrap().text.unwrap();
     let modest = Mallory::new();
@@ -291,7 +294,7 @@ async fn offers_of_one_device_leave_room_for_others() {
     assert_eq!(next_offer(&mut receiver).await.summary().from_name, "modest");
     // One that is over makes room.
     drop(shown.pop());
-    assert_eq!(waiting.last_mut().unwrap().session.hear().await, Some(Message::Decline(Decline::ByChoice)));
+    assert_eq!(waiting.last_mut().unwrap().session.hear().await, Some(Message::Decline(DeclineReason::ByChoice)));
     drop(waiting.pop());
     let again = async {
         loop {
@@ -301,8 +304,49 @@ async fn offers_of_one_device_leave_room_for_others() {
             if answered.is_err() {
                 return inside;
             }
-            assert_eq!(answered.unwrap(), Some(Message::Decline(Decline::Busy)));
+            assert_eq!(answered.unwrap(), Some(Message::Decline(DeclineReason::Busy)));
         }
     };
     timeout(LONG, again).await.expect("a place is free again");
+}
+
+/// A code that the receiver shows from now on.
+fn new_code(receiver: &Receiver) -> String {
+    receiver.renew_code().unwrap();
+    receiver.code().unwrap().text.unwrap().as_str().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn offer_beyond_the_64_that_wait_for_a_person_is_declined_as_busy() {
+    assert_eq!(OFFERS_UNANSWERED_MAX, 64);
+    let lab = Device::new("lab");
+    let (mut receiver, address) = lab.receiver().await;
+    let mut shown = Vec::new();
+    let mut answers = Vec::new();
+    for device in 0..OFFERS_UNANSWERED_MAX / OFFERS_OF_ONE_MAX {
+        let (mallory, code) = (Mallory::new(), new_code(&receiver));
+        for number in 0..OFFERS_OF_ONE_MAX {
+            let offer = Offer { transfer: [number as u8; 16], ..offer() };
+            let code = (number == 0).then_some(code.as_str());
+            let inside = mallory.offers(address, &format!("device {device}"), code, &offer).await;
+            answers.push(tokio::spawn(inside.hears_the_answer()));
+            shown.push(next_offer(&mut receiver).await);
+        }
+    }
+    // A device that has no offer waiting is declined, too, and nobody is asked.
+    let (late, code) = (Mallory::new(), new_code(&receiver));
+    let one_more = late.offers(address, "late", Some(&code), &offer()).await;
+    let declined = timeout(LONG, one_more.hears_the_answer()).await.unwrap();
+    assert_eq!(declined, Some(Message::Decline(DeclineReason::Busy)));
+    assert!(answers.iter().all(|answer| !answer.is_finished()), "the others still wait");
+    // One that is answered makes room for it.
+    drop(shown.pop());
+    let answer = timeout(LONG, answers.pop().unwrap()).await.unwrap().unwrap();
+    assert_eq!(answer, Some(Message::Decline(DeclineReason::ByChoice)));
+    let one_more = late.offers(address, "late", None, &offer()).await;
+    let answer = tokio::spawn(one_more.hears_the_answer());
+    assert_eq!(next_offer(&mut receiver).await.summary().from_name, "late");
+    // The offer was dropped, which declines it.
+    let answer = timeout(LONG, answer).await.unwrap().unwrap();
+    assert_eq!(answer, Some(Message::Decline(DeclineReason::ByChoice)));
 }

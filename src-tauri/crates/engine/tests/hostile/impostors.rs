@@ -88,7 +88,7 @@ async fn a_known_receivers_certificate_without_its_key_is_offered_nothing() {
         }
     });
     let report = timeout(LONG, laptop.engine.send(request(&laptop, target)).wait()).await.unwrap();
-    assert!(matches!(report.outcome, Outcome::Failed(Error::Tls(_))), "{report:?}");
+    assert!(matches!(report.outcome, Outcome::Failed(Fault::Tls { .. })), "{report:?}");
     assert_eq!(timeout(LONG, listening).await.unwrap().unwrap(), None, "not even a hello was said");
 }
 
@@ -105,7 +105,7 @@ async fn who_exchanges_keys_by_elliptic_curves_alone_is_refused_by_both() {
     let listening = tokio::spawn(async move { mallory.answer_as(config, &listener).await.is_ok() });
     fs::write(laptop.path("file"), "x").unwrap();
     let report = timeout(LONG, laptop.engine.send(request(&laptop, target)).wait()).await.unwrap();
-    assert!(matches!(report.outcome, Outcome::Failed(Error::Tls(_))), "as who listens: {report:?}");
+    assert!(matches!(report.outcome, Outcome::Failed(Fault::Tls { .. })), "as who listens: {report:?}");
     assert!(!listening.await.unwrap(), "as who listens");
     crossing_works(&laptop, receiver, address).await;
 }

@@ -1,6 +1,7 @@
 //! Names, ids and addresses are different things: nobody takes another device's place by what it
 //! calls itself.
-use ringway_engine::{Fingerprint, Invalid};
+use ringway_engine::Fingerprint;
+use ringway_model::Invalid;
 use ringway_wire::ProtocolError;
 
 use super::*;
@@ -44,9 +45,8 @@ async fn a_receiver_that_calls_itself_by_an_id_or_address_is_not_paired_with() {
         let pairing = laptop.engine.pair(target, given(CODE).to_pairing_secret());
         let (refused, ()) = timeout(LONG, async { tokio::join!(pairing, answering) }).await.unwrap();
         let refused = refused.unwrap_err();
-        let expected = ProtocolError::MisleadingName;
         assert!(
-            matches!(&refused, Error::Protocol(why) if *why == expected || *why == ProtocolError::BadText),
+            [ProtocolError::MisleadingName, ProtocolError::BadText].map(Fault::from).contains(&refused),
             "{name}: {refused:?}"
         );
     }
@@ -60,10 +60,10 @@ async fn no_device_is_renamed_to_what_reads_as_an_id_or_address() {
     let paired = laptop.engine.pair(at(address), given(CODE).to_pairing_secret()).await.unwrap();
     for name in trick_names(&lab) {
         let refused = laptop.engine.rename_device(paired.id, &name).unwrap_err();
-        assert!(matches!(refused, Error::Invalid(Invalid::DeviceName)), "{name}: {refused:?}");
+        assert!(matches!(refused, Fault::Invalid(Invalid::DeviceName)), "{name}: {refused:?}");
         let settings = ringway_engine::Settings { name: name.clone(), ..laptop.engine.settings() };
         let refused = laptop.engine.set_settings(settings).unwrap_err();
-        assert!(matches!(refused, Error::Invalid(Invalid::DeviceName)), "{name}: {refused:?}");
+        assert!(matches!(refused, Fault::Invalid(Invalid::DeviceName)), "{name}: {refused:?}");
     }
     assert_eq!(laptop.engine.find_device("lab").unwrap().unwrap().id, paired.id);
 }
@@ -75,7 +75,7 @@ async fn who_answers_for_an_announced_device_must_have_its_id() {
     let fingerprint = Fingerprint::of(&nas.engine.this_device().id.0);
     let target = Target::Announced { at: address, fingerprint };
     let refused = laptop.engine.pair(target, given(CODE).to_pairing_secret()).await.unwrap_err();
-    assert!(matches!(refused, Error::Auth(AuthError::OtherAnswered { .. })), "{refused:?}");
+    assert!(matches!(refused, Fault::Auth(AuthError::OtherAnswered { .. })), "{refused:?}");
     receiver.stop().await;
     while let Some(event) = timeout(LONG, receiver.next_event()).await.unwrap() {
         assert!(!matches!(event, ReceiverEvent::OfferReceived(_) | ReceiverEvent::DevicePaired(_)), "{event:?}");

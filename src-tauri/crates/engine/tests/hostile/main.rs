@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ringway_engine::{
-    AcceptOptions, Address, AuthError, Compression, Delta, Engine, Error, GivenSecret, IoMode, Outcome, Paths,
-    ReceiveOptions, Receiver, ReceiverEvent, SendRequest, Source, Target, TlsMode, Transfer,
+    AcceptOptions, Address, Compression, Delta, Engine, GivenSecret, Paths, ReceiveOptions, Receiver, ReceiverEvent,
+    SendRequest, Source, Target, Transfer,
 };
+use ringway_model::Outcome;
+use ringway_model::{AuthError, Fault, IoMode, TlsMode};
 use ringway_wire::RelPath;
 use ringway_wire::control::{Cancel, Message, Offer, Refusal, Ticket, Totals};
 use ringway_wire::lane::{Counts, FrameHeader, HeadBuffer};
@@ -122,7 +124,7 @@ async fn a_man_in_the_middle_who_relays_everything_learns_nothing() {
         seen
     });
     let refused = laptop.engine.pair(at(middle), given(CODE).to_pairing_secret()).await.unwrap_err();
-    assert!(matches!(refused, Error::Auth(AuthError::WrongCode)), "{refused:?}");
+    assert!(matches!(refused, Fault::Auth(AuthError::WrongCode)), "{refused:?}");
     let told = timeout(LONG, receiver.next_event()).await.unwrap().unwrap();
     assert!(
         matches!(told, ReceiverEvent::AuthFailed { why: AuthError::WrongCode, tries_left: Some(2), .. }),
@@ -198,7 +200,7 @@ async fn a_reflected_pairing_message_is_refused() {
         }
     });
     let refused = laptop.engine.pair(at(middle), given(CODE).to_pairing_secret()).await.unwrap_err();
-    assert!(matches!(refused, Error::Auth(AuthError::WrongCode)), "{refused:?}");
+    assert!(matches!(refused, Fault::Auth(AuthError::WrongCode)), "{refused:?}");
     assert!(laptop.engine.devices().unwrap().is_empty());
     timeout(LONG, reflecting).await.unwrap().unwrap();
 }
@@ -465,7 +467,7 @@ async fn a_lane_that_breaks_when_it_has_brought_something_or_alone_ends_the_tran
         }
         drop(first);
         let report = timeout(LONG, transfer.wait()).await.unwrap();
-        assert!(matches!(report.outcome, Outcome::Failed(Error::ConnectionLost(_))), "{report:?}");
+        assert!(matches!(report.outcome, Outcome::Failed(Fault::ConnectionLost(_))), "{report:?}");
     }
 }
 
@@ -485,7 +487,7 @@ async fn a_lane_that_was_dropped_here_and_counts_there_is_told_of_soon() {
     let said = async { while !matches!(inside.session.hear().await, Some(Message::Cancel(Cancel::ConnectionLost))) {} };
     timeout(Duration::from_secs(10), said).await.expect("long before a lane is given up that may still come");
     let report = timeout(LONG, transfer.wait()).await.unwrap();
-    assert!(matches!(report.outcome, Outcome::Failed(Error::ConnectionLost(_))), "{report:?}");
+    assert!(matches!(report.outcome, Outcome::Failed(Fault::ConnectionLost(_))), "{report:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

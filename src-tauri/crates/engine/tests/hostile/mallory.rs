@@ -230,6 +230,16 @@ pub(crate) struct Inside {
 }
 
 impl Inside {
+    /// Waits for the answer to the offer, and answers pings meanwhile, so that the session lives.
+    pub(crate) async fn hears_the_answer(mut self) -> Option<Message> {
+        loop {
+            match self.session.hear().await {
+                Some(Message::Ping) => self.session.say(&Message::Pong).await,
+                answer => return answer,
+            }
+        }
+    }
+
     /// Listens until the receiver has said what came of it, and hangs up, which it waits for.
     pub(crate) async fn hears_the_end(mut self) {
         while !matches!(self.session.hear().await, None | Some(Message::Receipt(_) | Message::Cancel(_))) {}

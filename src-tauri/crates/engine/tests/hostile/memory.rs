@@ -9,8 +9,9 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use fastcdc::v2020::{Normalization, cut, select_masks};
-use ringway_engine::limits::FAILURES_LISTED_MAX;
-use ringway_engine::{Compression, Delta, IoMode, Outcome, SendRequest, Source, TlsMode};
+use ringway_engine::limits::{FAILURES_LISTED_MAX, OFFERS_OF_ONE_MAX, OFFERS_UNANSWERED_BYTES_MAX};
+use ringway_engine::{Compression, Delta, SendRequest, Source};
+use ringway_model::{DeclineReason, IoMode, Outcome, TlsMode};
 use ringway_wire::control::{EntryFailed, Message};
 use ringway_wire::lane::{
     Attributes, ChunkLens, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep,
@@ -49,6 +50,8 @@ const STRETCH_LEN: usize = 48;
 const HOME: &str = "RINGWAY_HOSTILE_HOME";
 /// Where it is to send to; it receives without.
 const TARGET: &str = "RINGWAY_HOSTILE_TARGET";
+/// Set if nobody answers the offers that it receives; it accepts them without.
+const UNANSWERED: &str = "RINGWAY_HOSTILE_UNANSWERED";
 
 const LANES: u8 = 16;
 
@@ -70,13 +73,25 @@ struct Process {
     said: BufReader<ChildStdout>,
 }
 
+/// What it does.
+enum Role {
+    /// Receives, and accepts every offer.
+    Accepting,
+    /// Receives, and leaves every offer without an answer.
+    Unanswering,
+    /// Sends there.
+    Sending(SocketAddr),
+}
+
 impl Process {
-    fn start(home: &std::path::Path, target: Option<SocketAddr>) -> Self {
+    fn start(home: &Path, role: Role) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "memory::the_process_under_test", "--ignored", "--nocapture"]);
         command.env(HOME, home).stdin(Stdio::piped()).stdout(Stdio::piped());
-        if let Some(target) = target {
-            command.env(TARGET, target.to_string());
+        match role {
+            Role::Accepting => {}
+            Role::Unanswering => _ = command.env(UNANSWERED, "1"),
+            Role::Sending(target) => _ = command.env(TARGET, target.to_string()),
         }
         let mut child = command.spawn().unwrap();
         let said = BufReader::new(child.stdout.take().unwrap());
@@ -93,6 +108,12 @@ impl Process {
             line.clear();
         }
         panic!("it has ended");
+    }
+
+    /// A code that it shows from now on.
+    fn new_code(&mut self) -> String {
+        self.child.stdin.as_mut().unwrap().write_all(b"another\n").unwrap();
+        self.says("code")
     }
 
     /// The most memory of its own that it has held, in MiB; its text and libraries are not counted.
@@ -148,7 +169,7 @@ fn request(source: PathBuf, target: SocketAddr) -> SendRequest {
     }
 }
 
-/// Takes in whatever is offered; a line asks for another code.
+/// Takes in whatever is offered, unless nobody is to answer; a line asks for another code.
 async fn receive(engine: &Engine, destination: PathBuf) {
     std::fs::create_dir_all(&destination).unwrap();
     let listen = "127.0.0.1:0".parse().unwrap();
@@ -159,10 +180,17 @@ async fn receive(engine: &Engine, destination: PathBuf) {
     println!("\naddress: {}", receiver.local_address());
     let (asked, mut asks) = tokio::sync::mpsc::unbounded_channel();
     std::thread::spawn(move || std::io::stdin().lines().try_for_each(|line| asked.send(line.ok()).ok()));
+    let mut unanswered = std::env::var_os(UNANSWERED).map(|_| Vec::new());
     loop {
         tokio::select! {
             event = receiver.next_event() => if let Some(ReceiverEvent::OfferReceived(offer)) = event {
-                drop(offer.accept(AcceptOptions::default()).await);
+                match &mut unanswered {
+                    Some(unanswered) => {
+                        println!("\nasked: {}", offer.summary().from_name);
+                        unanswered.push(offer);
+                    }
+                    None => drop(offer.accept(AcceptOptions::default()).await),
+                }
             },
             Some(_) = asks.recv() => {
                 receiver.renew_code().unwrap();
@@ -407,7 +435,7 @@ async fn fill_lane(mut lane: Bulk, number: u8, filled: tokio::sync::mpsc::Sender
 async fn a_sender_that_sets_every_limit_to_its_maximum_is_held_in_bounded_memory() {
     let home = tempfile::tempdir().unwrap();
     make_old_files(&home.path().join("in/old"));
-    let mut process = Process::start(home.path(), None);
+    let mut process = Process::start(home.path(), Role::Accepting);
     let address = process.says("address").parse().unwrap();
     let all = greedy_names();
     let names = all.iter().take(OFFER_NAMES_MAX).map(<[u8]>::to_vec).collect();
@@ -441,8 +469,7 @@ async fn a_sender_that_sets_every_limit_to_its_maximum_is_held_in_bounded_memory
     assert!(all < HELD_MIB_MAX, "{held} MiB, {all} MiB");
 
     // Another device is served meanwhile.
-    process.child.stdin.as_mut().unwrap().write_all(b"another\n").unwrap();
-    let code = process.says("code");
+    let code = process.new_code();
     let laptop = Device::new("laptop");
     fs::write(laptop.path("file"), "x").unwrap();
     let code = Some(given(&code).to_pairing_secret());
@@ -464,7 +491,7 @@ async fn a_receiver_that_takes_nothing_and_complains_without_end_is_held_in_boun
         }
     }
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let process = Process::start(home.path(), Some(listener.local_addr().unwrap()));
+    let process = Process::start(home.path(), Role::Sending(listener.local_addr().unwrap()));
     let mallory = Mallory::new();
     let mut session = timeout(LONG, mallory.accepts(&listener, CODE, LANES)).await.unwrap();
     let mut lanes = Vec::new();
@@ -482,6 +509,57 @@ async fn a_receiver_that_takes_nothing_and_complains_without_end_is_held_in_boun
     let held = process.held_mib();
     println!("held by the sender: {held:.1} MiB");
     assert!(held > f64::from(LANES) && held < HELD_MIB_MAX, "{held} MiB");
+}
+
+/// What a receiver may hold beside the names of the offers that wait: itself, their sessions, and
+/// the names of the offer that it declines.
+const BESIDE_NAMES_MIB_MAX: f64 = 48.0;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn offers_that_wait_for_a_person_are_held_in_bounded_memory() {
+    let home = tempfile::tempdir().unwrap();
+    let mut process = Process::start(home.path(), Role::Unanswering);
+    let address = process.says("address").parse().unwrap();
+    let names = Arc::new(greedy_names());
+    let first = names.iter().take(OFFER_NAMES_MAX).map(<[u8]>::to_vec).collect();
+    let greedy = Offer { names: first, more_names: (names.len() - OFFER_NAMES_MAX) as u64, ..offer() };
+    // As many as fit into the bytes for names, of two devices: each has places for eight.
+    let fit = OFFERS_UNANSWERED_BYTES_MAX / names.held_bytes();
+    assert!((OFFERS_OF_ONE_MAX + 1..2 * OFFERS_OF_ONE_MAX).contains(&fit), "{fit}");
+    let devices = ["one", "other"].map(|name| {
+        let mut mallory = Mallory::new();
+        mallory.names = Some(Arc::clone(&names));
+        (name, mallory)
+    });
+    let mut code = Some(CODE.to_owned());
+    let mut answers = Vec::new();
+    for ((name, mallory), count) in devices.iter().zip([OFFERS_OF_ONE_MAX, fit - OFFERS_OF_ONE_MAX]) {
+        for number in 0..count {
+            let offer = Offer { transfer: [number as u8; 16], ..greedy.clone() };
+            let inside = mallory.offers(address, name, code.take().as_deref(), &offer).await;
+            answers.push(tokio::spawn(inside.hears_the_answer()));
+            assert_eq!(process.says("asked"), *name);
+        }
+        code = Some(process.new_code());
+    }
+    // However many more are offered, nobody is asked about them, and nothing of them stays.
+    let (name, mallory) = &devices[1];
+    for number in 0..2 * fit {
+        let offer = Offer { transfer: [100 + number as u8; 16], ..greedy.clone() };
+        let inside = mallory.offers(address, name, None, &offer).await;
+        let declined = timeout(LONG, inside.hears_the_answer()).await.unwrap();
+        assert_eq!(declined, Some(Message::Decline(DeclineReason::Busy)), "{number}");
+    }
+    let held = process.held_mib();
+    println!("held by the receiver: {held:.1} MiB");
+    let names_mib = OFFERS_UNANSWERED_BYTES_MAX as f64 / f64::from(1 << 20);
+    assert!(held > names_mib / 2.0 && held < names_mib + BESIDE_NAMES_MIB_MAX, "{held} MiB");
+
+    // A short offer of another device still finds its place.
+    let modest = Mallory::new().offers(address, "modest", code.as_deref(), &offer()).await;
+    answers.push(tokio::spawn(modest.hears_the_answer()));
+    assert_eq!(process.says("asked"), "modest");
+    assert!(answers.iter().all(|answer| !answer.is_finished()), "all of them still wait");
 }
 
 /// As many bytes of names as an offer may have, those among them under which something comes.

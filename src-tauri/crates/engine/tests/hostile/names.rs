@@ -87,7 +87,7 @@ async fn a_lane_with_names_that_are_none_ends_its_transfer_and_makes_nothing() {
         inside.hears_the_end().await;
         let report = timeout(LONG, transfer.wait()).await.unwrap();
         let said = said.escape_ascii().to_string();
-        assert!(matches!(report.outcome, Outcome::Failed(Error::Protocol(_))), "{said:?}: {report:?}");
+        assert!(matches!(report.outcome, Outcome::Failed(Fault::Protocol { .. })), "{said:?}: {report:?}");
         let made: Vec<_> = fs::read_dir(lab.path("in")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert!(made.is_empty(), "{said:?}: {made:?}");
         assert!(!lab.path("x").exists() && !lab.path("b").exists(), "{said:?}");

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ringway_engine::{DeviceId, PastQuery, Report, SendRequest};
+use ringway_engine::{PastQuery, Report, SendRequest};
+use ringway_model::{DeclineReason, DeviceId};
 use ringway_wire::DeviceName;
 use ringway_wire::announcement::Fingerprint;
-use ringway_wire::control::{Decline, Greeting, Hello};
+use ringway_wire::control::{Greeting, Hello};
 use ringway_wire::pair::{ENTROPY_LEN, Responder};
 use ringway_wire::session::{Acceptor, AcceptorEvent};
 
@@ -43,7 +44,7 @@ async fn send(laptop: &Device, target: &str, code: Option<&str>) -> Arc<Report> 
 
 fn refused(report: &Report) -> &AuthError {
     match &report.outcome {
-        Outcome::Failed(Error::Auth(error)) => error,
+        Outcome::Failed(Fault::Auth(error)) => error,
         other => panic!("{other:?}"),
     }
 }
@@ -59,7 +60,7 @@ async fn answers_as_known(mallory: &Mallory, listener: &TcpListener, name: &str)
             channel.say(&Message::Refused(Refusal::NoCodeOpen)).await;
         }
         if let Message::Offer(_) = message {
-            channel.say(&Message::Decline(Decline::ByChoice)).await;
+            channel.say(&Message::Decline(DeclineReason::ByChoice)).await;
         }
         heard.push(message);
     }
@@ -117,7 +118,7 @@ async fn a_code_is_proven_by_a_paired_device_too() {
         answers_as_known(&mallory, &listener, "mallory"),
         laptop.engine.pair(at(&address), given("42-river-castle").to_pairing_secret())
     );
-    assert!(matches!(paired, Err(Error::Auth(AuthError::NoCodeOpen))), "{paired:?}");
+    assert!(matches!(paired, Err(Fault::Auth(AuthError::NoCodeOpen))), "{paired:?}");
 }
 
 /// What a sender is told where a device was reached last and mallory, who is paired, answers now.
@@ -261,7 +262,7 @@ async fn a_wrong_code_at_a_known_devices_address_pairs_and_sends_nothing() {
     laptop.engine.pair(at(&address), given(CODE).to_pairing_secret()).await.unwrap();
     receiver.renew_code().unwrap();
     let paired = laptop.engine.pair(at(&address), given("7-river-zebra").to_pairing_secret()).await;
-    assert!(matches!(paired, Err(Error::Auth(AuthError::WrongCode))), "{paired:?}");
+    assert!(matches!(paired, Err(Fault::Auth(AuthError::WrongCode))), "{paired:?}");
     let report = send(&laptop, &address, Some("7-river-zebra")).await;
     assert_eq!(refused(&report), &AuthError::WrongCode);
     loop {
@@ -313,10 +314,10 @@ async fn who_is_asked_to_pair_proves_a_standing_secret_too() {
         laptop.engine.pair(Target::Device(lab), secret)
     };
     let paired = pairs(standing).await;
-    assert!(matches!(paired, Err(Error::Auth(AuthError::NoCodeOpen))), "{paired:?}");
+    assert!(matches!(paired, Err(Fault::Auth(AuthError::NoCodeOpen))), "{paired:?}");
     receiver.renew_code().unwrap();
     let paired = pairs(standing).await;
-    assert!(matches!(paired, Err(Error::Auth(AuthError::WrongCode))), "{paired:?}");
+    assert!(matches!(paired, Err(Fault::Auth(AuthError::WrongCode))), "{paired:?}");
     let code = receiver.code().unwrap().text.unwrap();
     assert_eq!(pairs(&code).await.unwrap().name, "lab");
 }
@@ -375,7 +376,7 @@ async fn a_connection_that_is_cut_after_the_confirmation_is_not_retried_with_the
                 let sending = laptop.engine.send(SendRequest { retry, ..request(&laptop, &address, Some(CODE)) });
                 let report = sending.wait().await;
                 match &report.outcome {
-                    Outcome::Failed(Error::ConnectionLost(error)) => Error::ConnectionLost(error.kind().into()),
+                    Outcome::Failed(Fault::ConnectionLost(error)) => Fault::ConnectionLost(error.kind().into()),
                     other => panic!("{other:?}"),
                 }
             }
@@ -387,7 +388,7 @@ async fn a_connection_that_is_cut_after_the_confirmation_is_not_retried_with_the
             }
         });
         let error = ended.await.expect("it ends by itself");
-        assert!(matches!(error, Error::ConnectionLost(_)), "{error:?}");
+        assert!(matches!(error, Fault::ConnectionLost(_)), "{error:?}");
     }
 }
 
@@ -681,5 +682,8 @@ async fn sending_again_is_held_to_the_receiver_that_was_announced() {
     assert_eq!(laptop.engine.target_of(&past).unwrap(), target, "nobody else who is at that address now");
     pair_with(&laptop, &mallory, "mallory").await;
     let again = laptop.engine.target_of(&past);
-    assert!(matches!(again, Err(Error::UnknownTarget(_))), "he never proved that he is whom the code meant: {again:?}");
+    assert!(
+        matches!(again, Err(Fault::UnknownTarget { .. })),
+        "he never proved that he is whom the code meant: {again:?}"
+    );
 }

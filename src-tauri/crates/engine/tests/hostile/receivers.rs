@@ -6,8 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use ringway_engine::{Compression, Delta, Error, IoMode, Outcome, Report, SendRequest, Source, TlsMode};
-use ringway_wire::control::{EntryFailed, Message, Micros, Progress, Proven, Receipt};
+use ringway_engine::{Compression, Delta, Report, SendRequest, Source};
+use ringway_model::Outcome;
+use ringway_model::{Fault, IoMode, TlsMode};
+use ringway_wire::control::Proven;
+use ringway_wire::control::{EntryFailed, Message, Micros, Progress, Receipt};
 use ringway_wire::lane::Counts;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -109,7 +112,7 @@ async fn failures_near_the_largest_number_are_a_failure_and_never_wrap() {
             let last = encoded([Message::Receipt(Receipt { failed, ..receipt })]);
             let report = tree_sent_to(last, false).await;
             let is_refused =
-                matches!(report.outcome, Outcome::Failed(Error::Protocol(_) | Error::ReceiptContradicts(_)));
+                matches!(report.outcome, Outcome::Failed(Fault::Protocol { .. } | Fault::ReceiptContradicts { .. }));
             assert!(is_refused, "{failed}: {report:?}");
         }
     }
@@ -123,9 +126,9 @@ async fn receipt_that_forgets_failures_it_named_is_a_failure() {
     for (failures, failed) in [(2, 0), (2, 1), (20_000, 0)] {
         let report = tree_sent_to(last(failures, failed), false).await;
         let is_refused = match &report.outcome {
-            Outcome::Failed(Error::ReceiptContradicts(_)) => failures == 2,
+            Outcome::Failed(Fault::ReceiptContradicts { .. }) => failures == 2,
             // The 10,001st failure is too many, whatever the receipt says.
-            Outcome::Failed(Error::Protocol(_)) => failures == 20_000,
+            Outcome::Failed(Fault::Protocol { .. }) => failures == 20_000,
             _ => false,
         };
         assert!(is_refused, "{failures} named, {failed} counted: {report:?}");
@@ -163,7 +166,7 @@ async fn receipt_of_a_second_session_that_forgets_failures_named_in_the_first_is
         timeout(LONG, receiving).await.unwrap().unwrap();
         match &report.outcome {
             Outcome::Partial => assert!(!is_refused && report.failed == 2, "{failed} counted: {report:?}"),
-            Outcome::Failed(Error::ReceiptContradicts(_)) => assert!(is_refused, "{failed} counted: {report:?}"),
+            Outcome::Failed(Fault::ReceiptContradicts { .. }) => assert!(is_refused, "{failed} counted: {report:?}"),
             _ => panic!("{failed} counted: {report:?}"),
         }
     }
@@ -172,18 +175,18 @@ async fn receipt_of_a_second_session_that_forgets_failures_named_in_the_first_is
 #[tokio::test(flavor = "multi_thread")]
 async fn verified_is_what_was_proven_and_nothing_else() {
     let last = |files, bytes| {
-        let proven = Some(Proven { files, bytes, took: Micros::default() });
+        let proven = Some(Proven { files, bytes, took: Micros::default().into() });
         encoded([Message::Receipt(Receipt { proven, ..receipt() })])
     };
     let report = tree_sent_to(last(1, 8), true).await;
     assert!(matches!(report.outcome, Outcome::Partial) && report.proven.is_some_and(|proven| proven.files == 1));
     for (files, bytes) in [(0, 0), (1, 7)] {
         let report = tree_sent_to(last(files, bytes), true).await;
-        assert!(matches!(report.outcome, Outcome::Failed(Error::ReceiptContradicts(_))), "{report:?}");
+        assert!(matches!(report.outcome, Outcome::Failed(Fault::ReceiptContradicts { .. })), "{report:?}");
         assert!(report.proven.is_none());
     }
     let report = tree_sent_to(encoded([Message::Receipt(receipt())]), true).await;
-    assert!(matches!(report.outcome, Outcome::Failed(Error::ReceiptContradicts(_))), "no proof at all: {report:?}");
+    assert!(matches!(report.outcome, Outcome::Failed(Fault::ReceiptContradicts { .. })), "no proof at all: {report:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -206,7 +209,7 @@ async fn progress_that_is_only_claimed_does_not_begin_the_tries_anew() {
         }
     });
     let report = timeout(LONG, laptop.engine.send(request).wait()).await.expect("it ends by itself");
-    assert!(matches!(report.outcome, Outcome::Failed(Error::ConnectionLost(_))), "{report:?}");
+    assert!(matches!(report.outcome, Outcome::Failed(Fault::ConnectionLost(_))), "{report:?}");
     assert!((2..=5).contains(&sessions.load(Ordering::Relaxed)), "{sessions:?}");
     receiving.abort();
 }
@@ -231,7 +234,7 @@ async fn receiver_that_is_there_and_takes_nothing_is_given_up() {
         }
     });
     let report = timeout(LONG, laptop.engine.send(request).wait()).await.expect("it ends by itself");
-    assert!(matches!(report.outcome, Outcome::Failed(Error::Stalled { seconds: 2.. })), "{report:?}");
+    assert!(matches!(report.outcome, Outcome::Failed(Fault::Stalled { seconds: 2.. })), "{report:?}");
     receiving.abort();
 }
 
@@ -261,7 +264,7 @@ async fn receiver_that_answers_no_list_is_given_up() {
             }
         });
         let report = timeout(LONG, laptop.engine.send(request).wait()).await.expect("it ends by itself");
-        assert!(matches!(report.outcome, Outcome::Failed(Error::Stalled { seconds: 2.. })), "{files}: {report:?}");
+        assert!(matches!(report.outcome, Outcome::Failed(Fault::Stalled { seconds: 2.. })), "{files}: {report:?}");
         receiving.abort();
     }
 }
@@ -269,13 +272,13 @@ async fn receiver_that_answers_no_list_is_given_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_end_without_a_receipt_is_a_failure_whatever_was_taken() {
     let report = sent_to(b"").await;
-    assert!(matches!(report.outcome, Outcome::Failed(Error::ConnectionLost(_))), "{report:?}");
+    assert!(matches!(report.outcome, Outcome::Failed(Fault::ConnectionLost(_))), "{report:?}");
     // Half a receipt is none.
     let mut receipt = Vec::new();
     Message::Receipt(Default::default()).encode(&mut receipt);
     receipt.pop();
     let report = sent_to(receipt.leak()).await;
-    assert!(matches!(report.outcome, Outcome::Failed(Error::ConnectionLost(_))), "{report:?}");
+    assert!(matches!(report.outcome, Outcome::Failed(Fault::ConnectionLost(_))), "{report:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -285,7 +288,7 @@ async fn an_answer_out_of_place_is_a_failure() {
     let again: &'static [u8] = again.leak();
     for last in [again, &[0xff; 64]] {
         let report = sent_to(last).await;
-        assert!(matches!(report.outcome, Outcome::Failed(Error::Protocol(_))), "{report:?}");
+        assert!(matches!(report.outcome, Outcome::Failed(Fault::Protocol { .. })), "{report:?}");
     }
 }
 
@@ -300,6 +303,6 @@ async fn a_receipt_for_something_else_than_was_sent_is_a_failure() {
     assert!(matches!(sent_to(there(1, 8)).await.outcome, Outcome::Complete));
     for (files, bytes) in [(0, 0), (2, 8), (1, 7), (1, 9)] {
         let report = sent_to(there(files, bytes)).await;
-        assert!(matches!(report.outcome, Outcome::Failed(Error::ReceiptContradicts(_))), "{report:?}");
+        assert!(matches!(report.outcome, Outcome::Failed(Fault::ReceiptContradicts { .. })), "{report:?}");
     }
 }

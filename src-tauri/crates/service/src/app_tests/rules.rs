@@ -1,5 +1,5 @@
 //! What a device's rule makes of its offers in the controller: accepted, asked about, refused.
-use ringway_model::OnConflict;
+use ringway_model::{DeclineReason, Fault, OnConflict};
 
 use super::*;
 use crate::dto::{AskedBecause, Consent};
@@ -12,7 +12,7 @@ async fn acquainted() -> (Machine, Machine, String) {
     let sent = sender.send(&source, &address, Some(&code));
     let offer = receiver.offer().await;
     receiver.app.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
-    assert!(matches!(sender.ended(&sent).await.outcome, Ending::Complete));
+    assert!(matches!(sender.ended(&sent).await.outcome, Outcome::Complete));
     (sender, receiver, address)
 }
 
@@ -25,7 +25,7 @@ async fn what_a_rule_accepts_shows_up_as_a_transfer_and_not_as_an_offer() {
     receiver.app.set_device_folder(&near.id, Some(into.clone()), ringway_engine::IntoHome::Refuse).unwrap();
     receiver.app.set_device_rule(&near.id, Consent::Accept, Some(1_000)).unwrap();
     let sent = sender.send(&sender.source(), &address, None);
-    assert!(matches!(sender.ended(&sent).await.outcome, Ending::Complete));
+    assert!(matches!(sender.ended(&sent).await.outcome, Outcome::Complete));
     let came = receiver
         .event(|event| match event {
             AppEvent::OfferChanged { offer } if offer.id.starts_with(&sent) => panic!("asked about {offer:?}"),
@@ -33,7 +33,7 @@ async fn what_a_rule_accepts_shows_up_as_a_transfer_and_not_as_an_offer() {
             _ => None,
         })
         .await;
-    assert!(matches!(receiver.ended(&came).await.outcome, Ending::Complete));
+    assert!(matches!(receiver.ended(&came).await.outcome, Outcome::Complete));
     assert_eq!(std::fs::read_to_string(into.join("set/below/file")).unwrap(), "content");
     assert!(receiver.app.offers().is_empty());
 }
@@ -56,7 +56,7 @@ async fn what_is_more_than_a_rule_lets_in_is_asked_about_and_lands_in_its_folder
     assert_eq!(offer.asked_because, Some(AskedBecause::TooMuch { max_bytes: 3 }));
     assert_eq!(offer.folder, into.to_str().unwrap());
     receiver.app.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
-    assert!(matches!(sender.ended(&sent).await.outcome, Ending::Complete));
+    assert!(matches!(sender.ended(&sent).await.outcome, Outcome::Complete));
     assert!(into.join("set/below/file").exists());
 }
 
@@ -67,8 +67,8 @@ async fn who_is_refused_is_declined_and_nothing_is_shown() {
     receiver.app.set_device_rule(&near.id, Consent::Refuse, None).unwrap();
     let sent = sender.send(&sender.source(), &address, None);
     let ended = sender.ended(&sent).await;
-    let declined = Fault::Declined { why: Declined::ByChoice };
-    assert!(matches!(&ended.outcome, Ending::Failed { fault } if *fault == declined), "{ended:?}");
+    let declined = Fault::Declined(DeclineReason::ByChoice);
+    assert!(matches!(&ended.outcome, Outcome::Failed(fault) if *fault == declined), "{ended:?}");
     assert!(receiver.app.offers().is_empty());
     assert!(matches!(receiver.app.set_device_rule("no such", Consent::Ask, None), Err(Fault::Gone)));
     assert!(matches!(receiver.app.set_device_rule(&near.id, Consent::Accept, Some(0)), Err(Fault::Invalid { .. })));

@@ -2,10 +2,10 @@
 //! they concern.
 use std::net::{TcpListener, TcpStream};
 
-use ringway_model::OnConflict;
+use ringway_model::{DeclineReason, Fault, OnConflict};
 
 use super::*;
-use crate::control::protocol::PathText;
+use crate::control::protocol::GivenPath;
 use crate::settings::SendLimit;
 
 fn free_port() -> u16 {
@@ -17,7 +17,7 @@ fn port(port: u16) -> SettingsChange {
 }
 
 fn folder(folder: impl Into<PathBuf>) -> SettingsChange {
-    SettingsChange { receive_folder: Some(PathText(folder.into())), ..Default::default() }
+    SettingsChange { receive_folder: Some(GivenPath(folder.into())), ..Default::default() }
 }
 
 fn receiving(is_on: bool) -> SettingsChange {
@@ -68,12 +68,12 @@ async fn what_cannot_be_used_is_told_and_changes_nothing() {
     assert!(matches!(change(folder("not/absolute")).await, Err(Fault::Invalid { .. })));
     for (path, errno) in [(gone, 2), (file, 20)] {
         match change(folder(path)).await {
-            Err(Fault::Path { os, .. }) => assert_eq!(os.errno, Some(errno)),
+            Err(Fault::Path { source, .. }) => assert_eq!(source.errno, Some(errno)),
             other => panic!("{other:?}"),
         }
     }
     match change(taken).await {
-        Err(Fault::Listen { os, .. }) => assert_eq!(os.errno, Some(98)),
+        Err(Fault::Listen { source, .. }) => assert_eq!(source.errno, Some(98)),
         other => panic!("{other:?}"),
     }
     assert_eq!(machine.app.inner.engine.settings(), before);
@@ -114,7 +114,7 @@ async fn an_offer_that_waits_lands_where_it_was_shown_and_the_next_one_in_the_ne
     far.app.change_settings(folder(&elsewhere)).await.unwrap();
     assert_eq!(far.app.offers().remove(0).folder, waiting.folder);
     far.app.accept(&waiting.id, waiting.size(), OnConflict::Replace).await.unwrap();
-    assert!(matches!(near.ended(&first).await.outcome, Ending::Complete));
+    assert!(matches!(near.ended(&first).await.outcome, Outcome::Complete));
     assert!(far.inbox().join("set/below/file").exists());
     let second = near.send(&near.source(), &target, None);
     let next = far.offer().await;
@@ -151,17 +151,17 @@ async fn another_port_holds_at_once_what_runs_goes_on_and_what_waits_is_declined
     far.app.change_settings(SettingsChange { port: Some(new), ..folder(&elsewhere) }).await.unwrap();
     assert_eq!(far.overtaken().await, waiting.id);
     assert!(far.app.offers().is_empty());
-    assert_eq!(fault(near.ended(&waits).await), Fault::Declined { why: Declined::Stopped });
+    assert_eq!(fault(near.ended(&waits).await), Fault::Declined(DeclineReason::Stopped));
     assert!(!listens(target.rsplit(':').next().unwrap().parse().unwrap()), "it has left the old one");
     assert!(matches!(far.app.listening(), Listening::On { port, other_port: false, .. } if port == new));
     assert!(far.config().contains(&format!("port = {new}")));
     near.runs(1).await;
-    assert!(matches!(near.ended(&running).await.outcome, Ending::Complete));
+    assert!(matches!(near.ended(&running).await.outcome, Outcome::Complete));
     let again = near.send(&near.source(), &format!("127.0.0.1:{new}"), None);
     let offer = far.offer().await;
     assert_eq!(offer.folder, elsewhere.to_str().unwrap(), "what was changed with the port holds there, too");
     far.app.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
-    assert!(matches!(near.ended(&again).await.outcome, Ending::Complete));
+    assert!(matches!(near.ended(&again).await.outcome, Outcome::Complete));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -184,7 +184,7 @@ async fn receiving_that_is_switched_off_declines_what_waits_stays_off_and_comes_
     let waiting = far.offer().await;
     assert!(!far.app.change_settings(receiving(false)).await.unwrap().receiving);
     assert_eq!(far.overtaken().await, waiting.id);
-    assert_eq!(fault(near.ended(&sent).await), Fault::Declined { why: Declined::Stopped });
+    assert_eq!(fault(near.ended(&sent).await), Fault::Declined(DeclineReason::Stopped));
     assert!(matches!(far.app.listening(), Listening::Off { refused: None }));
     assert!(!listens(own));
     assert!(far.config().contains("receiving = false"));

@@ -1,12 +1,12 @@
 //! A client of the service: finds its socket, makes calls, and hands on what it is told unasked.
 use parking_lot::Mutex;
+use ringway_model::Fault;
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_model::{OnConflict, OnExisting};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::{AsyncWriteExt, BufReader};
@@ -15,16 +15,12 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 
+use super::api::operations;
+use super::api::types::*;
 use super::lines::read_line;
-use super::protocol::{ANSWER_LEN_MAX, Call, Hello, PROTOCOL, PathText, REQUEST_LEN_MAX, Request, Told};
+use super::protocol::{ANSWER_LEN_MAX, Call, Hello, PROTOCOL, PageCall, REQUEST_LEN_MAX, Request, Told};
 use super::{ControlError, Place};
-use crate::copying::CopyFolder;
-use crate::dto::{
-    Again, AppEvent, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Moving, Recipient, ShownSize,
-    StartAtLogin, StoredSettings, Unfinished, Update, View,
-};
-use crate::fault::Fault;
-use crate::settings::{IntoHome, SettingsChange};
+use crate::dto::{AppEvent, Update};
 
 /// Time for the service's first line: it says it before it does anything else.
 const HELLO_TIME_MAX: Duration = Duration::from_secs(10);
@@ -126,7 +122,7 @@ impl Client {
         let (mut some, mut bytes) = (Vec::new(), 0);
         for path in paths {
             bytes += path.as_os_str().len() + 1;
-            some.push(PathText(path));
+            some.push(GivenPath(path));
             if bytes > GATHERED_AT_ONCE_MAX {
                 bytes = 0;
                 self.ask::<()>(Call::Gather { paths: std::mem::take(&mut some) }).await?;
@@ -153,6 +149,23 @@ impl Client {
         }
     }
 
+    /// Has the window come to the front with these paths to send, or with a view; false where there
+    /// is no window. `token` is the desktop's leave that was given to this process.
+    ///
+    /// # Errors
+    /// [`Fault::ServiceGone`].
+    pub async fn raise(&self, paths: Vec<PathBuf>, view: Option<View>, token: Option<String>) -> Result<bool, Fault> {
+        self.ask(Call::Raise { paths: paths.into_iter().map(GivenPath).collect(), view, token }).await
+    }
+
+    /// Makes a call of the window's page; the answer is as it came.
+    ///
+    /// # Errors
+    /// What the service refuses it with; [`Fault::ServiceGone`].
+    pub async fn pass(&self, call: PageCall) -> Result<Value, Fault> {
+        self.ask(call.into()).await
+    }
+
     async fn ask<T: DeserializeOwned>(&self, call: Call) -> Result<T, Fault> {
         let shared = &self.inner.shared;
         let (answer, answered) = oneshot::channel();
@@ -166,7 +179,7 @@ impl Client {
             state.waiting.insert(number, answer);
             number
         };
-        let not_json = |error: serde_json::Error| Fault::Other { detail: error.to_string() };
+        let not_json = |error: serde_json::Error| Fault::Other { detail: error.to_string().into() };
         let mut line = serde_json::to_string(&Request { number, call }).map_err(not_json)?;
         line.push('\n');
         if shared.writing.lock().await.write_all(line.as_bytes()).await.is_err() {
@@ -226,110 +239,26 @@ impl Shared {
     }
 }
 
-/// Calls whose answers are what the controller's methods of those names give.
-macro_rules! calls {
-    ($($(#[$doc:meta])+ $name:ident($($field:ident: $type:ty),*) -> $answer:ty = $call:expr;)+) => {
+/// Generates a method for each row of the API. Those of the group `by_hand` stand above.
+macro_rules! methods {
+    (page { $($page:tt)+ } programs { $($programs:tt)+ } by_hand { $($by_hand:tt)+ }) => {
+        methods! { @these $($page)+ $($programs)+ }
+    };
+    (@these $(
+        $(#[$doc:meta])+ $variant:ident $name:ident $(($($field:ident: $type:ty),+))? -> $answer:ty
+            = $manner:ident |$on:ident| $does:expr;
+    )+) => {
         impl Client {
             $(
                 $(#[$doc])+
                 ///
                 /// # Errors
                 /// What the service refuses it with; [`Fault::ServiceGone`].
-                pub async fn $name(&self, $($field: $type),*) -> Result<$answer, Fault> {
-                    self.ask($call).await
+                pub async fn $name(&self $(, $($field: $type),+)?) -> Result<$answer, Fault> {
+                    self.ask(Call::$variant $({ $($field),+ })?).await
                 }
             )+
         }
     };
 }
-
-calls! {
-    /// Everything there is to show; events come as notices from then on.
-    start() -> Everything = Call::Start;
-    /// Everything there is to show.
-    look() -> Everything = Call::Look;
-    /// Sends a choice. `confirmed` is a new target that a person said yes to in a dialog that no
-    /// page draws.
-    send(chosen: u32, target: Recipient, code: Option<String>, verify: bool, confirmed: Option<String>) -> Moving =
-        Call::Send { chosen, target, code, verify, confirmed };
-    /// Where a copy of a choice would go.
-    copy_folder(chosen: u32) -> Option<CopyFolder> = Call::CopyFolder { chosen };
-    /// Where a picker for that folder begins.
-    copy_folder_picked() -> Option<PathText> = Call::CopyFolderPicked;
-    /// Copies go into another folder from now on.
-    pick_copy_folder(folder: PathBuf) -> () = Call::PickCopyFolder { folder: PathText(folder) };
-    /// Copies a choice.
-    copy(chosen: u32, existing: OnExisting, verify: bool) -> Moving = Call::Copy { chosen, existing, verify };
-    /// Cancels a transfer.
-    cancel(id: String) -> () = Call::Cancel { id };
-    /// Pauses a transfer.
-    pause(id: String) -> () = Call::Pause { id };
-    /// Lets a paused transfer go on, and has one that waits look at once whether it can.
-    resume(id: String) -> () = Call::Resume { id };
-    /// Takes an ended transfer off the list.
-    dismiss(id: String) -> () = Call::Dismiss { id };
-    /// The folder to show for what a transfer brought.
-    arrived_folder(id: String) -> PathText = Call::ArrivedFolder { id };
-    /// What a transfer brought, the first few.
-    arrived_paths(id: String) -> Vec<PathText> = Call::ArrivedPaths { id };
-    /// Past transfers.
-    past(asked: Asked) -> Vec<Earlier> = Call::Past { asked };
-    /// What is long of one.
-    past_details(number: u64) -> EarlierDetails = Call::PastDetails { number };
-    /// Forgets one.
-    forget_past(number: u64) -> () = Call::ForgetPast { number };
-    /// Forgets all.
-    clear_past() -> () = Call::ClearPast;
-    /// What transfers that did not end keep.
-    unfinished() -> Vec<Unfinished> = Call::Unfinished;
-    /// Removes one of them.
-    discard_unfinished(id: String, folder: String) -> () = Call::DiscardUnfinished { id, folder };
-    /// The folder to show for what one brought.
-    past_folder(number: u64) -> PathText = Call::PastFolder { number };
-    /// What one brought, the first few.
-    past_paths(number: u64) -> Vec<PathText> = Call::PastPaths { number };
-    /// Chooses once more what a transfer sent, and says to whom it went.
-    choose_again(id: String) -> Again = Call::ChooseAgain { id };
-    /// Takes an offer in by a yes to what was shown of it.
-    accept(id: String, shown: ShownSize, on_conflict: OnConflict) -> Moving = Call::Accept { id, shown, on_conflict };
-    /// Declines an offer.
-    decline(id: String) -> () = Call::Decline { id };
-    /// Lets an offer land in another folder.
-    set_offer_folder(id: String, folder: PathBuf, into_home: IntoHome) -> () =
-        Call::SetOfferFolder { id, folder: PathText(folder), into_home };
-    /// Draws a new code.
-    renew_code() -> () = Call::RenewCode;
-    /// Listens on the port of the settings, or on another for this run.
-    listen(port: Option<u16>) -> () = Call::Listen { port };
-    /// Listens for who is nearby, or no more, as far as this client is concerned.
-    look_around(on: bool) -> () = Call::LookAround { on };
-    /// Pairs with a receiver; what it is called then.
-    pair(target: Recipient, code: String) -> String = Call::Pair { target, code };
-    /// Renames a paired device here.
-    rename_device(id: String, name: String) -> () = Call::RenameDevice { id, name };
-    /// Forgets a paired device.
-    forget_device(id: String) -> () = Call::ForgetDevice { id };
-    /// Says what is done with a paired device's offers, and how large one may be that is accepted
-    /// without asking.
-    set_device_rule(id: String, consent: Consent, max_bytes: Option<u64>) -> () =
-        Call::SetDeviceRule { id, consent, max_bytes };
-    /// Where a picker for a device's folder begins.
-    device_folder(id: String) -> Option<PathText> = Call::DeviceFolder { id };
-    /// Says where what a paired device sends lands; none is the receive folder.
-    set_device_folder(id: String, folder: Option<PathBuf>, into_home: IntoHome) -> () =
-        Call::SetDeviceFolder { id, folder: folder.map(PathText), into_home };
-    /// Changes settings, all of it or nothing.
-    change_settings(change: SettingsChange) -> StoredSettings = Call::ChangeSettings { change };
-    /// Whether, and by what, the service starts when this user logs in.
-    start_at_login() -> StartAtLogin = Call::StartAtLogin;
-    /// Has it start then, or not.
-    set_start_at_login(on: bool) -> StartAtLogin = Call::SetStartAtLogin { on };
-    /// Makes this client the window; false where another one is.
-    be_window() -> bool = Call::BeWindow;
-    /// Has the window come to the front with these paths to send, or with a view; false where there
-    /// is no window. `token` is the desktop's leave that was given to this process.
-    raise(paths: Vec<PathBuf>, view: Option<View>, token: Option<String>) -> bool =
-        Call::Raise { paths: paths.into_iter().map(PathText).collect(), view, token };
-    /// Ends the service.
-    stop() -> () = Call::Stop;
-}
+operations!(methods);

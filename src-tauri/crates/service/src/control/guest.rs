@@ -1,7 +1,9 @@
 //! One client of the service: its requests in, answers, events and updates out, and nothing that
 //! waits for a client that does not read.
+use ringway_model::{Fault, Invalid};
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -14,11 +16,12 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::AbortHandle;
 
+use super::api::operations;
+use super::api::types::*;
 use super::lines::read_line;
 use super::protocol::{ANSWER_LEN_MAX, Call, Hello, PROTOCOL, REQUEST_LEN_MAX, Request, Told};
 use super::server::Shared;
-use crate::app::{App, Listener};
-use crate::fault::{Fault, Unfit};
+use crate::app::Listener;
 
 /// Calls of one client under way at a time; what comes beyond waits in its socket.
 const CALLS_MAX: usize = 32;
@@ -61,7 +64,7 @@ impl Outbox {
 /// Whoever waits for an answer gets one.
 fn cannot_be_said(told: &Told) -> String {
     let Told::Answer { number, .. } = told else { return String::new() };
-    let fault = Fault::Other { detail: "the answer is too long".to_owned() };
+    let fault = Fault::Other { detail: "the answer is too long".to_owned().into() };
     serde_json::to_string(&Told::Refused { number: *number, fault }).unwrap_or_default()
 }
 
@@ -141,18 +144,14 @@ impl Guest {
                 Ok(request) => request,
                 Err(error) => return self.misunderstood(error),
             };
-            let call = match self.of_this_client(call).await {
-                Ok(answer) => {
-                    answered(&self.outbox, number, answer);
-                    continue;
-                }
-                Err(call) => call,
-            };
-            let (shared, outbox) = (Arc::clone(&self.shared), self.outbox.clone());
-            tokio::spawn(async move {
-                answered(&outbox, number, perform(&shared, call).await);
-                drop(call_place);
-            });
+            let outbox = self.outbox.clone();
+            match self.perform(call).await {
+                Performed::Now(answer) => answered(&outbox, number, answer),
+                Performed::Later(work) => drop(tokio::spawn(async move {
+                    answered(&outbox, number, work.await);
+                    drop(call_place);
+                })),
+            }
         }
     }
 
@@ -160,29 +159,7 @@ impl Guest {
         self.outbox.say(&Told::Misunderstood { detail: why.to_string() });
     }
 
-    /// Calls that change what this client is told, in the order they come. Any other call comes
-    /// back.
-    #[expect(clippy::unit_arg, reason = "nothing is an answer, too: null")]
-    async fn of_this_client(&mut self, call: Call) -> Result<Result<Value, Fault>, Call> {
-        Ok(match call {
-            Call::Start => self.start(),
-            Call::Gather { paths } => self.gather(paths.into_iter().map(|path| path.0)).and_then(value),
-            Call::Choose { paths } => match self.gather(paths.into_iter().map(|path| path.0)) {
-                Ok(()) => {
-                    let (app, paths) = (self.shared.app.clone(), std::mem::take(&mut self.gathered));
-                    self.gathered_bytes = 0;
-                    aside(move || value(app.choose(paths))).await
-                }
-                Err(fault) => Err(fault),
-            },
-            Call::Watch { id } => self.watch(id).and_then(value),
-            Call::LookAround { on } => value(self.shared.look_around(self.number, on)),
-            Call::BeWindow => value(self.shared.be_window(self.number, &self.outbox)),
-            other => return Err(other),
-        })
-    }
-
-    fn start(&mut self) -> Result<Value, Fault> {
+    fn start(&mut self) -> Result<Everything, Fault> {
         let outbox = self.outbox.clone();
         let sink = move |event| {
             outbox.say(&Told::Event(event));
@@ -191,19 +168,34 @@ impl Guest {
         self.listener = None;
         let (everything, listener) = self.shared.app.start(Box::new(sink))?;
         self.listener = Some(listener);
-        value(everything)
+        Ok(everything)
     }
 
-    fn gather(&mut self, paths: impl Iterator<Item = PathBuf>) -> Result<(), Fault> {
-        for path in paths {
+    fn gather(&mut self, paths: Vec<GivenPath>) -> Result<(), Fault> {
+        for GivenPath(path) in paths {
             self.gathered_bytes += path.as_os_str().len() + size_of::<PathBuf>();
             self.gathered.push(path);
         }
         if self.gathered_bytes > GATHERED_BYTES_MAX {
             (self.gathered, self.gathered_bytes) = (Vec::new(), 0);
-            return Err(Fault::Invalid { why: Unfit::TooMany, what: "so many paths at once".to_owned() });
+            return Err(Fault::Invalid(Invalid::TooMany));
         }
         Ok(())
+    }
+
+    async fn choose(&mut self, paths: Vec<GivenPath>) -> Result<Option<Chosen>, Fault> {
+        self.gather(paths)?;
+        let (app, paths) = (self.shared.app.clone(), std::mem::take(&mut self.gathered));
+        self.gathered_bytes = 0;
+        aside(move || Ok(app.choose(paths))).await
+    }
+
+    fn look_around(&self, on: bool) {
+        self.shared.look_around(self.number, on);
+    }
+
+    fn be_window(&self) -> bool {
+        self.shared.be_window(self.number, &self.outbox)
     }
 
     fn watch(&mut self, id: String) -> Result<(), Fault> {
@@ -228,74 +220,56 @@ fn answered(outbox: &Outbox, number: u64, answer: Result<Value, Fault>) {
     });
 }
 
-fn value(answer: impl Serialize) -> Result<Value, Fault> {
-    serde_json::to_value(answer).map_err(|error| Fault::Other { detail: error.to_string() })
+fn value<T: Serialize>(answer: &T) -> Result<Value, Fault> {
+    serde_json::to_value(answer).map_err(|error| Fault::Other { detail: error.to_string().into() })
 }
 
 /// What may wait for a disk has a thread of its own meanwhile.
-async fn aside(work: impl FnOnce() -> Result<Value, Fault> + Send + 'static) -> Result<Value, Fault> {
-    let failed = |error: tokio::task::JoinError| Err(Fault::Other { detail: error.to_string() });
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T, Fault> + Send + 'static) -> Result<T, Fault> {
+    let failed = |error: tokio::task::JoinError| Err(Fault::Other { detail: error.to_string().into() });
     tokio::task::spawn_blocking(work).await.unwrap_or_else(failed)
 }
 
-#[expect(clippy::unit_arg, reason = "nothing is an answer, too: null")]
-async fn perform(shared: &Shared, call: Call) -> Result<Value, Fault> {
-    let app = shared.app.clone();
-    match call {
-        Call::Accept { id, shown, on_conflict } => value(app.accept(&id, shown, on_conflict).await?),
-        Call::Send { chosen, target, code, verify, confirmed } => {
-            let target = app.target(&target).await?;
-            aside(move || value(app.send(chosen, target, code, verify, confirmed.as_deref())?)).await
-        }
-        Call::RenewCode => value(app.renew_code().await?),
-        Call::Listen { port } => value(app.listen(port).await),
-        Call::Pair { target, code } => value(app.pair(&target, &code).await?),
-        Call::ChangeSettings { change } => value(app.change_settings(change).await?),
-        Call::Raise { paths, view, token } => value(shared.raise(paths, view, token)),
-        Call::Stop => value(shared.stop.notify_one()),
-        other => aside(move || at_once(&app, other)).await,
-    }
+/// Work on a thread of its own.
+type Work = Box<dyn FnOnce() -> Result<Value, Fault> + Send>;
+
+/// Where a call stands once the client's next request may be read.
+enum Performed {
+    /// It has its answer.
+    Now(Result<Value, Fault>),
+    /// It still has to be waited for.
+    Later(Pin<Box<dyn Future<Output = Result<Value, Fault>> + Send>>),
 }
 
-#[expect(clippy::unit_arg, reason = "nothing is an answer, too: null")]
-fn at_once(app: &App, call: Call) -> Result<Value, Fault> {
-    let folder = |path: PathBuf| value(super::protocol::PathText(path));
-    let all = |paths: Vec<PathBuf>| paths.into_iter().map(super::protocol::PathText).collect::<Vec<_>>();
-    match call {
-        Call::Look => value(app.everything()?),
-        Call::CopyFolder { chosen } => value(app.copy_folder(chosen)),
-        Call::CopyFolderPicked => value(app.copy_folder_picked().map(super::protocol::PathText)),
-        Call::PickCopyFolder { folder } => value(app.pick_copy_folder(folder.0)),
-        Call::Copy { chosen, existing, verify } => value(app.copy(chosen, existing, verify)?),
-        Call::Cancel { id } => value(app.transfer(&id)?.cancel()),
-        Call::Pause { id } => value(app.transfer(&id)?.pause()?),
-        Call::Resume { id } => value(app.transfer(&id)?.resume()),
-        Call::Dismiss { id } => value(app.dismiss(&id)),
-        Call::ArrivedFolder { id } => folder(app.arrived_folder(&id)?),
-        Call::ArrivedPaths { id } => value(all(app.arrived_paths(&id)?)),
-        Call::Past { asked } => value(app.past(asked)?),
-        Call::PastDetails { number } => value(app.past_details(number)?),
-        Call::ForgetPast { number } => value(app.forget_past(number)?),
-        Call::ClearPast => value(app.clear_past()?),
-        Call::Unfinished => value(app.unfinished()?),
-        Call::DiscardUnfinished { id, folder } => value(app.discard_unfinished(&id, &folder)?),
-        Call::PastFolder { number } => folder(app.past_folder(number)?),
-        Call::PastPaths { number } => value(all(app.past_paths(number)?)),
-        Call::ChooseAgain { id } => value(app.choose_again(&id)?),
-        Call::Decline { id } => value(app.decline(&id)?),
-        Call::SetOfferFolder { id, folder, into_home } => {
-            value(app.set_offer_folder(&id, folder.0, into_home.into())?)
+/// Generates the dispatch of the API's rows, each in its manner.
+macro_rules! dispatch {
+    (page { $($page:tt)+ } programs { $($programs:tt)+ } by_hand { $($by_hand:tt)+ }) => {
+        dispatch! { @all $($page)+ $($programs)+ $($by_hand)+ }
+    };
+    (@all $(
+        $(#[$doc:meta])+ $variant:ident $name:ident $(($($field:ident: $type:ty),+))? -> $answer:ty
+            = $manner:ident |$on:ident| $does:expr;
+    )+) => {
+        impl Guest {
+            async fn perform(&mut self, call: Call) -> Performed {
+                match call {
+                    $(Call::$variant $({ $($field),+ })? => dispatch!(@$manner self, $on, $answer, $does),)+
+                }
+            }
         }
-        Call::RenameDevice { id, name } => value(app.rename_device(&id, &name)?),
-        Call::SetDeviceRule { id, consent, max_bytes } => value(app.set_device_rule(&id, consent, max_bytes)?),
-        Call::DeviceFolder { id } => value(app.device_folder(&id)?.map(super::protocol::PathText)),
-        Call::SetDeviceFolder { id, folder, into_home } => {
-            value(app.set_device_folder(&id, folder.map(|folder| folder.0), into_home.into())?)
-        }
-        Call::StartAtLogin => value(app.start_at_login()?),
-        Call::SetStartAtLogin { on } => value(app.set_start_at_login(on)?),
-        Call::ForgetDevice { id } => value(app.forget_device(&id)?),
-        // Those are answered where they come in.
-        _ => Err(Fault::Gone),
-    }
+    };
+    (@ordered $guest:expr, $on:ident, $answer:ty, $does:expr) => {{
+        let $on = &mut *$guest;
+        Performed::Now(async { value::<$answer>(&$does) }.await)
+    }};
+    (@task $guest:expr, $on:ident, $answer:ty, $does:expr) => {{
+        let $on = Arc::clone(&$guest.shared);
+        Performed::Later(Box::pin(async move { value::<$answer>(&$does) }))
+    }};
+    (@blocking $guest:expr, $on:ident, $answer:ty, $does:expr) => {{
+        let $on = $guest.shared.app.clone();
+        let work: Work = Box::new(move || value::<$answer>(&$does));
+        Performed::Later(Box::pin(aside(work)))
+    }};
 }
+operations!(dispatch);

@@ -1,16 +1,16 @@
 //! What service and clients say to each other: one JSON object a line. Both are of one version, or
 //! of versions with the same number below.
-use ringway_model::{OnConflict, OnExisting};
+use ringway_model::Fault;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use super::path_text::PathText;
-use crate::dto::{AppEvent, Asked, Consent, Recipient, ShownSize, Update, View};
-use crate::fault::Fault;
-use crate::settings::{IntoHome, SettingsChange};
+use super::api::operations;
+use super::api::types::*;
+pub use super::given_path::GivenPath;
+use crate::dto::{AppEvent, Update};
 
 /// Raised whenever something below changes its shape or meaning.
-pub const PROTOCOL: u32 = 7;
+pub const PROTOCOL: u32 = 8;
 
 /// The longest line of a client, without its end: calls are short, and paths come in pieces
 /// ([`Call::Gather`]).
@@ -41,102 +41,55 @@ pub struct Request {
     pub call: Call,
 }
 
-/// What may be asked for. No Debug: there are codes among it.
-#[expect(missing_docs, reason = "the fields are those of the controller's methods")]
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
-pub enum Call {
-    /// Everything there is to show, and from then on [`Told::Event`]s.
-    Start,
-    /// The same without events.
-    Look,
-    /// Paths of a choice that does not fit into one line: [`Call::Choose`] takes them together with
-    /// its own.
-    Gather { paths: Vec<PathText> },
-    /// Remembers what was chosen.
-    Choose { paths: Vec<PathText> },
-    /// Sends a choice. `confirmed` is a new target that a person said yes to in a dialog that no
-    /// page draws.
-    Send { chosen: u32, target: Recipient, code: Option<String>, verify: bool, confirmed: Option<String> },
-    /// Where a copy of a choice would go.
-    CopyFolder { chosen: u32 },
-    /// Where a picker for that folder begins.
-    CopyFolderPicked,
-    /// Copies go into another folder from now on.
-    PickCopyFolder { folder: PathText },
-    /// Copies a choice.
-    Copy { chosen: u32, existing: OnExisting, verify: bool },
-    /// [`Told::Update`]s of a transfer until it has ended, in place of those that this client had
-    /// of it before.
-    Watch { id: String },
-    /// Cancels a transfer.
-    Cancel { id: String },
-    /// Pauses a transfer.
-    Pause { id: String },
-    /// Lets a paused transfer go on, and has one that waits look at once whether it can.
-    Resume { id: String },
-    /// Takes an ended transfer off the list.
-    Dismiss { id: String },
-    /// The folder to show for what a transfer brought.
-    ArrivedFolder { id: String },
-    /// What a transfer brought, the first few.
-    ArrivedPaths { id: String },
-    /// Past transfers.
-    Past { asked: Asked },
-    /// What is long of one.
-    PastDetails { number: u64 },
-    /// Forgets one.
-    ForgetPast { number: u64 },
-    /// Forgets all.
-    ClearPast,
-    /// What transfers that did not end keep.
-    Unfinished,
-    /// Removes one of them.
-    DiscardUnfinished { id: String, folder: String },
-    /// The folder to show for what one brought.
-    PastFolder { number: u64 },
-    /// What one brought, the first few.
-    PastPaths { number: u64 },
-    /// What a transfer of that id sent is chosen once more.
-    ChooseAgain { id: String },
-    /// Takes an offer in by a yes to what was shown of it.
-    Accept { id: String, shown: ShownSize, on_conflict: OnConflict },
-    /// Declines an offer.
-    Decline { id: String },
-    /// Lets an offer land in another folder.
-    SetOfferFolder { id: String, folder: PathText, into_home: IntoHome },
-    /// Draws a new code.
-    RenewCode,
-    /// Listens on the port of the settings, or on another for this run.
-    Listen { port: Option<u16> },
-    /// Listens for who is nearby, or no more, as far as this client is concerned.
-    LookAround { on: bool },
-    /// Pairs with a receiver.
-    Pair { target: Recipient, code: String },
-    /// Renames a paired device here.
-    RenameDevice { id: String, name: String },
-    /// Forgets a paired device.
-    ForgetDevice { id: String },
-    /// Says what is done with a paired device's offers.
-    SetDeviceRule { id: String, consent: Consent, max_bytes: Option<u64> },
-    /// Where a picker for a device's folder begins.
-    DeviceFolder { id: String },
-    /// Says where what a paired device sends lands.
-    SetDeviceFolder { id: String, folder: Option<PathText>, into_home: IntoHome },
-    /// Changes settings, all of it or nothing.
-    ChangeSettings { change: SettingsChange },
-    /// Whether, and by what, the service starts when this user logs in.
-    StartAtLogin,
-    /// Has it start then, or not.
-    SetStartAtLogin { on: bool },
-    /// This client is the window: true, and [`Told::Raise`] from then on, unless another one is.
-    BeWindow,
-    /// Has the window come to the front with these paths to send, or with a view, if there is a
-    /// window: whether there is.
-    Raise { paths: Vec<PathText>, view: Option<View>, token: Option<String> },
-    /// Ends the service as SIGTERM does.
-    Stop,
+/// Generates [`Call`], [`PageCall`] and [`PageAnswers`] from the rows of the API.
+macro_rules! calls {
+    (page { $($page:tt)+ } programs { $($programs:tt)+ } by_hand { $($by_hand:tt)+ }) => {
+        calls! { @all $($page)+ $($programs)+ $($by_hand)+ }
+        calls! { @page $($page)+ }
+    };
+    (@all $(
+        $(#[$doc:meta])+ $variant:ident $name:ident $(($($field:ident: $type:ty),+))? -> $answer:ty
+            = $manner:ident |$on:ident| $does:expr;
+    )+) => {
+        /// What may be asked for. No Debug: there are codes among it.
+        #[expect(missing_docs, reason = "the fields are those of the controller's methods")]
+        #[derive(Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+        pub enum Call {
+            $($(#[$doc])+ $variant $({ $($field: $type),+ })?,)+
+        }
+    };
+    (@page $(
+        $(#[$doc:meta])+ $variant:ident $name:ident $(($($field:ident: $type:ty),+))? -> $answer:ty
+            = $manner:ident |$on:ident| $does:expr;
+    )+) => {
+        /// What the window's page may ask for, in the same JSON. Nothing else parses as one.
+        #[expect(missing_docs, reason = "the fields are those of the controller's methods")]
+        #[derive(Deserialize)]
+        #[cfg_attr(feature = "bindings", derive(specta::Type))]
+        #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+        pub enum PageCall {
+            $($(#[$doc])+ $variant $({ $($field: $type),+ })?,)+
+        }
+
+        impl From<PageCall> for Call {
+            fn from(call: PageCall) -> Self {
+                match call {
+                    $(PageCall::$variant $({ $($field),+ })? => Self::$variant $({ $($field),+ })?,)+
+                }
+            }
+        }
+
+        /// The type of the answer to each call of the page, for the bindings. Nothing makes one.
+        #[cfg(feature = "bindings")]
+        #[derive(Serialize, specta::Type)]
+        #[serde(rename_all = "camelCase")]
+        pub struct PageAnswers {
+            $($(#[$doc])+ pub $name: $answer,)+
+        }
+    };
 }
+operations!(calls);
 
 /// A line of the service's.
 #[derive(Serialize, Deserialize)]
@@ -172,7 +125,7 @@ pub enum Told {
     /// The window is to come to the front.
     Raise {
         /// What it is to offer for sending.
-        paths: Vec<PathText>,
+        paths: Vec<GivenPath>,
         /// What it is to show.
         view: Option<View>,
         /// The desktop's leave to do that, which was given to another process.
@@ -216,6 +169,58 @@ mod tests {
     fn deep_nesting_is_refused_before_it_fills_the_stack() {
         let deep = "[".repeat(REQUEST_LEN_MAX);
         assert!(serde_json::from_str::<Request>(&deep).is_err());
+    }
+
+    /// Calls that programs may make and the page must not.
+    const BEYOND_THE_PAGE: [&str; 16] = [
+        r#""start""#,
+        r#"{"gather":{"paths":["/etc"]}}"#,
+        r#"{"choose":{"paths":["/etc"]}}"#,
+        r#"{"send":{"chosen":1,"target":{"to":"typed","text":"a"},"code":null,"verify":true,"confirmed":"a"}}"#,
+        r#"{"pickCopyFolder":{"folder":"/etc"}}"#,
+        r#""copyFolderPicked""#,
+        r#"{"arrivedFolder":{"id":"a"}}"#,
+        r#"{"pastPaths":{"number":1}}"#,
+        r#"{"setOfferFolder":{"id":"a","folder":"/home","intoHome":"dotNames"}}"#,
+        r#"{"deviceFolder":{"id":"a"}}"#,
+        r#"{"setDeviceFolder":{"id":"a","folder":"/home","intoHome":"dotNames"}}"#,
+        r#"{"changeSettings":{"change":{"receiveFolder":"/home","intoHome":"dotNames"}}}"#,
+        r#"{"watch":{"id":"a"}}"#,
+        r#""beWindow""#,
+        r#"{"raise":{"paths":["/etc"],"view":null,"token":null}}"#,
+        r#""stop""#,
+    ];
+
+    #[test]
+    fn the_page_cannot_name_paths_confirm_or_end_the_service() {
+        for call in BEYOND_THE_PAGE {
+            assert!(serde_json::from_str::<Call>(call).is_ok(), "{call} is no call");
+            assert!(serde_json::from_str::<PageCall>(call).is_err(), "{call}");
+        }
+        for (call, more) in [
+            (r#"{"clearDeviceFolder":{"id":"a"}}"#, r#","folder":"/home"}}"#),
+            (r#"{"saveSettings":{"name":"a","port":1,"sendLimit":null}}"#, r#","receiveFolder":"/home"}}"#),
+        ] {
+            assert!(serde_json::from_str::<PageCall>(call).is_ok(), "{call}");
+            let with_more = call.replace("}}", more);
+            assert!(serde_json::from_str::<PageCall>(&with_more).is_err(), "{with_more}");
+        }
+    }
+
+    /// A type with [`specta::Type`] has `Absent` twice. Then the compiler cannot tell which one is
+    /// meant below, and rejects this test.
+    #[cfg(feature = "bindings")]
+    #[test]
+    fn paths_homes_and_changes_of_settings_are_no_types_of_the_bindings() {
+        trait Absent<By> {
+            fn holds() {}
+        }
+        struct Type;
+        impl<T: ?Sized> Absent<()> for T {}
+        impl<T: ?Sized + specta::Type> Absent<Type> for T {}
+        <GivenPath as Absent<_>>::holds();
+        <IntoHome as Absent<_>>::holds();
+        <SettingsChange as Absent<_>>::holds();
     }
 
     proptest! {

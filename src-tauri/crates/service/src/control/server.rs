@@ -11,7 +11,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::guest::{self, Outbox};
-use super::protocol::{PathText, Told};
+use super::protocol::{GivenPath, Told};
 use crate::app::App;
 use crate::dto::View;
 
@@ -56,7 +56,7 @@ impl Shared {
     }
 
     /// Has the window come to the front; false where there is none.
-    pub(crate) fn raise(&self, paths: Vec<PathText>, view: Option<View>, token: Option<String>) -> bool {
+    pub(crate) fn raise(&self, paths: Vec<GivenPath>, view: Option<View>, token: Option<String>) -> bool {
         let window = self.window.lock();
         window.as_ref().map(|(_, outbox)| outbox.say(&Told::Raise { paths, view, token })).is_some()
     }

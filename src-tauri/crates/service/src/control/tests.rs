@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use ringway_engine::{Engine, Paths};
-use ringway_model::OnConflict;
+use ringway_model::{Fault, OnConflict};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -18,7 +18,6 @@ use super::protocol::{PROTOCOL, REQUEST_LEN_MAX};
 use super::{Client, ControlError, Hold, Place, Server};
 use crate::app::App;
 use crate::dto::{AppEvent, Listening, Recipient, Update, View};
-use crate::fault::Fault;
 use crate::receiving::Reception;
 use crate::settings::{IntoHome, SettingsChange};
 
@@ -106,7 +105,7 @@ async fn a_send_between_two_services_is_driven_by_their_clients() {
     .await;
     let elsewhere = there.folder.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
-    far.set_offer_folder(offer.id.clone(), elsewhere.clone(), IntoHome::Refuse).await.unwrap();
+    far.set_offer_folder(offer.id.clone(), elsewhere.clone().into(), IntoHome::Refuse).await.unwrap();
     let taken = far.accept(offer.id.clone(), offer.size(), OnConflict::Replace).await.unwrap();
     assert!(taken.id.starts_with(&sent.id) && offer.id != taken.id, "{} {}", taken.id, sent.id);
     let ended = async {

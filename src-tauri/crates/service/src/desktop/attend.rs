@@ -2,8 +2,9 @@
 //! asked here is done there.
 use std::net::SocketAddr;
 
-use ringway_engine::{Error, Outage, Outcome, Report, Transfer};
-use ringway_model::{Direction, OnConflict, Side, Stage};
+use ringway_engine::{Report, Transfer};
+use ringway_model::Outcome;
+use ringway_model::{Direction, Fault, OnConflict, Outage, Side, Stage};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
@@ -11,7 +12,6 @@ use super::shown::{Asked, Ending, News, Obstacle, Receives, Shown, View};
 use super::{Desktop, Log, has_bus, open_window};
 use crate::app::{App, Standing};
 use crate::dto::{AppEvent, Listening, Offer};
-use crate::fault::Fault;
 use crate::settings::SettingsChange;
 use crate::text::{shown as shown_name, shown_text};
 
@@ -125,7 +125,7 @@ fn ended(transfer: &Transfer, report: &Report, target: &str) -> Option<News> {
     let ending = match &report.outcome {
         Outcome::Complete => Ending::Whole,
         Outcome::Partial => Ending::Partial,
-        Outcome::Failed(Error::Cancelled(Side::Here)) => return None,
+        Outcome::Failed(Fault::Cancelled { by: Side::Here }) => return None,
         Outcome::Failed(_) => Ending::Failed,
     };
     let Named { direction, title, more, peer } = named(transfer, target);
@@ -199,10 +199,10 @@ async fn draw_code(app: &App, log: &Log) {
 /// What is in the way, where a few words say it and what to do.
 fn obstacle(fault: Fault) -> Obstacle {
     match fault {
-        Fault::Listen { address, os, .. } if os.errno == Some(Errno::ADDRINUSE.raw_os_error()) => {
+        Fault::Listen { address, source, .. } if source.errno == Some(Errno::ADDRINUSE.raw_os_error()) => {
             address.parse().map_or(Obstacle::Other, |address: SocketAddr| Obstacle::Port(address.port()))
         }
-        Fault::Path { path, .. } => Obstacle::Folder(path),
+        Fault::Path { path, .. } => Obstacle::Folder(path.to_string()),
         _ => Obstacle::Other,
     }
 }

@@ -25,21 +25,21 @@ pub(super) fn tray_cannot(language: Language) -> &'static str {
 
 pub(super) fn tray_refused(language: Language) -> &'static str {
     match language {
-        Language::En => "receiving could not be switched on: open Ringway to see why",
+        Language::En => "receiving could not be turned on: open Ringway to see why",
         Language::De => "Empfang ließ sich nicht einschalten: Ringway zeigt den Grund",
     }
 }
 
 pub(super) fn tray_offers_wait(language: Language, n: u64) -> String {
     match language {
-        Language::En => match n { 1 => format!("{n} offer waits for you"), _ => format!("{n} offers wait for you") },
-        Language::De => match n { 1 => format!("{n} Angebot wartet auf Antwort"), _ => format!("{n} Angebote warten auf Antwort") },
+        Language::En => match n { 1 => format!("{n} offer waiting"), _ => format!("{n} offers waiting") },
+        Language::De => match n { 1 => format!("{n} Angebot wartet"), _ => format!("{n} Angebote warten") },
     }
 }
 
 pub(super) fn tray_under_way(language: Language, n: u64) -> String {
     match language {
-        Language::En => match n { 1 => format!("{n} transfer under way"), _ => format!("{n} transfers under way") },
+        Language::En => match n { 1 => format!("{n} transfer running"), _ => format!("{n} transfers running") },
         Language::De => match n { 1 => format!("{n} Übertragung läuft"), _ => format!("{n} Übertragungen laufen") },
     }
 }
@@ -53,8 +53,8 @@ pub(super) fn tray_paused(language: Language, n: u64) -> String {
 
 pub(super) fn tray_without_room(language: Language, n: u64) -> String {
     match language {
-        Language::En => match n { 1 => format!("{n} waits for room on the disk"), _ => format!("{n} wait for room on the disk") },
-        Language::De => match n { 1 => format!("{n} wartet auf Platz auf dem Datenträger"), _ => format!("{n} warten auf Platz auf dem Datenträger") },
+        Language::En => format!("{n} waiting for disk space"),
+        Language::De => match n { 1 => format!("{n} wartet auf freien Platz"), _ => format!("{n} warten auf freien Platz") },
     }
 }
 
@@ -82,27 +82,27 @@ pub(super) fn tray_new_code(language: Language) -> &'static str {
 pub(super) fn tray_show_code(language: Language) -> &'static str {
     match language {
         Language::En => "Show code",
-        Language::De => "Code zeigen",
+        Language::De => "Code anzeigen",
     }
 }
 
 pub(super) fn tray_why_not(language: Language) -> &'static str {
     match language {
-        Language::En => "Why nothing can be received…",
-        Language::De => "Warum nichts empfangen wird…",
+        Language::En => "Show problem",
+        Language::De => "Problem anzeigen",
     }
 }
 
 pub(super) fn tray_open_inbox(language: Language) -> &'static str {
     match language {
-        Language::En => "Open inbox",
+        Language::En => "Open Inbox",
         Language::De => "Eingang öffnen",
     }
 }
 
 pub(super) fn tray_open_inbox_waits(language: Language, n: u64) -> String {
     match language {
-        Language::En => match n { 1 => format!("Open inbox ({n} waits)"), _ => format!("Open inbox ({n} wait)") },
+        Language::En => format!("Open Inbox ({n} waiting)"),
         Language::De => match n { 1 => format!("Eingang öffnen ({n} wartet)"), _ => format!("Eingang öffnen ({n} warten)") },
     }
 }
@@ -130,8 +130,8 @@ pub(super) fn tray_quit(language: Language) -> &'static str {
 
 pub(super) fn notice_offers(language: Language, from: &str) -> String {
     match language {
-        Language::En => format!("{from} wants to send you something"),
-        Language::De => format!("{from} möchte etwas senden"),
+        Language::En => format!("Offer from {from}"),
+        Language::De => format!("Angebot von {from}"),
     }
 }
 
@@ -172,7 +172,7 @@ pub(super) fn notice_dot_names(language: Language, n: u64) -> String {
 
 pub(super) fn notice_looks_like(language: Language, from: &str, name: &str) -> String {
     match language {
-        Language::En => format!("The name {from} looks like that of {name}, another device. Compare the ids in Ringway."),
+        Language::En => format!("The name {from} looks like that of another device, {name}. Compare the IDs in Ringway."),
         Language::De => format!("Der Name {from} sieht aus wie der eines anderen Geräts, {name}. Die Kennungen in Ringway vergleichen."),
     }
 }
@@ -200,8 +200,8 @@ pub(super) fn notice_copied(language: Language) -> &'static str {
 
 pub(super) fn notice_partial(language: Language) -> &'static str {
     match language {
-        Language::En => "Not all arrived",
-        Language::De => "Nicht alles angekommen",
+        Language::En => "Transfer incomplete",
+        Language::De => "Übertragung unvollständig",
     }
 }
 
@@ -235,7 +235,7 @@ pub(super) fn notice_full_here(language: Language) -> &'static str {
 
 pub(super) fn notice_make_room(language: Language) -> &'static str {
     match language {
-        Language::En => "paused until there is room",
+        Language::En => "paused until there is space",
         Language::De => "angehalten, bis Platz ist",
     }
 }
@@ -249,7 +249,7 @@ pub(super) fn notice_full_there(language: Language, peer: &str) -> String {
 
 pub(super) fn notice_waits_there(language: Language, what: &str) -> String {
     match language {
-        Language::En => format!("{what} goes on when there is room."),
+        Language::En => format!("{what} resumes once there is space."),
         Language::De => format!("{what} geht weiter, sobald Platz ist."),
     }
 }
@@ -270,28 +270,28 @@ pub(super) fn notice_see_why(language: Language) -> &'static str {
 
 pub(super) fn notice_not_receiving(language: Language) -> &'static str {
     match language {
-        Language::En => "Receiving is not switched on",
-        Language::De => "Der Empfang ist nicht eingeschaltet",
+        Language::En => "Receiving could not be turned on",
+        Language::De => "Empfang ließ sich nicht einschalten",
     }
 }
 
 pub(super) fn notice_port_in_use(language: Language, port: &str) -> String {
     match language {
-        Language::En => format!("Another program uses port {port}. End it, or choose another port in Ringway's settings; then switch receiving on again."),
+        Language::En => format!("Another program uses port {port}. Close it, or choose another port in Ringway's Settings, then turn receiving on again."),
         Language::De => format!("Ein anderes Programm benutzt Port {port}. Es beenden oder in den Einstellungen von Ringway einen anderen Port wählen, dann den Empfang erneut einschalten."),
     }
 }
 
 pub(super) fn notice_folder_unusable(language: Language, folder: &str) -> String {
     match language {
-        Language::En => format!("Nothing can be put into {folder}. Connect its disk, or choose another folder in Ringway's settings; then switch receiving on again."),
-        Language::De => format!("In {folder} lässt sich nichts ablegen. Den Datenträger anschließen oder in den Einstellungen von Ringway einen anderen Ordner wählen, dann den Empfang erneut einschalten."),
+        Language::En => format!("Ringway cannot write to {folder}. Connect its disk, or choose another folder in Ringway's Settings, then turn receiving on again."),
+        Language::De => format!("Ringway kann nicht in {folder} schreiben. Den Datenträger anschließen oder in den Einstellungen von Ringway einen anderen Ordner wählen, dann den Empfang erneut einschalten."),
     }
 }
 
 pub(super) fn notice_not_switched_on(language: Language) -> &'static str {
     match language {
-        Language::En => "Ringway's inbox says why.",
+        Language::En => "Ringway's Inbox shows the reason.",
         Language::De => "Der Eingang von Ringway zeigt den Grund.",
     }
 }
@@ -326,7 +326,7 @@ pub(super) fn notice_paired(language: Language) -> &'static str {
 
 pub(super) fn notice_know_each_other(language: Language, name: &str) -> String {
     match language {
-        Language::En => format!("{name} and this device know each other now."),
-        Language::De => format!("{name} und dieses Gerät kennen sich jetzt."),
+        Language::En => format!("{name} is now paired with this device."),
+        Language::De => format!("{name} ist jetzt mit diesem Gerät gekoppelt."),
     }
 }

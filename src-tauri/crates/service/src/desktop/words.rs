@@ -187,16 +187,16 @@ mod tests {
         for (shown, words) in [
             (Shown::default(), "receiving is off"),
             (idle.clone(), "ready to receive"),
-            (Shown { active: 1, ..idle.clone() }, "1 transfer under way"),
-            (Shown { active: 3, waiting: 1, ..idle.clone() }, "1 offer waits for you, 3 transfers under way"),
-            (Shown { active: 1, receives: Receives::No, ..idle.clone() }, "1 transfer under way, receiving is off"),
-            (Shown { active: 1, paused: 2, ..idle.clone() }, "1 transfer under way, 2 paused"),
+            (Shown { active: 1, ..idle.clone() }, "1 transfer running"),
+            (Shown { active: 3, waiting: 1, ..idle.clone() }, "1 offer waiting, 3 transfers running"),
+            (Shown { active: 1, receives: Receives::No, ..idle.clone() }, "1 transfer running, receiving is off"),
+            (Shown { active: 1, paused: 2, ..idle.clone() }, "1 transfer running, 2 paused"),
             (Shown { paused: 1, ..idle.clone() }, "1 paused"),
-            (Shown { without_room: 1, ..idle.clone() }, "1 waits for room on the disk"),
+            (Shown { without_room: 1, ..idle.clone() }, "1 waiting for disk space"),
             (Shown { receives: Receives::Cannot, ..idle.clone() }, "cannot receive: open Ringway to see why"),
             (
                 Shown { receives: Receives::Refused, ..idle },
-                "receiving could not be switched on: open Ringway to see why",
+                "receiving could not be turned on: open Ringway to see why",
             ),
         ] {
             assert_eq!(state(&shown, Language::En), words);
@@ -224,7 +224,7 @@ mod tests {
             (dotted_offer(0, 2, 0, true), "data, 0 B. 2 names begin with a dot"),
         ] {
             let words = news(&news_, Language::En).unwrap();
-            assert_eq!((words.title.as_str(), words.body.as_str()), ("lab-ws wants to send you something", body));
+            assert_eq!((words.title.as_str(), words.body.as_str()), ("Offer from lab-ws", body));
         }
         assert_eq!(news(&News::OfferGone { id: "1".into() }, Language::En), None);
     }
@@ -243,7 +243,7 @@ mod tests {
             is_final: true,
         };
         let said = |dotted, language| news(&offer(dotted), language).unwrap().body;
-        let alike = "data, 0 B. The name n\u{430}s looks like that of nas, another device. Compare the ids in Ringway.";
+        let alike = "data, 0 B. The name n\u{430}s looks like that of another device, nas. Compare the IDs in Ringway.";
         assert_eq!(said(0, Language::En), alike);
         assert_eq!(said(1, Language::En), format!("{alike} 1 name begins with a dot"));
         assert!(said(0, Language::De).contains("eines anderen Geräts, nas."));
@@ -260,8 +260,8 @@ mod tests {
     fn german_has_its_own_plurals_and_numbers() {
         let de = Language::De;
         let waiting = |waiting| state(&Shown { receives: Receives::Yes, waiting, active: 2, ..Shown::default() }, de);
-        assert_eq!(waiting(1), "1 Angebot wartet auf Antwort, 2 Übertragungen laufen");
-        assert_eq!(waiting(3), "3 Angebote warten auf Antwort, 2 Übertragungen laufen");
+        assert_eq!(waiting(1), "1 Angebot wartet, 2 Übertragungen laufen");
+        assert_eq!(waiting(3), "3 Angebote warten, 2 Übertragungen laufen");
         assert_eq!(
             [0, 1, 2].map(|n| inbox(n, de)),
             ["Eingang öffnen", "Eingang öffnen (1 wartet)", "Eingang öffnen (2 warten)"]
@@ -277,7 +277,7 @@ mod tests {
             is_final: false,
         };
         let words = news(&offer, de).unwrap();
-        assert_eq!(words.title, "lab-ws möchte etwas senden");
+        assert_eq!(words.title, "Angebot von lab-ws");
         assert_eq!(words.body, "data und 2 weitere, bisher 1,5 MB");
         let ended = News::Ended {
             direction: Direction::Copying,

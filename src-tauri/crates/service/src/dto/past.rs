@@ -1,10 +1,10 @@
 //! What has ended before, as the window lists it.
-use ringway_engine::{Outcome, Past, PastDetails, Point};
+use ringway_engine::{Past, PastDetails, Point};
 use ringway_model::{Bottleneck, Direction};
+use ringway_model::{Failure, Outcome};
 use serde::{Deserialize, Serialize};
 
-use super::{Chosen, Ended, Ending, KeptEdit, Proven, Recipient, unix_ms, whole_ms};
-use crate::fault::EntryFailure;
+use super::{Chosen, Ended, KeptEdit, Proven, Recipient, unix_ms, whole_ms};
 use crate::text::{shown, shown_text};
 
 /// Which past transfers are asked for.
@@ -57,14 +57,9 @@ impl From<&Past> for Earlier {
 
 impl From<&Past> for Ended {
     fn from(past: &Past) -> Self {
-        let outcome = match &past.outcome {
-            Outcome::Complete => Ending::Complete,
-            Outcome::Partial => Ending::Partial,
-            Outcome::Failed(error) => Ending::Failed { fault: error.into() },
-        };
         let arrived = if past.direction == Direction::Sending { &[][..] } else { &past.paths };
         Self {
-            outcome,
+            outcome: past.outcome.clone(),
             files: past.files,
             folders: past.folders,
             links: past.links,
@@ -155,17 +150,15 @@ impl From<&Point> for CoursePoint {
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "camelCase")]
 pub struct EarlierDetails {
-    pub failures: Vec<EntryFailure>,
+    pub failures: Vec<Failure>,
     pub edits: Vec<KeptEdit>,
     pub course: Vec<CoursePoint>,
 }
 
 impl EarlierDetails {
-    pub fn new(past: &Past, details: &PastDetails) -> Self {
-        let is_copy = past.direction == Direction::Copying;
-        let failure = |failed| if is_copy { EntryFailure::of_copy(failed) } else { EntryFailure::from(failed) };
+    pub fn new(details: &PastDetails) -> Self {
         Self {
-            failures: details.failures.iter().map(failure).collect(),
+            failures: details.failures.clone(),
             edits: details.edits.iter().map(KeptEdit::from).collect(),
             course: details.series.iter().map(CoursePoint::from).collect(),
         }

@@ -2,12 +2,11 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use ringway_engine::{AcceptOptions, Decision, DeclineReason, IncomingOffer, IntoHome, Room, TransferId, TransferKey};
-use ringway_model::OnConflict;
+use ringway_engine::{AcceptOptions, Decision, IncomingOffer, IntoHome, Room};
+use ringway_model::{DeclineReason, Fault, OnConflict, TransferKey};
 
 use crate::app::App;
 use crate::dto::{AppEvent, Left, Moving, Offer, RoomThere, ShownSize};
-use crate::fault::Fault;
 use crate::text::shown;
 
 /// An offer that waits, the id by which it is answered, where it would land if not in its own
@@ -58,7 +57,7 @@ impl App {
             tokio::spawn(async move { drop(offer.accept(options).await) });
             return;
         }
-        let Ok(id) = TransferId::draw().map(|id| id.to_string()) else {
+        let Ok(id) = ringway_engine::draw_transfer_id().map(|id| id.to_string()) else {
             return offer.decline(DeclineReason::Busy);
         };
         let is_home = self.inner.engine.is_home(&summary.destination);

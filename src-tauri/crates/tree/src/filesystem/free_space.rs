@@ -4,11 +4,10 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use ringway_model::Shortage;
 use ringway_sys::dir::Dir;
 use ringway_sys::space::{filesystem, preallocate, space};
 use rustix::fs::{Access, access};
-
-use ringway_wire::control::Shortage;
 
 /// So much more room than there was lets a transfer go on that was stopped by a full disk, although
 /// figures say that not all of the rest will fit: each time costs going through the source again.
@@ -109,8 +108,13 @@ pub fn takes(folder: &Path, bytes: u64, probe: &[u8]) -> io::Result<bool> {
 
 /// No room, no inodes, or no quota left.
 pub fn is_full(error: &io::Error) -> bool {
+    is_full_errno(error.raw_os_error())
+}
+
+/// The same for an errno value.
+pub fn is_full_errno(errno: Option<i32>) -> bool {
     use rustix::io::Errno;
-    [Errno::NOSPC, Errno::DQUOT].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+    [Errno::NOSPC, Errno::DQUOT].iter().any(|full| errno == Some(full.raw_os_error()))
 }
 
 #[cfg(test)]

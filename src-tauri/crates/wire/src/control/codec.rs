@@ -1,4 +1,5 @@
 //! Control messages as bytes: framed, and every field bounded where it is read.
+use ringway_model::{DeclineReason, Shortage};
 use std::num::NonZeroU32;
 
 use crate::ProtocolError;
@@ -13,8 +14,8 @@ use crate::pair::{Confirmation, PakeMessage};
 use crate::stretches::Stretches;
 
 use super::{
-    Accept, Cancel, Decline, EntryFailed, EntryKept, Hello, Message, Micros, Offer, PathCodes, Progress, Proven,
-    Receipt, ReceiverTimes, Refusal, SenderTimes, Shortage, Ticket, Totals, Wanted,
+    Accept, Cancel, EntryFailed, EntryKept, Hello, Message, Micros, Offer, PathCodes, Progress, Proven, Receipt,
+    ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
 };
 
 /// Bytes in front of every control message: its length without them, `u32` little-endian.
@@ -474,35 +475,35 @@ fn decode_shortage(reader: &mut Reader<'_>) -> Result<Shortage, ProtocolError> {
     Ok(Shortage { needed: reader.u64()?, free: reader.u64()?, entries: reader.u64()? })
 }
 
-fn encode_decline(decline: Decline, out: &mut Vec<u8>) {
+fn encode_decline(decline: DeclineReason, out: &mut Vec<u8>) {
     match decline {
-        Decline::ByChoice => out.put_u8(1),
-        Decline::NoAnswer => out.put_u8(2),
-        Decline::NoRoom(shortage) => {
+        DeclineReason::ByChoice => out.put_u8(1),
+        DeclineReason::NoAnswer => out.put_u8(2),
+        DeclineReason::NoRoom(shortage) => {
             out.put_u8(3);
             encode_shortage(shortage, out);
         }
-        Decline::NotWritable => out.put_u8(4),
-        Decline::Busy => out.put_u8(5),
-        Decline::Paused => out.put_u8(6),
-        Decline::Stopped => out.put_u8(7),
-        Decline::TooManyOffers(wait_ms) => {
+        DeclineReason::NotWritable => out.put_u8(4),
+        DeclineReason::Busy => out.put_u8(5),
+        DeclineReason::Paused => out.put_u8(6),
+        DeclineReason::Stopped => out.put_u8(7),
+        DeclineReason::TooManyOffers { wait_ms } => {
             out.put_u8(8);
             out.put_u32(wait_ms);
         }
     }
 }
 
-fn decode_decline(reader: &mut Reader<'_>) -> Result<Decline, ProtocolError> {
+fn decode_decline(reader: &mut Reader<'_>) -> Result<DeclineReason, ProtocolError> {
     Ok(match reader.u8()? {
-        1 => Decline::ByChoice,
-        2 => Decline::NoAnswer,
-        3 => Decline::NoRoom(decode_shortage(reader)?),
-        4 => Decline::NotWritable,
-        5 => Decline::Busy,
-        6 => Decline::Paused,
-        7 => Decline::Stopped,
-        8 => Decline::TooManyOffers(reader.u32()?),
+        1 => DeclineReason::ByChoice,
+        2 => DeclineReason::NoAnswer,
+        3 => DeclineReason::NoRoom(decode_shortage(reader)?),
+        4 => DeclineReason::NotWritable,
+        5 => DeclineReason::Busy,
+        6 => DeclineReason::Paused,
+        7 => DeclineReason::Stopped,
+        8 => DeclineReason::TooManyOffers { wait_ms: reader.u32()? },
         value => return Err(ProtocolError::Unknown { what: "decline", value }),
     })
 }

@@ -1,12 +1,13 @@
 //! The listening side: answers hello, pairs when it may, passes offers on, reports the writing, and
 //! gives the receipt.
+use ringway_model::DeclineReason;
 use std::num::NonZeroU32;
 
 use super::Link;
 use crate::ProtocolError;
 use crate::code::PairingSecret;
 use crate::control::{
-    Accept, Cancel, Decline, EntryFailed, EntryKept, Greeting, Hello, Message, Offer, PathCodes, Progress, Receipt,
+    Accept, Cancel, EntryFailed, EntryKept, Greeting, Hello, Message, Offer, PathCodes, Progress, Receipt,
     ReceiverTimes, Refusal, SenderTimes, Totals, TransferId, Wanted,
 };
 use crate::lane::Counts;
@@ -227,7 +228,7 @@ impl Acceptor {
     }
 
     /// Declines the offer.
-    pub fn decline(&mut self, decline: Decline) {
+    pub fn decline(&mut self, decline: DeclineReason) {
         if matches!(self.state, State::AwaitingDecision { .. }) {
             self.link.say(&Message::Decline(decline));
             self.state = State::Ended;

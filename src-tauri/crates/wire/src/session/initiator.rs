@@ -4,14 +4,15 @@ use super::Link;
 use crate::ProtocolError;
 use crate::code::PairingSecret;
 use crate::control::{
-    Cancel, Decline, EntryFailed, EntryKept, Greeting, Hello, Message, Offer, PathCodes, Progress, Receipt,
-    ReceiverTimes, Refusal, SenderTimes, Totals, TransferId, Wanted,
+    Cancel, EntryFailed, EntryKept, Greeting, Hello, Message, Offer, PathCodes, Progress, Receipt, ReceiverTimes,
+    Refusal, SenderTimes, Totals, TransferId, Wanted,
 };
 use crate::lane::Counts;
 use crate::limits::{FAILURES_NAMED_MAX, FAILURES_PER_ENTRY_MAX, HELLO_TIME_MAX_MS, PAIRING_TIME_MAX_MS, VERSION};
 use crate::name::DeviceName;
 use crate::offered::OfferedNames;
 use crate::pair;
+use ringway_model::DeclineReason;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use zeroize::Zeroizing;
@@ -47,7 +48,7 @@ pub enum InitiatorEvent {
     /// The offer waits in the receiver's queue, at that place.
     Queued(NonZeroU32),
     /// The offer was declined. The session is over.
-    Declined(Decline),
+    Declined(DeclineReason),
     /// The path that the receiver's lanes took.
     PeerPath(PathCodes),
     /// How far the receiver is.

@@ -1,12 +1,13 @@
 //! Both machines against each other over a pipe that a test can cut, delay and tamper with, under a
 //! clock that it sets.
+use ringway_model::{DeclineReason, Shortage};
 use std::sync::Arc;
 
 use super::*;
 use crate::code::{PairingCode, PairingSecret};
 use crate::control::{
-    Accept, Cancel, Decline, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Greeting, Micros, Offer, PathCodes, Progress,
-    Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Shortage, Totals,
+    Accept, Cancel, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Greeting, Micros, Offer, PathCodes, Progress, Proven,
+    Receipt, ReceiverTimes, Refusal, SenderTimes, Totals,
 };
 use crate::lane::Counts;
 use crate::limits::{FAILURES_NAMED_MAX, FAILURES_PER_ENTRY_MAX};
@@ -462,7 +463,7 @@ fn offers_are_declined_with_the_reason() {
     pair.run().unwrap();
     pair.initiator.offer(&offer());
     pair.run().unwrap();
-    let decline = Decline::NoRoom(Shortage { needed: 10, free: 5, entries: 0 });
+    let decline = DeclineReason::NoRoom(Shortage { needed: 10, free: 5, entries: 0 });
     pair.acceptor.decline(decline);
     pair.run().unwrap();
     assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Declined(decline)));

@@ -7,9 +7,10 @@ mod ranges;
 mod site;
 mod windows;
 
+use ringway_model::DeclineReason;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use ringway_wire::control::{Cancel, Decline, Offer, Proven, Receipt};
+use ringway_wire::control::{Cancel, Offer, Proven, Receipt};
 use ringway_wire::journal::{Begun, Recorder, Version, replay};
 use ringway_wire::lane::{Counts, Timestamp};
 use ringway_wire::ledger::Ledger;
@@ -34,7 +35,7 @@ pub(crate) enum ReceiverEnd {
     Kept,
     Removed,
     /// It was declined: nothing has been touched.
-    Declined(Decline),
+    Declined(DeclineReason),
 }
 
 /// What is done once all lanes have ended, in order.
@@ -240,9 +241,9 @@ impl Receiver {
     fn offered(&mut self, site: &mut Site, offer: Offer) {
         let standing = site.remembered.filter(|one| one.transfer == offer.transfer).map(|one| one.state);
         let declined = match standing {
-            Some(Standing::Stopped) => Some(Decline::ByChoice),
-            Some(Standing::Paused) => Some(Decline::Paused),
-            Some(Standing::Full) if site.disk.room.is_some() => Some(Decline::NoRoom(site.shortage())),
+            Some(Standing::Stopped) => Some(DeclineReason::ByChoice),
+            Some(Standing::Paused) => Some(DeclineReason::Paused),
+            Some(Standing::Full) if site.disk.room.is_some() => Some(DeclineReason::NoRoom(site.shortage())),
             _ => None,
         };
         if let Some(decline) = declined {

@@ -5,7 +5,8 @@ mod sending;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use ringway_wire::control::{Cancel, Decline, FRAME_PREFIX_LEN, Greeting, Message, Offer, Shortage, Totals, Wanted};
+use ringway_model::{DeclineReason, Shortage};
+use ringway_wire::control::{Cancel, FRAME_PREFIX_LEN, Greeting, Message, Offer, Totals, Wanted};
 use ringway_wire::lane::{Attributes, Counts, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, Xattrs};
 use ringway_wire::limits::CHUNKED_SIZE_MIN;
 use ringway_wire::session::{Initiator, InitiatorEvent};
@@ -204,8 +205,8 @@ impl Sender {
                 let some = random.below(usize::from(lanes)) + 1;
                 self.lanes.resize_with(some, Lane::default);
             }
-            InitiatorEvent::Declined(Decline::NoRoom(shortage)) => self.end = Some(SenderEnd::NoRoom(shortage)),
-            InitiatorEvent::Declined(Decline::Paused) => self.end = Some(SenderEnd::Paused),
+            InitiatorEvent::Declined(DeclineReason::NoRoom(shortage)) => self.end = Some(SenderEnd::NoRoom(shortage)),
+            InitiatorEvent::Declined(DeclineReason::Paused) => self.end = Some(SenderEnd::Paused),
             InitiatorEvent::Declined(_) | InitiatorEvent::Cancelled(Cancel::ByPerson) => {
                 self.end = Some(SenderEnd::Stopped);
             }

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use parking_lot::Mutex;
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_tree::readback::{self, Part, Reading};
@@ -18,7 +18,6 @@ use crate::destination::failures::{EntryError, LaneError, failed, is};
 use crate::destination::finish::digests::{At, Contents, Proof, Record, Records};
 use crate::destination::finish::{FinishError, spool_error};
 use crate::destination::{Incoming, OWNER_READS};
-use crate::error::FailureReason;
 
 /// Records that a thread takes at a time.
 const FILES_TAKEN: usize = 256;
@@ -245,8 +244,8 @@ impl Prover<'_> {
         let incoming = self.incoming;
         incoming.results.tally.lost(record.bytes);
         let (operation, reason) = match wrong {
-            Wrong::Gone(errno) => (Operation::Open, FailureReason::Os(errno)),
-            Wrong::Unreadable(errno) => (Operation::Read, FailureReason::Os(errno)),
+            Wrong::Gone(errno) => (Operation::Open, FailureReason::Os { errno }),
+            Wrong::Unreadable(errno) => (Operation::Read, FailureReason::Os { errno }),
             Wrong::Differs => (Operation::Read, FailureReason::Differs),
         };
         incoming.results.failures.add(&record.folder, Some(&record.name), EntryError { operation, reason });

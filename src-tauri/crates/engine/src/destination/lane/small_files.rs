@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ringway_model::{OnConflict, Operation};
+use ringway_model::{FailureReason, OnConflict, Operation};
 use ringway_sys::file_io::{FileIo, WriteAt};
 use ringway_tree::descriptors::patiently;
 use ringway_wire::RelPath;
@@ -22,7 +22,6 @@ use crate::destination::merge::attributes::CreationMode;
 use crate::destination::merge::folders::{Folder, Landing};
 use crate::destination::merge::landing::{Decision, Landed, Spot};
 use crate::destination::merge::read_only_folders::Opening;
-use crate::error::FailureReason;
 
 /// Bytes written by one call. Before each page that it copies, a filesystem that takes them one by
 /// one (tmpfs) makes sure that all the rest of the call's are there: with 1 MiB at a time that is 4
@@ -239,7 +238,7 @@ impl Worker<'_> {
         if matches!(filling.spot, Spot::Own) {
             return Ok(Landed::There);
         }
-        let crossed = FailureReason::Os(Errno::XDEV.raw_os_error());
+        let crossed = FailureReason::Os { errno: Errno::XDEV.raw_os_error() };
         match self.incoming.land(&filling.spot, &filling.folder, &filling.entry, filling.decision) {
             Err(Trouble::Entry(EntryError { reason, .. }))
                 if reason == crossed && matches!(filling.spot, Spot::Part(..)) =>

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, Metadata, metadata_of, set_len, set_xattr, user_xattrs};
 use ringway_sys::contents::copy_range;
 use ringway_sys::space::{filesystem, write_out};
@@ -21,7 +21,6 @@ use crate::destination::links::{LinkRecord, Linked};
 use crate::destination::merge::attributes::CreationMode;
 use crate::destination::merge::folders::Folder;
 use crate::destination::merge::landing::{Decision, Landed, Spot};
-use crate::error::FailureReason;
 
 /// Bytes of one call, after which it is looked whether the transfer has ended.
 const PIECE: u64 = 8 * 1024 * 1024;

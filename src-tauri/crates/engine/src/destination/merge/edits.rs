@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
+use ringway_model::Edit;
 use ringway_sys::attributes::{Kind, Metadata, metadata_of};
 use ringway_tree::filesystem::granularity::{as_kept_by, nanos};
 use ringway_tree::readback;
@@ -19,7 +20,6 @@ use crate::destination::failures::Trouble;
 use crate::destination::links::unplaced::link_id;
 use crate::destination::merge::folders::{Folder, Policy};
 use crate::destination::merge::landing::{Landed, NUMBER_MAX, Spot, is_same, numbered};
-use crate::event::Edit;
 
 /// Bytes of the paths of edited files that are named, as with failures: what is named waits for a
 /// peer who may not read.

@@ -2,13 +2,12 @@
 use std::io;
 use std::path::Path;
 
-use ringway_model::Operation;
+use ringway_model::{Fault, Operation};
 use ringway_sys::attributes::{Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::space;
 
 use crate::destination::born;
-use crate::error::Error;
 
 /// What tells a folder from another one at the same path. Its mount and its device have other
 /// numbers once a disk was unplugged and plugged in again.
@@ -59,25 +58,25 @@ impl Expected {
     /// Opens it.
     ///
     /// # Errors
-    /// [`Error::DestinationGone`] for what is not the folder that is expected; [`Error::Path`] with
+    /// [`Fault::DestinationGone`] for what is not the folder that is expected; [`Fault::Path`] with
     /// what the kernel said.
-    pub(crate) fn open(self, path: &Path) -> Result<Dir, Error> {
-        let at = |operation| move |source| Error::Path { path: path.to_owned(), operation, source };
+    pub(crate) fn open(self, path: &Path) -> Result<Dir, Fault> {
+        let at = |operation| move |source| Fault::path(path.to_owned(), operation, source);
         if self == Self::Mounted {
-            return Err(Error::DestinationGone);
+            return Err(Fault::DestinationGone);
         }
         if self == Self::Made {
             std::fs::create_dir_all(path).map_err(at(Operation::Create))?;
         }
         let folder = match (Dir::open(path), self) {
             (Err(error), Self::Folder(_)) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(Error::DestinationGone);
+                return Err(Fault::DestinationGone);
             }
             (opened, _) => opened.map_err(at(Operation::Open))?,
         };
         match self {
             Self::Folder(expected) if FolderIdentity::of(&folder).map_err(at(Operation::Open))? != expected => {
-                Err(Error::DestinationGone)
+                Err(Fault::DestinationGone)
             }
             _ => Ok(folder),
         }
@@ -87,7 +86,7 @@ impl Expected {
     /// be.
     pub(crate) fn is_there(self, path: &Path) -> bool {
         match self {
-            Self::Folder(_) => !matches!(self.open(path), Err(Error::DestinationGone)),
+            Self::Folder(_) => !matches!(self.open(path), Err(Fault::DestinationGone)),
             Self::Mounted => false,
             Self::Any => path.exists(),
             Self::Made => true,

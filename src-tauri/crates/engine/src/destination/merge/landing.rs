@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ringway_model::{OnConflict, Operation};
+use ringway_model::{FailureReason, OnConflict, Operation};
 use ringway_sys::attributes::{Kind, Metadata, metadata_of, set_mode, set_owner_fd};
 use ringway_sys::dir::Dir;
 use ringway_tree::filesystem::granularity::{as_kept_by, nanos};
@@ -18,7 +18,6 @@ use crate::destination::links::unplaced::link_id;
 use crate::destination::merge::attributes::timestamp;
 use crate::destination::merge::folders::{Folder, Landing, Policy};
 use crate::destination::{Incoming, OWN_PREFIX};
-use crate::error::FailureReason;
 
 /// Read permission of the owner.
 const OWNER_READS: u32 = 0o400;
@@ -300,7 +299,11 @@ impl Incoming {
                 Err(error) => return Err(self.not_named(folder, name, Operation::Rename, error)),
             }
         }
-        Err(EntryError { operation: Operation::Rename, reason: FailureReason::Os(Errno::EXIST.raw_os_error()) }.into())
+        Err(EntryError {
+            operation: Operation::Rename,
+            reason: FailureReason::Os { errno: Errno::EXIST.raw_os_error() },
+        }
+        .into())
     }
 
     /// Renames what is whole over what is there, which other names may keep.

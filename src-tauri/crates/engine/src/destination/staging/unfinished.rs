@@ -7,16 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ignore::WalkBuilder;
-use ringway_model::Operation;
+use ringway_model::{Fault, Operation};
 use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir;
 
 use crate::destination::merge::read_only_folders;
-use crate::destination::staging;
-use crate::destination::staging::BEGUN;
-use crate::destination::staging::removal;
+use crate::destination::staging::{self, BEGUN, removal};
 use crate::destination::{OWN_PREFIX, STAGING_ID_DIGITS};
-use crate::error::Error;
 
 /// Bytes of what is noted of an attempt: enough for a device's name and, as a rule, all that is
 /// offered by name.
@@ -100,9 +97,9 @@ fn noted(staging: &Dir) -> io::Result<Vec<u8>> {
 /// What unfinished transfers have left in a folder, the latest first.
 ///
 /// # Errors
-/// [`Error::Path`]: it cannot be opened or read.
-pub(crate) fn unfinished(folder: &Path) -> Result<Vec<Unfinished>, Error> {
-    let at = |source| Error::Path { path: folder.to_owned(), operation: Operation::Read, source };
+/// [`Fault::Path`]: it cannot be opened or read.
+pub(crate) fn unfinished(folder: &Path) -> Result<Vec<Unfinished>, Fault> {
+    let at = |source| Fault::path(folder.to_owned(), Operation::Read, source);
     let root = Dir::open(folder).map_err(at)?;
     let names = staging::names_of(&root, |name| id_of(name).is_some()).map_err(at)?;
     let mut found: Vec<_> = names.iter().filter_map(|name| look(folder, &root, name)).collect();
@@ -113,10 +110,10 @@ pub(crate) fn unfinished(folder: &Path) -> Result<Vec<Unfinished>, Error> {
 /// Removes one of them. False if there is none with that id, or an attempt is at work in it.
 ///
 /// # Errors
-/// [`Error::Path`] with what could not be opened or removed; what is left of it can be removed
+/// [`Fault::Path`] with what could not be opened or removed; what is left of it can be removed
 /// again.
-pub(crate) fn discard(folder: &Path, id: &str) -> Result<bool, Error> {
-    let at = |source| Error::Path { path: folder.to_owned(), operation: Operation::Write, source };
+pub(crate) fn discard(folder: &Path, id: &str) -> Result<bool, Fault> {
+    let at = |source| Fault::path(folder.to_owned(), Operation::Write, source);
     let name = [OWN_PREFIX, id.as_bytes()].concat();
     if id_of(&name).is_none() {
         return Ok(false);

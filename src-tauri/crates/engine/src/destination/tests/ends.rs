@@ -150,7 +150,7 @@ fn destinations_that_cannot_be_are_refused_at_once() {
     fs::write(site.at("plain"), "").unwrap();
     for rel in ["plain", "plain/below"] {
         let options = DestinationOptions { destination: site.at(rel), ..site.options(OnConflict::Replace) };
-        assert!(matches!(Incoming::begin(options), Err(Error::Path { .. })), "{rel}");
+        assert!(matches!(Incoming::begin(options), Err(Fault::Path { .. })), "{rel}");
     }
     let deep = DestinationOptions { destination: site.at("a/b/c"), ..site.options(OnConflict::Replace) };
     Incoming::begin(deep).unwrap().abandon().unwrap();

@@ -691,7 +691,7 @@ fn contents_that_links_repeat_count_against_what_was_accepted() {
     let allowance = Allowance::of(Some(11), None).map(Arc::new);
     let options = DestinationOptions { allowance, ..site.options(OnConflict::Replace) };
     let (receipt, _, failures) = cross(&Incoming::begin(options).unwrap(), vec![lane]);
-    let crossed = FailureReason::Os(rustix::io::Errno::XDEV.raw_os_error());
+    let crossed = FailureReason::Os { errno: rustix::io::Errno::XDEV.raw_os_error() };
     let expected: Vec<_> = names[2..].iter().map(|name| (format!("tree/mounted/{name}"), crossed)).collect();
     assert_eq!(reasons(&failures), expected);
     assert_eq!((receipt.there.files, receipt.there.links), (2, 2));

@@ -2,12 +2,10 @@
 
 use std::os::unix::fs::DirBuilderExt;
 
-use ringway_model::IntoHome;
-use ringway_model::Side;
+use ringway_model::{IntoHome, Invalid, Side};
 use ringway_tree::receive::{Homes, OwnFolders};
 
 use super::*;
-use crate::error::Invalid;
 
 /// Folders as a device has them.
 struct Paths {
@@ -137,7 +135,7 @@ fn a_bind_mount_of_an_own_folder_is_refused_like_the_folder_itself() {
         .file("config.toml", b"mallory");
     assert_eq!(home.cross(lane), ["ours/identity.pem", "above/.config/ringway/config.toml"].map(refused));
     let inside = DestinationOptions { destination: home.site.at("ours"), ..home.options() };
-    assert!(matches!(Incoming::begin(inside), Err(Error::Invalid(Invalid::OwnFolder(_)))));
+    assert!(matches!(Incoming::begin(inside), Err(Fault::Invalid(Invalid::OwnFolder { .. }))));
 }
 
 #[test]
@@ -175,7 +173,7 @@ fn nothing_is_received_into_an_own_folder_nor_into_what_lies_in_one() {
     let places = [home.paths.data.clone(), home.paths.state.join("in/here"), home.site.at("link")];
     for destination in places {
         let began = Incoming::begin(DestinationOptions { destination: destination.clone(), ..home.options() });
-        assert!(matches!(began, Err(Error::Invalid(Invalid::OwnFolder(_)))), "{destination:?}");
+        assert!(matches!(began, Err(Fault::Invalid(Invalid::OwnFolder { .. }))), "{destination:?}");
     }
     home.is_untouched();
     Incoming::begin(DestinationOptions { destination: home.site.at("me"), ..home.options() })
@@ -204,7 +202,7 @@ fn a_home_takes_nothing_until_it_is_allowed() {
     let site = Site::new();
     let homes = Homes::known();
     let refused = Incoming::begin(DestinationOptions { destination: home, homes, ..site.options(OnConflict::Replace) });
-    assert!(matches!(refused, Err(Error::Invalid(Invalid::HomeFolder(_)))));
+    assert!(matches!(refused, Err(Fault::Invalid(Invalid::HomeFolder { .. }))));
 }
 
 /// A destination with homes below it, one at its top and one deeper, and what is sent there.

@@ -121,7 +121,7 @@ fn one_that_lost_its_end_or_all_of_itself_is_named() {
     failures.sort_by(|a, b| a.path.cmp(&b.path));
     let gone = |path: &str, errno: i32| Failure {
         operation: Operation::Open,
-        reason: FailureReason::Os(errno),
+        reason: FailureReason::Os { errno },
         ..differs(path)
     };
     let expected = [

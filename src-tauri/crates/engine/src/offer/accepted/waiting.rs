@@ -3,17 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_model::Side;
+use ringway_model::{DeclineReason, Fault, Outage, Shortage, Side};
 use ringway_tree::filesystem::free_space::{self, Rest, Room};
-use ringway_wire::control::Shortage;
 use ringway_wire::limits::SILENCE_MAX_MS;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{Accepted, Lost, Opened};
 use crate::destination::Incoming;
-use crate::error::{DeclineReason, Error};
-use crate::event::Outage;
 use crate::limits::{FULL_LOOK_EVERY, FULL_TIME_MAX, PAUSE_TIME_MAX};
 use crate::offer::job::on_its_own;
 use crate::offer::queue::Place;
@@ -37,7 +34,7 @@ impl Accepted {
         &self,
         lost: Box<Lost>,
         renewed: &mut mpsc::Receiver<Renewed>,
-    ) -> Result<(Opened, Place), Error> {
+    ) -> Result<(Opened, Place), Fault> {
         let Lost { error, mut outage, incoming, mut successor } = *lost;
         // The sender may notice later than we do.
         let silence = self.retry + Duration::from_millis(SILENCE_MAX_MS);
@@ -48,14 +45,14 @@ impl Accepted {
         let mut pauses = self.transfer.pauses();
         let pause_ends = || Instant::now() + PAUSE_TIME_MAX;
         // Whoever has paused it says nothing until it is resumed.
-        let paused_there = (outage == Outage::Paused(Side::There)).then(pause_ends);
+        let paused_there = (outage == Outage::Paused { by: Side::There }).then(pause_ends);
         let mut paused_here = None;
         loop {
             paused_here = if self.transfer.is_paused() { paused_here.or_else(|| Some(pause_ends())) } else { None };
             let why = match paused_here {
-                Some(_) => Outage::Paused(Side::Here),
+                Some(_) => Outage::Paused { by: Side::Here },
                 // It was resumed: its sender comes for it.
-                None if outage == Outage::Paused(Side::Here) => Outage::Broken,
+                None if outage == Outage::Paused { by: Side::Here } => Outage::Broken,
                 None => outage,
             };
             let full_until = full.as_ref().map(|full| full.until);
@@ -75,7 +72,7 @@ impl Accepted {
                         let Renewed { visitor, place } = next;
                         match self.open(visitor).await {
                             Ok(opened) => return Ok((opened, place)),
-                            Err((Error::Declined(DeclineReason::NoRoom(shortage)), session)) => {
+                            Err((Fault::Declined(DeclineReason::NoRoom(shortage)), session)) => {
                                 tokio::spawn(session.close());
                                 (outage, full) = (Outage::Full(shortage), Some(self.found_full()));
                             }
@@ -93,7 +90,7 @@ impl Accepted {
                 () = sleep_until(until) => return Err(error),
                 () = self.transfer.cancelled() => {
                     self.leave(incoming, Incoming::discard_kept).await;
-                    return Err(Error::Cancelled(Side::Here));
+                    return Err(Fault::Cancelled { by: Side::Here });
                 }
             }
             if full.is_some() {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, Xattr, birth_of, metadata_of, user_xattrs};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::{FileIo, ReadFile};
@@ -13,7 +13,6 @@ use ringway_wire::lane::{Attributes, Entry, EntryKind, XattrBuffer, Xattrs};
 use ringway_wire::name::Name;
 use rustix::io::Errno;
 
-use crate::error::FailureReason;
 use crate::source::lane::Lane;
 use crate::source::links::{Further, LinkSet};
 use crate::source::queue::{BATCH_FILE_MAX, Batch, BatchFile, BatchFolder, BatchItem, Large, Place};
@@ -162,7 +161,7 @@ impl Lane<'_> {
                 self.shared.queue.add_first(gather::alone(place, now, link));
                 return Ok(false);
             }
-            Ok(now) if now.kind == Kind::Symlink => FailureReason::Os(Errno::LOOP.raw_os_error()),
+            Ok(now) if now.kind == Kind::Symlink => FailureReason::Os { errno: Errno::LOOP.raw_os_error() },
             // It was a file when its folder was listed.
             Ok(now) if now.kind == Kind::Dir => FailureReason::ChangedWhileReading,
             Ok(_) => FailureReason::SpecialFile,

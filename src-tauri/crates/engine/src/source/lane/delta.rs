@@ -5,12 +5,11 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::metadata_of;
 use ringway_tree::chunking::{Chunk, Cutter};
 use ringway_wire::lane::{ChunkLens, Counts, RangeStep};
 
-use crate::error::FailureReason;
 use crate::source::lane::Lane;
 use crate::source::lane::large_files::range_head;
 use crate::source::lane::ranges::{Ranged, Unreadable};

@@ -5,12 +5,11 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{birth_of, metadata_of, user_xattrs};
 use ringway_wire::lane::{Entry, EntryKind, RangeHead, RangeStep};
 use ringway_wire::name::Name;
 
-use crate::error::FailureReason;
 use crate::source::lane::pieces::Pieces;
 use crate::source::lane::ranges::{Ranged, Share, Unreadable};
 use crate::source::lane::{Lane, OpenFile};

@@ -1,12 +1,11 @@
 //! A large file while it is sent, by one lane or several: who takes which piece, and who says how
 //! it ended.
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use ringway_model::Operation;
+use parking_lot::Mutex;
+use ringway_model::{FailureReason, Operation};
 
-use crate::error::FailureReason;
 use crate::source::lane::OpenFile;
 use crate::source::lane::pieces::{Pieces, RANGE_LEN};
 use crate::source::lane::reread::Told;

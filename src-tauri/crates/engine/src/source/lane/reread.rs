@@ -4,16 +4,14 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::sparse::next_data;
 use ringway_tree::chunking::{Chunk, Cutter};
 use ringway_wire::lane::ChunkLens;
 
-use crate::error::FailureReason;
-use crate::source::lane::Lane;
-use crate::source::lane::batch;
 use crate::source::lane::pieces::RANGE_LEN;
 use crate::source::lane::ranges::{Ranged, Unreadable};
+use crate::source::lane::{Lane, batch};
 use crate::source::queue::Batch;
 use crate::source::reason;
 

@@ -68,7 +68,7 @@ fn a_replaced_name_does_not_change_what_the_other_names_hold() {
 fn a_name_that_vanished_takes_no_other_name_with_it() {
     for len in LENS {
         for victim in NAMES {
-            let gone = FailureReason::Os(rustix::io::Errno::NOENT.raw_os_error());
+            let gone = FailureReason::Os { errno: rustix::io::Errno::NOENT.raw_os_error() };
             let check = |root: &Path, sent: &Sent| {
                 assert_eq!(sent.failures, [failure(victim, Operation::Open, gone)]);
                 assert_same_tree(root, "", &sent.received);

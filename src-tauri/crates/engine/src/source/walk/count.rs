@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 use ringway_sys::thread::give_way;
 use ringway_wire::offered::OfferedNames;
 
-use crate::error::FailureReason;
 use crate::source::Shared;
 use crate::source::links::{Links, Seen};
 use crate::source::queue::{Cancelled, FolderPath};

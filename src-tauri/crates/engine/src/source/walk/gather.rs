@@ -4,24 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ringway_model::Operation;
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Metadata, user_xattrs};
 use ringway_sys::dir::Dir;
 use ringway_wire::lane::XattrBuffer;
 use ringway_wire::offered::OfferedNames;
 use rustix::io::Errno;
 
-use crate::error::FailureReason;
-use crate::source::attributes;
 use crate::source::links::{LinkSet, Links, Seen};
 use crate::source::queue::{
     BATCH_CONTENTS_MAX, BATCH_FILE_MAX, Batch, Cancelled, FolderAttributes, FolderPath, Large, Place, Unit,
 };
-use crate::source::walk::count;
 use crate::source::walk::readahead::Ahead;
 use crate::source::walk::roots::Root;
-use crate::source::walk::{Finds, Walk};
-use crate::source::{Shared, reason};
+use crate::source::walk::{Finds, Walk, count};
+use crate::source::{Shared, attributes, reason};
 
 /// A hole of so many bytes makes a file of any size worth its own ranges.
 const HOLES_MIN: u64 = 32 * 1024;

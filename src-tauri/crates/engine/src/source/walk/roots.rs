@@ -8,16 +8,13 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ringway_model::Operation;
-use ringway_model::Source;
+use ringway_model::{Fault, Invalid, Operation, Source};
 use ringway_sys::attributes::Kind;
 use ringway_sys::dir::Dir;
 use ringway_tree::filesystem::listing::{Position, Window};
 use ringway_wire::name::Name;
 use ringway_wire::offered::{NameCollector, OfferedNames};
 use rustix::fs::{CWD, Mode, OFlags};
-
-use crate::error::{Error, Invalid};
 
 /// Entries read at a time where a folder's names are only looked through.
 const LOOK_WINDOW: usize = 1024;
@@ -41,22 +38,22 @@ pub(in crate::source) enum Root {
 }
 
 /// Opens the sources and refuses names that collide.
-pub(in crate::source) fn resolve(sources: &[Source]) -> Result<Vec<Root>, Error> {
+pub(in crate::source) fn resolve(sources: &[Source]) -> Result<Vec<Root>, Fault> {
     if sources.is_empty() {
-        return Err(Error::Invalid(Invalid::NothingToSend));
+        return Err(Fault::Invalid(Invalid::NothingToSend));
     }
     let roots = sources.iter().map(resolve_one).collect::<Result<Vec<_>, _>>()?;
     for (at, first) in roots.iter().enumerate() {
         for second in &roots[at + 1..] {
             if let Some(name) = in_both(first, second)? {
-                return Err(Error::Invalid(Invalid::SameName(OsString::from_vec(name))));
+                return Err(Fault::Invalid(Invalid::SameName { name: OsString::from_vec(name).into() }));
             }
         }
     }
     Ok(roots)
 }
 
-fn resolve_one(source: &Source) -> Result<Root, Error> {
+fn resolve_one(source: &Source) -> Result<Root, Fault> {
     let failed = |operation| move |error: io::Error| path_error(&source.path, operation, error);
     let open = |path: &Path| Dir::open(path).map(Arc::new).map_err(failed(Operation::Open));
     if source.contents_only {
@@ -71,7 +68,7 @@ fn resolve_one(source: &Source) -> Result<Root, Error> {
     let Some(name) = path.file_name() else {
         return Ok(Root::Contents(open(&path)?));
     };
-    Name::new(name.as_bytes()).map_err(|_| Error::Invalid(Invalid::NameTooLong(name.into())))?;
+    Name::new(name.as_bytes()).map_err(|_| Fault::Invalid(Invalid::NameTooLong { name: name.into() }))?;
     let parent = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
@@ -97,8 +94,8 @@ fn open_anchor(path: &Path) -> io::Result<Dir> {
     Dir::from_fd(rustix::fs::openat(CWD, path, flags, Mode::empty())?)
 }
 
-fn path_error(path: &Path, operation: Operation, source: io::Error) -> Error {
-    Error::Path { path: path.to_path_buf(), operation, source }
+fn path_error(path: &Path, operation: Operation, source: io::Error) -> Fault {
+    Fault::path(path.to_path_buf(), operation, source)
 }
 
 impl Root {
@@ -123,7 +120,7 @@ impl Root {
 
 /// A name under which two sources would put something; none where they keep out of each other's
 /// way.
-fn in_both(first: &Root, second: &Root) -> Result<Option<Vec<u8>>, Error> {
+fn in_both(first: &Root, second: &Root) -> Result<Option<Vec<u8>>, Fault> {
     let named =
         |root: &Root, is_there: &dyn Fn(&[u8]) -> bool| root.name().filter(|name| is_there(name)).map(<[u8]>::to_vec);
     match (first, second) {
@@ -144,7 +141,7 @@ fn in_both(first: &Root, second: &Root) -> Result<Option<Vec<u8>>, Error> {
 }
 
 /// All top-level names, for the offer.
-pub(in crate::source) fn names(roots: &[Root]) -> Result<OfferedNames, Error> {
+pub(in crate::source) fn names(roots: &[Root]) -> Result<OfferedNames, Fault> {
     let mut names = NameCollector::default();
     let mut added = Ok(());
     let mut add = |name: &[u8]| {
@@ -159,7 +156,7 @@ pub(in crate::source) fn names(roots: &[Root]) -> Result<OfferedNames, Error> {
             named => named.name().into_iter().for_each(&mut add),
         }
     }
-    added.map_err(|_| Error::Invalid(Invalid::Option(TOO_MANY_NAMES)))?;
+    added.map_err(|_| Fault::option(TOO_MANY_NAMES))?;
     Ok(names.sorted())
 }
 
@@ -168,7 +165,7 @@ fn open_again(folder: &Dir) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(folder, c".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-fn each_name(folder: &Dir, mut look: impl FnMut(&[u8])) -> Result<(), Error> {
+fn each_name(folder: &Dir, mut look: impl FnMut(&[u8])) -> Result<(), Fault> {
     // A descriptor of its own: the walk's starts at the beginning.
     let listed = |error: io::Error| path_error(&PathBuf::from(OsStr::new(".")), Operation::Read, error);
     let own = open_again(folder).map_err(listed)?;

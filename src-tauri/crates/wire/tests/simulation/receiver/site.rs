@@ -2,7 +2,8 @@
 //! again.
 use std::collections::{HashMap, HashSet};
 
-use ringway_wire::control::Shortage;
+use ringway_model::Shortage;
+
 use ringway_wire::journal::{Version, replay};
 use ringway_wire::lane::Timestamp;
 use ringway_wire::resume::{self, Belief, JOURNAL, TREE};

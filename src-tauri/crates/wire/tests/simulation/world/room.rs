@@ -1,6 +1,6 @@
 //! A disk that is full: the transfer is paused, offered again and declined, until there is room, or
 //! somebody says that there is, or nobody waits any more.
-use ringway_wire::control::Decline;
+use ringway_model::DeclineReason;
 
 use super::attempt::Attempt;
 use super::faults::Fault;
@@ -60,18 +60,18 @@ impl World {
         // who is killed.
         let stands = |as_what| standing == Some(as_what) || self.standing() == Some(as_what);
         match decline {
-            Decline::NoRoom(shortage) if stands(Standing::Full) => {
+            DeclineReason::NoRoom(shortage) if stands(Standing::Full) => {
                 self.told.no_room += 1;
                 let heard = attempt.sender_end;
                 assert!(heard == Some(SenderEnd::NoRoom(shortage)) || heard == Some(SenderEnd::Failed), "{heard:?}");
             }
-            Decline::Paused if stands(Standing::Paused) => {
+            DeclineReason::Paused if stands(Standing::Paused) => {
                 self.told.paused += 1;
                 let heard = attempt.sender_end;
                 // Its sender may have been killed or stopped meanwhile.
                 assert!(!matches!(heard, Some(SenderEnd::Receipt | SenderEnd::NoRoom(_))), "{heard:?}");
             }
-            Decline::ByChoice if stands(Standing::Stopped) => self.told.stopped += 1,
+            DeclineReason::ByChoice if stands(Standing::Stopped) => self.told.stopped += 1,
             _ => panic!("declined for nothing: {decline:?}"),
         }
         let same = self.site.held.len() == self.expected.len();

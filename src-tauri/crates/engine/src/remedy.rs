@@ -1,52 +1,12 @@
-//! Commands that mend what keeps this machine from being reached, or from being faster: those that
-//! fit here, ready to be run in a terminal. What a person is told beside them is the programs'
-//! business.
-#![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
+//! Commands that remove what keeps this machine from being reached, or from being faster: those
+//! that fit here.
 use std::fs;
-use std::net::SocketAddr;
 use std::path::Path;
 
-use ringway_engine::limits::DEFAULT_PORT;
-use ringway_engine::{Engine, PastQuery};
-use ringway_model::Direction;
-use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
+use ringway_model::{Aim, Direction, Remedy};
 
-/// What a command is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub enum Aim {
-    /// Letting a port in through ufw.
-    Ufw,
-    /// The same through firewalld.
-    Firewalld,
-    /// Loading the kernel's TLS now.
-    LoadTls,
-    /// Having it loaded at every start.
-    KeepTls,
-    /// Seeing which program has a port.
-    WhoListens,
-    /// Seeing why the service does not start.
-    Serve,
-    /// Having the service that runs replaced by this version's.
-    RestartService,
-}
-
-/// A command that a person may run as it stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct Remedy {
-    pub aim: Aim,
-    pub command: String,
-}
-
-impl Remedy {
-    fn new(aim: Aim, command: impl Into<String>) -> Self {
-        Self { aim, command: command.into() }
-    }
-}
+use crate::limits::DEFAULT_PORT;
+use crate::{Engine, PastQuery};
 
 /// The firewalls that are on below `root`, each with what lets `port` in. The rules themselves are
 /// for root to read: it may be in already.
@@ -56,12 +16,12 @@ pub fn firewalls_here(root: &Path, port: u16) -> Vec<Remedy> {
     let is_named = |path: &str| port == DEFAULT_PORT && there(path);
     let mut found = Vec::new();
     if is_ufw_on(root) {
-        found.push(ufw(port, is_named("etc/ufw/applications.d/ringway")));
+        found.push(Remedy::ufw(port, is_named("etc/ufw/applications.d/ringway")));
     }
     if is_firewalld_on(root) {
         let named =
             is_named("usr/lib/firewalld/services/ringway.xml") || is_named("etc/firewalld/services/ringway.xml");
-        found.push(firewalld(port, named));
+        found.push(Remedy::firewalld(port, named));
     }
     found
 }
@@ -72,23 +32,6 @@ pub fn firewalls_to_open(engine: &Engine, port: u16) -> Vec<Remedy> {
     let query = PastQuery { direction: Some(Direction::Receiving), ..PastQuery::default() };
     match engine.past(&query, 1) {
         Ok(received) if received.is_empty() => firewalls_here(Path::new("/"), port),
-        _ => Vec::new(),
-    }
-}
-
-/// What lets `port` in on a machine of which nothing is known: the two firewalls that distributions
-/// bring.
-pub fn firewalls_elsewhere(port: u16) -> Vec<Remedy> {
-    vec![ufw(port, false), firewalld(port, false)]
-}
-
-/// The same, where what came of dialling `target` (`host:port`) is what a firewall makes of it: no
-/// answer, or a refusal that is called "no route to host" (firewalld's own).
-pub(crate) fn in_the_way_to(target: &str, errno: Option<i32>) -> Vec<Remedy> {
-    let is = |known: Errno| errno == Some(known.raw_os_error());
-    let port = target.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-    match port {
-        Some(port) if is(Errno::TIMEDOUT) || is(Errno::HOSTUNREACH) => firewalls_elsewhere(port),
         _ => Vec::new(),
     }
 }
@@ -104,19 +47,6 @@ pub fn kernel_tls(root: &Path) -> Vec<Remedy> {
     commands
 }
 
-/// What shows who has the port of `address` (`host:port`), where another program has it.
-pub(crate) fn taken(address: &str, errno: Option<i32>) -> Vec<Remedy> {
-    match address.parse::<SocketAddr>() {
-        Ok(address) if errno == Some(Errno::ADDRINUSE.raw_os_error()) => vec![who_listens(address.port())],
-        _ => Vec::new(),
-    }
-}
-
-/// What shows who has a port.
-pub fn who_listens(port: u16) -> Remedy {
-    Remedy::new(Aim::WhoListens, format!("sudo ss -ltnp 'sport = :{port}'"))
-}
-
 /// What says why the service does not start.
 pub fn serve() -> Remedy {
     Remedy::new(Aim::Serve, "ringway serve")
@@ -125,17 +55,6 @@ pub fn serve() -> Remedy {
 /// What replaces a service of another version, where systemd runs it.
 pub fn restart_service() -> Remedy {
     Remedy::new(Aim::RestartService, "systemctl --user restart ringway")
-}
-
-fn ufw(port: u16, is_named: bool) -> Remedy {
-    Remedy::new(Aim::Ufw, if is_named { "sudo ufw allow Ringway".into() } else { format!("sudo ufw allow {port}/tcp") })
-}
-
-/// Both for good and for now: a service that was installed while firewalld ran is known to it only
-/// once it is read anew.
-fn firewalld(port: u16, is_named: bool) -> Remedy {
-    let what = if is_named { "--add-service=ringway".into() } else { format!("--add-port={port}/tcp") };
-    Remedy::new(Aim::Firewalld, format!("sudo firewall-cmd --permanent {what} && sudo firewall-cmd --reload"))
 }
 
 fn is_ufw_on(root: &Path) -> bool {
@@ -224,7 +143,7 @@ mod tests {
             ("lab:17464", None, 0),
             ("lab", Some(110), 0),
         ] {
-            assert_eq!(in_the_way_to(target, errno).len(), count, "{target} {errno:?}");
+            assert_eq!(Remedy::against_firewall_at(target, errno).len(), count, "{target} {errno:?}");
         }
     }
 
@@ -238,7 +157,7 @@ mod tests {
 
     #[test]
     fn who_has_a_port_is_shown_where_it_is_taken() {
-        assert_eq!(taken("[::]:17464", Some(98)), [who_listens(17_464)]);
-        assert!(taken("[::]:17464", Some(13)).is_empty());
+        assert_eq!(Remedy::for_taken_port("[::]:17464", Some(98)), [Remedy::who_listens(17_464)]);
+        assert!(Remedy::for_taken_port("[::]:17464", Some(13)).is_empty());
     }
 }

@@ -9,21 +9,21 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A path that crosses the control socket whole, whatever bytes it has (path_resolution(7)).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathText(pub PathBuf);
+pub struct GivenPath(pub PathBuf);
 
-impl From<&Path> for PathText {
+impl From<&Path> for GivenPath {
     fn from(path: &Path) -> Self {
         Self(path.to_owned())
     }
 }
 
-impl From<PathBuf> for PathText {
+impl From<PathBuf> for GivenPath {
     fn from(path: PathBuf) -> Self {
         Self(path)
     }
 }
 
-impl Serialize for PathText {
+impl Serialize for GivenPath {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut text = String::new();
         for chunk in self.0.as_os_str().as_bytes().utf8_chunks() {
@@ -37,7 +37,7 @@ impl Serialize for PathText {
     }
 }
 
-impl<'de> Deserialize<'de> for PathText {
+impl<'de> Deserialize<'de> for GivenPath {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let mut bytes = Vec::with_capacity(text.len());
@@ -70,20 +70,20 @@ mod tests {
     proptest! {
         #[test]
         fn every_path_comes_back_as_it_was(bytes in proptest::collection::vec(1..=255_u8, 0..64)) {
-            let path = PathText(PathBuf::from(OsString::from_vec(bytes)));
+            let path = GivenPath(PathBuf::from(OsString::from_vec(bytes)));
             let text = serde_json::to_string(&path).unwrap();
-            prop_assert_eq!(serde_json::from_str::<PathText>(&text).unwrap(), path);
+            prop_assert_eq!(serde_json::from_str::<GivenPath>(&text).unwrap(), path);
         }
     }
 
     #[test]
     fn readable_paths_stay_readable_and_nonsense_is_refused() {
         let text =
-            |path: &[u8]| serde_json::to_string(&PathText(PathBuf::from(OsString::from_vec(path.to_vec())))).unwrap();
+            |path: &[u8]| serde_json::to_string(&GivenPath(PathBuf::from(OsString::from_vec(path.to_vec())))).unwrap();
         assert_eq!(text("/home/Jörg/100% new".as_bytes()), "\"/home/Jörg/100%25 new\"");
         assert_eq!(text(b"caf\xe9"), "\"caf%E9\"");
         for bad in ["%", "%1", "%zz", "%+1", "a%00", "%\u{e9}\u{e9}"] {
-            assert!(serde_json::from_value::<PathText>(bad.into()).is_err(), "{bad}");
+            assert!(serde_json::from_value::<GivenPath>(bad.into()).is_err(), "{bad}");
         }
     }
 }

@@ -1,0 +1,63 @@
+//! Devices.
+use std::fmt::{self, Debug, Display, Formatter};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::text::Text;
+
+/// SHA-256 of a device's SubjectPublicKeyInfo (RFC 5280 section 4.1.2.7). In JSON: 64 hexadecimal
+/// digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeviceId(pub [u8; 32]);
+
+impl DeviceId {
+    /// The first 16 hex digits, in groups of four: what people compare.
+    pub fn short(&self) -> String {
+        let hex = self.to_string();
+        format!("{}-{}-{}-{}", &hex[0..4], &hex[4..8], &hex[8..12], &hex[12..16])
+    }
+}
+
+impl Display for DeviceId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl Debug for DeviceId {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "DeviceId({})", self.short())
+    }
+}
+
+impl Serialize for DeviceId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for DeviceId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = crate::text::bytes_of(&text).and_then(|bytes| bytes.try_into().ok());
+        bytes.map(Self).ok_or_else(|| serde::de::Error::custom("a device id is 64 hexadecimal digits"))
+    }
+}
+
+#[cfg(feature = "bindings")]
+impl specta::Type for DeviceId {
+    fn definition(types: &mut specta::Types) -> specta::datatype::DataType {
+        String::definition(types)
+    }
+}
+
+/// Another paired device whose name looks like this one's, so that people may take the one for the
+/// other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct LookAlike {
+    /// What it is called here.
+    pub name: Text,
+    /// The other device.
+    pub id: DeviceId,
+}

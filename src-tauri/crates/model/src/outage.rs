@@ -1,0 +1,63 @@
+//! Why a transfer does not go on for now.
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::transfer::Side;
+
+/// What a destination has, and what it lacks for what is to come, as its filesystem says. A quota
+/// shows in none of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct Shortage {
+    /// Bytes needed.
+    pub needed: u64,
+    /// Bytes free.
+    pub free: u64,
+    /// Files and folders for which there is no place (inodes).
+    pub entries: u64,
+}
+
+impl Shortage {
+    /// Bytes that are missing.
+    pub fn bytes(&self) -> u64 {
+        self.needed.saturating_sub(self.free)
+    }
+}
+
+/// What stands between the two ends of a transfer that was under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum Outage {
+    /// The connection ended or was reset.
+    Broken,
+    /// Nothing was heard for too long.
+    Silent,
+    /// The last try reached nobody.
+    Unreachable,
+    /// The last try was turned away: too many transfers there.
+    Busy,
+    /// The last try was turned away: too many offers of this device came to nothing, and nobody is
+    /// asked for now.
+    TooManyOffers,
+    /// The receiver's disk, or what a user may have of it, is full. What it lacks for the rest, as
+    /// far as figures say.
+    Full(Shortage),
+    /// A person has paused it, here or there.
+    Paused {
+        /// Where.
+        by: Side,
+    },
+}
+
+/// A transfer whose connection was lost, as it waits to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interruption {
+    /// Why it does not go on.
+    pub why: Outage,
+    /// At the sender: until it tries next. None while it does, and at the receiver.
+    pub next_try: Option<Duration>,
+    /// Until it is given up. None for a copy inside this machine, which is not.
+    pub gives_up: Option<Duration>,
+}

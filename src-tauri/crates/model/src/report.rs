@@ -1,0 +1,117 @@
+//! Parts of a transfer's report.
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Fault;
+
+/// Where the time of a transfer's lanes has gone, summed over the lanes: each end's sum is the time
+/// that it ran times its lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StageTimes {
+    /// At the sender: waiting for the walk to find something.
+    pub finding: Duration,
+    /// At the sender: reading files.
+    pub reading: Duration,
+    /// At the sender: on the processor between file and network.
+    pub encrypting: Duration,
+    /// At the sender: waiting for the network to take more.
+    pub sending: Duration,
+    /// At the sender: waiting because of its limit.
+    pub limited: Duration,
+    /// At the receiver: waiting for the network to bring more.
+    pub receiving: Duration,
+    /// At the receiver: on the processor between network and file.
+    pub decrypting: Duration,
+    /// At the receiver: writing files.
+    pub writing: Duration,
+}
+
+impl StageTimes {
+    /// Both together.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        Self {
+            finding: self.finding + other.finding,
+            reading: self.reading + other.reading,
+            encrypting: self.encrypting + other.encrypting,
+            sending: self.sending + other.sending,
+            limited: self.limited + other.limited,
+            receiving: self.receiving + other.receiving,
+            decrypting: self.decrypting + other.decrypting,
+            writing: self.writing + other.writing,
+        }
+    }
+
+    /// What has been added since; what another end takes back counts as nothing.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            finding: self.finding.saturating_sub(before.finding),
+            reading: self.reading.saturating_sub(before.reading),
+            encrypting: self.encrypting.saturating_sub(before.encrypting),
+            sending: self.sending.saturating_sub(before.sending),
+            limited: self.limited.saturating_sub(before.limited),
+            receiving: self.receiving.saturating_sub(before.receiving),
+            decrypting: self.decrypting.saturating_sub(before.decrypting),
+            writing: self.writing.saturating_sub(before.writing),
+        }
+    }
+}
+
+/// What packing came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PackedBytes {
+    /// Bytes of file contents that were packed.
+    pub contents: u64,
+    /// Bytes that they took on the way.
+    pub wire: u64,
+}
+
+/// What was read back from the receiver's medium and found to be what the sender had read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Proven {
+    /// Files.
+    pub files: u64,
+    /// Bytes of their contents; holes do not count.
+    pub bytes: u64,
+    /// How long it took, after everything was written.
+    pub took: Duration,
+}
+
+/// A file or link of the receiver that was changed there since it was received, and was kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// Its path within the transfer; any bytes, where the other end says it.
+    pub path: PathBuf,
+    /// The name, in the same folder, under which the sender's version is there.
+    pub beside: OsString,
+}
+
+/// How a transfer ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(tag = "outcome", content = "error", rename_all = "snake_case")]
+pub enum Outcome {
+    /// Everything arrived, was renamed and synchronised, and the receipt says so.
+    Complete,
+    /// The receipt is there, but some entries failed: they are listed.
+    Partial,
+    /// Nothing was completed, or it cannot be known: why.
+    Failed(Fault),
+}
+
+impl Outcome {
+    /// As JSON text, for the history.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// What [`Self::to_json`] made; none where a damaged store or a later version says something
+    /// else.
+    pub fn from_json(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+}

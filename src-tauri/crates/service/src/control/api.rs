@@ -1,0 +1,184 @@
+//! The control API: defines each operation once, and leaves what is generated from that to others.
+//!
+//! A user of [`operations`] hands it a macro, which gets all rows: `protocol` generates the enums
+//! and the types of the bindings, `client` the methods, `guest` the dispatch.
+//!
+//! A row is `Variant method(field: Type, ...) -> Answer = manner |on| expression;`. The manner says
+//! where the service evaluates the expression, and what `on` is:
+//!
+//! | manner | evaluated | `on` |
+//! |---|---|---|
+//! | `ordered` | before the service reads the client's next request | `Guest`: this client |
+//! | `task` | in a task of its own, which may await | `Shared`: what all clients share |
+//! | `blocking` | on a thread of its own, which may wait for a disk | `App`: the controller |
+
+/// The types of fields and answers, for the modules that use the rows.
+pub(super) mod types {
+    pub(crate) use ringway_model::{OnConflict, OnExisting};
+
+    pub(crate) use crate::control::given_path::GivenPath;
+    pub(crate) use crate::copying::CopyFolder;
+    pub(crate) use crate::dto::{
+        Again, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Moving, Recipient, ShownSize, StartAtLogin,
+        StoredSettings, Unfinished, View,
+    };
+    pub(crate) use crate::settings::{IntoHome, SettingsChange};
+}
+
+/// Hands all operations to the macro `generate`, in three groups:
+///
+/// - `page`: the window's page may ask for these without a dialog. It is less trusted than
+///   programs, so no row may take a path, leave to receive into a home, or a confirmation. Each
+///   field's type is in the bindings (`specta::Type`). [`types::GivenPath`], [`types::IntoHome`] and
+///   [`types::SettingsChange`] must not be: then a row with such a field does not compile.
+/// - `programs`: only the shell and the command may ask for these.
+/// - `by_hand`: likewise, but `Client` has methods for them that do more than ask.
+macro_rules! operations {
+    ($generate:ident) => {
+        $generate! {
+            page {
+                /// Where a copy of a choice would go; none if a folder must be picked first.
+                CopyFolder copy_folder(chosen: u32) -> Option<CopyFolder> = blocking |app| app.copy_folder(chosen);
+                /// Copies a choice into that folder.
+                Copy copy(chosen: u32, existing: OnExisting, verify: bool) -> Moving =
+                    blocking |app| app.copy(chosen, existing, verify)?;
+                /// Cancels a transfer.
+                Cancel cancel(id: String) -> () = blocking |app| app.transfer(&id)?.cancel();
+                /// Pauses a transfer.
+                Pause pause(id: String) -> () = blocking |app| app.transfer(&id)?.pause()?;
+                /// Resumes a paused transfer. One that waits to reconnect tries at once.
+                Resume resume(id: String) -> () = blocking |app| app.transfer(&id)?.resume();
+                /// Takes an ended transfer off the list.
+                Dismiss dismiss(id: String) -> () = blocking |app| app.dismiss(&id);
+                /// The latest past transfers that match; 30 at a time.
+                Past past(asked: Asked) -> Vec<Earlier> = blocking |app| app.past(asked)?;
+                /// The details of one, which may be long.
+                PastDetails past_details(number: u64) -> EarlierDetails = blocking |app| app.past_details(number)?;
+                /// Removes one from the history; its files stay.
+                ForgetPast forget_past(number: u64) -> () = blocking |app| app.forget_past(number)?;
+                /// Empties the history; the files stay.
+                ClearPast clear_past -> () = blocking |app| app.clear_past()?;
+                /// The staging folders of unfinished transfers.
+                Unfinished unfinished -> Vec<Unfinished> = blocking |app| app.unfinished()?;
+                /// Removes one of them, by its id and folder as listed.
+                DiscardUnfinished discard_unfinished(id: String, folder: String) -> () =
+                    blocking |app| app.discard_unfinished(&id, &folder)?;
+                /// Chooses again what the transfer of that id sent, and names its target.
+                ChooseAgain choose_again(id: String) -> Again = blocking |app| app.choose_again(&id)?;
+                /// Accepts an offer of the size that the person saw.
+                Accept accept(id: String, shown: ShownSize, on_conflict: OnConflict) -> Moving =
+                    task |shared| shared.app.accept(&id, shown, on_conflict).await?;
+                /// Declines an offer.
+                Decline decline(id: String) -> () = blocking |app| app.decline(&id)?;
+                /// Draws a new code.
+                RenewCode renew_code -> () = task |shared| shared.app.renew_code().await?;
+                /// Listens on the port of the settings, or on another for this run (0: a free one).
+                Listen listen(port: Option<u16>) -> () = task |shared| shared.app.listen(port).await;
+                /// Starts or stops looking for nearby devices, for this client.
+                LookAround look_around(on: bool) -> () = ordered |guest| guest.look_around(on);
+                /// Pairs with a receiver without sending anything; the answer is its name.
+                Pair pair(target: Recipient, code: String) -> String =
+                    task |shared| shared.app.pair(&target, &code).await?;
+                /// Renames a paired device here.
+                RenameDevice rename_device(id: String, name: String) -> () =
+                    blocking |app| app.rename_device(&id, &name)?;
+                /// Forgets a paired device.
+                ForgetDevice forget_device(id: String) -> () = blocking |app| app.forget_device(&id)?;
+                /// Sets how a paired device's offers are answered, and the size up to which they
+                /// are accepted without asking.
+                SetDeviceRule set_device_rule(id: String, consent: Consent, max_bytes: Option<u64>) -> () =
+                    blocking |app| app.set_device_rule(&id, consent, max_bytes)?;
+                /// Receives a paired device's offers into the receive folder.
+                ClearDeviceFolder clear_device_folder(id: String) -> () =
+                    blocking |app| app.set_device_folder(&id, None, ringway_engine::IntoHome::Refuse)?;
+                /// Stores name, port, and the rate limit of each transfer that is sent, in bytes/s.
+                SaveSettings save_settings(name: String, port: u16, send_limit: Option<u64>) -> StoredSettings =
+                    task |shared| {
+                        let send_limit = Some(send_limit.into());
+                        let change = SettingsChange { name: Some(name), port: Some(port), send_limit, ..Default::default() };
+                        shared.app.change_settings(change).await?
+                    };
+                /// Stores whether the service continues when the window is closed.
+                SetBackground set_background(background: bool) -> StoredSettings = task |shared| {
+                    let change = SettingsChange { background: Some(background), ..Default::default() };
+                    shared.app.change_settings(change).await?
+                };
+                /// Stores whether this device announces itself, and looks for others.
+                SetAnnounce set_announce(announce: bool) -> StoredSettings = task |shared| {
+                    let change = SettingsChange { announce: Some(announce), ..Default::default() };
+                    shared.app.change_settings(change).await?
+                };
+                /// Stores whether this device receives.
+                SetReceiving set_receiving(receiving: bool) -> StoredSettings = task |shared| {
+                    let change = SettingsChange { receiving: Some(receiving), ..Default::default() };
+                    shared.app.change_settings(change).await?
+                };
+                /// Whether, and by what, the service starts when this user logs in.
+                StartAtLogin start_at_login -> StartAtLogin = blocking |app| app.start_at_login()?;
+                /// Switches the start at login on or off.
+                SetStartAtLogin set_start_at_login(on: bool) -> StartAtLogin =
+                    blocking |app| app.set_start_at_login(on)?;
+            }
+            programs {
+                /// Everything to show. The client is sent events from then on.
+                Start start -> Everything = ordered |guest| guest.start()?;
+                /// Everything to show, without events.
+                Look look -> Everything = blocking |app| app.everything()?;
+                /// Sends a choice. `confirmed` is a new target that a person confirmed in a dialog
+                /// that no page draws.
+                Send send(chosen: u32, target: Recipient, code: Option<String>, verify: bool, confirmed: Option<String>)
+                    -> Moving = task |shared| {
+                        let (app, target) = (shared.app.clone(), shared.app.target(&target).await?);
+                        aside(move || app.send(chosen, target, code, verify, confirmed.as_deref())).await?
+                    };
+                /// The folder in which a picker for the folder of copies begins.
+                CopyFolderPicked copy_folder_picked -> Option<GivenPath> =
+                    blocking |app| app.copy_folder_picked().map(GivenPath);
+                /// Sets the folder that copies go into.
+                PickCopyFolder pick_copy_folder(folder: GivenPath) -> () = blocking |app| app.pick_copy_folder(folder.0);
+                /// The folder to show for what a transfer received.
+                ArrivedFolder arrived_folder(id: String) -> GivenPath = blocking |app| app.arrived_folder(&id)?.into();
+                /// The first few paths that a transfer received.
+                ArrivedPaths arrived_paths(id: String) -> Vec<GivenPath> =
+                    blocking |app| app.arrived_paths(&id)?.into_iter().map(GivenPath).collect();
+                /// The folder to show for what a past transfer received.
+                PastFolder past_folder(number: u64) -> GivenPath = blocking |app| app.past_folder(number)?.into();
+                /// The first few paths that a past transfer received, or sent.
+                PastPaths past_paths(number: u64) -> Vec<GivenPath> =
+                    blocking |app| app.past_paths(number)?.into_iter().map(GivenPath).collect();
+                /// Receives one offer into another folder.
+                SetOfferFolder set_offer_folder(id: String, folder: GivenPath, into_home: IntoHome) -> () =
+                    blocking |app| app.set_offer_folder(&id, folder.0, into_home.into())?;
+                /// The folder in which a picker for a device's folder begins.
+                DeviceFolder device_folder(id: String) -> Option<GivenPath> =
+                    blocking |app| app.device_folder(&id)?.map(GivenPath);
+                /// Sets the folder that a paired device's offers are received into.
+                SetDeviceFolder set_device_folder(id: String, folder: GivenPath, into_home: IntoHome) -> () =
+                    blocking |app| app.set_device_folder(&id, Some(folder.0), into_home.into())?;
+                /// Changes settings, all or none.
+                ChangeSettings change_settings(change: SettingsChange) -> StoredSettings =
+                    task |shared| shared.app.change_settings(change).await?;
+                /// Makes this client the window, which is sent `Told::Raise` from then on; false if
+                /// another client is the window.
+                BeWindow be_window -> bool = ordered |guest| guest.be_window();
+                /// Ends the service as SIGTERM does.
+                Stop stop -> () = task |shared| shared.stop.notify_one();
+            }
+            by_hand {
+                /// Adds paths of a choice that does not fit into one line. The next `Choose` takes
+                /// them together with its own.
+                Gather gather(paths: Vec<GivenPath>) -> () = ordered |guest| guest.gather(paths)?;
+                /// Remembers what was chosen; none if that is nothing.
+                Choose choose(paths: Vec<GivenPath>) -> Option<Chosen> = ordered |guest| guest.choose(paths).await?;
+                /// Sends this client updates of a transfer until it ends. An earlier watch of the
+                /// same transfer ends.
+                Watch watch(id: String) -> () = ordered |guest| guest.watch(id)?;
+                /// Brings the window to the front with these paths to send, or with a view; false
+                /// if there is no window. `token` is the caller's activation token of the desktop.
+                Raise raise(paths: Vec<GivenPath>, view: Option<View>, token: Option<String>) -> bool =
+                    task |shared| shared.raise(paths, view, token);
+            }
+        }
+    };
+}
+pub(super) use operations;

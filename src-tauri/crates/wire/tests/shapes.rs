@@ -1,0 +1,341 @@
+//! The shapes of everything that a peer sends, as bytes in `shapes.txt`: whoever changes a shape
+//! without raising `VERSION` hears of it.
+use ringway_model::{DeclineReason, Shortage};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use ringway_wire::control::{
+    Accept, Cancel, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes, Progress,
+    Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
+};
+use ringway_wire::lane::{
+    Attributes, Batch, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind,
+    HEADER_LEN, HeadBuffer, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs,
+};
+use ringway_wire::limits::VERSION;
+use ringway_wire::pair::{Confirmation, PakeMessage};
+use ringway_wire::stretches::Stretches;
+use ringway_wire::{DeviceName, Name, ProtocolError, RelPath};
+
+/// Set to `write`, it makes the file anew. `npm run shapes` does.
+const WRITE: &str = "RINGWAY_WIRE_SHAPES";
+
+fn path() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/shapes.txt"))
+}
+
+#[test]
+fn shapes_are_those_of_this_version() {
+    let now = written();
+    if std::env::var(WRITE).is_ok_and(|value| value == "write") {
+        fs::write(path(), now).unwrap();
+        return;
+    }
+    let before = fs::read_to_string(path()).unwrap();
+    let (before_lines, now_lines) = (before.lines().collect::<Vec<_>>(), now.lines().collect::<BTreeSet<_>>());
+    let gone = before_lines.iter().filter(|line| !now_lines.contains(*line));
+    let changed: Vec<_> = gone.map(|line| line.split_once(' ').map_or(*line, |(name, _)| name)).collect();
+    assert!(
+        before == now,
+        "\n\nWhat this version of the wire sends differs from crates/wire/tests/shapes.txt.\n\
+         Changed or gone: {changed:?}; {} lines before, {} now.\n\
+         If you did not mean to change a shape, this is a mistake: a peer would not understand it.\n\
+         If you did: once there is a release, raise VERSION in crates/wire/src/limits.rs, unless it was raised since\n\
+         the last release. Then write the file anew with `npm run shapes`, and commit it with your change.\n",
+        before_lines.len(),
+        now_lines.len(),
+    );
+}
+
+#[test]
+fn shapes_are_read_back_as_written() {
+    for (name, message) in messages() {
+        assert_eq!(Message::decode(&payload(&message)), Ok(message), "{name}");
+    }
+    for (name, bytes) in frames() {
+        let header = FrameHeader::decode(*bytes.first_chunk().unwrap()).unwrap();
+        let head = &bytes[HEADER_LEN..];
+        assert_eq!(header.head_len as usize, head.len(), "{name}");
+        let read = match (header.kind, name.contains("proven")) {
+            (FrameKind::Batch, false) => Batch::parse(&header, head).map(drop),
+            (FrameKind::Batch, true) => Batch::parse_proven(&header, head).map(drop),
+            (FrameKind::Range, false) => RangeHead::parse(&header, head).map(drop),
+            (FrameKind::Range, true) => RangeHead::parse_proven(&header, head).map(drop),
+            (FrameKind::List, false) => FileList::parse(&header, head).map(drop),
+            (FrameKind::List, true) => FileList::parse_proven(&header, head).map(drop),
+            (FrameKind::Chunks, _) => ChunkWindow::parse(&header, head).map(drop),
+            (FrameKind::End | FrameKind::Renew, _) => Ok(()),
+        };
+        assert_eq!(read, Ok(()), "{name}");
+    }
+}
+
+/// What has a number of its own in the codec, by the name in its errors, and the bytes before that
+/// number.
+const NUMBERED: [(&str, &[u8]); 4] = [("message", &[]), ("refusal", &[2]), ("decline", &[10]), ("cancel", &[17])];
+
+#[test]
+fn every_message_and_frame_that_the_codec_knows_has_its_shape_here() {
+    let payloads: Vec<_> = messages().iter().map(|(_, message)| payload(message)).collect();
+    for (numbered, before) in NUMBERED {
+        let known = (0..=u8::MAX).filter(|number| {
+            let read = Message::decode(&[before, &[*number]].concat());
+            !matches!(read, Err(ProtocolError::Unknown { what, .. }) if what == numbered)
+        });
+        let of_it = payloads.iter().filter_map(|payload| payload.strip_prefix(before)?.first().copied());
+        let (of_it, known) = (of_it.collect::<BTreeSet<_>>(), known.collect::<BTreeSet<_>>());
+        assert_eq!(of_it, known, "{numbered}: add a sample of what is missing");
+    }
+    let known = (0..=u8::MAX).filter(|kind| {
+        let mut header = [0; HEADER_LEN];
+        header[0] = *kind;
+        !matches!(FrameHeader::decode(header), Err(ProtocolError::Unknown { .. }))
+    });
+    let known = known.collect::<BTreeSet<_>>();
+    let of_them = frames().iter().map(|(_, bytes)| bytes[0]).collect::<BTreeSet<_>>();
+    assert_eq!(of_them, known, "lane frames: add a sample of what is missing");
+}
+
+/// The file: the version, then a line for each message and each head of a lane frame, with its
+/// header.
+fn written() -> String {
+    let mut text = format!("VERSION {VERSION}\n");
+    let messages = messages().into_iter().map(|(name, message)| (format!("message/{name}"), encoded(&message)));
+    let frames = frames().into_iter().map(|(name, bytes)| (format!("lane/{name}"), bytes));
+    for (name, bytes) in messages.chain(frames) {
+        text.push_str(&name);
+        text.push(' ');
+        bytes.iter().for_each(|byte| write!(text, "{byte:02x}").unwrap());
+        text.push('\n');
+    }
+    text
+}
+
+fn encoded(message: &Message) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    message.encode(&mut bytes);
+    bytes
+}
+
+fn payload(message: &Message) -> Vec<u8> {
+    encoded(message).split_off(FRAME_PREFIX_LEN)
+}
+
+/// One of each message, and of each reason that one may have. No two fields of a message have the
+/// same value, so that two that change places show.
+fn messages() -> Vec<(&'static str, Message)> {
+    let shortage = Shortage { needed: 0x0102_0304_0506, free: 0x0708_090a, entries: 0x0b0c };
+    let counts = Counts { files: 0x11, folders: 0x12, links: 0x13, bytes: 0x1415_1617_1819 };
+    let micros = |micros| Micros::new(micros).unwrap();
+    let progress = Progress { entries: 0x21, bytes: 0x2223_2425_2627 };
+    let totals = Totals { entries: 0x31, bytes: 0x3233_3435_3637, complete: true };
+    let names = |names: &[&[u8]]| names.iter().map(|name| name.to_vec()).collect::<Vec<_>>();
+    let pake = |letter| PakeMessage::from_slice(&[&[letter][..], &[0x41; 32]].concat()).unwrap();
+    let receipt = Receipt {
+        there: counts,
+        moved: 0x51,
+        unchanged: 0x52,
+        skipped: 0x53,
+        skipped_bytes: 0x54,
+        reused: 0x55,
+        edited: 0x16,
+        failed: 0x57,
+        proven: None,
+    };
+    let proven = Some(Proven { files: 0x0f, bytes: 0x1415, took: micros(0x58) });
+    let mut has = Stretches::default();
+    assert!(has.add(0x61, 0x62) && has.add(0x63, 0x64));
+    let answer = Wanted { list: 0x65, files: vec![true], has, basis: 0x66, kept: vec![] };
+    let many = |flags: &[bool]| (0..11).map(|file| flags[file % flags.len()]).collect::<Vec<_>>();
+    let answer_for_many = Wanted {
+        list: 0x67,
+        files: many(&[true, false, false]),
+        has: Stretches::default(),
+        basis: 0,
+        kept: many(&[false, true, false]),
+    };
+    vec![
+        (
+            "hello",
+            // Not this version's number: that stands at the top of the file.
+            Message::Hello(Hello {
+                version: 0x7172,
+                name: DeviceName::new("lab-ws").unwrap(),
+                known: true,
+                pairing: false,
+            }),
+        ),
+        ("refused-wrong-code", Message::Refused(Refusal::WrongCode)),
+        ("refused-no-code-open", Message::Refused(Refusal::NoCodeOpen)),
+        ("refused-pairing-busy", Message::Refused(Refusal::PairingBusy(0x7374_7576))),
+        ("refused-not-paired", Message::Refused(Refusal::NotPaired)),
+        ("refused-ourselves", Message::Refused(Refusal::Ourselves)),
+        ("refused-version", Message::Refused(Refusal::Version)),
+        ("pair-start", Message::PairStart(pake(b'A'))),
+        ("pair-reply", Message::PairReply(pake(b'B'))),
+        ("pair-confirm", Message::PairConfirm(Confirmation::from_slice(&[0x42; 32]).unwrap())),
+        ("pair-done", Message::PairDone),
+        ("paired", Message::Paired),
+        (
+            "offer",
+            Message::Offer(Offer {
+                transfer: [0x43; 16],
+                names: names(&[b"a", b"b\xff"]),
+                more_names: 0x44,
+                so_far: totals,
+                lanes: 4,
+                prove: true,
+                retry_s: 0x4546_4748,
+            }),
+        ),
+        ("offer-names", Message::OfferNames(names(&[b"c", b"dd"]))),
+        ("accept", Message::Accept(Accept { lanes: 4, lists: false, doubts: None })),
+        ("accept-lists", Message::Accept(Accept { lanes: 4, lists: true, doubts: None })),
+        ("accept-lists-doubts", Message::Accept(Accept { lanes: 4, lists: true, doubts: Some(-0x494a) })),
+        ("queued", Message::Queued(NonZeroU32::new(0x4b4c_4d4e).unwrap())),
+        ("decline-by-choice", Message::Decline(DeclineReason::ByChoice)),
+        ("decline-no-answer", Message::Decline(DeclineReason::NoAnswer)),
+        ("decline-no-room", Message::Decline(DeclineReason::NoRoom(shortage))),
+        ("decline-not-writable", Message::Decline(DeclineReason::NotWritable)),
+        ("decline-busy", Message::Decline(DeclineReason::Busy)),
+        ("decline-paused", Message::Decline(DeclineReason::Paused)),
+        ("decline-stopped", Message::Decline(DeclineReason::Stopped)),
+        ("decline-too-many-offers", Message::Decline(DeclineReason::TooManyOffers { wait_ms: 0x7778_797a })),
+        ("path-taken", Message::PathTaken(PathCodes { tls: 1, tls_errno: -2, io: 3, io_errno: 4 })),
+        ("totals", Message::Totals(totals)),
+        ("progress", Message::Progress(progress)),
+        ("proving", Message::Proving(progress)),
+        (
+            "entry-failed",
+            Message::EntryFailed(EntryFailed { path: b"a/b\xff".to_vec(), operation: 1, reason: 2, errno: -13 }),
+        ),
+        ("entry-kept", Message::EntryKept(EntryKept { path: b"a/b".to_vec(), beside: b"b (1)".to_vec() })),
+        ("finish", Message::Finish { sent: counts, failed: 0x4f, lanes: 4 }),
+        ("receipt", Message::Receipt(receipt)),
+        ("receipt-proven", Message::Receipt(Receipt { proven, ..receipt })),
+        ("receipt-wanted", Message::ReceiptWanted([0x50; 16])),
+        ("no-receipt", Message::NoReceipt),
+        ("cancel-failed", Message::Cancel(Cancel::Failed)),
+        ("cancel-by-person", Message::Cancel(Cancel::ByPerson)),
+        ("cancel-destination-full", Message::Cancel(Cancel::DestinationFull(shortage))),
+        ("cancel-connection-lost", Message::Cancel(Cancel::ConnectionLost)),
+        ("cancel-too-much", Message::Cancel(Cancel::TooMuch(0x7b7c_7d7e_7f80))),
+        ("cancel-paused", Message::Cancel(Cancel::Paused)),
+        ("ping", Message::Ping),
+        ("pong", Message::Pong),
+        (
+            "lane-join",
+            Message::LaneJoin { transfer: [0x81; 16], lane: 3, connection: 0x8283, ticket: Ticket([0x84; 32]) },
+        ),
+        ("lane-ready", Message::LaneReady),
+        (
+            "sender-times",
+            Message::SenderTimes(SenderTimes {
+                finding: micros(0x91),
+                reading: micros(0x92),
+                encrypting: micros(0x93),
+                sending: micros(0x94),
+                limited: micros(0x95),
+            }),
+        ),
+        (
+            "receiver-times",
+            Message::ReceiverTimes(ReceiverTimes {
+                receiving: micros(0x96),
+                decrypting: micros(0x97),
+                writing: micros(0x98),
+            }),
+        ),
+        ("wanted-one", Message::Wanted(answer)),
+        ("wanted-of-many", Message::Wanted(answer_for_many)),
+    ]
+}
+
+fn attributes() -> Attributes {
+    Attributes { mode: 0o4755, uid: 0x0102_0304, gid: 0x0506_0708, mtime: Timestamp { secs: -5, nanos: 999_999_999 } }
+}
+
+fn entry<'a>(name: &'a str, kind: EntryKind<'a>, xattrs: Xattrs<'a>) -> Entry<'a> {
+    Entry { name: Name::new(name.as_bytes()).unwrap(), kind, attributes: attributes(), xattrs }
+}
+
+fn folder(path: &str) -> RelPath<'_> {
+    RelPath::new(path.as_bytes()).unwrap()
+}
+
+fn frame(header: FrameHeader, head: &HeadBuffer) -> Vec<u8> {
+    [&header.encode(), head.as_bytes()].concat()
+}
+
+/// One of each head of a lane frame, behind its header: with each item that a batch may have, and
+/// each step of a range.
+fn frames() -> Vec<(&'static str, Vec<u8>)> {
+    let digest = |byte| Digest([byte; DIGEST_LEN]);
+    let mut xattrs = XattrBuffer::default();
+    assert!(xattrs.push(b"user.origin", b"a\0b") && xattrs.push(b"user.empty", b""));
+    let xattrs = xattrs.as_xattrs();
+    let small = entry("small", EntryKind::File { size: 7, link_id: Some(0x21) }, xattrs);
+    let large = entry("large", EntryKind::File { size: 9 << 20, link_id: None }, Xattrs::default());
+    let mut frames = Vec::new();
+
+    let mut head = HeadBuffer::default();
+    head.folder(RelPath::ROOT);
+    head.entry(&entry("plain", EntryKind::File { size: 5, link_id: None }, Xattrs::default()));
+    head.folder_with_attributes(folder("a/b"), &attributes(), xattrs);
+    head.entry(&small);
+    head.entry(&entry("link", EntryKind::Symlink { target: b"../elsewhere" }, Xattrs::default()));
+    head.entry(&entry("other", EntryKind::HardLink { link_id: 0x21, last: false }, Xattrs::default()));
+    head.entry(&entry("third", EntryKind::HardLink { link_id: 0x21, last: true }, Xattrs::default()));
+    let header = head.batch_header(12);
+    frames.push(("batch", frame(header, &head)));
+    frames.push(("batch-packed", frame(FrameHeader { packed_len: 11, ..header }, &head)));
+
+    head.clear();
+    head.folder(folder("a/b"));
+    head.entry(&small);
+    head.digest(digest(0xd1));
+    head.entry(&entry("empty", EntryKind::File { size: 0, link_id: None }, Xattrs::default()));
+    head.digest(digest(0xd2));
+    let header = head.batch_header(7);
+    frames.push(("batch-proven", frame(header, &head)));
+
+    let range =
+        |step, offset| RangeHead { stamp: 0x31, file_id: 0x0302_0100, offset, step, folder: folder("a"), entry: large };
+    for (name, step, len) in [
+        ("range-more", RangeStep::More, 10),
+        ("range-last", RangeStep::Last { data_bytes: 0x0506_0708 }, 10),
+        ("range-abandoned", RangeStep::Abandoned { data_bytes: 0x0506_0708 }, 0),
+    ] {
+        let header = head.range(&range(step, 0x0a0b), len);
+        frames.push((name, frame(header, &head)));
+    }
+    let header = head.proven_range(&range(RangeStep::More, 0x0a0b), 10, digest(0xd3));
+    frames.push(("range-proven", frame(header, &head)));
+
+    head.begin_list(0x41);
+    head.folder(folder("a/b"));
+    head.entry(&small);
+    head.folder(RelPath::ROOT);
+    head.entry(&entry("plain", EntryKind::File { size: 5, link_id: None }, Xattrs::default()));
+    let header = head.list_header();
+    frames.push(("list", frame(header, &head)));
+
+    head.begin_large_list(0x42, 0x43);
+    head.folder(folder("a"));
+    head.entry(&large);
+    head.digest(digest(0xd4));
+    let header = head.list_header();
+    frames.push(("list-proven", frame(header, &head)));
+
+    head.begin_chunks(0x44, &range(RangeStep::More, 0x0c0d));
+    head.chunk(0x0e0f, digest(0xd5));
+    head.chunk(0x1011, digest(0xd6));
+    frames.push(("chunks", frame(head.chunks_header(), &head)));
+
+    frames.push(("end", FrameHeader::END.encode().to_vec()));
+    frames.push(("renew", FrameHeader::RENEW.encode().to_vec()));
+    frames
+}
