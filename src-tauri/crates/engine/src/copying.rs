@@ -1,16 +1,21 @@
 //! A copy inside this machine as a transfer: its handle, its figures, how it is paused and stopped,
-//! and its record. The copying itself is in [`copy`](crate::copy).
+//! and its record. The copying itself is in [`ringway_copy`].
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::Builder;
 
+pub use ringway_copy::{
+    CopyOptions, CopyReport, CopyRequest, KernelCopy, Planned, PlannedFn, ReflinkMode, Rule, limits,
+};
+
+use ringway_copy::{Amount, CopyHandle, CopyJob, Observer, Progress};
 use ringway_model::{Direction, Failure, Fault, Side, TransferId};
+use ringway_tree::limits::ARRIVED_LISTED_MAX;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::copy::{Amount, CopyHandle, CopyJob, CopyRequest, Observer, Progress};
 use crate::history::Record;
-use crate::limits::{ARRIVED_LISTED_MAX, TICK};
+use crate::limits::TICK;
 use crate::transfer::{Arrived, Transfer};
 
 const ENDED_EARLY: Fault = Fault::machine("a thread of the copy ended early");

@@ -22,22 +22,11 @@ pub const GUESSES_MAX: u32 = 21;
 /// Failures a report names: enough to act on, and bounded when a whole tree cannot be written.
 pub const FAILURES_LISTED_MAX: usize = 1_000;
 
-/// Bytes of the paths of failures that are named to the peer: what is named waits for a peer who
-/// may not read. 10,000 of ordinary length take a quarter.
-pub const NAMED_BYTES_MAX: usize = 4 * 1024 * 1024;
-
 /// Top-level names an offer shows.
 pub const OFFER_NAMES_MAX: usize = 64;
 
 /// Names that begin with a dot that the question about an offer points out one by one.
 pub const DOT_NAMES_SHOWN_MAX: usize = 8;
-
-/// Top-level paths a report names.
-pub const ARRIVED_LISTED_MAX: usize = 64;
-
-/// Top-level files and folders that are remembered of each device; of more, those go that it has
-/// not brought or changed for the longest time, and count as the owner's from then on.
-pub const BROUGHT_NAMES_MAX: usize = 10_000;
 
 /// Connections that have not shown what they are: when more come, those that stall go, so that a
 /// flood costs sockets and little else. A handshake under way takes some 60 KiB.
@@ -147,22 +136,6 @@ pub const LOOKUP_TIME_MAX: Duration = Duration::from_secs(20);
 /// Addresses of one device that are dialled, whatever its name leads to.
 pub const ADDRESSES_DIALLED_MAX: usize = 32;
 
-/// What may come beyond the size that a person accepted, once that was final: one part in so many.
-/// Files grow while they are sent, and what was under way when a connection was lost comes again.
-pub const ACCEPTED_MARGIN_PART: u64 = 4;
-
-/// And so much at the least: what the lanes of a small transfer have under way twice over, and its
-/// extended attributes.
-pub const ACCEPTED_MARGIN_MIN: u64 = 32 << 20;
-
-/// How many times the size may come that a person accepted while it was still counted. In the end
-/// it is also held to what its sender said it had counted.
-pub const ACCEPTED_GROWTH: u64 = 4;
-
-/// And so much more at the least: whoever answers within the first second has seen next to nothing
-/// of a large folder.
-pub const ACCEPTED_GROWTH_MIN: u64 = 1 << 30;
-
 /// Time an offer waits for a person.
 pub const ANSWER_TIME_MAX: Duration = Duration::from_secs(10 * 60);
 
@@ -218,13 +191,6 @@ pub const PAUSE_TIME_MAX: Duration = FULL_TIME_MAX;
 
 /// How often it is looked whether there is room again, or whether the receiver has resumed it.
 pub const FULL_LOOK_EVERY: Duration = Duration::from_secs(5);
-
-/// So much more room than there was lets a transfer go on that was stopped by a full disk, although
-/// figures say that not all of the rest will fit: each time costs going through the source again.
-pub const FULL_ROOM_MIN: u64 = 16 << 20;
-
-/// And so many more places for files and folders.
-pub const FULL_ENTRIES_MIN: u64 = 256;
 
 /// Transfers of one device that a receiver remembers for that.
 pub const RENEWALS_PER_DEVICE_MAX: usize = 8;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
-use ringway_engine::copy::limits;
+use ringway_engine::copying::limits;
 use ringway_engine::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode, Rule};
 use ringway_model::OnExisting;
 
