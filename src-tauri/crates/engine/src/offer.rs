@@ -8,14 +8,15 @@ mod renewals;
 mod shares;
 mod silence;
 
-use parking_lot::Mutex;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ringway_model::{DeclineReason, Fault, Side, TransferId};
+use parking_lot::Mutex;
+use ringway_model::{DeclineReason, Fault, IntoHome, Side, TransferId};
+use ringway_tree::filesystem::free_space::Room;
 use ringway_wire::control::Totals;
 use ringway_wire::session::{Acceptor, AcceptorEvent};
 use tokio::sync::mpsc::error::TrySendError;
@@ -29,9 +30,8 @@ use crate::history::keep_unanswered;
 use crate::limits::{ANSWER_TIME_MAX, DOT_NAMES_SHOWN_MAX, RULE_WAIT_MAX};
 use crate::lobby::Origin;
 use crate::look_alike;
-use crate::options::{AcceptOptions, IntoHome};
+use crate::options::AcceptOptions;
 use crate::receive::{Listening, boot_ms};
-use crate::room::Room;
 use crate::rules::{Consent, Decision, DeviceRule, Offered, is_usable};
 use crate::serve::Visitor;
 use crate::session::Session;

@@ -1,14 +1,15 @@
 //! A transfer's handle and the figures behind it: what programs hold and poll while bytes move.
-use parking_lot::{Mutex, MutexGuard};
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
+use parking_lot::{Mutex, MutexGuard};
 use ringway_model::{
     Bottleneck, DeviceId, Direction, Edit, Failure, FailureReason, Fault, Interruption, Invalid, Operation, Outage,
-    PackedBytes, PathTaken, Proven, Side, Stage, TransferId, TransferKey,
+    Outcome, PackedBytes, PathTaken, Proven, Side, Stage, TransferId, TransferKey,
 };
+use ringway_tree::filesystem::free_space::Rest;
 use ringway_wire::control::{Receipt, Totals};
 use rustix::io::Errno;
 use tokio::sync::watch;
@@ -18,10 +19,8 @@ use crate::history::{Ended, Record};
 use crate::limits::{FAILURES_LISTED_MAX, STALLED_AFTER};
 use crate::pace::Gauge;
 use crate::rate::{Amounts, Rate};
-use crate::room::Rest;
 use crate::series::{Point, Series};
 use crate::stopwatch::Stopwatch;
-use ringway_model::Outcome;
 
 /// One offer under way, in either direction. Clones are the same transfer; dropping every clone
 /// does not cancel it.
@@ -697,7 +696,7 @@ pub(crate) struct Arrived {
     pub(crate) failed: u64,
     pub(crate) paths: Vec<std::path::PathBuf>,
     pub(crate) left_behind: Option<std::path::PathBuf>,
-    pub(crate) copy: Option<crate::copy::CopyReport>,
+    pub(crate) copy: Option<ringway_copy::CopyReport>,
 }
 
 impl std::fmt::Debug for Transfer {
