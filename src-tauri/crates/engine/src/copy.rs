@@ -45,12 +45,12 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::descriptors::{self, ForCopy};
 use crate::history::Record;
-use crate::io_plan::IoPlan;
 use crate::limits::{COPY_CHUNK_MAX, COPY_CHUNK_MIN, COPY_DEPTH_MAX, COPY_DESCRIPTORS_MIN, COPY_WORKERS_MAX, TICK};
 use crate::transfer::{Arrived, Transfer};
 use crew::Shared;
 use job::{Choices, Job, TopLevel, value};
 use plan::{Plan, Root, Target};
+use ringway_tree::io_plan::IoPlan;
 use worker::Task;
 
 pub use options::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, Planned, ReflinkMode, Rule};

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::options::{CopyOptions, KernelCopy, ReflinkMode};
 use super::spot::Trouble;
-use crate::io_plan::{IoPlan, path_of};
+use ringway_tree::io_plan::{IoPlan, path_of};
 
 /// Refusals after which sharing is not tried again between two filesystems where it never worked.
 /// More than one, for single files may be refused (btrfs: those without copy-on-write).

@@ -24,8 +24,8 @@ use super::options::{CopyOptions, Planned};
 use super::rules::Rules;
 use super::spot::Stays;
 use super::verify::Proof;
-use crate::io_plan::IoPlan;
 use crate::transfer::Transfer;
+use ringway_tree::io_plan::IoPlan;
 
 /// A copy under way.
 pub(super) struct Job {

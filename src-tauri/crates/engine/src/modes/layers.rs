@@ -12,7 +12,7 @@ use super::data::{Data, Digest, Folders, PIECE, Stretch, file_name, noise};
 use super::loopback::End;
 use super::meter::{Round, Side, alone, both};
 use super::{Bench, Calls, Cipher, Layer, NotMeasured};
-use crate::io_plan::IoPlan;
+use ringway_tree::io_plan::IoPlan;
 
 /// Files that are read or written in one go: what a receiver writes at a time.
 const GROUP_FILES: usize = 64;
