@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use ringway_model::{
-    DeviceId, Direction, Fault, Invalid, IoMode, IoPath, LookAlike, SyncIoReason, TlsMode, TlsPath, TransferId,
-    Unconfined,
+    DeviceId, Direction, Fault, IntoHome, Invalid, IoMode, IoPath, LookAlike, Source, SyncIoReason, TlsMode, TlsPath,
+    TransferId, Unconfined,
 };
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
@@ -43,11 +43,9 @@ pub mod transfer;
 
 mod budget;
 mod codes;
-mod compression;
 mod connect;
 mod cork;
 mod default_folder;
-mod destination;
 mod forgetting;
 mod growth;
 mod handshakes;
@@ -68,7 +66,6 @@ mod send;
 mod serve;
 mod session;
 mod settings;
-mod source;
 mod stopwatch;
 mod store;
 pub mod target;
@@ -78,7 +75,6 @@ mod turns;
 
 pub use copying::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Planned, PlannedFn, ReflinkMode, Rule};
 pub use default_folder::default_folder;
-pub use destination::{Unfinished, close_folders};
 pub use device::{Device, ThisDevice};
 pub use discovery::{Nearby, NearbyDevice};
 pub use event::{OfferSummary, ReceiverEvent, Report, Snapshot};
@@ -86,9 +82,9 @@ pub use history::{Past, PastDetails, PastQuery, Resend};
 pub use options::{AcceptOptions, RateLimit, ReceiveOptions, SendRequest, Settings};
 pub use paths::Paths;
 pub use receive::{IncomingOffer, Receiver, ShownCode};
-pub use ringway_model::{Compression, Delta, IntoHome, Source};
 pub use ringway_tree::filesystem::free_space::Room;
 pub use ringway_tree::receive::ShownSize;
+pub use ringway_tree::receive::{Unfinished, close_folders};
 pub use ringway_wire::ProtocolError;
 pub use ringway_wire::announcement::{Announcement, DeviceKind, Fingerprint};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
@@ -127,7 +123,7 @@ impl Inner {
     }
 
     /// What has to be at a path for something to land there.
-    fn expect(&self, folder: &Path) -> destination::Expected {
+    fn expect(&self, folder: &Path) -> ringway_tree::receive::Expected {
         self.places.expect(folder, || self.store.mounted(folder).ok().flatten())
     }
 
@@ -419,7 +415,7 @@ impl Engine {
         // Each by what it really is, so that nothing is told twice.
         let folders: BTreeSet<_> = folders.filter_map(|folder| folder.canonicalize().ok()).collect();
         let mut found: Vec<_> =
-            folders.iter().filter_map(|folder| destination::unfinished(folder).ok()).flatten().collect();
+            folders.iter().filter_map(|folder| ringway_tree::receive::unfinished(folder).ok()).flatten().collect();
         found.sort_by_key(|left| std::cmp::Reverse(left.last_used));
         Ok(found)
     }
@@ -429,7 +425,7 @@ impl Engine {
     /// # Errors
     /// [`Fault::Path`]: it cannot be opened or read.
     pub fn unfinished_in(&self, folder: &Path) -> Result<Vec<Unfinished>, Fault> {
-        destination::unfinished(folder)
+        ringway_tree::receive::unfinished(folder)
     }
 
     /// Removes what a transfer has left: the same send again begins anew. False if it is not there
@@ -438,7 +434,7 @@ impl Engine {
     /// # Errors
     /// [`Fault::Path`]: it cannot be removed, or not all of it.
     pub fn discard_unfinished(&self, left: &Unfinished) -> Result<bool, Fault> {
-        destination::discard(&left.folder, &left.id)
+        ringway_tree::receive::discard(&left.folder, &left.id)
     }
 
     /// Whether offers may land in a folder, which need not be there yet.

@@ -23,7 +23,6 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-use crate::destination::AttemptKey;
 use crate::device::Device;
 use crate::event::{OfferSummary, ReceiverEvent};
 use crate::history::keep_unanswered;
@@ -40,6 +39,7 @@ use acceptance::{Acceptance, TakenBack};
 use accepted::Accepted;
 use queue::{Claim, Entered, Pending, Place, Turn, Waiting};
 use renewals::{Met, Renewed};
+use ringway_tree::receive::AttemptKey;
 
 pub(crate) use queue::Queue;
 pub(crate) use renewals::Renewals;

@@ -8,7 +8,7 @@ use ringway_sys::dir::Dir;
 use ringway_sys::mounts::mount_point;
 
 use crate::default_folder::may_be_made;
-use crate::destination::{Expected, FolderIdentity};
+use ringway_tree::receive::{Expected, FolderIdentity};
 
 /// What was found at each path when it was first looked at.
 #[derive(Default)]

@@ -30,8 +30,9 @@ use crate::offer::{Queue, Shares};
 use crate::options::ReceiveOptions;
 use crate::patience::Patience;
 use crate::turns::Turns;
-use crate::{Inner, destination, interfaces, lane, own_folders, random, serve};
+use crate::{Inner, interfaces, lane, own_folders, random, serve};
 use ringway_tree::io_plan::IoPlan;
+use ringway_tree::receive::restore_all;
 
 pub use crate::offer::IncomingOffer;
 
@@ -231,7 +232,7 @@ fn note_places(inner: &Inner, options: &ReceiveOptions) -> Vec<PathBuf> {
 /// Gives read-only folders their mode back that a receiver was changing when it crashed. On a
 /// thread of its own, for a folder may be on a server that does not answer.
 fn close_what_crashed_left_open(folders: Vec<PathBuf>) {
-    let close = move || folders.iter().for_each(|folder| destination::restore_all(folder));
+    let close = move || folders.iter().for_each(|folder| restore_all(folder));
     // Without a thread the next transfer does it.
     drop(std::thread::Builder::new().name("ringway-close".into()).spawn(close));
 }

@@ -19,20 +19,20 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::Inner;
 use crate::codes::{decode_edit, decode_failure, decode_paths, decode_proven, encode_failure, encode_paths};
-use crate::compression::{Packed, Packing};
 use crate::growth::Growth;
 use crate::lane::{self, Lane, Relay, Relayed, Renewing};
 use crate::limits::{ANSWER_TIME_MAX, TICK};
 use crate::options::SendRequest;
 use crate::pace::{Clocked, Clocks};
 use crate::session::Session;
-use crate::source::Outgoing;
 use crate::throttle::Throttle;
 use crate::transfer::{Arrived, Transfer};
 use lanes::{LaneEnd, LaneOpener, Lanes, next_opened};
 use reach::refused;
 pub(crate) use reach::{greeting, reach};
+use ringway_tree::compression::{Packed, Packing};
 use ringway_tree::io_plan::IoPlan;
+use ringway_tree::send::Outgoing;
 use stall::{Seen, Stall};
 
 /// Who takes longer to let a transfer go on asks a person.

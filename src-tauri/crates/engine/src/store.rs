@@ -22,11 +22,11 @@ use ringway_wire::limits::DEVICE_NAME_MAX;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use rustix::fs::Access;
 
-use crate::destination::Brought;
 use crate::device::Device;
 use crate::limits::DEFAULT_PORT;
 use crate::private;
 use crate::target::Address;
+use ringway_tree::receive::Brought;
 
 pub(crate) use pairings::PairingNumber;
 

@@ -11,15 +11,15 @@ const BUFFER_LEN_MIN: usize = 1024 * 1024;
 
 /// A chunk of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chunk {
+pub(crate) struct Chunk {
     /// Where it is, in bytes from the file's start.
-    pub range: Range<u64>,
+    pub(crate) range: Range<u64>,
     /// Of its contents.
-    pub digest: Digest,
+    pub(crate) digest: Digest,
 }
 
 /// A part of a file that is being cut.
-pub struct Cutter {
+pub(crate) struct Cutter {
     lens: ChunkLens,
     /// Normalized to level 1, as FastCDC's authors have it.
     masks: (u64, u64),
@@ -32,25 +32,25 @@ pub struct Cutter {
 
 impl Cutter {
     /// For that part of a file.
-    pub fn new(lens: ChunkLens, range: Range<u64>) -> Self {
+    pub(crate) fn new(lens: ChunkLens, range: Range<u64>) -> Self {
         let masks = select_masks(lens.average, Normalization::Level1);
         Self { lens, masks, buffer: Vec::new(), uncut: 0..0, left: range }
     }
 
     /// Takes a buffer in exchange for its own. What was read and not cut is read again.
-    pub fn swap_buffer(&mut self, buffer: &mut Vec<u8>) {
+    pub(crate) fn swap_buffer(&mut self, buffer: &mut Vec<u8>) {
         std::mem::swap(&mut self.buffer, buffer);
         self.uncut = 0..0;
     }
 
     /// Where the next chunk begins.
-    pub fn at(&self) -> u64 {
+    pub(crate) fn at(&self) -> u64 {
         self.left.start
     }
 
     /// The next chunk of what `read` gives from an offset on; none at the end, which comes early
     /// where that gives nothing any more.
-    pub fn next(&mut self, read: impl FnMut(u64, &mut [u8]) -> io::Result<usize>) -> io::Result<Option<Chunk>> {
+    pub(crate) fn next(&mut self, read: impl FnMut(u64, &mut [u8]) -> io::Result<usize>) -> io::Result<Option<Chunk>> {
         if self.uncut.len() < self.lens.max {
             self.fill(read)?;
         }

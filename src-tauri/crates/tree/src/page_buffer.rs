@@ -8,21 +8,21 @@ const PAGE_LEN: usize = 4096;
 
 /// A buffer that is made when it is first needed, grows and is kept.
 #[derive(Default)]
-pub struct PageBuffer {
+pub(crate) struct PageBuffer {
     bytes: Vec<u8>,
     start: usize,
 }
 
 impl PageBuffer {
     /// A buffer of `len` bytes.
-    pub fn new(len: usize) -> Self {
+    pub(crate) fn new(len: usize) -> Self {
         let mut buffer = Self::default();
         buffer.grow(len);
         buffer
     }
 
     /// Its first `len` bytes, after it has been made as long. What it held may be gone.
-    pub fn grow(&mut self, len: usize) -> &mut [u8] {
+    pub(crate) fn grow(&mut self, len: usize) -> &mut [u8] {
         if self.len() < len {
             self.bytes = vec![0; len + PAGE_LEN];
             // Below a page, but where pointers have no addresses (align_offset): there any place

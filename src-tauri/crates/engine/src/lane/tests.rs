@@ -14,11 +14,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::{Lane, LaneStops, Relay, Relayed};
-use crate::destination::{AttemptKey, DestinationOptions, Expected, Incoming};
 use crate::identity::Identity;
-use crate::source::Outgoing;
 use crate::tls::{Channel, Tls};
 use ringway_tree::io_plan::IoPlan;
+use ringway_tree::receive::{AttemptKey, DestinationOptions, Expected, Incoming};
+use ringway_tree::send::Outgoing;
 
 const USER: TlsPath = TlsPath::User(UserTlsReason::Asked);
 

@@ -15,9 +15,9 @@ use super::loopback::Watched;
 use super::meter::{Counting, Round, both};
 use super::{Bench, Calls, Cipher, NotMeasured};
 use crate::descriptors::ForReceiving;
-use crate::destination::{AttemptKey, DestinationOptions, Expected, Incoming, LaneError};
 use crate::random;
-use crate::source::Outgoing;
+use ringway_tree::receive::{AttemptKey, DestinationOptions, Expected, Incoming, LaneError};
+use ringway_tree::send::Outgoing;
 
 pub(super) fn run(
     bench: &Bench<'_>,

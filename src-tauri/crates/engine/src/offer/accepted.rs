@@ -25,7 +25,6 @@ use super::queue::Place;
 use super::renewals::Renewed;
 use crate::codes::decode_proven;
 use crate::descriptors::ForReceiving;
-use crate::destination::{Allowance, AttemptKey, Brought, DestinationOptions, Expected, Incoming};
 use crate::device::Device;
 use crate::event::ReceiverEvent;
 use crate::history::Record;
@@ -40,6 +39,7 @@ use crate::session::Session;
 use crate::store::PairingNumber;
 use crate::tls::Channel;
 use crate::transfer::{Arrived, Transfer};
+use ringway_tree::receive::{Allowance, AttemptKey, Brought, DestinationOptions, Expected, Incoming};
 
 /// Answers to lists that wait to be sent.
 const ANSWERS_WAITING_MAX: usize = 16;

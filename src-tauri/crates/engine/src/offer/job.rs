@@ -16,7 +16,6 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use super::renewals::Renewed;
 use super::silence::Silence;
 use crate::codes::{decode_failure, decode_paths, encode_edit, encode_failure, encode_paths};
-use crate::destination::{FinishError, Incoming, LaneError};
 use crate::lane::{self, Arriving, Begun, Lane, LaneStops, Succeeding};
 use crate::limits::TICK;
 use crate::pace::{Clocked, Clocks};
@@ -26,6 +25,7 @@ use crate::session::Session;
 use crate::store::PairingNumber;
 use crate::tls::Channel;
 use crate::transfer::Transfer;
+use ringway_tree::receive::{FinishError, Incoming, LaneError};
 
 /// Time for the sender to open its lanes after our yes.
 const LANES_TIME_MAX: Duration = Duration::from_secs(30);

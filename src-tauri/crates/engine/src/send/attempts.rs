@@ -15,7 +15,6 @@ use super::Job;
 use super::again::{Headway, Tries};
 use super::lanes::LaneOpener;
 use super::reach::reach;
-use crate::compression::Packed;
 use crate::connect::Destination;
 use crate::device::Device;
 use crate::forgetting::stop_when;
@@ -24,13 +23,14 @@ use crate::lane::{self, LaneStops};
 use crate::limits::{LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX, STALL_TIME_MIN};
 use crate::options::SendRequest;
 use crate::pace::Clocks;
-use crate::source::Outgoing;
 use crate::store::PairingNumber;
 use crate::target::Address;
 use crate::throttle::Throttle;
 use crate::transfer::{Arrived, Transfer};
 use crate::{Inner, random};
+use ringway_tree::compression::Packed;
 use ringway_tree::io_plan::IoPlan;
+use ringway_tree::send::Outgoing;
 
 /// Sends, and where the connection is lost goes on, until it is through, refused or given up, or
 /// until its receiver is forgotten.

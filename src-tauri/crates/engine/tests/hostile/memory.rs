@@ -9,9 +9,9 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use fastcdc::v2020::{Normalization, cut, select_masks};
+use ringway_engine::SendRequest;
 use ringway_engine::limits::{FAILURES_LISTED_MAX, OFFERS_OF_ONE_MAX, OFFERS_UNANSWERED_BYTES_MAX};
-use ringway_engine::{Compression, Delta, SendRequest, Source};
-use ringway_model::{DeclineReason, IoMode, Outcome, TlsMode};
+use ringway_model::{Compression, DeclineReason, Delta, IoMode, Outcome, Source, TlsMode};
 use ringway_wire::control::{EntryFailed, Message};
 use ringway_wire::lane::{
     Attributes, ChunkLens, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep,

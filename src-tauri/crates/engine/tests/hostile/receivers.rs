@@ -6,11 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use ringway_engine::{Compression, Delta, Report, SendRequest, Source};
-use ringway_model::Outcome;
-use ringway_model::{Fault, IoMode, TlsMode};
-use ringway_wire::control::Proven;
-use ringway_wire::control::{EntryFailed, Message, Micros, Progress, Receipt};
+use ringway_engine::{Report, SendRequest};
+use ringway_model::{Compression, Delta, Fault, IoMode, Outcome, Source, TlsMode};
+use ringway_wire::control::{EntryFailed, Message, Micros, Progress, Proven, Receipt};
 use ringway_wire::lane::Counts;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;

@@ -91,7 +91,7 @@ macro_rules! operations {
                     blocking |app| app.set_device_rule(&id, consent, max_bytes)?;
                 /// Receives a paired device's offers into the receive folder.
                 ClearDeviceFolder clear_device_folder(id: String) -> () =
-                    blocking |app| app.set_device_folder(&id, None, ringway_engine::IntoHome::Refuse)?;
+                    blocking |app| app.set_device_folder(&id, None, ringway_model::IntoHome::Refuse)?;
                 /// Stores name, port, and the rate limit of each transfer that is sent, in bytes/s.
                 SaveSettings save_settings(name: String, port: u16, send_limit: Option<u64>) -> StoredSettings =
                     task |shared| {

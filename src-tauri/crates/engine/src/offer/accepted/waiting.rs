@@ -10,11 +10,11 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{Accepted, Lost, Opened};
-use crate::destination::Incoming;
 use crate::limits::{FULL_LOOK_EVERY, FULL_TIME_MAX, PAUSE_TIME_MAX};
 use crate::offer::job::on_its_own;
 use crate::offer::queue::Place;
 use crate::offer::renewals::Renewed;
+use ringway_tree::receive::Incoming;
 
 /// What a file that asks for room is called, before the transfer's id; a peer may not use such a
 /// name.
