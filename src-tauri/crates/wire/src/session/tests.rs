@@ -15,6 +15,8 @@ use crate::name::{DeviceName, Name};
 use crate::offered::OfferedNames;
 use crate::pair::Binding;
 
+mod honest;
+
 fn greeting(name: &str) -> Greeting {
     Greeting { name: DeviceName::new(name).unwrap() }
 }
@@ -720,6 +722,23 @@ fn an_earlier_receipt_is_given_or_the_transfer_is_offered() {
         let mut pair = asked(proves);
         pair.acceptor.earlier_receipt(Some(bad));
         assert!(pair.run().is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn sender_that_is_turned_away_while_it_awaits_an_earlier_receipt_may_ask_again() {
+    let sent = Counts { files: 1, folders: 0, links: 0, bytes: 4 };
+    let handed = HandedOver { sent, failed: 0, names: 1, named: 0, kept: 0 };
+    for refusal in [Refusal::PairingBusy(1_000), Refusal::NotPaired] {
+        let mut pair = Pair::new(true, true, None);
+        pair.run().unwrap();
+        pair.initiator.ask_receipt([9; 16], handed, false);
+        // The receiver gives the connection's place away before it reads the request.
+        pair.acceptor.refuse(refusal);
+        pair.run().unwrap();
+        assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Refused(refusal)));
+        assert!(pair.initiator.is_ended() && pair.acceptor.is_ended());
+        assert_eq!(pair.initiator.handed_over(), Some(handed));
     }
 }
 
