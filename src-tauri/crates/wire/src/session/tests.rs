@@ -628,6 +628,8 @@ fn an_offer_is_told_once_all_its_names_have_come() {
     let first = messages(&pair.initiator.poll_transmit().unwrap());
     assert_eq!(first, [Message::Offer(offer.clone())]);
     first.into_iter().for_each(|message| pair.acceptor.handle_message(message, 0).unwrap());
+    let shown = self::names(&offer.names.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    assert_eq!(pair.acceptor.poll_event(), Some(AcceptorEvent::NamesArriving(shown.held_bytes())));
     // Totals may come between the pages.
     let totals = Totals { entries: 9, bytes: 9, complete: true };
     pair.acceptor.handle_message(Message::Totals(totals), 0).unwrap();
