@@ -99,9 +99,19 @@ pub const OFFERS_UNANSWERED_MAX: usize = 64;
 /// Offers of one device that wait for a person's answer: eight devices fill the list together.
 pub const OFFERS_OF_ONE_MAX: usize = 8;
 
-/// Bytes of names that the offers of all devices hold which wait for an answer: a long list each of
-/// 16 devices.
+/// Bytes of names that the offers of all devices hold which nobody has answered: those that wait
+/// for a person, and those that still arrive.
 pub const OFFERS_UNANSWERED_BYTES_MAX: usize = 64 << 20;
+
+/// The part of those for offers that still arrive, so that they and those that wait take no memory
+/// from each other: two of the longest lists (6 MiB each), or hundreds of ordinary ones.
+pub const NAMES_ARRIVING_BYTES_MAX: usize = 16 << 20;
+
+/// Those of one device that still arrive: one of the longest lists and the beginning of others.
+pub const NAMES_ARRIVING_OF_ONE_BYTES_MAX: usize = NAMES_ARRIVING_BYTES_MAX / 2;
+
+/// Those that wait for a person: a long list (4 MiB) each of eleven devices.
+pub const OFFERS_ASKED_BYTES_MAX: usize = OFFERS_UNANSWERED_BYTES_MAX - NAMES_ARRIVING_BYTES_MAX;
 
 /// Devices nearby that are listed: a large office, and bounded whatever somebody on the network
 /// makes up.

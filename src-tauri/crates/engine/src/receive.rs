@@ -26,7 +26,7 @@ use crate::event::ReceiverEvent;
 use crate::handshakes::Handshakes;
 use crate::limits::{EVENTS_QUEUED_MAX, GUESSES_MAX, OFFERS_IN_VAIN, PARTINGS_MAX};
 use crate::lobby::{Lobby, Origin};
-use crate::offer::{Queue, Shares};
+use crate::offer::{Arrivals, Queue, Shares};
 use crate::options::ReceiveOptions;
 use crate::patience::Patience;
 use crate::turns::Turns;
@@ -79,6 +79,8 @@ pub(crate) struct Listening {
     pub(crate) partings: Semaphore,
     /// The places of running transfers.
     pub(crate) queue: Queue,
+    /// The names of offers that still arrive.
+    pub(crate) arrivals: Arrivals,
     /// The offers that wait for a person's answer.
     pub(crate) shares: Shares,
     code: Mutex<Option<Opened>>,
@@ -196,6 +198,7 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
         refusals_told: Budgets::new(OFFERS_IN_VAIN),
         partings: Semaphore::new(PARTINGS_MAX),
         queue: Queue::default(),
+        arrivals: Arrivals::default(),
         shares: Shares::default(),
         code: Mutex::new(None),
         guesses: AtomicU32::new(0),

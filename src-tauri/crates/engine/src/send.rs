@@ -325,7 +325,10 @@ impl Job<'_> {
                 return Err(AuthError::PairingNeeded { peer_name: peer_name.into() }.into());
             }
             // Nobody pairs any more: there was no place for the connection.
-            InitiatorEvent::Refused(Refusal::PairingBusy(_)) => return Err(Fault::Declined(DeclineReason::Busy)),
+            InitiatorEvent::Refused(Refusal::PairingBusy(_)) => {
+                figures.turn_away();
+                return Err(Fault::Declined(DeclineReason::Busy));
+            }
             InitiatorEvent::Refused(refusal) => return Err(refused(refusal, None)),
             _ => {}
         }

@@ -83,6 +83,8 @@ pub(crate) struct Figures {
     pub(crate) there: Option<PathTaken>,
     /// A receiver was asked to take it.
     offered: bool,
+    /// It had no place for the connection that was to ask, or to ask anew.
+    turned_away: bool,
     /// In the receiver's queue.
     place: Option<NonZeroU32>,
     pub(crate) gauge: Gauge,
@@ -161,6 +163,16 @@ impl Figures {
         self.offered
     }
 
+    /// Whether the receiver had no place for the connection, so that nobody looked at the offer.
+    pub(crate) fn was_turned_away(&self) -> bool {
+        self.offered && self.turned_away
+    }
+
+    /// Notes that.
+    pub(crate) fn turn_away(&mut self) {
+        self.turned_away = true;
+    }
+
     /// Whether it was accepted and waited for a place.
     pub(crate) fn was_queued(&self) -> bool {
         self.place.is_some()
@@ -236,7 +248,7 @@ impl Figures {
 
     /// The offer was made: who goes on waits for no person, unless it takes time.
     pub(crate) fn await_answer(&mut self, for_long: bool) {
-        self.offered = true;
+        (self.offered, self.turned_away) = (true, false);
         if (for_long || self.interrupted.is_none()) && self.stage() != Stage::Queued {
             self.set_stage(Stage::AwaitingAnswer);
         }
@@ -394,6 +406,7 @@ impl Transfer {
             here: None,
             there: None,
             offered: false,
+            turned_away: false,
             place: None,
             gauge: Gauge::default(),
             packed: None,

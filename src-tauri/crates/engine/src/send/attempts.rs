@@ -90,6 +90,7 @@ async fn try_all(
             Err(error) if transfer.figures().was_queued() && outage(&error).is_some() => error,
             // Nobody was asked yet.
             Err(error @ Fault::Declined(DeclineReason::TooManyOffers { .. })) => error,
+            Err(error @ Fault::Declined(DeclineReason::Busy)) if transfer.figures().was_turned_away() => error,
             ended => return ended,
         };
         let Some(outage) = outage(&error) else { return Err(error) };
@@ -219,7 +220,11 @@ impl Sending<'_> {
             destination = Destination::of_device(&inner.store, device.clone(), Some(address.clone()))?;
         }
         let reached = tokio::select! {
-            reached = reach(inner, &destination, code, patience) => reached?,
+            reached = reach(inner, &destination, code, patience) => reached.inspect_err(|error| {
+                if matches!(error, Fault::Declined(DeclineReason::Busy)) {
+                    transfer.figures().turn_away();
+                }
+            })?,
             () = transfer.cancelled() => return Err(Fault::Cancelled { by: Side::Here }),
         };
         transfer.known_peer(reached.device.id, &reached.device.name);
