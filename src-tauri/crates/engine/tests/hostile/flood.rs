@@ -414,7 +414,7 @@ async fn forty_devices_that_offer_long_lists_at_once_are_all_asked_about() {
         while timeout(Duration::from_millis(1), receiver.next_event()).await.is_ok() {}
         laptops.push(laptop);
     }
-    // All of them together are half of what may wait for a person, and more than may arrive at once.
+    // All together are half of what may wait for a person, and more than may arrive at once.
     let folder = many_files(&lab, 3_000, NAME_MAX);
     let sending: Vec<_> = laptops.iter().map(|laptop| laptop.engine.send(contents_of(&folder, address))).collect();
     let mut shown = std::collections::HashMap::new();
