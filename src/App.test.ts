@@ -382,7 +382,7 @@ describe("activity", () => {
     const failures = [{ path: "data/secret.bin", side: "here", operation: "open", reason: "os", errno: 13, detail: "" }] as const;
     const ended = {
       outcome: "partial",
-      files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skippedBytes: 0, reused: 0, proven: { files: 8, bytes: 800, tookMs: 700 }, edited: 1, edits: [{ path: "data/p2.jpg", beside: "p2 (1).jpg" }], failed: 1,
+      files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: { files: 8, bytes: 800, tookMs: 700 }, edited: 1, edits: [{ path: "data/p2.jpg", beside: "p2 (1).jpg" }], failed: 1,
       failures: [...failures],
       runningMs: 500, reconnected: 0, bottleneck: null, here: null, there: null, arrived: [], copied: null, atMs: 0,
     } as const;

@@ -5,7 +5,7 @@ import { cameToNothing, copyFaultWords, copyPathWords, copyRefusedWords, endWord
 import { tick } from "./testing/shell";
 
 const copied: Copied = { filesystem: "vfat", sharedBytes: 0, specials: 0, verified: 0, ownersLost: 0, attributesLost: 0 };
-const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skippedBytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], runningMs: 1000 };
+const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], runningMs: 1000 };
 const ended = (change: Partial<Ended> = {}): Ended => ({
   outcome: "complete",
   ...none,
@@ -34,7 +34,7 @@ test("what was sent is told from what was there and what was skipped", () => {
   expect(said({ unchanged: 3 }).next).toContain("3 items already existed.");
   expect(said({ moved: 20_000_000 }).what).toContain("3 files, 50.0 MB (20.0 MB transferred) in 1.0 s");
   expect(said({ moved: 50_000_000 }).what).toContain("3 files, 50.0 MB in 1.0 s");
-  expect(said({ skipped: 2, skippedBytes: 30_000_000, moved: 20_000_000 }).next).toContain("2 existing items were kept (30.0 MB offered).");
+  expect(said({ skipped: 2, skipped_bytes: 30_000_000, moved: 20_000_000 }).next).toContain("2 existing items were kept (30.0 MB offered).");
 });
 
 test("a transfer of which nothing moves says for how long", () => {

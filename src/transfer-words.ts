@@ -116,7 +116,7 @@ export function endWords(ended: Ended, peer: string, direction: Direction): Sent
   if (ended.proven) notes.push(provenWords(ended.proven, ended.files, peer, sending));
   if (ended.edited > 0) notes.push(sending ? t("end.edited.there", { n: ended.edited, peer }) : t("end.edited.here", { n: ended.edited }));
   if (ended.unchanged > 0) notes.push(t("end.unchanged", { n: ended.unchanged }));
-  if (ended.skipped > 0) notes.push(t("end.kept", { n: ended.skipped, size: bytes(ended.skippedBytes) }));
+  if (ended.skipped > 0) notes.push(t("end.kept", { n: ended.skipped, size: bytes(ended.skipped_bytes) }));
   if (ended.reused > 0) notes.push(t("end.reused", { size: bytes(ended.reused) }));
   if (ended.reconnected > 0) notes.push(t("end.reconnected", { n: ended.reconnected }));
   const moved = whatMoved(ended);

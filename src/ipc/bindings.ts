@@ -244,6 +244,40 @@ export type CopyFolder = {
 	freeBytes: number | null,
 };
 
+/**  What a transfer came to, in numbers. In JSON they stand beside what else is said of it. */
+export type Counts = {
+	/**  Regular files that are there, by the receipt. */
+	files: number,
+	/**  Folders. */
+	folders: number,
+	/**  Symbolic and hard links. */
+	links: number,
+	/**  Bytes of file contents. */
+	bytes: number,
+	/**
+	 *  Those of them that this process sent, as far as the receiver said to have them, or received,
+	 *  or copied: over all connections. The others were there already, but for
+	 *  [`Self::skipped_bytes`], or another run of the program moved them. Of a transfer that
+	 *  failed, whatever it moved.
+	 */
+	moved: number,
+	/**  Files and links that were there already and are the same. */
+	unchanged: number,
+	/**  Files and links that were there already and stay by policy, whatever they are. */
+	skipped: number,
+	/**  Bytes of contents that were offered for those. */
+	skipped_bytes: number,
+	/**  Bytes of the others that were not sent, being in the files that they replaced. */
+	reused: number,
+	/**
+	 *  Files and links of the receiver that were kept because they were changed there since they
+	 *  were received: what was sent is beside them.
+	 */
+	edited: number,
+	/**  Entries that failed, both ends together. */
+	failed: number,
+};
+
 /**  What had been done by a moment, and what limited it since the one before. */
 export type CoursePoint = {
 	/**  Since bytes began to move. */
@@ -320,27 +354,10 @@ export type Encryption = { by: "kernel" } | { by: "userspace"; why: UserTlsWhy }
 
 /**  The last word on a transfer. */
 export type Ended = {
-	files: number,
-	folders: number,
-	links: number,
-	bytes: number,
-	/**  Those of them that were sent, or copied. */
-	moved: number,
-	/**  Files that were there already and are the same. */
-	unchanged: number,
-	/**  Files that stayed by policy, whatever they are. */
-	skipped: number,
-	/**  Bytes that were offered for those. */
-	skippedBytes: number,
-	/**  Bytes that were not sent, being in the files that were replaced. */
-	reused: number,
 	/**  Where it was to be verified. */
 	proven: Proven | null,
-	/**  Files that the receiver had edited, and keeps. */
-	edited: number,
-	/**  Those by name. */
+	/**  Files that the receiver had edited, by name. */
 	edits: KeptEdit[],
-	failed: number,
 	failures: Failure[],
 	runningMs: number,
 	/**  How often it went on after its connection was lost. */
@@ -355,7 +372,7 @@ export type Ended = {
 	copied: Copied | null,
 	/**  When it ended. */
 	atMs: number,
-} & Outcome;
+} & Outcome & Counts;
 
 /**  Everything the window shows, at its start. */
 export type Everything = {

@@ -290,21 +290,12 @@ pub(crate) fn past(past: &Past, details: Option<&PastDetails>) -> Value {
         "ended_at": unix(past.ended),
         "outcome": outcome,
         "error": error,
-        "files": past.files,
-        "folders": past.folders,
-        "links": past.links,
-        "bytes": past.bytes,
-        "moved": past.moved,
-        "unchanged": past.unchanged,
-        "skipped": past.skipped,
-        "skipped_bytes": past.skipped_bytes,
         "proven": past.proven.as_ref().map(proven),
-        "edited": past.edited,
-        "failed": past.failed,
         "seconds": seconds(past.running_for.as_secs_f64()),
         "limited_by": past.bottleneck,
         "reconnected": past.reconnected,
     });
+    extend(&mut value, json!(past.counts));
     if let Some(details) = details {
         value["failures"] = details.failures.iter().map(of_failure).collect();
         value["kept"] = details.edits.iter().map(of_edit).collect();
@@ -342,18 +333,10 @@ pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>
         "event": "finished",
         "outcome": outcome,
         "error": error,
-        "files": report.files,
-        "folders": report.folders,
-        "links": report.links,
-        "bytes": report.bytes,
-        "moved": report.moved,
-        "unchanged": report.unchanged,
-        "skipped": report.skipped,
-        "skipped_bytes": report.skipped_bytes,
-        "failed": report.failed,
         "seconds": seconds(report.running_for.as_secs_f64()),
         "arrived": report.arrived.iter().map(path).collect::<Vec<_>>(),
     });
+    extend(&mut value, json!(report.counts));
     extend(&mut value, of_transfer(transfer));
     extend(&mut value, of_lanes(transfer.direction(), report.lanes, Some((report.here, report.there))));
     if transfer.direction() != Direction::Copying {
@@ -364,8 +347,6 @@ pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>
         value["packed"] =
             report.packed.map(|packed| json!({ "contents": packed.contents, "wire": packed.wire })).into();
         value["left_behind"] = report.left_behind.as_deref().map(path).into();
-        value["reused"] = report.reused.into();
-        value["edited"] = report.edited.into();
         value["proven"] = report.proven.as_ref().map(proven).into();
     }
     value

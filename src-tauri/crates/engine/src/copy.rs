@@ -25,7 +25,7 @@ mod verify;
 mod wildmatch;
 mod worker;
 
-use ringway_model::{Direction, Fault, Operation, Side, TransferId};
+use ringway_model::{Counts, Direction, Fault, Operation, Side, TransferId};
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -404,7 +404,7 @@ fn arrived(job: &Job) -> Arrived {
         attributes_lost: value(&counts.attributes_lost),
         began: job.choices.began.map(system_time),
     };
-    Arrived {
+    let counts = Counts {
         files: value(&counts.files),
         folders: value(&counts.folders),
         links: value(&counts.links),
@@ -414,8 +414,12 @@ fn arrived(job: &Job) -> Arrived {
         skipped: value(&counts.skipped),
         skipped_bytes: value(&counts.skipped_bytes),
         reused: 0,
-        proven: None,
+        edited: 0,
         failed: value(&counts.failed),
+    };
+    Arrived {
+        counts,
+        proven: None,
         paths: job.top.iter().flat_map(|top| &top.copies).take(ARRIVED_LISTED_MAX).cloned().collect(),
         left_behind: None,
         copy: Some(copy),

@@ -21,6 +21,6 @@ pub use id::{TransferId, TransferKey};
 pub use outage::{Interruption, Outage, Shortage};
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
 pub use remedy::{Aim, Remedy};
-pub use report::{Edit, Outcome, PackedBytes, Proven, StageTimes};
+pub use report::{Counts, Edit, Outcome, PackedBytes, Proven, StageTimes};
 pub use text::{PathJson, PathText, Text};
 pub use transfer::{Bottleneck, Direction, OnConflict, OnExisting, Side, Stage};

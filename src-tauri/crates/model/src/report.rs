@@ -7,6 +7,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
 
+/// What a transfer came to, in numbers. In JSON they stand beside what else is said of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct Counts {
+    /// Regular files that are there, by the receipt.
+    pub files: u64,
+    /// Folders.
+    pub folders: u64,
+    /// Symbolic and hard links.
+    pub links: u64,
+    /// Bytes of file contents.
+    pub bytes: u64,
+    /// Those of them that this process sent, as far as the receiver said to have them, or received,
+    /// or copied: over all connections. The others were there already, but for
+    /// [`Self::skipped_bytes`], or another run of the program moved them. Of a transfer that
+    /// failed, whatever it moved.
+    pub moved: u64,
+    /// Files and links that were there already and are the same.
+    pub unchanged: u64,
+    /// Files and links that were there already and stay by policy, whatever they are.
+    pub skipped: u64,
+    /// Bytes of contents that were offered for those.
+    pub skipped_bytes: u64,
+    /// Bytes of the others that were not sent, being in the files that they replaced.
+    pub reused: u64,
+    /// Files and links of the receiver that were kept because they were changed there since they
+    /// were received: what was sent is beside them.
+    pub edited: u64,
+    /// Entries that failed, both ends together.
+    pub failed: u64,
+}
+
+impl Counts {
+    /// Bytes of contents that were there already: of files that are the same, and in those that
+    /// were replaced.
+    pub fn present_bytes(&self) -> u64 {
+        self.bytes.saturating_sub(self.moved).saturating_sub(self.skipped_bytes)
+    }
+}
+
 /// Where the time of a transfer's lanes has gone, summed over the lanes: each end's sum is the time
 /// that it ran times its lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ringway_engine::{Device, OfferSummary, Past, Report, Room, Snapshot, ThisDevice, Transfer};
 use ringway_model::Outcome;
 use ringway_model::{
-    Bottleneck, Direction, Failure, Fault, Interruption, LookAlike, Outage, Remedy, Shortage, Side, Stage,
+    Bottleneck, Counts, Direction, Failure, Fault, Interruption, LookAlike, Outage, Remedy, Shortage, Side, Stage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -441,27 +441,12 @@ impl From<&ringway_model::Edit> for KeptEdit {
 pub struct Ended {
     #[serde(flatten)]
     pub outcome: Outcome,
-    pub files: u64,
-    pub folders: u64,
-    pub links: u64,
-    pub bytes: u64,
-    /// Those of them that were sent, or copied.
-    pub moved: u64,
-    /// Files that were there already and are the same.
-    pub unchanged: u64,
-    /// Files that stayed by policy, whatever they are.
-    pub skipped: u64,
-    /// Bytes that were offered for those.
-    pub skipped_bytes: u64,
-    /// Bytes that were not sent, being in the files that were replaced.
-    pub reused: u64,
+    #[serde(flatten)]
+    pub counts: Counts,
     /// Where it was to be verified.
     pub proven: Option<Proven>,
-    /// Files that the receiver had edited, and keeps.
-    pub edited: u64,
-    /// Those by name.
+    /// Files that the receiver had edited, by name.
     pub edits: Vec<KeptEdit>,
-    pub failed: u64,
     pub failures: Vec<Failure>,
     pub running_ms: u64,
     /// How often it went on after its connection was lost.
@@ -482,19 +467,9 @@ impl From<&Report> for Ended {
     fn from(report: &Report) -> Self {
         Self {
             outcome: report.outcome.clone(),
-            files: report.files,
-            folders: report.folders,
-            links: report.links,
-            bytes: report.bytes,
-            moved: report.moved,
-            unchanged: report.unchanged,
-            skipped: report.skipped,
-            skipped_bytes: report.skipped_bytes,
-            reused: report.reused,
+            counts: report.counts,
             proven: report.proven.as_ref().map(Proven::from),
-            edited: report.edited,
             edits: report.edits.iter().map(KeptEdit::from).collect(),
-            failed: report.failed,
             failures: report.failures.clone(),
             running_ms: whole_ms(report.running_for),
             reconnected: report.reconnected,

@@ -134,10 +134,10 @@ pub(crate) const EVENTS: &[Described] = &[
         fields: "number, id, direction, peer, peer_id or null, target (of what was sent) or null, \
                  title {path}, more_names, paths (list of {path}: what was sent, or where it \
                  lies), ended_at, outcome, error, files, folders, links, bytes, moved, unchanged, \
-                 skipped, skipped_bytes, proven, edited, failed, seconds, limited_by, reconnected \
-                 as in finished; show: failures (list of {path, side, operation, reason, errno, \
-                 message}), kept (list of {path, beside}) and series (list of {seconds, bytes, \
-                 entries, limited_by}: what had been done by then)",
+                 skipped, skipped_bytes, reused, proven, edited, failed, seconds, limited_by, \
+                 reconnected as in finished; show: failures (list of {path, side, operation, \
+                 reason, errno, message}), kept (list of {path, beside}) and series (list of \
+                 {seconds, bytes, entries, limited_by}: what had been done by then)",
     },
     Described { names: &["past_forgotten"], from: "inbox forget, clear", fields: "transfers (how many)" },
     Described {

@@ -307,7 +307,7 @@ async fn nine_accepted_bytes_do_not_become_more_than_the_margin() {
         let transfer = timeout(LONG, accepting).await.unwrap().unwrap().unwrap();
         let report = timeout(LONG, transfer.wait()).await.unwrap();
         let stopped = matches!(report.outcome, Outcome::Failed(Fault::TooMuch { by: Side::Here, .. }));
-        assert!(stopped && report.bytes <= 9 + MARGIN, "{report:?}");
+        assert!(stopped && report.counts.bytes <= 9 + MARGIN, "{report:?}");
     }
 }
 

@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ringway_engine::{Compression, Delta, Report, SendRequest, Source};
-use ringway_model::Outcome;
-use ringway_model::{Fault, IoMode, TlsMode};
+use ringway_model::{Fault, IoMode, Outcome, TlsMode};
 use ringway_wire::control::Proven;
 use ringway_wire::control::{EntryFailed, Message, Micros, Progress, Receipt};
 use ringway_wire::lane::Counts;
@@ -105,7 +104,7 @@ fn named(failures: u32) -> impl Iterator<Item = Message> {
 #[tokio::test(flavor = "multi_thread")]
 async fn failures_near_the_largest_number_are_a_failure_and_never_wrap() {
     let honest = tree_sent_to(encoded([Message::Receipt(receipt())]), false).await;
-    assert!(matches!(honest.outcome, Outcome::Partial) && honest.failed == 1, "{honest:?}");
+    assert!(matches!(honest.outcome, Outcome::Partial) && honest.counts.failed == 1, "{honest:?}");
     let nothing = Receipt::default();
     for receipt in [receipt(), nothing] {
         for failed in [u64::MAX, u64::MAX - 1, 1 << 48, 1_000] {
@@ -122,7 +121,7 @@ async fn failures_near_the_largest_number_are_a_failure_and_never_wrap() {
 async fn receipt_that_forgets_failures_it_named_is_a_failure() {
     let last = |failures, failed| encoded(named(failures).chain([Message::Receipt(Receipt { failed, ..receipt() })]));
     let report = tree_sent_to(last(2, 2), false).await;
-    assert!(matches!(report.outcome, Outcome::Partial) && report.failed == 3, "{report:?}");
+    assert!(matches!(report.outcome, Outcome::Partial) && report.counts.failed == 3, "{report:?}");
     for (failures, failed) in [(2, 0), (2, 1), (20_000, 0)] {
         let report = tree_sent_to(last(failures, failed), false).await;
         let is_refused = match &report.outcome {
@@ -132,7 +131,7 @@ async fn receipt_that_forgets_failures_it_named_is_a_failure() {
             _ => false,
         };
         assert!(is_refused, "{failures} named, {failed} counted: {report:?}");
-        assert!(report.failures.len() <= 1_000 && report.failed > 0);
+        assert!(report.failures.len() <= 1_000 && report.counts.failed > 0);
     }
 }
 
@@ -165,7 +164,7 @@ async fn receipt_of_a_second_session_that_forgets_failures_named_in_the_first_is
         let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
         timeout(LONG, receiving).await.unwrap().unwrap();
         match &report.outcome {
-            Outcome::Partial => assert!(!is_refused && report.failed == 2, "{failed} counted: {report:?}"),
+            Outcome::Partial => assert!(!is_refused && report.counts.failed == 2, "{failed} counted: {report:?}"),
             Outcome::Failed(Fault::ReceiptContradicts { .. }) => assert!(is_refused, "{failed} counted: {report:?}"),
             _ => panic!("{failed} counted: {report:?}"),
         }

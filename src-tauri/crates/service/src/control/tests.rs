@@ -115,7 +115,7 @@ async fn a_send_between_two_services_is_driven_by_their_clients() {
             }
         }
     };
-    assert_eq!(soon("the end", ended).await.failed, 0);
+    assert_eq!(soon("the end", ended).await.counts.failed, 0);
     assert!(soon("the last update", updates.recv()).await.is_none());
     let arrived = elsewhere.join(OsStr::from_bytes(b"caf\xe9"));
     assert_eq!(std::fs::read_to_string(arrived).unwrap(), "content");

@@ -60,20 +60,9 @@ impl From<&Past> for Ended {
         let arrived = if past.direction == Direction::Sending { &[][..] } else { &past.paths };
         Self {
             outcome: past.outcome.clone(),
-            files: past.files,
-            folders: past.folders,
-            links: past.links,
-            bytes: past.bytes,
-            moved: past.moved,
-            unchanged: past.unchanged,
-            skipped: past.skipped,
-            skipped_bytes: past.skipped_bytes,
-            // It is not recorded.
-            reused: 0,
+            counts: past.counts,
             proven: past.proven.as_ref().map(Proven::from),
-            edited: past.edited,
             edits: Vec::new(),
-            failed: past.failed,
             failures: Vec::new(),
             running_ms: whole_ms(past.running_for),
             reconnected: past.reconnected,
@@ -120,7 +109,7 @@ impl From<&Past> for LastTransfer {
             direction: past.direction,
             title: shown(&past.title.0),
             more_titles: past.title.1,
-            bytes: past.bytes,
+            bytes: past.counts.bytes,
             is_whole: matches!(past.outcome, Outcome::Complete),
             at_ms: unix_ms(past.ended),
         }
