@@ -349,9 +349,6 @@ export type EarlierDetails = {
 	course: CoursePoint[],
 };
 
-/**  Who encrypts at one end. */
-export type Encryption = { by: "kernel" } | { by: "userspace"; why: UserTlsWhy };
-
 /**  The last word on a transfer. */
 export type Ended = {
 	/**  Where it was to be verified. */
@@ -364,8 +361,8 @@ export type Ended = {
 	reconnected: number,
 	/**  For the longest time. */
 	bottleneck: Bottleneck | null,
-	here: Paths | null,
-	there: Paths | null,
+	here: PathTaken | null,
+	there: PathTaken | null,
 	/**  Final names of what came, for showing. */
 	arrived: string[],
 	/**  Of a copy inside this machine. */
@@ -689,9 +686,6 @@ detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: ne
 /**  Authentication failed. Its own codes stand beside those above. */
 AuthError;
 
-/**  Who moves file bytes at one end. */
-export type FileIo = { by: "uring" } | { by: "plain"; why: SyncIoWhy };
-
 /**  What is not acceptable of what was asked for. */
 export type Invalid = 
 /**  No source. */
@@ -750,6 +744,13 @@ folder: PathText } |
 { reason: "option"; 
 /**  What is wrong with it, in English. */
 detail: string };
+
+/**  Who moves file bytes at one end. */
+export type IoPath = 
+/**  io_uring. */
+"uring" | 
+/**  Plain system calls, and why. */
+{ sync: SyncIoReason };
 
 /**  A file that the receiver had edited since it was received. */
 export type KeptEdit = {
@@ -813,8 +814,8 @@ export type LooksLike = {
 /**  What this machine can do. */
 export type Machine = {
 	kernel: string,
-	encryption: Encryption,
-	fileIo: FileIo,
+	tls: TlsPath,
+	io: IoPath,
 	cpuAes: boolean,
 	/**  What would turn kernel TLS on. */
 	remedies: Remedy[],
@@ -1172,18 +1173,20 @@ export type PairedDevice = {
 /**  The service's answer to a call of the page, as it came. [`PageAnswers`] has its type. */
 export type Passed = unknown;
 
+/**  Both paths of one end. */
+export type PathTaken = {
+	/**  Who encrypts. */
+	tls: TlsPath,
+	/**  Who reads or writes files. */
+	io: IoPath,
+};
+
 /**  [`PathText`] as it is serialised. */
 export type PathText = {
 	/**  The path, safe to show. */
 	path: string,
 	/**  Its bytes in hexadecimal, where `path` had to be escaped. */
 	path_bytes?: string | null,
-};
-
-/**  The paths one end takes. */
-export type Paths = {
-	encryption: Encryption,
-	fileIo: FileIo,
 };
 
 /**  What the picker should pick. */
@@ -1378,9 +1381,6 @@ export type SyncIoReason =
 /**  Another errno. */
 { refused: number };
 
-/**  Why files are moved by plain system calls. */
-export type SyncIoWhy = "asked" | "faster" | "notInKernel" | "forbidden" | "noMemory" | "opcodeMissing" | "refused";
-
 /**  A transfer's figures at one moment. */
 export type Tick = {
 	stage: Stage,
@@ -1416,9 +1416,16 @@ export type Tick = {
 	/**  Whether it can be paused here now. */
 	canPause: boolean,
 	lanes: number,
-	here: Paths | null,
-	there: Paths | null,
+	here: PathTaken | null,
+	there: PathTaken | null,
 };
+
+/**  Who encrypts a lane at one end. */
+export type TlsPath = 
+/**  The kernel (kTLS), both directions. */
+"kernel" | 
+/**  Userspace, and why. */
+{ user: UserTlsReason };
 
 /**  What a transfer that did not end keeps in a folder, so that the same send again goes on with it. */
 export type Unfinished = {
@@ -1455,9 +1462,6 @@ export type UserTlsReason =
 "modules_unseen" | 
 /**  The kernel refused the hand-off with this errno. */
 { refused: number };
-
-/**  Why lanes are not encrypted by the kernel. */
-export type UserTlsWhy = "asked" | "notInKernel" | "moduleNotLoaded" | "modulesUnseen" | "refused";
 
 /**  A view that the window can be asked for from outside. */
 export type View = "send" | "inbox";

@@ -21,7 +21,7 @@ import {
 } from "../ipc";
 import { AppState } from "../state/app.svelte";
 
-export const here = { encryption: { by: "userspace", why: "moduleNotLoaded" }, fileIo: { by: "uring" } } as const;
+export const here = { tls: { user: "module_not_loaded" }, io: "uring" } as const;
 
 export function tick(change: Partial<Tick> = {}): Tick {
   return {

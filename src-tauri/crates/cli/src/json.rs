@@ -492,18 +492,26 @@ fn seconds(time: f64) -> f64 {
     (time * 1_000.0).round() / 1_000.0
 }
 
-fn io_choice(path: IoPath) -> (&'static str, Option<String>) {
-    match path {
-        IoPath::Uring => ("uring", None),
-        IoPath::Sync(reason) => ("sync", Some(tag(reason, ""))),
-    }
+/// What runs, and why it is not the fast path.
+fn tls_choice(path: TlsPath) -> (String, Option<String>) {
+    let reason = match path {
+        TlsPath::Kernel => None,
+        TlsPath::User(reason) => Some(tag(reason, "")),
+    };
+    (tag(path, ""), reason)
+}
+
+/// The same of files.
+fn io_choice(path: IoPath) -> (String, Option<String>) {
+    let reason = match path {
+        IoPath::Uring => None,
+        IoPath::Sync(reason) => Some(tag(reason, "")),
+    };
+    (tag(path, ""), reason)
 }
 
 fn paths(here: Option<PathTaken>, there: Option<PathTaken>) -> Value {
-    let tls = |path: PathTaken| match path.tls {
-        TlsPath::Kernel => ("kernel", None),
-        TlsPath::User(reason) => ("user", Some(tag(reason, ""))),
-    };
+    let tls = |path: PathTaken| tls_choice(path.tls);
     let io = |path: PathTaken| io_choice(path.io);
     let mut object = Map::new();
     let mut reasons = Map::new();
@@ -513,8 +521,9 @@ fn paths(here: Option<PathTaken>, there: Option<PathTaken>) -> Value {
         ("io_here", here.map(io)),
         ("io_there", there.map(io)),
     ] {
-        object.insert(key.into(), choice.as_ref().map(|(name, _)| *name).into());
-        if let Some((_, Some(reason))) = choice {
+        let (name, reason) = choice.unzip();
+        object.insert(key.into(), name.into());
+        if let Some(reason) = reason.flatten() {
             reasons.insert(key.into(), reason.into());
         }
     }

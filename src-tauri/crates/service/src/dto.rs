@@ -1,6 +1,7 @@
 //! What crosses to the front end: the engine's types as serde sees them, every text already safe to
 //! show.
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
+mod machine;
 mod nearby;
 mod past;
 mod rule;
@@ -13,13 +14,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ringway_engine::{Device, OfferSummary, Past, Report, Room, Snapshot, ThisDevice, Transfer};
 use ringway_model::Outcome;
 use ringway_model::{
-    Bottleneck, Counts, Direction, Failure, Fault, Interruption, LookAlike, Outage, Remedy, Shortage, Side, Stage,
+    Bottleneck, Counts, Direction, Failure, Fault, Interruption, LookAlike, Outage, PathTaken, Remedy, Shortage, Side,
+    Stage,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::copying::Copied;
-use crate::paths::{Machine, Paths};
 use crate::text::{shown, shown_text};
+pub use machine::Machine;
 pub use nearby::{MachineKind, Nearby};
 pub use past::{Again, Asked, CoursePoint, Earlier, EarlierDetails, LastTransfer};
 pub use rule::{AskedBecause, Consent, Rule};
@@ -356,8 +358,8 @@ pub struct Tick {
     /// Whether it can be paused here now.
     pub can_pause: bool,
     pub lanes: u8,
-    pub here: Option<Paths>,
-    pub there: Option<Paths>,
+    pub here: Option<PathTaken>,
+    pub there: Option<PathTaken>,
 }
 
 impl Tick {
@@ -389,8 +391,8 @@ impl Tick {
             place: snapshot.place.map(NonZeroU32::get),
             can_pause: snapshot.can_pause,
             lanes: snapshot.lanes,
-            here: snapshot.here.map(Paths::from),
-            there: snapshot.there.map(Paths::from),
+            here: snapshot.here,
+            there: snapshot.there,
         }
     }
 }
@@ -453,8 +455,8 @@ pub struct Ended {
     pub reconnected: u32,
     /// For the longest time.
     pub bottleneck: Option<Bottleneck>,
-    pub here: Option<Paths>,
-    pub there: Option<Paths>,
+    pub here: Option<PathTaken>,
+    pub there: Option<PathTaken>,
     /// Final names of what came, for showing.
     pub arrived: Vec<String>,
     /// Of a copy inside this machine.
@@ -474,8 +476,8 @@ impl From<&Report> for Ended {
             running_ms: whole_ms(report.running_for),
             reconnected: report.reconnected,
             bottleneck: report.bottleneck,
-            here: report.here.map(Paths::from),
-            there: report.there.map(Paths::from),
+            here: report.here,
+            there: report.there,
             arrived: report.arrived.iter().map(shown).collect(),
             copied: report.copy.as_ref().map(Copied::from),
             at_ms: unix_ms(SystemTime::now()),
