@@ -958,7 +958,7 @@ describe("a machine's rule", () => {
   });
 
   test("an offer says why somebody is asked in spite of it", async () => {
-    await startWindow({ offers: [offer({ askedBecause: { because: "tooMuch", maxBytes: 1_000_000 } })] });
+    await startWindow({ offers: [offer({ askedBecause: { because: "too_much", bytes_max: 1_000_000 } })] });
     await show("inbox");
     expect(screen.getByText(t("inbox.askedTooMuch", { size: "1.0 MB" }))).toBeVisible();
   });

@@ -102,12 +102,20 @@ export type Asked = {
 	before: number | null,
 };
 
-/**  Why somebody is asked in spite of a rule. */
+/**  Why a person is asked in spite of a rule. */
 export type AskedBecause = 
 /**  It is more than the rule lets in. */
-{ because: "tooMuch"; maxBytes: number } | 
-/**  The rule's folder is not there, or cannot be written to. */
-{ because: "noFolder"; folder: string };
+{ because: "too_much"; 
+/**  Bytes of contents that it lets in. */
+bytes_max: number } | 
+/**
+ *  The rule's folder is not there, is another one by now, or cannot be written to: it would
+ *  land where everything does. Or the folder that everything lands in is not there, or another
+ *  one.
+ */
+{ because: "no_folder"; 
+/**  That folder. */
+folder: PathText };
 
 /**  Why pairing, or recognising a peer, failed. Exit code 5 of the command. */
 export type AuthError = 
@@ -208,9 +216,9 @@ export type ChosenSource = {
 export type Consent = 
 /**  A person is asked about each. */
 "ask" | 
-/**  They are accepted. */
+/**  They are accepted without asking. */
 "accept" | 
-/**  They are declined. */
+/**  They are declined without asking. */
 "refuse";
 
 /**  What came of a copy inside this machine, beyond the counts of every transfer. */
@@ -312,6 +320,17 @@ export type DeclineReason =
 { reason: "too_many_offers"; 
 /**  Milliseconds to wait. */
 wait_ms: number };
+
+/**  What a device looks like, for an icon and a word. */
+export type DeviceKind = 
+/**  A laptop, or another machine that is carried about. */
+"laptop" | 
+/**  A machine under a desk. */
+"desktop" | 
+/**  A machine in a rack. */
+"server" | 
+/**  None of these, or unknown. */
+"other";
 
 /**  Which way a transfer goes, seen from here. */
 export type Direction = 
@@ -821,9 +840,6 @@ export type Machine = {
 	remedies: Remedy[],
 };
 
-/**  What a machine says that it looks like. */
-export type MachineKind = "laptop" | "desktop" | "server" | "other";
-
 /**  What starts it where it is switched on. */
 export type Means = 
 /**  The desktop's autostart entry. */
@@ -853,7 +869,7 @@ export type Nearby = {
 	/**  That beginning as people compare it. */
 	shortId: string,
 	name: string,
-	kind: MachineKind,
+	kind: DeviceKind,
 	/**  Where it would be tried first, for showing. */
 	address: string,
 	/**  The number in front of the code that it shows, if it shows one. */

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use ringway_engine::{Compression, Delta, IntoHome, Source, limits};
-use ringway_model::{IoMode, OnConflict, TlsMode};
+use ringway_engine::{Compression, Delta, Source, limits};
+use ringway_model::{IntoHome, IoMode, OnConflict, TlsMode};
 
 use crate::bench::BenchArgs;
 use crate::copy::{COPY_HELP, COPY_USAGE, CopyArgs};

@@ -19,10 +19,9 @@ use ringway_engine::{
     CopyReport, Decision, Device, NearbyDevice, OfferSummary, Past, PastDetails, Planned, Point, Report, Snapshot,
     Transfer, Unfinished,
 };
-use ringway_model::Outcome;
 use ringway_model::{
-    AuthError, DeclineReason, Direction, Edit, Failure, FailureReason, Fault, Interruption, IoPath, LookAlike, Outage,
-    PathTaken, Proven, StageTimes, TlsPath, TransferId,
+    AuthError, Consent, DeclineReason, Direction, Edit, Failure, FailureReason, Fault, Interruption, IoPath, LookAlike,
+    Outage, Outcome, PathTaken, Proven, StageTimes, TlsPath, TransferId,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -113,13 +112,13 @@ pub(crate) fn auth_failed(from: &str, why: &AuthError, tries_left: Option<u8>) -
 pub(crate) fn offer(offer: &OfferSummary) -> Value {
     let mut value = json!({ "event": "offer" });
     extend(&mut value, offered(offer));
-    let (decision, because) = match &offer.decision {
-        Decision::Ask(because) => ("ask", because.as_ref()),
-        Decision::Accept { .. } => ("accept", None),
-        Decision::Decline => ("refuse", None),
+    let decision = match offer.decision {
+        Decision::Ask(_) => Consent::Ask,
+        Decision::Accept { .. } => Consent::Accept,
+        Decision::Decline => Consent::Refuse,
     };
-    value["rule"] = decision.into();
-    value["asked_because"] = because.map(rule::asked_because_code).into();
+    value["rule"] = json!(decision);
+    value["asked_because"] = offer.decision.asked_because().map(|because| tag(because, "because")).into();
     value["destination"] = path(&offer.destination).into();
     value
 }
@@ -439,7 +438,7 @@ pub(crate) fn nearby(device: &NearbyDevice) -> Value {
         "event": "nearby",
         "name": said.name.as_str(),
         "id_begins": said.fingerprint.to_hex(),
-        "kind": said.kind.as_str(),
+        "kind": device.kind(),
         "code_number": said.code,
         "version": said.version,
         "addresses": addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),

@@ -7,10 +7,9 @@ use std::time::{Duration, SystemTime};
 use anyhow::Result;
 use ringway_engine::remedy;
 use ringway_engine::{
-    AcceptOptions, Decision, Engine, IncomingOffer, IntoHome, ReceiveOptions, Receiver, ReceiverEvent, Report,
-    ShownSize,
+    AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, Report, ShownSize,
 };
-use ringway_model::{DeclineReason, Fault, Invalid, OsError};
+use ringway_model::{DeclineReason, Fault, IntoHome, Invalid, OsError};
 use rustix::fs::{Access, access};
 use serde_json::json;
 use tokio::task::JoinSet;

@@ -35,7 +35,7 @@ mod unfinished;
 mod unplaced;
 mod writeback;
 
-use ringway_model::{Edit, Failure, Fault, Invalid, OnConflict, Operation, TransferId};
+use ringway_model::{Edit, Failure, Fault, IntoHome, Invalid, OnConflict, Operation, TransferId};
 
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
@@ -56,7 +56,6 @@ use ringway_wire::{Name, OfferedNames, ProtocolError, RelPath};
 use tokio::sync::mpsc;
 
 use crate::homes::Homes;
-use crate::options::IntoHome;
 use crate::own_folders::OwnFolders;
 use crate::places::Expected;
 

@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime};
 
 use history::{PAST_PATHS_MAX, Record};
 use ringway_model::{
-    DeviceId, Direction, Fault, Invalid, IoMode, IoPath, LookAlike, SyncIoReason, TlsMode, TlsPath, TransferId,
-    Unconfined,
+    DeviceId, Direction, Fault, IntoHome, Invalid, IoMode, IoPath, LookAlike, SyncIoReason, TlsMode, TlsPath,
+    TransferId, Unconfined,
 };
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
@@ -91,15 +91,15 @@ pub use event::{OfferSummary, ReceiverEvent, Report, Snapshot};
 pub use history::{Past, PastDetails, PastQuery, Resend};
 pub use homes::default_folder;
 pub use options::{
-    AcceptOptions, Compression, Delta, IntoHome, RateLimit, ReceiveOptions, SendRequest, Settings, ShownSize, Source,
+    AcceptOptions, Compression, Delta, RateLimit, ReceiveOptions, SendRequest, Settings, ShownSize, Source,
 };
 pub use paths::Paths;
 pub use receive::{IncomingOffer, Receiver, ShownCode};
 pub use ringway_wire::ProtocolError;
-pub use ringway_wire::announcement::{Announcement, DeviceKind, Fingerprint};
+pub use ringway_wire::announcement::{Announcement, Fingerprint};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
 pub use room::Room;
-pub use rules::{AskedBecause, Consent, Decision, DeviceRule};
+pub use rules::{Decision, DeviceRule};
 pub use series::Point;
 pub use target::{Address, Target, parse_zoned};
 pub use transfer::Transfer;

@@ -2,7 +2,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use ringway_model::{Fault, Invalid, IoMode, OnConflict, TlsMode};
+use ringway_model::{Fault, IntoHome, Invalid, IoMode, OnConflict, TlsMode};
 use ringway_wire::code::{GivenSecret, PairingSecret};
 
 use crate::limits::{ACCEPTED_GROWTH, ACCEPTED_GROWTH_MIN, ACCEPTED_MARGIN_MIN, ACCEPTED_MARGIN_PART};
@@ -131,19 +131,6 @@ pub struct ReceiveOptions {
     pub tls: TlsMode,
     /// File IO at this end.
     pub io: IoMode,
-}
-
-/// What may land in a folder that is somebody's home: entries there can change how programs start,
-/// those that begin with a dot above all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum IntoHome {
-    /// Nothing: nobody has chosen it.
-    #[default]
-    Refuse,
-    /// What has no name at its top that begins with a dot.
-    NoDotNames,
-    /// Anything.
-    DotNames,
 }
 
 /// How to take an offer in.

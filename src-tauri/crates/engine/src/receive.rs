@@ -19,6 +19,7 @@ use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
 use crate::budget::Budgets;
+use crate::codes::encode_kind;
 use crate::descriptors::ForReceiving;
 use crate::destination;
 use crate::discovery::{Announcer, Announcing, kind_of_this};
@@ -29,13 +30,13 @@ use crate::io_plan::IoPlan;
 use crate::limits::{EVENTS_QUEUED_MAX, GUESSES_MAX, OFFERS_IN_VAIN, PARTINGS_MAX};
 use crate::lobby::{Lobby, Origin};
 use crate::offer::{Queue, Shares};
-use crate::options::{IntoHome, ReceiveOptions};
+use crate::options::ReceiveOptions;
 use crate::own_folders::OwnFolders;
 use crate::patience::Patience;
 use crate::serve;
 use crate::turns::Turns;
 use crate::{Inner, lane, random};
-use ringway_model::{Fault, Invalid, PathTaken, Unconfined};
+use ringway_model::{Fault, IntoHome, Invalid, PathTaken, Unconfined};
 
 pub use crate::offer::IncomingOffer;
 
@@ -243,7 +244,7 @@ fn close_what_crashed_left_open(folders: Vec<PathBuf>) {
 fn announcer(listening: &Listening, at: SocketAddr) -> Result<Announcer, Fault> {
     let name = DeviceName::new(&listening.inner.settings().name).map_err(|_| Fault::Invalid(Invalid::DeviceName))?;
     let id = listening.inner.identity.id().0;
-    Announcer::start(at, Announcement::new(name, &id, kind_of_this(), listening.number_on_show()))
+    Announcer::start(at, Announcement::new(name, &id, encode_kind(kind_of_this()), listening.number_on_show()))
 }
 
 async fn accept(listener: TcpListener, listening: Arc<Listening>) {

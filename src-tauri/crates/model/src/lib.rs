@@ -12,15 +12,17 @@ mod outage;
 mod path_taken;
 mod remedy;
 mod report;
+mod rule;
 mod text;
 mod transfer;
 
-pub use device::{DeviceId, LookAlike};
+pub use device::{DeviceId, DeviceKind, LookAlike};
 pub use fault::{AuthError, DeclineReason, Failure, FailureReason, Fault, Invalid, Operation, OsError, StoreTrouble};
 pub use id::{TransferId, TransferKey};
 pub use outage::{Interruption, Outage, Shortage};
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
 pub use remedy::{Aim, Remedy};
 pub use report::{Counts, Edit, Outcome, PackedBytes, Proven, StageTimes};
+pub use rule::{AskedBecause, Consent, IntoHome};
 pub use text::{PathJson, PathText, Text};
 pub use transfer::{Bottleneck, Direction, OnConflict, OnExisting, Side, Stage};

@@ -12,19 +12,18 @@ use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{Device, OfferSummary, Past, Report, Room, Snapshot, ThisDevice, Transfer};
-use ringway_model::Outcome;
 use ringway_model::{
-    Bottleneck, Counts, Direction, Failure, Fault, Interruption, LookAlike, Outage, PathTaken, Remedy, Shortage, Side,
-    Stage,
+    AskedBecause, Bottleneck, Counts, Direction, Failure, Fault, Interruption, LookAlike, Outage, Outcome, PathTaken,
+    Remedy, Shortage, Side, Stage,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::copying::Copied;
 use crate::text::{shown, shown_text};
 pub use machine::Machine;
-pub use nearby::{MachineKind, Nearby};
+pub use nearby::Nearby;
 pub use past::{Again, Asked, CoursePoint, Earlier, EarlierDetails, LastTransfer};
-pub use rule::{AskedBecause, Consent, Rule};
+pub use rule::Rule;
 pub use settings::{StartAtLogin, StartsBy, StoredSettings};
 pub use unfinished::Unfinished;
 
@@ -247,7 +246,7 @@ impl Offer {
             folder,
             is_home,
             room: summary.room.map(|room| RoomThere::new(room, summary)),
-            asked_because: AskedBecause::of(&summary.decision),
+            asked_because: summary.decision.asked_because().cloned(),
         }
     }
 

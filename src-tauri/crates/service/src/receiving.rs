@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ringway_engine::{IntoHome, ReceiveOptions, Receiver, ReceiverEvent, Settings, Transfer};
-use ringway_model::{Direction, Fault, IoMode, Stage, TlsMode};
+use ringway_engine::{ReceiveOptions, Receiver, ReceiverEvent, Settings, Transfer};
+use ringway_model::{Direction, Fault, IntoHome, IoMode, Stage, TlsMode};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ringway_model::{OnConflict, Operation};
+use ringway_model::{IntoHome, OnConflict, Operation};
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_wire::RelPath;
@@ -20,7 +20,6 @@ use super::trouble::{EntryError, LaneError, Trouble, during, failed, is};
 use super::{FILLING_FOLDER_MODE, Incoming, OWN_PREFIX};
 use crate::descriptors::{ForReceiving, patiently};
 use crate::limits::{ARRIVED_LISTED_MAX, BROUGHT_NAMES_MAX};
-use crate::options::IntoHome;
 use crate::spelling::Names;
 
 /// Top-level decisions a lane remembers before it forgets all of them: a whole transfer's in nearly

@@ -54,7 +54,7 @@ pub(super) fn run(
         prove: false,
         allowance: None,
         own: Default::default(),
-        into_home: crate::options::IntoHome::DotNames,
+        into_home: ringway_model::IntoHome::DotNames,
         homes: Default::default(),
     })?;
     let moved = cross(bench, data, &incoming, ends);

@@ -7,9 +7,8 @@ use std::path::PathBuf;
 use rusqlite::{Connection, params};
 
 use super::Store;
-use crate::options::IntoHome;
-use crate::rules::{Consent, DeviceRule};
-use ringway_model::{DeviceId, Fault};
+use crate::rules::DeviceRule;
+use ringway_model::{Consent, DeviceId, Fault, IntoHome};
 
 /// The trigger is in the file itself, so that a program that knows of no rules forgets them too: a
 /// device that pairs anew is asked about.

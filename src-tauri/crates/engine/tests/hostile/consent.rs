@@ -4,8 +4,8 @@ use std::time::Instant;
 use ringway_engine::limits::{
     ACCEPTED_GROWTH, ACCEPTED_GROWTH_MIN, ACCEPTED_MARGIN_MIN, ACCEPTED_MARGIN_PART, RULE_WAIT_MAX,
 };
-use ringway_engine::{AskedBecause, Consent, Decision, DeviceRule, ShownSize};
-use ringway_model::{DeviceId, Fault, OnConflict, Outcome, Side};
+use ringway_engine::{Decision, DeviceRule, ShownSize};
+use ringway_model::{AskedBecause, Consent, DeviceId, Fault, OnConflict, Outcome, Side};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Receipt;
 use ringway_wire::lane::{Attributes, Entry, EntryKind, RangeHead, RangeStep, Timestamp, Xattrs};

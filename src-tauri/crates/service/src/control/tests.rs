@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use ringway_engine::{Engine, Paths};
-use ringway_model::{Fault, OnConflict};
+use ringway_model::{Fault, IntoHome, OnConflict};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -19,7 +19,7 @@ use super::{Client, ControlError, Hold, Place, Server};
 use crate::app::App;
 use crate::dto::{AppEvent, Listening, Recipient, Update, View};
 use crate::receiving::Reception;
-use crate::settings::{IntoHome, SettingsChange};
+use crate::settings::SettingsChange;
 
 /// How long anything may take before a test fails: two engines in a debug build on busy cores.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,10 +1,9 @@
 //! Ringway's own folders beneath the destination, above it, and behind links and mounts.
 
-use ringway_model::{Invalid, Side};
+use ringway_model::{IntoHome, Invalid, Side};
 
 use super::*;
 use crate::homes::Homes;
-use crate::options::IntoHome;
 use crate::own_folders::OwnFolders;
 use crate::paths::Paths;
 
