@@ -513,12 +513,12 @@ export function acceptFaultWords(fault: Fault, from: string): Sentence {
 }
 
 /** What a disk lacks by its figures, as the end of a sentence about it. */
-function shortageWords(shortage: Shortage | null): string {
+export function shortageWords(shortage: Shortage | null): string {
   return shortage ? missingWords(Math.max(0, shortage.needed - shortage.free), shortage.entries) : "";
 }
 
 /** What is missing at a disk, as the end of a sentence about it. */
-export function missingWords(missingBytes: number, missingEntries: number): string {
+function missingWords(missingBytes: number, missingEntries: number): string {
   const size = bytes(missingBytes);
   if (missingEntries === 0) return missingBytes > 0 ? t("missing.bytes", { size }) : "";
   return missingBytes > 0 ? t("missing.both", { size, n: missingEntries }) : t("missing.items", { n: missingEntries });

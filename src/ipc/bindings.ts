@@ -364,16 +364,22 @@ export type Earlier = {
 /**  What is long of a past transfer. */
 export type EarlierDetails = {
 	failures: Failure[],
-	edits: KeptEdit[],
+	edits: Edit[],
 	course: CoursePoint[],
 };
+
+/**  A file or link of the receiver that was changed there since it was received, and was kept. */
+export type Edit = {
+	/**  The name, in the same folder, under which the sender's version is there. */
+	beside: PathText,
+} & PathText;
 
 /**  The last word on a transfer. */
 export type Ended = {
 	/**  Where it was to be verified. */
 	proven: Proven | null,
 	/**  Files that the receiver had edited, by name. */
-	edits: KeptEdit[],
+	edits: Edit[],
 	failures: Failure[],
 	runningMs: number,
 	/**  How often it went on after its connection was lost. */
@@ -705,6 +711,14 @@ detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: ne
 /**  Authentication failed. Its own codes stand beside those above. */
 AuthError;
 
+/**  A transfer whose connection was lost, as it waits to go on. */
+export type Interruption = {
+	/**  At the sender: until it tries next. None while it does, and at the receiver. */
+	next_try_seconds: number | null,
+	/**  Until it is given up. None for a copy inside this machine, which is not. */
+	gives_up_seconds: number | null,
+} & Outage;
+
 /**  What is not acceptable of what was asked for. */
 export type Invalid = 
 /**  No source. */
@@ -770,14 +784,6 @@ export type IoPath =
 "uring" | 
 /**  Plain system calls, and why. */
 { sync: SyncIoReason };
-
-/**  A file that the receiver had edited since it was received. */
-export type KeptEdit = {
-	/**  Its path within the transfer, for showing. */
-	path: string,
-	/**  The name under which what was sent is beside it, for showing. */
-	beside: string,
-};
 
 /**  The latest transfer with a device, for its card. */
 export type LastTransfer = {
@@ -963,6 +969,33 @@ export type OsError = {
 	/**  What the system calls it, in English, without the number. */
 	detail: string,
 };
+
+/**  What stands between the two ends of a transfer that was under way. */
+export type Outage = 
+/**  The connection ended or was reset. */
+({ why: "broken" }) & { by?: never } | 
+/**  Nothing was heard for too long. */
+({ why: "silent" }) & { by?: never } | 
+/**  The last try reached nobody. */
+({ why: "unreachable" }) & { by?: never } | 
+/**  The last try was turned away: too many transfers there. */
+({ why: "busy" }) & { by?: never } | 
+/**
+ *  The last try was turned away: too many offers of this device came to nothing, and nobody is
+ *  asked for now.
+ */
+({ why: "too_many_offers" }) & { by?: never } | 
+/**
+ *  The receiver's disk, or what a user may have of it, is full. What it lacks for the rest, as
+ *  far as figures say.
+ */
+{
+	why: "full",
+} & Shortage | 
+/**  A person has paused it, here or there. */
+{ why: "paused"; 
+/**  Where. */
+by: Side };
 
 /**  How a transfer ended. */
 export type Outcome = 
@@ -1208,11 +1241,14 @@ export type PathText = {
 /**  What the picker should pick. */
 export type Pick = "folders" | "files";
 
-/**  What was read back at the receiver and is what the sender read. */
+/**  What was read back from the receiver's medium and found to be what the sender had read. */
 export type Proven = {
+	/**  Files. */
 	files: number,
+	/**  Bytes of their contents; holes do not count. */
 	bytes: number,
-	tookMs: number,
+	/**  How long it took, after everything was written. */
+	seconds: number,
 };
 
 /**  To whom something is to be sent. */
@@ -1426,7 +1462,7 @@ export type Tick = {
 	/**  For about a second; none while it is not known. */
 	bottleneck: Bottleneck | null,
 	/**  While it is reconnecting or paused. */
-	interruption: Waits | null,
+	interruption: Interruption | null,
 	/**  In the receiver's queue, while it is queued. */
 	place: number | null,
 	/**  Whether it can be paused here now. */
@@ -1481,38 +1517,6 @@ export type UserTlsReason =
 
 /**  A view that the window can be asked for from outside. */
 export type View = "send" | "inbox";
-
-/**  A transfer whose connection was lost. */
-export type Waits = {
-	because: WaitsBecause,
-	/**  Where there is no room: what is missing for the rest, as far as figures say. */
-	missingBytes: number,
-	/**  And files and folders for which there is no place. */
-	missingEntries: number,
-	/**  Until this end tries next; none while it does, and where the other end tries. */
-	nextTryMs: number | null,
-	/**  None for a copy inside this machine, which is not given up. */
-	givesUpMs: number | null,
-};
-
-/**  What a transfer waits for that was under way. */
-export type WaitsBecause = 
-/**  The connection ended. */
-"broken" | 
-/**  Nothing was heard. */
-"silent" | 
-/**  The last try reached nobody. */
-"unreachable" | 
-/**  The last try met too many transfers. */
-"busy" | 
-/**  Too many offers of this device came to nothing. */
-"tooManyOffers" | 
-/**  The receiver has no room left. */
-"full" | 
-/**  Somebody at this machine has paused it. */
-"pausedHere" | 
-/**  Somebody at the other machine has. */
-"pausedThere";
 
 /* Tauri Specta runtime */
 async function typedError<T, E>(result: Promise<T>): Promise<{ status: "ok"; data: T } | { status: "error"; error: E }> {

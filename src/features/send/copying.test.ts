@@ -279,7 +279,7 @@ test("reading back goes on in the graph, and the average is that of the copying"
 });
 
 test("a copy is paused and resumed, also while it reads back, which counts on in the graph", async () => {
-  const waits = { because: "pausedHere", shortage: null, nextTryMs: null, givesUpMs: null } as const;
+  const waits = { why: "paused", by: "here", next_try_seconds: null, gives_up_seconds: null } as const;
   const at = (change: object) => ({ is: "moved", tick: tick({ ...quiet, ...change }) }) as const;
   const shell = await startWindow({ transfers: [{ ...copy(), tick: tick({ ...quiet, canPause: true, runningMs: 1000, bytesDone: 4_000_000 }) }] });
   const [transfer] = shell.app.transfers.list;

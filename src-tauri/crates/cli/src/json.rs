@@ -20,8 +20,8 @@ use ringway_engine::{
     Transfer, Unfinished,
 };
 use ringway_model::{
-    AuthError, Consent, DeclineReason, Direction, Edit, Failure, FailureReason, Fault, Interruption, IoPath, LookAlike,
-    Outage, Outcome, PathTaken, Proven, StageTimes, TlsPath, TransferId,
+    AuthError, Consent, DeclineReason, Direction, Edit, Failure, FailureReason, Fault, IoPath, LookAlike, Outcome,
+    PathTaken, TlsPath, TransferId,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -199,24 +199,10 @@ pub(crate) fn progress(id: TransferId, direction: Direction, snapshot: &Snapshot
     extend(&mut value, of_lanes(direction, snapshot.lanes, None));
     if direction != Direction::Copying {
         value["limited_by"] = json!(snapshot.bottleneck);
-        value["interruption"] = snapshot.interruption.map(interruption).into();
+        value["interruption"] = json!(snapshot.interruption);
         value["place"] = snapshot.place.map(NonZeroU32::get).into();
     }
     value
-}
-
-fn interruption(waits: Interruption) -> Value {
-    let shortage = match waits.why {
-        Outage::Full(shortage) => Some(shortage),
-        _ => None,
-    };
-    json!({
-        "why": tag(waits.why, "why"),
-        "missing_bytes": shortage.map(|shortage| shortage.bytes()),
-        "missing_entries": shortage.map(|shortage| shortage.entries),
-        "next_try_seconds": waits.next_try.map(|next| seconds(next.as_secs_f64())),
-        "gives_up_seconds": waits.gives_up.map(|left| seconds(left.as_secs_f64())),
-    })
 }
 
 /// `entry_failed`.
@@ -289,7 +275,7 @@ pub(crate) fn past(past: &Past, details: Option<&PastDetails>) -> Value {
         "ended_at": unix(past.ended),
         "outcome": outcome,
         "error": error,
-        "proven": past.proven.as_ref().map(proven),
+        "proven": past.proven,
         "seconds": seconds(past.running_for.as_secs_f64()),
         "limited_by": past.bottleneck,
         "reconnected": past.reconnected,
@@ -340,20 +326,14 @@ pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>
     extend(&mut value, of_lanes(transfer.direction(), report.lanes, Some((report.here, report.there))));
     if transfer.direction() != Direction::Copying {
         value["limited_by"] = json!(report.bottleneck);
-        value["times"] = report.times.as_ref().map(times).into();
+        value["times"] = json!(report.times);
         value["lanes_dropped"] = report.lanes_dropped.into();
         value["reconnected"] = report.reconnected.into();
-        value["packed"] =
-            report.packed.map(|packed| json!({ "contents": packed.contents, "wire": packed.wire })).into();
+        value["packed"] = json!(report.packed);
         value["left_behind"] = report.left_behind.as_deref().map(path).into();
-        value["proven"] = report.proven.as_ref().map(proven).into();
+        value["proven"] = json!(report.proven);
     }
     value
-}
-
-/// What was read back after `send --verify`.
-fn proven(proven: &Proven) -> Value {
-    json!({ "files": proven.files, "bytes": proven.bytes, "seconds": seconds(proven.took.as_secs_f64()) })
 }
 
 /// What `finished` says of a copy beyond a transfer's counts.
@@ -466,20 +446,6 @@ fn of_lanes(direction: Direction, lanes: u8, taken: Option<(Option<PathTaken>, O
     value
 }
 
-fn times(times: &StageTimes) -> Value {
-    let seconds = |time: std::time::Duration| seconds(time.as_secs_f64());
-    json!({
-        "finding": seconds(times.finding),
-        "reading": seconds(times.reading),
-        "encrypting": seconds(times.encrypting),
-        "sending": seconds(times.sending),
-        "limited": seconds(times.limited),
-        "receiving": seconds(times.receiving),
-        "decrypting": seconds(times.decrypting),
-        "writing": seconds(times.writing),
-    })
-}
-
 fn extend(value: &mut Value, more: Value) {
     if let (Value::Object(object), Value::Object(more)) = (value, more) {
         object.extend(more);
@@ -537,8 +503,10 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
     use std::time::Duration;
 
-    use ringway_model::{Bottleneck, Operation, Side, Stage};
-    use ringway_model::{DeviceId, SyncIoReason, UserTlsReason};
+    use ringway_model::{
+        Bottleneck, DeviceId, Interruption, Operation, Outage, Proven, Side, Stage, StageTimes, SyncIoReason,
+        UserTlsReason,
+    };
 
     const HOSTILE: &str = "a\n\"\\\x1b[2J\u{9b}\u{202e}\u{7f}<b>";
 
@@ -656,7 +624,7 @@ mod tests {
         let waiting = Snapshot { stage: Stage::Reconnecting, interruption: Some(waits), ..snapshot.clone() };
         let waiting = parsed(&progress(TransferId([0; 16]), Direction::Sending, &waiting));
         assert_eq!(waiting["stage"], "reconnecting");
-        let said = json!({ "why": "unreachable", "missing_bytes": null, "missing_entries": null, "next_try_seconds": 3.5, "gives_up_seconds": 900.0 });
+        let said = json!({ "why": "unreachable", "next_try_seconds": 3.5, "gives_up_seconds": 900.0 });
         assert_eq!((&waiting["interruption"], back.get("interruption")), (&said, Some(&Value::Null)));
         let copying = parsed(&progress(TransferId([0xab; 16]), Direction::Copying, &snapshot));
         assert_eq!((copying.get("lanes"), copying.get("limited_by")), (None, None), "a copy has no lanes");
@@ -669,7 +637,7 @@ mod tests {
             assert!(help().contains(&name_of(what)), "{what:?}");
         }
         let spent = StageTimes { reading: Duration::from_micros(1_234_567), ..StageTimes::default() };
-        let back = times(&spent);
+        let back = json!(spent);
         assert_eq!((&back["reading"], &back["writing"]), (&json!(1.235), &json!(0.0)));
         for key in back.as_object().unwrap().keys() {
             assert!(help().contains(key.as_str()), "{key} is not documented");
@@ -678,7 +646,7 @@ mod tests {
 
     #[test]
     fn a_proof_says_how_much_and_how_long() {
-        let back = proven(&Proven { files: 3, bytes: 7, took: Duration::from_millis(1_500) });
+        let back = json!(Proven { files: 3, bytes: 7, took: Duration::from_millis(1_500) });
         assert_eq!(back, json!({ "files": 3, "bytes": 7, "seconds": 1.5 }));
         assert!(help().contains("proven (after send --verify: {files, bytes, seconds}"));
     }

@@ -147,7 +147,7 @@ pub(crate) fn encode_edit(edit: &Edit) -> EntryKept {
     let path = ringway_wire::RelPath::new(edit.path.as_os_str().as_bytes());
     EntryKept {
         path: path.map(|path| path.as_bytes().to_vec()).unwrap_or_default(),
-        beside: edit.beside.as_bytes().to_vec(),
+        beside: edit.beside.as_os_str().as_bytes().to_vec(),
     }
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn encode_edit(edit: &Edit) -> EntryKept {
 pub(crate) fn decode_edit(kept: EntryKept) -> Edit {
     use std::os::unix::ffi::OsStringExt;
     let text = std::ffi::OsString::from_vec;
-    Edit { path: text(kept.path).into(), beside: text(kept.beside) }
+    Edit { path: text(kept.path).into(), beside: text(kept.beside).into() }
 }
 
 /// What this device looks like, to announce it.

@@ -1,7 +1,8 @@
 //! The nouns that engine, service, command and window share: each is defined here once, and has one
 //! name in Rust, in `--json`, on the control socket and in the window's bindings.
 //!
-//! In JSON a variant is its name in snake_case, and so is a field.
+//! In JSON a variant is its name in snake_case, and so is a field. A duration is seconds, and the
+//! field's name says so.
 #![forbid(unsafe_code)]
 
 mod device;
@@ -13,6 +14,7 @@ mod path_taken;
 mod remedy;
 mod report;
 mod rule;
+mod seconds;
 mod text;
 mod transfer;
 

@@ -13,8 +13,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{Device, OfferSummary, Past, Report, Room, Snapshot, ThisDevice, Transfer};
 use ringway_model::{
-    AskedBecause, Bottleneck, Counts, Direction, Failure, Fault, Interruption, LookAlike, Outage, Outcome, PathTaken,
-    Remedy, Shortage, Side, Stage,
+    AskedBecause, Bottleneck, Counts, Direction, Edit, Failure, Fault, Interruption, LookAlike, Outcome, PathTaken,
+    Proven, Remedy, Stage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -256,71 +256,6 @@ impl Offer {
     }
 }
 
-/// What a transfer waits for that was under way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub enum WaitsBecause {
-    /// The connection ended.
-    Broken,
-    /// Nothing was heard.
-    Silent,
-    /// The last try reached nobody.
-    Unreachable,
-    /// The last try met too many transfers.
-    Busy,
-    /// Too many offers of this device came to nothing.
-    TooManyOffers,
-    /// The receiver has no room left.
-    Full,
-    /// Somebody at this machine has paused it.
-    PausedHere,
-    /// Somebody at the other machine has.
-    PausedThere,
-}
-
-/// A transfer whose connection was lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct Waits {
-    pub because: WaitsBecause,
-    /// Where there is no room: what is missing for the rest, as far as figures say.
-    pub missing_bytes: u64,
-    /// And files and folders for which there is no place.
-    pub missing_entries: u64,
-    /// Until this end tries next; none while it does, and where the other end tries.
-    pub next_try_ms: Option<u64>,
-    /// None for a copy inside this machine, which is not given up.
-    pub gives_up_ms: Option<u64>,
-}
-
-impl From<Interruption> for Waits {
-    fn from(waits: Interruption) -> Self {
-        let because = match waits.why {
-            Outage::Broken => WaitsBecause::Broken,
-            Outage::Silent => WaitsBecause::Silent,
-            Outage::Unreachable => WaitsBecause::Unreachable,
-            Outage::Busy => WaitsBecause::Busy,
-            Outage::TooManyOffers => WaitsBecause::TooManyOffers,
-            Outage::Full(_) => WaitsBecause::Full,
-            Outage::Paused { by: Side::Here } => WaitsBecause::PausedHere,
-            Outage::Paused { by: Side::There } => WaitsBecause::PausedThere,
-        };
-        let shortage = match waits.why {
-            Outage::Full(shortage) => shortage,
-            _ => Shortage::default(),
-        };
-        Self {
-            because,
-            missing_bytes: shortage.bytes(),
-            missing_entries: shortage.entries,
-            next_try_ms: waits.next_try.map(whole_ms),
-            gives_up_ms: waits.gives_up.map(whole_ms),
-        }
-    }
-}
-
 /// A transfer's figures at one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -351,7 +286,7 @@ pub struct Tick {
     /// For about a second; none while it is not known.
     pub bottleneck: Option<Bottleneck>,
     /// While it is reconnecting or paused.
-    pub interruption: Option<Waits>,
+    pub interruption: Option<Interruption>,
     /// In the receiver's queue, while it is queued.
     pub place: Option<u32>,
     /// Whether it can be paused here now.
@@ -386,7 +321,7 @@ impl Tick {
             left_ms: snapshot.time_left.map(whole_ms),
             stalled_ms: snapshot.stalled_for.map(whole_ms),
             bottleneck: snapshot.bottleneck,
-            interruption: snapshot.interruption.map(Waits::from),
+            interruption: snapshot.interruption,
             place: snapshot.place.map(NonZeroU32::get),
             can_pause: snapshot.can_pause,
             lanes: snapshot.lanes,
@@ -402,39 +337,6 @@ fn whole_rate(rate: f64) -> u64 {
     rate as u64
 }
 
-/// What was read back at the receiver and is what the sender read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct Proven {
-    pub files: u64,
-    pub bytes: u64,
-    pub took_ms: u64,
-}
-
-impl From<&ringway_model::Proven> for Proven {
-    fn from(proven: &ringway_model::Proven) -> Self {
-        Self { files: proven.files, bytes: proven.bytes, took_ms: whole_ms(proven.took) }
-    }
-}
-
-/// A file that the receiver had edited since it was received.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct KeptEdit {
-    /// Its path within the transfer, for showing.
-    pub path: String,
-    /// The name under which what was sent is beside it, for showing.
-    pub beside: String,
-}
-
-impl From<&ringway_model::Edit> for KeptEdit {
-    fn from(edit: &ringway_model::Edit) -> Self {
-        Self { path: shown(&edit.path), beside: shown(&edit.beside) }
-    }
-}
-
 /// The last word on a transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -447,7 +349,7 @@ pub struct Ended {
     /// Where it was to be verified.
     pub proven: Option<Proven>,
     /// Files that the receiver had edited, by name.
-    pub edits: Vec<KeptEdit>,
+    pub edits: Vec<Edit>,
     pub failures: Vec<Failure>,
     pub running_ms: u64,
     /// How often it went on after its connection was lost.
@@ -469,8 +371,8 @@ impl From<&Report> for Ended {
         Self {
             outcome: report.outcome.clone(),
             counts: report.counts,
-            proven: report.proven.as_ref().map(Proven::from),
-            edits: report.edits.iter().map(KeptEdit::from).collect(),
+            proven: report.proven,
+            edits: report.edits.clone(),
             failures: report.failures.clone(),
             running_ms: whole_ms(report.running_for),
             reconnected: report.reconnected,

@@ -342,7 +342,7 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
 fn edits_stored(edits: &[Edit]) -> Vec<u8> {
     let mut stored = Vec::new();
     for edit in edits.iter().take(PAST_FAILURES_MAX) {
-        for part in [edit.path.as_os_str(), &edit.beside] {
+        for part in [edit.path.as_os_str(), edit.beside.as_os_str()] {
             stored.extend(part.as_bytes());
             stored.push(0);
         }
@@ -352,7 +352,7 @@ fn edits_stored(edits: &[Edit]) -> Vec<u8> {
 
 fn edits(stored: &[u8]) -> Vec<Edit> {
     let parts: Vec<_> = stored.split(|byte| *byte == 0).map(|part| OsString::from_vec(part.to_vec())).collect();
-    parts.chunks_exact(2).map(|pair| Edit { path: pair[0].clone().into(), beside: pair[1].clone() }).collect()
+    parts.chunks_exact(2).map(|pair| Edit { path: pair[0].clone().into(), beside: pair[1].clone().into() }).collect()
 }
 
 /// What a search looks through: lines in lower case, so that no match reaches from one into the

@@ -1,10 +1,9 @@
 //! What has ended before, as the window lists it.
 use ringway_engine::{Past, PastDetails, Point};
-use ringway_model::{Bottleneck, Direction};
-use ringway_model::{Failure, Outcome};
+use ringway_model::{Bottleneck, Direction, Edit, Failure, Outcome};
 use serde::{Deserialize, Serialize};
 
-use super::{Chosen, Ended, KeptEdit, Proven, Recipient, unix_ms, whole_ms};
+use super::{Chosen, Ended, Recipient, unix_ms, whole_ms};
 use crate::text::{shown, shown_text};
 
 /// Which past transfers are asked for.
@@ -61,7 +60,7 @@ impl From<&Past> for Ended {
         Self {
             outcome: past.outcome.clone(),
             counts: past.counts,
-            proven: past.proven.as_ref().map(Proven::from),
+            proven: past.proven,
             edits: Vec::new(),
             failures: Vec::new(),
             running_ms: whole_ms(past.running_for),
@@ -140,7 +139,7 @@ impl From<&Point> for CoursePoint {
 #[serde(rename_all = "camelCase")]
 pub struct EarlierDetails {
     pub failures: Vec<Failure>,
-    pub edits: Vec<KeptEdit>,
+    pub edits: Vec<Edit>,
     pub course: Vec<CoursePoint>,
 }
 
@@ -148,7 +147,7 @@ impl EarlierDetails {
     pub fn new(details: &PastDetails) -> Self {
         Self {
             failures: details.failures.clone(),
-            edits: details.edits.iter().map(KeptEdit::from).collect(),
+            edits: details.edits.clone(),
             course: details.series.iter().map(CoursePoint::from).collect(),
         }
     }
