@@ -423,10 +423,7 @@ mod tests {
         assert!(full.what.contains("100,000 files, 100 folders (410 MB)") && full.what.contains("removed"), "{full:?}");
         assert!(full.next.unwrap().starts_with("Make room there. What is complete is kept. To finish "));
         assert_eq!(error(&Fault::Cancelled { by: Side::Here }, &plain, "", true).what, "Stopped. Nothing was written.");
-        let file = tempfile::NamedTempFile::new().unwrap();
-        file.as_file().set_modified(std::time::UNIX_EPOCH).unwrap();
-        let cut = Failure { path: file.path().into(), ..failed(FailureReason::Os { errno: 125 }) };
-        let cut = Report { failures: vec![cut], ..report(None) };
+        let cut = Report { failures: vec![failed(FailureReason::CutShort { errno: 125 })], ..report(None) };
         let stopped = error(&Fault::Cancelled { by: Side::Here }, &cut, &way(&cut, Some("1.5"), false), false);
         assert!(stopped.next.unwrap().contains("files that were being written over are copied again. To finish"));
         let full = error(&Fault::DestinationFull { shortage: None }, &cut, &way(&cut, Some("1.5"), true), false);
