@@ -111,7 +111,8 @@ pub(crate) fn destination(given: &Path) -> Result<PathBuf, Refusal> {
         return Err(refuse("it is not a folder"));
     }
     access(&folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| {
-        refuse(&words::os(&error.into())).advise("Check its permissions (ls -ld), or name another folder.")
+        refuse(&words::os(&std::io::Error::from(error).into()))
+            .advise("Check its permissions (ls -ld), or name another folder.")
     })?;
     Ok(folder)
 }

@@ -4,86 +4,61 @@
 //! Everything here blocks and runs on the lanes' own threads. See docs/design/receiving.md for
 //! where things land.
 mod allowance;
-mod attributes;
-mod basis;
-mod beside;
-mod brought;
-mod changed;
-mod edited;
-mod files;
+mod failures;
 mod finish;
-mod folders;
-mod folding;
-mod journal;
-mod kept;
-mod landing;
 mod lane;
-mod linked;
 mod links;
-mod listed;
-mod opened;
-mod proof;
-mod proving;
-mod ranged;
-mod removal;
-mod settling;
-mod spool;
+mod merge;
+mod staging;
 #[cfg(test)]
 mod tests;
-mod trouble;
-mod unfinished;
-mod unplaced;
-mod writeback;
 
-use ringway_model::{Edit, Failure, Fault, IntoHome, Invalid, OnConflict, Operation, TransferId};
-
-use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::fmt;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::{fmt, io};
 
+use parking_lot::Mutex;
+use ringway_model::{Edit, Failure, Fault, IntoHome, Invalid, OnConflict, Operation, TransferId};
 use ringway_sys::attributes::Timestamp;
 use ringway_sys::dir::Dir;
 use ringway_sys::space::Filesystem;
+use ringway_tree::descriptors::ForReceiving;
+use ringway_tree::receive::{Homes, OwnFolders};
 use ringway_wire::control::{Progress, Wanted};
 use ringway_wire::resume::TREE;
 use ringway_wire::{Name, OfferedNames, ProtocolError, RelPath};
-use tokio::sync::mpsc;
 
-use crate::homes::Homes;
-use crate::own_folders::OwnFolders;
-use crate::places::Expected;
+use failures::{Failures, Tally, There};
+use finish::digests::Proof;
+use lane::basis::Bases;
+use lane::large_files::Accounts;
+use links::Links;
+use links::unplaced::AllUnplaced;
+use merge::case_folding::{Folding, Manner};
+use merge::edits::Edits;
+use merge::folders;
+use merge::read_only_folders::Openings;
+use merge::received_before::{self, AllLandings, Filled};
+use staging::journal::Journal;
+use staging::spool::Spool;
+use staging::temporaries::Temporaries;
+use staging::unfinished::About;
+use staging::writeback::Writeback;
+use staging::{Claimed, Kept, Left, removal};
 
 pub(crate) use allowance::Allowance;
-pub(crate) use brought::{Brought, born};
+pub(crate) use failures::LaneError;
 pub(crate) use finish::FinishError;
-pub use opened::close_folders;
-pub(crate) use opened::restore_all;
-pub(crate) use trouble::LaneError;
-pub use unfinished::Unfinished;
-pub(crate) use unfinished::{discard, unfinished};
-
-use basis::Bases;
-use beside::Temporaries;
-use brought::{AllLandings, Filled};
-use edited::Edits;
-use folding::{Folding, Manner};
-use journal::Journal;
-use kept::{Claimed, Kept, Left};
-use links::Links;
-use opened::Openings;
-use proof::Proof;
-use ranged::Accounts;
-use spool::Spool;
-use trouble::{Failures, Tally, There};
-use unfinished::About;
-use unplaced::AllUnplaced;
-use writeback::Writeback;
+pub(crate) use merge::expected::{Expected, FolderIdentity};
+pub use merge::read_only_folders::close_folders;
+pub(crate) use merge::read_only_folders::restore_all;
+pub(crate) use merge::received_before::{Brought, born};
+pub use staging::unfinished::Unfinished;
+pub(crate) use staging::unfinished::{discard, unfinished};
 
 /// What names of ours begin with; a peer's top-level name may not.
 const OWN_PREFIX: &[u8] = b".ringway-";
@@ -110,25 +85,6 @@ const OWNERS_LOOKED_AT_MAX: usize = 4_096;
 /// Read permission of a file's owner.
 const OWNER_READS: u32 = 0o400;
 
-/// A lane's bytes in order; 0 means the end.
-pub(crate) trait LaneSource {
-    /// Reads some bytes, at least one unless `buf` is empty or the lane has ended. `buf` is no
-    /// longer than what the peer has announced, so that whoever reads may wait for all of it.
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize>;
-
-    /// Told before a frame's body is read: for who counts what comes.
-    fn body_begins(&mut self) {}
-
-    /// Told when a frame has been read whole: for who takes the time.
-    fn frame_read(&mut self) {}
-
-    /// Goes on with the lane's next connection, as a frame has said. Lanes that have but one
-    /// refuse.
-    fn renew(&mut self) -> io::Result<()> {
-        Err(io::Error::new(io::ErrorKind::InvalidData, "a lane that cannot be renewed"))
-    }
-}
-
 /// A file by its folder's path and its name.
 type PathKey = (Box<[u8]>, Box<[u8]>);
 
@@ -138,6 +94,10 @@ pub(crate) type BroughtBefore = Box<dyn Fn(&[u8]) -> Option<Brought> + Send + Sy
 /// Told which folders are about to get their top-level names, before the first one does: a receiver
 /// that is killed then still knows whose they are.
 pub(crate) type Announce = Box<dyn Fn(Vec<(Vec<u8>, Brought)>) + Send + Sync>;
+
+/// Sends the sender an answer to a list, and waits while many are on their way. False if the
+/// session has ended.
+pub(crate) type Answers = Box<dyn Fn(Wanted) -> bool + Send + Sync>;
 
 /// How and where a transfer lands.
 pub(crate) struct DestinationOptions {
@@ -172,7 +132,9 @@ pub(crate) struct DestinationOptions {
     /// sends, in measurements and tests.
     pub(crate) offered: Option<Arc<OfferedNames>>,
     /// Takes answers to lists; without it nothing is listed.
-    pub(crate) answers: Option<mpsc::Sender<Wanted>>,
+    pub(crate) answers: Option<Answers>,
+    /// What it may keep open.
+    pub(crate) open: ForReceiving,
     /// Digests come along, and everything is read back before the receipt.
     pub(crate) prove: bool,
     /// What may come; none is any amount.
@@ -209,34 +171,53 @@ impl fmt::Display for AttemptKey {
 
 /// One transfer's destination while it is being filled, shared by its lanes.
 pub(crate) struct Incoming {
+    /// What the receiver allows, and from whom it comes.
     options: DestinationOptions,
-    root: Dir,
-    /// The filesystem of `root`.
-    root_dev: u64,
+    root: Root,
+    staging: Staging,
+    /// The sender is asked to list its files.
+    lists: bool,
+    reuse: Reuse,
+    /// Which spellings of a name other filesystems, and other folders, take for one.
+    folding: Folding,
+    /// Folders that their owner may not write to, while they are changed.
+    openings: Arc<Openings>,
+    accounts: Mutex<Accounts>,
+    top: TopNames,
+    deferred: Deferred,
+    times: Times,
+    results: Results,
+    proof: Option<Proof>,
+    flags: Flags,
+}
+
+/// The folder that everything lands beneath.
+struct Root {
+    dir: Dir,
+    /// Its filesystem.
+    dev: u64,
+    /// The kind of that.
+    filesystem: Filesystem,
     /// Homes whose top takes no name that begins with a dot, or nothing; none where anything may
     /// land in a home.
     homes: Homes,
     /// It is one of them itself.
     is_home: bool,
-    /// Its kind.
-    filesystem: Filesystem,
-    staging_name: Vec<u8>,
+}
+
+/// The staging folder.
+struct Staging {
+    name: Vec<u8>,
+    dir: Dir,
     /// The next attempt looks for it under that name.
     is_found_again: bool,
-    staging: Dir,
     /// What is there of earlier attempts.
     kept: Kept,
-    /// Files of those that the sender goes on with, by folder and name, until the first range of
-    /// each comes.
-    resuming: Mutex<HashMap<PathKey, Left>>,
-    bases: Bases,
     journal: Journal,
     writeback: Writeback,
     /// The descriptor by which staged files are synchronised before they get a name that everybody
     /// sees: it gets to know of each error that comes after it was opened, whoever else was told.
     early_sync: Mutex<Dir>,
-    /// The sender is asked to list its files.
-    lists: bool,
     /// New top-level folders, built under their own names.
     tree: Dir,
     /// Whether folders come out of mkdir(2) without their owner's bits: an odd umask or default
@@ -247,48 +228,104 @@ pub(crate) struct Incoming {
     files_masked: u32,
     /// Folders of the staging tree take different spellings of a name for one.
     manner: Manner,
-    /// What is known of that on other filesystems, and in other folders.
-    folding: Folding,
-    accounts: Mutex<Accounts>,
+    temporaries: Temporaries,
+}
+
+/// What large files are made of beside what comes.
+#[derive(Default)]
+struct Reuse {
+    /// Files of earlier attempts that the sender goes on with, by folder and name, until the first
+    /// range of each comes.
+    resuming: Mutex<HashMap<PathKey, Left>>,
+    bases: Bases,
+}
+
+/// Top-level names: what this transfer gives them to, and whose they were before.
+#[derive(Default)]
+struct TopNames {
     /// Held while deciding where a top-level folder goes, so that two lanes decide alike.
-    tops: Mutex<()>,
-    links: Mutex<Links>,
-    early_links: Mutex<Spool>,
-    unplaced: AllUnplaced,
-    folder_attributes: Mutex<Spool>,
-    /// Folders that their owner may not write to, while they are changed.
-    openings: Arc<Openings>,
-    /// Filesystems mounted inside the destination that were written to: to be synchronised too.
-    foreign: Mutex<Vec<(u64, Dir)>>,
-    /// Top-level names for the report.
+    deciding: Mutex<()>,
+    /// For the report.
     arrived: Mutex<Vec<Vec<u8>>>,
     /// Those of them that this transfer has given to what came; not what was there and stays, or
     /// was only added to.
     made: Mutex<HashMap<Vec<u8>, Option<Brought>>>,
-    /// Top-level names of folders whose identity was remembered before they got them.
+    /// Names of folders whose identity was remembered before they got them.
     announced: Mutex<HashSet<Vec<u8>>>,
-    /// What the same device brought before and this transfer adds to, by top-level name.
+    /// What the same device brought before and this transfer adds to.
     added_to: Mutex<HashMap<Vec<u8>, Arc<Brought>>>,
     /// What this transfer has put there, or at the top itself.
     landings: Mutex<AllLandings>,
-    /// When this attempt began, by the destination's own clock; none where that tells no time.
+}
+
+/// Work that waits for the end.
+#[derive(Default)]
+struct Deferred {
+    links: Mutex<Links>,
+    early_links: Mutex<Spool>,
+    unplaced: AllUnplaced,
+    folder_attributes: Mutex<Spool>,
+    /// Filesystems mounted inside the destination that were written to: to be synchronised too.
+    foreign: Mutex<Vec<(u64, Dir)>>,
+}
+
+impl Deferred {
+    /// Closes what lies in the staging folder.
+    fn close(&self) {
+        drop(std::mem::take(&mut *self.folder_attributes.lock()));
+        drop(std::mem::take(&mut *self.early_links.lock()));
+        drop(std::mem::take(&mut *self.links.lock()));
+        drop(std::mem::take(&mut *self.unplaced.lock()));
+    }
+}
+
+/// When this transfer wrote, by the destination's own clock; none where that tells no time.
+struct Times {
+    /// When this attempt began.
     began: Option<Timestamp>,
-    /// When the first attempt at it began, as far as that is known.
+    /// When the first attempt began, as far as that is known.
     first_began: Option<Timestamp>,
-    /// Until when it has written into folders that nobody sees yet, by the same clock.
+    /// Until when it has written into folders that nobody sees yet.
     wrote_until: Mutex<Option<Timestamp>>,
+}
+
+impl Times {
+    /// Nothing of new folders is written from here on, and the first of them is seen only after
+    /// this: what changes later was changed by somebody else.
+    fn end_writing(&self, staging: &Dir) {
+        let mut until = self.wrote_until.lock();
+        if until.is_none() {
+            *until = received_before::filesystem_time(staging).ok();
+        }
+    }
+
+    /// When the files of new folders were made and written.
+    fn filled(&self) -> Option<Filled> {
+        let until = *self.wrote_until.lock();
+        Some(Filled::new(self.first_began?, self.began?, until?))
+    }
+}
+
+/// What came of it so far.
+#[derive(Default)]
+struct Results {
+    tally: Tally,
+    failures: Failures,
     /// Files of the receiver that were kept because they were changed here.
     edits: Edits,
-    failures: Failures,
-    tally: Tally,
-    proof: Option<Proof>,
-    /// Everything is written and is being read back.
-    proving: AtomicBool,
+}
+
+/// What the lanes and the end tell each other.
+#[derive(Default)]
+struct Flags {
+    /// Lanes that were begun.
     lanes: AtomicU64,
-    temporaries: Temporaries,
-    cancelled: AtomicBool,
-    full: AtomicBool,
-    too_much: AtomicBool,
+    is_cancelled: AtomicBool,
+    is_full: AtomicBool,
+    /// More has come than may.
+    is_too_much: AtomicBool,
+    /// Everything is written and is being read back.
+    is_proving: AtomicBool,
     /// Something has its final name in a folder that everybody sees.
     has_merged: AtomicBool,
     /// Everything has its final name, and the staging folder could not be removed.
@@ -341,9 +378,10 @@ impl Incoming {
         let (stable, transfer) = (options.attempt.to_string(), options.transfer.to_string());
         let named = |id: &str| [OWN_PREFIX, &id.as_bytes()[..STAGING_ID_DIGITS]].concat();
         let about = About { from: options.from.clone(), names: options.names.clone(), more_names: options.more_names };
-        let claimed = kept::claim(&root, &named(&stable), &named(&transfer), &about).map_err(at(Operation::Create))?;
+        let claimed = staging::claim(&root, &named(&stable), &named(&transfer), &about, options.open.attempts)
+            .map_err(at(Operation::Create))?;
         // What it is to go on with is held by now, however old it is.
-        kept::remove_stale(&root);
+        staging::remove_stale(&root);
         let is_found_again = claimed.name == named(&stable);
         let Claimed { name: staging_name, dir: staging, masked: folders_masked, was_there, kept } = claimed;
         let temporaries = Temporaries::new(&staging_name, mark, was_there);
@@ -360,7 +398,7 @@ impl Incoming {
             }
         };
         let openings = Arc::new(Openings::new(staging.try_clone().map_err(at(Operation::Open))?));
-        let began = brought::filesystem_time(&staging).ok();
+        let began = received_before::filesystem_time(&staging).ok();
         // Files that an earlier attempt has left are older than this one.
         let first_began = if kept.is_empty() { began } else { born(&staging) };
         let lists =
@@ -371,54 +409,32 @@ impl Incoming {
         }
         Ok(Arc::new(Self {
             options,
-            root,
-            root_dev,
-            homes,
-            is_home,
-            filesystem,
-            staging_name,
-            is_found_again,
-            journal: Journal::create(&staging),
-            writeback: Writeback::default(),
-            early_sync: Mutex::new(early_sync),
-            staging,
-            kept,
-            resuming: Mutex::default(),
-            bases: Bases::default(),
+            root: Root { dir: root, dev: root_dev, filesystem, homes, is_home },
+            staging: Staging {
+                name: staging_name,
+                is_found_again,
+                kept,
+                journal: Journal::create(&staging),
+                writeback: Writeback::default(),
+                early_sync: Mutex::new(early_sync),
+                dir: staging,
+                tree,
+                folders_masked,
+                files_masked,
+                manner,
+                temporaries,
+            },
             lists,
-            tree,
-            folders_masked,
-            files_masked,
-            manner,
+            reuse: Reuse::default(),
             folding: Folding::default(),
-            accounts: Mutex::default(),
-            tops: Mutex::default(),
-            links: Mutex::default(),
-            early_links: Mutex::default(),
-            unplaced: AllUnplaced::default(),
-            folder_attributes: Mutex::default(),
             openings,
-            foreign: Mutex::default(),
-            arrived: Mutex::default(),
-            made: Mutex::default(),
-            announced: Mutex::default(),
-            added_to: Mutex::default(),
-            began,
-            landings: Mutex::default(),
-            first_began,
-            wrote_until: Mutex::default(),
-            edits: Edits::default(),
-            failures: Failures::default(),
-            tally: Tally::default(),
+            accounts: Mutex::default(),
+            top: TopNames::default(),
+            deferred: Deferred::default(),
+            times: Times { began, first_began, wrote_until: Mutex::default() },
+            results: Results::default(),
             proof,
-            proving: AtomicBool::new(false),
-            lanes: AtomicU64::new(0),
-            temporaries,
-            cancelled: AtomicBool::new(false),
-            full: AtomicBool::new(false),
-            too_much: AtomicBool::new(false),
-            has_merged: AtomicBool::new(false),
-            is_left_behind: AtomicBool::new(false),
+            flags: Flags::default(),
         }))
     }
 
@@ -438,7 +454,7 @@ impl Incoming {
     /// # Errors
     /// What the kernel said.
     pub(crate) fn confine_thread(&self) -> io::Result<()> {
-        ringway_sys::confine::thread_beneath(&self.root)
+        ringway_sys::confine::thread_beneath(&self.root.dir)
     }
 
     /// Whether some of what is offered may be here already, so that the sender is to list its files
@@ -450,34 +466,34 @@ impl Incoming {
     /// The second from which on files are listed with digests, what is here of them being in doubt;
     /// none where nothing is.
     pub(crate) fn doubts(&self) -> Option<i64> {
-        self.kept.doubts().filter(|_| self.lists)
+        self.staging.kept.doubts().filter(|_| self.lists)
     }
 
     /// What has been written so far.
     pub(crate) fn progress(&self) -> Progress {
-        self.tally.progress()
+        self.results.tally.progress()
     }
 
     /// What is to be read back, and how far that is; none before it begins.
     pub(crate) fn proving(&self) -> Option<(Progress, Progress)> {
-        let proof = self.proof.as_ref().filter(|_| self.proving.load(Ordering::Acquire))?;
+        let proof = self.proof.as_ref().filter(|_| self.flags.is_proving.load(Ordering::Acquire))?;
         Some((proof.kept(), proof.read()))
     }
 
     /// Entries that failed so far.
     pub(crate) fn failed(&self) -> u64 {
-        self.failures.count()
+        self.results.failures.count()
     }
 
     /// Those of them not yet taken, by name; beyond [`ringway_wire::limits::FAILURES_NAMED_MAX`]
     /// they are only counted.
     pub(crate) fn take_failures(&self) -> Vec<Failure> {
-        self.failures.take()
+        self.results.failures.take()
     }
 
     /// Makes the lanes end soon: between frames, or groups of files of one.
     pub(crate) fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
+        self.flags.is_cancelled.store(true, Ordering::Relaxed);
     }
 
     /// Removes what is staged or partial. For after every lane has ended, when there will be no
@@ -490,12 +506,13 @@ impl Incoming {
         self.ends_writing();
         self.dress_made();
         // What has its final name may be lacking on the disk, with the right size and time.
-        let is_suspect = self.kept.is_suspect() || !self.is_sound() && self.has_merged.load(Ordering::Relaxed);
+        let is_suspect =
+            self.staging.kept.is_suspect() || !self.is_sound() && self.flags.has_merged.load(Ordering::Relaxed);
         self.close_files();
-        if is_suspect && self.is_found_again {
-            return kept::leave_suspect(&self.staging);
+        if is_suspect && self.staging.is_found_again {
+            return staging::leave_suspect(&self.staging.dir);
         }
-        removal::remove_tree(&self.root, &self.staging_name)
+        removal::remove_tree(&self.root.dir, &self.staging.name)
     }
 
     /// The same, but whole files in the staging folder, and what has come of large ones, stay there
@@ -506,7 +523,7 @@ impl Incoming {
     pub(crate) fn keep(&self) -> io::Result<bool> {
         self.accounts.lock().discard_unnoted(self);
         self.ends_writing();
-        let is_worth_it = self.is_found_again && kept::is_worth_keeping(&self.staging);
+        let is_worth_it = self.staging.is_found_again && staging::is_worth_keeping(&self.staging.dir);
         if is_worth_it {
             self.synchronise_kept();
         }
@@ -514,29 +531,29 @@ impl Incoming {
             return self.abandon().map(|()| false);
         }
         self.close_files();
-        kept::touch(&self.staging);
+        staging::touch(&self.staging.dir);
         // The next attempt may come before the last one's session has closed.
-        kept::release(&self.staging)?;
+        staging::release(&self.staging.dir)?;
         Ok(true)
     }
 
     /// Whether the disk took all that it was to take. What it did not memory may have lost.
     fn is_sound(&self) -> bool {
-        !self.writeback.has_failed()
+        !self.staging.writeback.has_failed()
     }
 
     /// Removes what [`keep`](Self::keep) has left, unless another attempt has taken it over. Best
     /// effort: what stays is hidden, and goes after a week.
     pub(crate) fn discard_kept(&self) {
-        if kept::lock_again(&self.root, &self.staging_name, &self.staging) {
+        if staging::lock_again(&self.root.dir, &self.staging.name, &self.staging.dir) {
             // Nobody would be helped by hearing that it could not be removed.
-            let _ = removal::remove_tree(&self.root, &self.staging_name);
+            let _ = removal::remove_tree(&self.root.dir, &self.staging.name);
         }
     }
 
     /// Files and links that have come, of those that are there.
     pub(crate) fn came(&self) -> u64 {
-        let There { counts, unchanged, skipped, .. } = self.tally.there();
+        let There { counts, unchanged, skipped, .. } = self.results.tally.there();
         (counts.files + counts.links).saturating_sub(unchanged + skipped)
     }
 
@@ -544,9 +561,9 @@ impl Incoming {
     /// and what it brought before and has added to; those not yet taken. What has one of these
     /// names is the sender's, and nobody else's.
     pub(crate) fn take_brought(&self) -> Vec<(Vec<u8>, Brought)> {
-        let made = std::mem::take(&mut *self.made.lock());
-        let added_to = std::mem::take(&mut *self.added_to.lock());
-        let mut landings = std::mem::take(&mut *self.landings.lock());
+        let made = std::mem::take(&mut *self.top.made.lock());
+        let added_to = std::mem::take(&mut *self.top.added_to.lock());
+        let mut landings = std::mem::take(&mut *self.top.landings.lock());
         let mut all: HashMap<_, _> = made.into_iter().filter_map(|(name, brought)| Some((name, brought?))).collect();
         for (name, brought) in added_to {
             if landings.get(&name).is_some() {
@@ -565,11 +582,8 @@ impl Incoming {
     /// and on NFS, what is removed while it is open stays under another name, and its folder with
     /// it.
     fn close_files(&self) {
-        self.journal.close();
-        drop(std::mem::take(&mut *self.folder_attributes.lock()));
-        drop(std::mem::take(&mut *self.early_links.lock()));
-        drop(std::mem::take(&mut *self.links.lock()));
-        drop(std::mem::take(&mut *self.unplaced.lock()));
+        self.staging.journal.close();
+        self.deferred.close();
         if let Some(proof) = &self.proof {
             drop(proof.take());
         }
@@ -577,45 +591,34 @@ impl Incoming {
 
     /// The staging folder, where that could not be removed after everything had its final name.
     pub(crate) fn left_behind(&self) -> Option<PathBuf> {
-        let path = || self.options.destination.join(OsStr::from_bytes(&self.staging_name));
-        self.is_left_behind.load(Ordering::Relaxed).then(path)
+        let path = || self.options.destination.join(OsStr::from_bytes(&self.staging.name));
+        self.flags.is_left_behind.load(Ordering::Relaxed).then(path)
     }
 
-    /// Nothing of new folders is written from here on, and the first of them is seen only after
-    /// this: what changes later was changed by somebody else.
+    /// Ends writing into folders that nobody sees yet.
     fn ends_writing(&self) {
-        let mut until = self.wrote_until.lock();
-        if until.is_none() {
-            *until = brought::filesystem_time(&self.staging).ok();
-        }
-    }
-
-    /// When the files of new folders were made and written; none where the filesystem tells no
-    /// time.
-    fn filled(&self) -> Option<Filled> {
-        let until = *self.wrote_until.lock();
-        Some(Filled::new(self.first_began?, self.began?, until?))
+        self.times.end_writing(&self.staging.dir);
     }
 
     /// The receiver's edited files that were kept, those not yet taken, by name; beyond a number
     /// they are only counted.
     pub(crate) fn take_edits(&self) -> Vec<Edit> {
-        self.edits.take()
+        self.results.edits.take()
     }
 
     /// Files that were kept because the receiver changed them.
     pub(crate) fn edited(&self) -> u64 {
-        self.edits.count()
+        self.results.edits.count()
     }
 
     /// Bytes that were copied from what their files replace, instead of coming.
     pub(crate) fn reused(&self) -> u64 {
-        self.tally.all_reused()
+        self.results.tally.all_reused()
     }
 
     /// Bytes of what there is, whole or not, that were sent in this session.
     pub(crate) fn moved(&self) -> u64 {
-        self.tally.progress().bytes.saturating_sub(self.tally.all_spared())
+        self.results.tally.progress().bytes.saturating_sub(self.results.tally.all_spared())
     }
 
     /// Holds what comes to the offer: every path and name that a lane says passes here before
@@ -634,7 +637,7 @@ impl Incoming {
     /// Whether the destination's path leads elsewhere by now: it was renamed, or unmounted while it
     /// was in use. What came is not where a receipt would say.
     fn has_moved(&self) -> bool {
-        let here = rustix::fs::fstat(&self.root).map(|stat| (stat.st_dev, stat.st_ino));
+        let here = rustix::fs::fstat(&self.root.dir).map(|stat| (stat.st_dev, stat.st_ino));
         let there = rustix::fs::stat(&self.options.destination).map(|stat| (stat.st_dev, stat.st_ino));
         match (here, there) {
             (Ok(here), Ok(there)) => here != there,
@@ -645,7 +648,7 @@ impl Incoming {
 
     /// Whether the destination has been removed under us.
     fn is_gone(&self) -> bool {
-        self.root.metadata(&self.staging_name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        self.root.dir.metadata(&self.staging.name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 }
 

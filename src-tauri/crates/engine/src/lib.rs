@@ -2,23 +2,26 @@
 //! for command and window.
 #![forbid(unsafe_code)]
 
-use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use history::{PAST_PATHS_MAX, Record};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use ringway_model::{
     DeviceId, Direction, Fault, IntoHome, Invalid, IoMode, IoPath, LookAlike, SyncIoReason, TlsMode, TlsPath,
     TransferId, Unconfined,
 };
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
+use ringway_tree::receive::is_home;
 use ringway_wire::DeviceName;
+
+use discovery::Wanted;
+use history::{PAST_PATHS_MAX, Record};
 use serve::LaneDoor;
 
-pub mod copy;
+pub mod copying;
 #[cfg(test)]
 #[path = "../../../../tests/deadline.rs"]
 mod deadline;
@@ -39,42 +42,33 @@ pub mod series;
 pub mod transfer;
 
 mod budget;
-mod chunking;
 mod codes;
+mod compression;
 mod connect;
 mod cork;
+mod default_folder;
 mod destination;
 mod forgetting;
-mod grain;
 mod growth;
 mod handshakes;
-mod homes;
 mod identity;
 mod interfaces;
-mod io_plan;
 mod lane;
-mod listing;
 mod lobby;
 mod look_alike;
 mod messages;
 mod offer;
 mod own_folders;
-mod owner_bit;
 mod pace;
-mod packing;
-mod page_buffer;
 mod patience;
 mod places;
 mod rate;
-mod readback;
 pub mod remedy;
-mod room;
 mod send;
 mod serve;
 mod session;
 mod settings;
 mod source;
-mod spelling;
 mod stopwatch;
 mod store;
 pub mod target;
@@ -82,23 +76,22 @@ mod throttle;
 mod tls;
 mod turns;
 
-pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, Planned, ReflinkMode, Rule};
+pub use copying::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Planned, PlannedFn, ReflinkMode, Rule};
+pub use default_folder::default_folder;
 pub use destination::{Unfinished, close_folders};
 pub use device::{Device, ThisDevice};
-use discovery::Wanted;
 pub use discovery::{Nearby, NearbyDevice};
 pub use event::{OfferSummary, ReceiverEvent, Report, Snapshot};
 pub use history::{Past, PastDetails, PastQuery, Resend};
-pub use homes::default_folder;
-pub use options::{
-    AcceptOptions, Compression, Delta, RateLimit, ReceiveOptions, SendRequest, Settings, ShownSize, Source,
-};
+pub use options::{AcceptOptions, RateLimit, ReceiveOptions, SendRequest, Settings};
 pub use paths::Paths;
 pub use receive::{IncomingOffer, Receiver, ShownCode};
+pub use ringway_model::{Compression, Delta, Source};
+pub use ringway_tree::filesystem::free_space::Room;
+pub use ringway_tree::receive::ShownSize;
 pub use ringway_wire::ProtocolError;
 pub use ringway_wire::announcement::{Announcement, Fingerprint};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
-pub use room::Room;
 pub use rules::{Decision, DeviceRule};
 pub use series::Point;
 pub use target::{Address, Target, parse_zoned};
@@ -134,12 +127,12 @@ impl Inner {
     }
 
     /// What has to be at a path for something to land there.
-    fn expect(&self, folder: &Path) -> places::Expected {
+    fn expect(&self, folder: &Path) -> destination::Expected {
         self.places.expect(folder, || self.store.mounted(folder).ok().flatten())
     }
 
     fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Fault> {
-        let own = own_folders::OwnFolders::make(&self.paths)?;
+        let own = own_folders::make(&self.paths)?;
         // What is missing is made below what is there.
         let Some((path, dir)) = folder.ancestors().find_map(|path| Some((path, Dir::open(path).ok()?))) else {
             return Ok(());
@@ -147,7 +140,7 @@ impl Inner {
         if own.contain(&dir).unwrap_or(false) {
             return Err(Fault::Invalid(Invalid::OwnFolder { folder: folder.to_owned().into() }));
         }
-        let is_home = || path == folder && metadata_of(&dir).is_ok_and(|there| homes::is_home(&there));
+        let is_home = || path == folder && metadata_of(&dir).is_ok_and(|there| is_home(&there));
         if into_home == IntoHome::Refuse && is_home() {
             return Err(Fault::Invalid(Invalid::HomeFolder { folder: folder.to_owned().into() }));
         }
@@ -474,7 +467,7 @@ impl Engine {
     /// Whether a folder is somebody's home, by whatever path it is named.
     pub fn is_home(&self, folder: &Path) -> bool {
         let there = Dir::open(folder).and_then(metadata_of);
-        there.is_ok_and(|there| homes::is_home(&there))
+        there.is_ok_and(|there| is_home(&there))
     }
 
     /// Starts listening.
@@ -530,11 +523,11 @@ impl Engine {
         target::of_past(&self.inner.store, past)
     }
 
-    /// Starts a copy inside this machine, as [`copy::start`] does for programs that hold no handle,
-    /// and writes down how it ended; what goes wrong is in its report.
+    /// Starts a copy inside this machine and records how it ended; errors are in its report. A
+    /// program without a handle calls [`copying::start`].
     pub fn copy(&self, request: CopyRequest) -> Transfer {
         let (store, paths) = (Arc::clone(&self.inner.store), vec![request.destination.clone()]);
-        copy::start_recorded(request, Some(Record { store, target: None, paths, resend: None }))
+        copying::start_recorded(request, Some(Record { store, target: None, paths, resend: None }))
     }
 
     /// Pairs with a receiver without sending anything. It proves the code, also where it is paired
@@ -573,11 +566,12 @@ impl Engine {
         Capabilities {
             kernel: ringway_sys::probe::kernel_release(),
             tls: lane::plan(TlsMode::Auto).unwrap_or(TlsPath::Kernel),
-            io: io_plan::IoPlan::new(IoMode::Auto).map_or(IoPath::Sync(SyncIoReason::NotInKernel), |plan| plan.path()),
+            io: ringway_tree::io_plan::IoPlan::new(IoMode::Auto)
+                .map_or(IoPath::Sync(SyncIoReason::NotInKernel), |plan| plan.path()),
             confinement: ringway_sys::confine::support().map_err(path_taken::unconfined),
             openat2: ringway_sys::dir::beneath() == ringway_sys::dir::Beneath::Openat2,
             cpu_aes: cpu.single,
-            open_files_max: descriptors::limit() as u64,
+            open_files_max: ringway_tree::descriptors::limit() as u64,
         }
     }
 }

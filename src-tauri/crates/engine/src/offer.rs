@@ -8,14 +8,15 @@ mod renewals;
 mod shares;
 mod silence;
 
-use parking_lot::Mutex;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use ringway_model::{Consent, DeclineReason, Fault, IntoHome, Side, TransferId};
+use ringway_tree::filesystem::free_space::Room;
 use ringway_wire::control::Totals;
 use ringway_wire::session::{Acceptor, AcceptorEvent};
 use tokio::sync::mpsc::error::TrySendError;
@@ -31,7 +32,6 @@ use crate::lobby::Origin;
 use crate::look_alike;
 use crate::options::AcceptOptions;
 use crate::receive::{Listening, boot_ms};
-use crate::room::Room;
 use crate::rules::{Decision, DeviceRule, Offered, is_usable};
 use crate::serve::Visitor;
 use crate::session::Session;

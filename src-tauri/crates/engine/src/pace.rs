@@ -3,19 +3,16 @@
 #[cfg(test)]
 mod tests;
 
-use ringway_model::{Bottleneck, StageTimes};
-
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+use ringway_model::{Bottleneck, StageTimes};
+use ringway_tree::bulk::{LaneSink, LaneSource};
 use ringway_wire::control::{ReceiverTimes, SenderTimes};
 use rustix::time::{ClockId, clock_gettime};
-
-use crate::destination::LaneSource;
-use crate::source::LaneSink;
 
 /// How much past counts: a change is named about a second after it has come.
 const WINDOW: Duration = Duration::from_secs(1);

@@ -2,13 +2,14 @@
 #[cfg(test)]
 mod tests;
 
-use parking_lot::{Mutex, MutexGuard};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
+use parking_lot::{Mutex, MutexGuard};
+use ringway_model::{Fault, IntoHome, Invalid, PathTaken, Unconfined};
 use ringway_wire::DeviceName;
 use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{CODE_ENTROPY_LEN, GivenSecret, PairingCode, PairingSecret};
@@ -21,22 +22,17 @@ use zeroize::Zeroizing;
 use crate::budget::Budgets;
 use crate::codes::encode_kind;
 use crate::descriptors::ForReceiving;
-use crate::destination;
 use crate::discovery::{Announcer, Announcing, kind_of_this};
 use crate::event::ReceiverEvent;
 use crate::handshakes::Handshakes;
-use crate::interfaces;
-use crate::io_plan::IoPlan;
 use crate::limits::{EVENTS_QUEUED_MAX, GUESSES_MAX, OFFERS_IN_VAIN, PARTINGS_MAX};
 use crate::lobby::{Lobby, Origin};
 use crate::offer::{Queue, Shares};
 use crate::options::ReceiveOptions;
-use crate::own_folders::OwnFolders;
 use crate::patience::Patience;
-use crate::serve;
 use crate::turns::Turns;
-use crate::{Inner, lane, random};
-use ringway_model::{Fault, IntoHome, Invalid, PathTaken, Unconfined};
+use crate::{Inner, destination, interfaces, lane, own_folders, random, serve};
+use ringway_tree::io_plan::IoPlan;
 
 pub use crate::offer::IncomingOffer;
 
@@ -171,7 +167,7 @@ pub(crate) fn is_open(code: &OpenCode, now_ms: u64) -> bool {
 /// Binds, opens a code, and starts taking connections in.
 pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result<Receiver, Fault> {
     // Before anybody can offer to make them.
-    OwnFolders::make(&inner.paths)?;
+    own_folders::make(&inner.paths)?;
     let io = IoPlan::for_writing(options.io)?;
     let paths = PathTaken { tls: lane::plan(options.tls)?, io: io.path() };
     let failed = |source| Fault::listen(options.listen.to_string(), source);

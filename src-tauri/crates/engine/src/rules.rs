@@ -2,9 +2,8 @@
 //! business, asking is the programs'.
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
-
 use ringway_model::{AskedBecause, Consent, Fault, IntoHome, Invalid};
+use rustix::fs::{Access, access};
 
 /// A paired device's rule; by default a person is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

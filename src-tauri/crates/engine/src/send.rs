@@ -9,7 +9,7 @@ mod stall;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_model::{AuthError, Bottleneck, DeclineReason, Fault, PathTaken, Side, Stage};
+use ringway_model::{AuthError, Bottleneck, Compression, DeclineReason, Fault, PathTaken, Side, Stage};
 use ringway_wire::control::{Cancel, Offer, Receipt, Refusal};
 use ringway_wire::limits::LANE_SILENCE_MAX_MS;
 use ringway_wire::session::{HandedOver, Initiator, InitiatorEvent};
@@ -19,13 +19,12 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::Inner;
 use crate::codes::{decode_edit, decode_failure, decode_paths, encode_failure, encode_paths};
+use crate::compression::{Packed, Packing};
 use crate::growth::Growth;
-use crate::io_plan::IoPlan;
 use crate::lane::{self, Lane, Relay, Relayed, Renewing};
 use crate::limits::{ANSWER_TIME_MAX, TICK};
-use crate::options::{Compression, SendRequest};
+use crate::options::SendRequest;
 use crate::pace::{Clocked, Clocks};
-use crate::packing::{Packed, Packing};
 use crate::session::Session;
 use crate::source::Outgoing;
 use crate::throttle::Throttle;
@@ -33,6 +32,7 @@ use crate::transfer::{Arrived, Transfer};
 use lanes::{LaneEnd, LaneOpener, Lanes, next_opened};
 use reach::refused;
 pub(crate) use reach::{greeting, reach};
+use ringway_tree::io_plan::IoPlan;
 use stall::{Seen, Stall};
 
 /// Who takes longer to let a transfer go on asks a person.

@@ -7,7 +7,7 @@ use ringway_model::{DeviceId, Fault, IntoHome, Invalid, Operation};
 use ringway_wire::DeviceName;
 use toml_edit::{Document, DocumentMut, Item, Value};
 
-use crate::homes::default_folder;
+use crate::default_folder::default_folder;
 use crate::identity::make_private_folder;
 use crate::limits::DEFAULT_PORT;
 use crate::options::{RateLimit, Settings};

@@ -1,29 +1,13 @@
 //! The sending side of the data plane: the walk over the sources, and the lanes' frames; sockets
 //! and control messages are others'.
-mod ahead;
-mod batch;
-mod changed;
-mod count;
-mod gather;
+mod attributes;
 mod lane;
-mod large;
 mod links;
-mod listing;
-mod pieces;
-mod ranged;
-mod reread;
-mod roots;
+mod queue;
 #[cfg(test)]
 mod tests;
-mod tree;
-mod unit;
 mod walk;
-mod windows;
-mod worth;
 
-use ringway_model::{Failure, FailureReason, Fault, Operation, Side};
-
-use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -31,8 +15,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
+use ringway_model::{Delta, Failure, FailureReason, Fault, Operation, Side, Source};
 use ringway_sys::attributes::Metadata;
 use ringway_sys::file_io::FileIo;
+use ringway_tree::bulk::LaneSink;
+use ringway_tree::limits::NAMED_BYTES_MAX;
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{Totals, Wanted};
 use ringway_wire::lane::{Counts, Digest};
@@ -41,32 +29,10 @@ use ringway_wire::name::Name;
 use ringway_wire::offered::OfferedNames;
 use rustix::io::Errno;
 
-use crate::limits::NAMED_BYTES_MAX;
-use crate::options::{Delta, Source};
-
 use lane::Lane;
-use unit::Queue;
-use worth::Worth;
-
-/// Where a lane's bytes go. One call a frame; head and body are separate so nothing is copied
-/// together.
-pub(crate) trait LaneSink {
-    /// Sends one frame.
-    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()>;
-
-    /// Told before the lane waits for the walk, and after: for who takes the time.
-    fn idle(&mut self, _idle: bool) {}
-
-    /// Told before the lane waits for an answer of the receiver, and after.
-    fn asks(&mut self, asks: bool) {
-        self.idle(asks);
-    }
-
-    /// Whether the lane is to take no more work. What it has begun still goes this way.
-    fn is_spent(&self) -> bool {
-        false
-    }
-}
+use lane::delta_decision::Worth;
+use queue::Queue;
+use walk::{gather, roots};
 
 /// A tree on its way out: one walk, and any number of lanes that read and send what it finds.
 pub(crate) struct Outgoing {

@@ -1,14 +1,15 @@
 //! A transfer's handle and the figures behind it: what programs hold and poll while bytes move.
-use parking_lot::{Mutex, MutexGuard};
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
+use parking_lot::{Mutex, MutexGuard};
 use ringway_model::{
     Bottleneck, Counts, DeviceId, Direction, Edit, Failure, FailureReason, Fault, Interruption, Invalid, Operation,
-    Outage, PackedBytes, PathTaken, Proven, Side, Stage, TransferId, TransferKey,
+    Outage, Outcome, PackedBytes, PathTaken, Proven, Side, Stage, TransferId, TransferKey,
 };
+use ringway_tree::filesystem::free_space::Rest;
 use ringway_wire::control::{Receipt, Totals};
 use rustix::io::Errno;
 use tokio::sync::watch;
@@ -19,10 +20,8 @@ use crate::history::{Ended, Record};
 use crate::limits::{FAILURES_LISTED_MAX, STALLED_AFTER};
 use crate::pace::Gauge;
 use crate::rate::{Amounts, Rate};
-use crate::room::Rest;
 use crate::series::{Point, Series};
 use crate::stopwatch::Stopwatch;
-use ringway_model::Outcome;
 
 /// One offer under way, in either direction. Clones are the same transfer; dropping every clone
 /// does not cancel it.
@@ -650,9 +649,9 @@ impl Transfer {
     }
 }
 
-/// The failures by name. What a copy writes over in place may be half of two versions now: the copy
-/// says so where it was stopped; where the disk refused more, it gives the time 0 to such files, and
-/// to no others. One that the copy had made is gone.
+/// The failures by name. What a copy writes over in place may be half of two versions now. The copy
+/// says so where it was stopped. Where the disk refused more, it gives such files the time 0, and no
+/// others. One that the copy had made is gone.
 fn failures(figures: &Figures, direction: Direction) -> Vec<Failure> {
     let mut all = figures.failures.clone();
     for failure in all.iter_mut().filter(|_| direction == Direction::Copying) {
@@ -682,7 +681,7 @@ pub(crate) struct Arrived {
     pub(crate) proven: Option<Proven>,
     pub(crate) paths: Vec<std::path::PathBuf>,
     pub(crate) left_behind: Option<std::path::PathBuf>,
-    pub(crate) copy: Option<crate::copy::CopyReport>,
+    pub(crate) copy: Option<ringway_copy::CopyReport>,
 }
 
 impl Arrived {

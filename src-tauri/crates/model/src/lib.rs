@@ -6,9 +6,11 @@
 #![forbid(unsafe_code)]
 
 mod device;
+mod errno;
 mod fault;
 mod id;
 pub mod misleading;
+mod options;
 mod outage;
 mod path_taken;
 mod remedy;
@@ -21,10 +23,11 @@ mod transfer;
 pub use device::{DeviceId, DeviceKind, LookAlike};
 pub use fault::{AuthError, DeclineReason, Failure, FailureReason, Fault, Invalid, Operation, OsError, StoreTrouble};
 pub use id::{TransferId, TransferKey};
+pub use options::{Compression, Delta, IntoHome, Source};
 pub use outage::{Interruption, Outage, Shortage};
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
 pub use remedy::{Aim, Remedy};
 pub use report::{Counts, Edit, Outcome, PackedBytes, Proven, StageTimes};
-pub use rule::{AskedBecause, Consent, IntoHome};
+pub use rule::{AskedBecause, Consent};
 pub use text::{PathJson, PathText, Text};
 pub use transfer::{Bottleneck, Direction, OnConflict, OnExisting, Side, Stage};

@@ -17,20 +17,6 @@ pub enum Consent {
     Refuse,
 }
 
-/// What may land in a folder that is somebody's home: entries there can change how programs start,
-/// those that begin with a dot above all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum IntoHome {
-    /// Nothing: nobody has chosen it.
-    #[default]
-    Refuse,
-    /// What has no name at its top that begins with a dot.
-    NoDotNames,
-    /// Anything.
-    DotNames,
-}
-
 /// Why a person is asked in spite of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]

@@ -2,11 +2,11 @@
 //! held to as its bytes come, whatever its sender says.
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use ringway_tree::receive::ShownSize;
 use ringway_wire::control::Totals;
 
 use super::Incoming;
-use super::trouble::LaneError;
-use crate::options::{AcceptOptions, ShownSize};
+use super::failures::LaneError;
 
 /// Bytes that may come, over all sessions of a transfer. What has to be sent again after a lost
 /// connection counts again.
@@ -18,10 +18,10 @@ pub(crate) struct Allowance {
 }
 
 impl Allowance {
-    /// As an offer was accepted; none is any number.
-    pub(crate) fn of(options: &AcceptOptions) -> Option<Self> {
-        let shown = options.shown.map(ShownSize::covers);
-        let bytes_max = options.bytes_max.into_iter().chain(shown).min()?;
+    /// What a rule lets in, and what a person saw when they accepted; none is any number.
+    pub(crate) fn of(bytes_max: Option<u64>, shown: Option<ShownSize>) -> Option<Self> {
+        let shown = shown.map(ShownSize::covers);
+        let bytes_max = bytes_max.into_iter().chain(shown).min()?;
         Some(Self { bytes_max: bytes_max.into(), is_shown: shown.is_some(), taken: AtomicU64::new(0) })
     }
 
@@ -67,7 +67,7 @@ impl Incoming {
     /// Whether more has come than may.
     pub(super) fn check_allowed(&self) -> Result<(), LaneError> {
         match &self.options.allowance {
-            Some(allowance) if self.too_much.load(Ordering::Relaxed) => {
+            Some(allowance) if self.flags.is_too_much.load(Ordering::Relaxed) => {
                 Err(LaneError::TooMuch { bytes_max: allowance.bytes_max() })
             }
             _ => Ok(()),
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     fn of(bytes_max: u64) -> Allowance {
-        Allowance::of(&AcceptOptions { bytes_max: Some(bytes_max), ..AcceptOptions::default() }).unwrap()
+        Allowance::of(Some(bytes_max), None).unwrap()
     }
 
     #[test]
@@ -100,13 +100,13 @@ mod tests {
         assert_eq!(shown(9, false), 9 + 1_024 * MIB);
         assert_eq!(shown(10_000 * MIB, false), 40_000 * MIB);
         assert_eq!([shown(u64::MAX, true), shown(u64::MAX, false)], [u64::MAX; 2]);
-        assert!(Allowance::of(&AcceptOptions::default()).is_none());
+        assert!(Allowance::of(None, None).is_none());
     }
 
     #[test]
     fn the_final_size_bounds_what_a_person_accepted_while_it_was_counted() {
         let shown = Some(ShownSize { bytes: 9, is_final: false });
-        let by = |bytes_max| Allowance::of(&AcceptOptions { shown, bytes_max, ..AcceptOptions::default() }).unwrap();
+        let by = |bytes_max| Allowance::of(bytes_max, shown).unwrap();
         let allowance = by(None);
         allowance.is_known(Totals { entries: 1, bytes: 100, complete: false });
         assert_eq!(allowance.bytes_max(), 9 + (1 << 30));

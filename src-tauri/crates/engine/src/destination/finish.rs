@@ -1,5 +1,9 @@
 //! Ends a transfer: settles the accounts, makes early links, gives folders their attributes and
 //! final names, synchronises, and counts.
+pub(super) mod digests;
+pub(super) mod durability;
+pub(super) mod verification;
+
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -10,18 +14,20 @@ use ringway_model::{OnConflict, Operation};
 use ringway_sys::attributes::{metadata_of, set_owner_fd};
 use ringway_sys::dir::Dir;
 use ringway_sys::space::{sync_dir, sync_filesystem};
+use ringway_tree::limits::BROUGHT_NAMES_MAX;
 use ringway_wire::control::Receipt;
 use ringway_wire::lane::{Attributes, Counts, Timestamp};
 use ringway_wire::{ProtocolError, RelPath};
 
-use super::attributes::timestamp;
-use super::folders::Folder;
-use super::landing::free_number;
+use super::failures::{LaneError, There, Trouble, during, failed, is_full};
 use super::lane::Worker;
-use super::spool::Spool;
-use super::trouble::{LaneError, There, Trouble, during, failed, is_full};
-use super::{Incoming, PERMISSION_BITS, opened, removal};
-use crate::limits::BROUGHT_NAMES_MAX;
+use super::merge::attributes::timestamp;
+use super::merge::folders::Folder;
+use super::merge::landing::free_number;
+use super::merge::read_only_folders;
+use super::staging::removal;
+use super::staging::spool::Spool;
+use super::{Incoming, PERMISSION_BITS};
 
 /// Top-level folders whose own attributes are synchronised one by one; with more, the filesystem is
 /// synchronised once more instead.
@@ -128,9 +134,10 @@ impl Incoming {
     /// Puts a folder's attributes aside: its mode may forbid what is still to come, and its time
     /// changes with every entry.
     pub(super) fn defer_folder(&self, record: &FolderRecord<'_>) -> Result<(), Trouble> {
-        self.folder_attributes
+        self.deferred
+            .folder_attributes
             .lock()
-            .push(record.depth(), &record.encode(), &self.staging)
+            .push(record.depth(), &record.encode(), &self.staging.dir)
             .map_err(during(Operation::Metadata))
     }
 
@@ -142,7 +149,7 @@ impl Incoming {
     /// [`FinishError`]; entries that fail are in [`take_failures`](Self::take_failures) and the
     /// receipt's count instead.
     pub(crate) fn finish(&self, declared: &Counts) -> Result<(Receipt, Vec<PathBuf>), FinishError> {
-        if self.cancelled.load(Ordering::Relaxed) {
+        if self.flags.is_cancelled.load(Ordering::Relaxed) {
             return Err(LaneError::Cancelled.into());
         }
         if self.is_gone() || self.has_moved() {
@@ -152,7 +159,7 @@ impl Incoming {
         let proven = match &self.proof {
             None => None,
             Some(proof) => {
-                self.proving.store(true, Ordering::Release);
+                self.flags.is_proving.store(true, Ordering::Release);
                 // Folders keep their own modes from those who read, and links are names of what was
                 // proven.
                 Some(self.prove(proof)?)
@@ -162,14 +169,14 @@ impl Incoming {
         self.discard_unplaced();
         self.ends_writing();
         // Deepest first, so that no folder's mode stands in the way of those below it.
-        let mut spool = std::mem::take(&mut *self.folder_attributes.lock());
+        let mut spool = std::mem::take(&mut *self.deferred.folder_attributes.lock());
         for depth in (2..spool.chains()).rev() {
             self.dress_folders(&mut spool, depth, false)?;
         }
         self.dress_folders(&mut spool, 1, false)?;
         self.synchronise()?;
         // That may have taken minutes. What is stopped or forgotten until now is not published.
-        if self.cancelled.load(Ordering::Relaxed) {
+        if self.flags.is_cancelled.load(Ordering::Relaxed) {
             return Err(LaneError::Cancelled.into());
         }
         self.announce()?;
@@ -182,16 +189,16 @@ impl Incoming {
         drop(spool);
         self.close_files();
         // All of it has its name by now, which a staging folder that stays does not change.
-        if removal::remove_tree(&self.root, &self.staging_name).is_err() {
-            self.is_left_behind.store(true, Ordering::Relaxed);
+        if removal::remove_tree(&self.root.dir, &self.staging.name).is_err() {
+            self.flags.is_left_behind.store(true, Ordering::Relaxed);
         }
-        sync_dir(&self.root).map_err(unfinished(Operation::Sync)).map_err(telling)?;
+        sync_dir(&self.root.dir).map_err(unfinished(Operation::Sync)).map_err(telling)?;
         if self.has_moved() {
             return Err(LaneError::DestinationGone.into());
         }
-        let There { counts: there, moved, unchanged, skipped, skipped_bytes } = self.tally.there();
+        let There { counts: there, moved, unchanged, skipped, skipped_bytes } = self.results.tally.there();
         let arrived = self.published();
-        let (edited, failed) = (self.edited(), self.failures.count());
+        let (edited, failed) = (self.edited(), self.results.failures.count());
         let reused = self.reused();
         Ok((Receipt { there, moved, unchanged, skipped, skipped_bytes, reused, edited, failed, proven }, arrived))
     }
@@ -201,10 +208,10 @@ impl Incoming {
     fn announce(&self) -> Result<(), FinishError> {
         let Some(announce) = &self.options.announce else { return Ok(()) };
         let mut names = self.staged(BROUGHT_NAMES_MAX).map_err(unfinished(Operation::Read))?;
-        names.retain(|name| self.root.metadata(name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
+        names.retain(|name| self.root.dir.metadata(name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
         let known = |name: Vec<u8>| self.brought_as(&name).map(|brought| (name, brought));
         let brought: Vec<_> = names.into_iter().filter_map(known).collect();
-        *self.announced.lock() = brought.iter().map(|(name, _)| name.clone()).collect();
+        *self.top.announced.lock() = brought.iter().map(|(name, _)| name.clone()).collect();
         if !brought.is_empty() {
             announce(brought);
         }
@@ -213,14 +220,14 @@ impl Incoming {
 
     /// By the root's descriptor, which no write-back before has asked by.
     pub(super) fn synchronise(&self) -> Result<(), FinishError> {
-        let foreign = self.foreign.lock();
-        let covered = self.journal.covered();
+        let foreign = self.deferred.foreign.lock();
+        let covered = self.staging.journal.covered();
         let synchronised =
-            sync_filesystem(&self.root).and_then(|()| foreign.iter().try_for_each(|(_, dir)| sync_filesystem(dir)));
+            sync_filesystem(&self.root.dir).and_then(|()| foreign.iter().try_for_each(|(_, dir)| sync_filesystem(dir)));
         let synchronised = self.noting_loss(synchronised).map_err(unfinished(Operation::Sync));
         match synchronised {
             // For the next attempt, should a name be refused.
-            Ok(()) if self.is_sound() => self.journal.synced(covered),
+            Ok(()) if self.is_sound() => self.staging.journal.synced(covered),
             Ok(()) => {}
             Err(_) => {}
         }
@@ -244,7 +251,7 @@ impl Incoming {
                     published += u64::from(was);
                 })
             } else {
-                let base = if record.staged { &self.tree } else { &self.root };
+                let base = if record.staged { &self.staging.tree } else { &self.root.dir };
                 let opened = self.wait_to_open(|| base.open_beneath(record.path.as_bytes()));
                 let opened = opened.map_err(during(Operation::Open));
                 opened.and_then(|dir| {
@@ -256,8 +263,8 @@ impl Incoming {
                 })
             };
             match dressed {
-                Ok(()) => self.tally.folder(),
-                Err(Trouble::Entry(error)) => self.failures.add(record.path.as_bytes(), None, error),
+                Ok(()) => self.results.tally.folder(),
+                Err(Trouble::Entry(error)) => self.results.failures.add(record.path.as_bytes(), None, error),
                 Err(Trouble::Fatal(error)) => return Err(error.into()),
             }
         }
@@ -267,14 +274,14 @@ impl Incoming {
     /// Gives the folders that this transfer has made where others see them what was sent for them:
     /// it ends here, and nothing comes back to them. What cannot be given leaves them private.
     pub(super) fn dress_made(&self) {
-        let mut spool = std::mem::take(&mut *self.folder_attributes.lock());
+        let mut spool = std::mem::take(&mut *self.deferred.folder_attributes.lock());
         for depth in (1..spool.chains()).rev() {
             let mut cursor = spool.last(depth);
             while let Some((bytes, before)) = cursor.and_then(|at| spool.read(at).ok()) {
                 cursor = before;
                 let Some(record) = FolderRecord::decode(&bytes).filter(|record| !record.staged) else { continue };
                 let path = record.path.as_bytes();
-                let _ = self.root.open_beneath(path).and_then(|dir| match self.was_made(&dir, path)? {
+                let _ = self.root.dir.open_beneath(path).and_then(|dir| match self.was_made(&dir, path)? {
                     true => self.dress(&dir, &record.attributes, Dress::Made),
                     false => Ok(()),
                 });
@@ -308,14 +315,15 @@ impl Incoming {
             // Its mode decides who reaches our key, and whether we do.
             return Ok(());
         }
-        let before = opened::mode_of(&there);
+        let before = read_only_folders::mode_of(&there);
         let mode = match (self.final_mode(attributes), dress) {
             (mode, Dress::Made) => mode,
             (mode, Dress::Existing) => narrowed(before, mode),
         };
         let owner_differs = self.options.keep_owner && (there.uid, there.gid) != (attributes.uid, attributes.gid);
         let owned = if owner_differs { set_owner_fd(dir, attributes.uid, attributes.gid) } else { Ok(()) };
-        let moded = if owner_differs || before != mode { opened::set_mode_of(dir, &there, mode) } else { Ok(()) };
+        let moded =
+            if owner_differs || before != mode { read_only_folders::set_mode_of(dir, &there, mode) } else { Ok(()) };
         let mtime = timestamp(attributes.mtime);
         let timed = if there.mtime == mtime { Ok(()) } else { self.set_time(dir, mtime) };
         owned.and(moded).and(timed)
@@ -325,12 +333,12 @@ impl Incoming {
     /// by now, then its attributes: a folder that its owner may not write to cannot be moved. False
     /// if it had been published already, being named twice.
     fn publish(&self, top: &[u8], attributes: Option<&Attributes>, published: u64) -> Result<bool, Trouble> {
-        let dir = match self.wait_to_open(|| self.tree.open_dir(top)) {
+        let dir = match self.wait_to_open(|| self.staging.tree.open_dir(top)) {
             Ok(dir) => dir,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(self.refused(top, Operation::Open, error)),
         };
-        let rename = |name: &[u8]| self.tree.rename_noreplace(top, &self.root, name);
+        let rename = |name: &[u8]| self.staging.tree.rename_noreplace(top, &self.root.dir, name);
         let name = match rename(top) {
             Ok(()) => top.to_vec(),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -361,7 +369,7 @@ impl Incoming {
 
     /// The first top-level paths that have their names.
     fn published(&self) -> Vec<PathBuf> {
-        self.arrived.lock().iter().map(|name| self.options.destination.join(OsStr::from_bytes(name))).collect()
+        self.top.arrived.lock().iter().map(|name| self.options.destination.join(OsStr::from_bytes(name))).collect()
     }
 
     /// What is whole cannot have its name, or not for certain: the transfer fails and keeps it, so
@@ -370,7 +378,7 @@ impl Incoming {
         if is_full(&source) {
             return LaneError::DestinationFull.into();
         }
-        self.failures.add(name, None, failed(operation, &source));
+        self.results.failures.add(name, None, failed(operation, &source));
         let path = self.options.destination.join(OsStr::from_bytes(name));
         LaneError::Refused { path, operation, source, published: self.published() }.into()
     }
@@ -387,7 +395,7 @@ impl Incoming {
                         any |= was;
                         published += u64::from(was);
                     }
-                    Err(Trouble::Entry(error)) => self.failures.add(name, None, error),
+                    Err(Trouble::Entry(error)) => self.results.failures.add(name, None, error),
                     Err(Trouble::Fatal(error)) => return Err(error.into()),
                 }
             }
@@ -400,7 +408,7 @@ impl Incoming {
     /// The first names at the top of the staging tree.
     fn staged(&self, names_max: usize) -> io::Result<Vec<Vec<u8>>> {
         let mut names = Vec::new();
-        let mut entries = self.tree.entries()?;
+        let mut entries = self.staging.tree.entries()?;
         while names.len() < names_max
             && let Some(entry) = entries.next()
         {

@@ -1,4 +1,10 @@
 //! Runs one lane: reads frames into the lane's own buffers and turns each into work on files.
+pub(super) mod basis;
+pub(super) mod delta;
+pub(super) mod large_files;
+pub(super) mod lists;
+pub(super) mod small_files;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -6,24 +12,25 @@ use std::sync::atomic::Ordering;
 use ringway_model::Operation;
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::FileIo;
+use ringway_tree::bulk::LaneSource;
+use ringway_tree::descriptors::{patiently, wait_to_open};
+use ringway_tree::page_buffer::PageBuffer;
+use ringway_tree::readback::Reading;
 use ringway_wire::lane::{
     Attributes, Batch, ChunkWindow, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, Item, RangeHead,
     Xattrs,
 };
 use ringway_wire::{ProtocolError, RelPath};
 
-use super::files::{Filling, SmallContents};
+use super::failures::{EntryError, LaneError, Trouble, during};
 use super::finish::FolderRecord;
-use super::folders::{Folder, FolderCache, open_made};
-use super::journal::Wholes;
-use super::kept::LastKept;
+use super::lane::small_files::{Filling, SmallContents};
 use super::links::Linked;
-use super::trouble::{EntryError, LaneError, Trouble, during};
-use super::{FILLING_FOLDER_MODE, Incoming, LaneSource};
-use crate::descriptors::{ForReceiving, patiently, wait_to_open};
-use crate::packing::Unpacking;
-use crate::page_buffer::PageBuffer;
-use crate::readback::Reading;
+use super::merge::folders::{Folder, FolderCache, open_made};
+use super::staging::LastKept;
+use super::staging::journal::Wholes;
+use super::{FILLING_FOLDER_MODE, Incoming};
+use crate::compression::Unpacking;
 
 /// What one lane works with.
 pub(super) struct Worker<'i> {
@@ -123,7 +130,9 @@ impl Incoming {
                     worker.batch(&batch, body, io)?;
                 }
             }
-            self.writeback.wrote(body_len as u64, &self.staging, &self.journal, || self.accounts.lock().huge_files());
+            self.staging
+                .writeback
+                .wrote(body_len as u64, &self.staging.dir, &self.staging.journal, || self.accounts.lock().huge_files());
         }
     }
 
@@ -151,8 +160,8 @@ impl Incoming {
     /// Lets the other lanes know what ended this one.
     pub(super) fn stopped_by(&self, error: LaneError) -> LaneError {
         match error {
-            LaneError::DestinationFull => self.full.store(true, Ordering::Relaxed),
-            LaneError::TooMuch { .. } => self.too_much.store(true, Ordering::Relaxed),
+            LaneError::DestinationFull => self.flags.is_full.store(true, Ordering::Relaxed),
+            LaneError::TooMuch { .. } => self.flags.is_too_much.store(true, Ordering::Relaxed),
             _ => {}
         }
         error
@@ -160,7 +169,7 @@ impl Incoming {
 
     /// Whether nobody has stopped it.
     pub(super) fn goes_on(&self) -> bool {
-        !self.cancelled.load(Ordering::Relaxed)
+        !self.flags.is_cancelled.load(Ordering::Relaxed)
     }
 
     /// Opens something, waiting for descriptors where there are none.
@@ -173,7 +182,7 @@ impl Incoming {
             return Err(LaneError::Cancelled);
         }
         self.check_allowed()?;
-        if self.full.load(Ordering::Relaxed) { Err(LaneError::DestinationFull) } else { Ok(()) }
+        if self.flags.is_full.load(Ordering::Relaxed) { Err(LaneError::DestinationFull) } else { Ok(()) }
     }
 }
 
@@ -198,10 +207,10 @@ fn read_into<'b>(from: &mut dyn LaneSource, buffer: &'b mut PageBuffer, len: usi
 
 impl<'i> Worker<'i> {
     pub(super) fn new(incoming: &'i Incoming) -> Result<Self, LaneError> {
-        let name = format!("parts-{}", incoming.lanes.fetch_add(1, Ordering::Relaxed));
-        let made = incoming.staging.make_dir(name.as_bytes(), FILLING_FOLDER_MODE);
+        let name = format!("parts-{}", incoming.flags.lanes.fetch_add(1, Ordering::Relaxed));
+        let made = incoming.staging.dir.make_dir(name.as_bytes(), FILLING_FOLDER_MODE);
         let parts = made
-            .and_then(|()| open_made(&incoming.staging, name.as_bytes(), incoming.folders_masked))
+            .and_then(|()| open_made(&incoming.staging.dir, name.as_bytes(), incoming.staging.folders_masked))
             .map_err(|error| incoming.staging_error(error))?;
         Ok(Self {
             incoming,
@@ -228,7 +237,7 @@ impl<'i> Worker<'i> {
             Trouble::Entry(error) => {
                 // What was not done because there is too much of it is no failure of the entry.
                 self.incoming.check_allowed()?;
-                self.incoming.failures.add(folder, name, error);
+                self.incoming.results.failures.add(folder, name, error);
                 Ok(())
             }
             Trouble::Fatal(error) => Err(self.incoming.stopped_by(error)),
@@ -236,7 +245,7 @@ impl<'i> Worker<'i> {
     }
 
     fn batch(&mut self, batch: &Batch<'_>, body: &[u8], io: &mut FileIo) -> Result<(), LaneError> {
-        let mut group = Vec::with_capacity(ForReceiving::here().group);
+        let mut group = Vec::with_capacity(self.incoming.options.open.group);
         let worked = self.batch_items(batch, body, io, &mut group);
         if worked.is_err() {
             for filling in group.drain(..) {
@@ -275,7 +284,7 @@ impl<'i> Worker<'i> {
                     }
                     // Enough for the ring to be worth its entry, where there are descriptors for
                     // that.
-                    if group.len() >= ForReceiving::here().group {
+                    if group.len() >= self.incoming.options.open.group {
                         self.finish_group(group, io)?;
                         self.incoming.check_running()?;
                     }
@@ -303,7 +312,7 @@ impl<'i> Worker<'i> {
             Err(Trouble::Fatal(error)) => return Err(self.incoming.stopped_by(error)),
         };
         if let Some(attributes) = attributes {
-            self.incoming.tally.folder_made();
+            self.incoming.results.tally.folder_made();
             let set = match self.incoming.may_dress(&folder) {
                 Ok(true) => {
                     let _opening = if xattrs.is_empty() { None } else { self.incoming.open_for_change(&folder) };
@@ -348,7 +357,7 @@ impl<'i> Worker<'i> {
                 // Its file may be among those not finished.
                 self.finish_group(group, io)?;
                 // Until that is proven, so that it has no other names if it is not.
-                if self.incoming.proof.is_some() && self.incoming.links.lock().may_wait() {
+                if self.incoming.proof.is_some() && self.incoming.deferred.links.lock().may_wait() {
                     return self.incoming.defer_link(path, entry.name, link_id);
                 }
                 if self.hard_link(folder, &entry, link_id, last)? == Linked::NoFile {

@@ -1,5 +1,8 @@
 //! Makes symbolic and hard links; remembers where files with several names are, and the links that
 //! came before their file.
+pub(super) mod copies;
+pub(super) mod unplaced;
+
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
@@ -11,13 +14,13 @@ use ringway_wire::limits::{KEPT_LINK_SETS_MAX, LINK_SETS_MAX};
 use ringway_wire::{Name, RelPath};
 
 use super::Incoming;
-use super::attributes::timestamp;
-use super::folders::{Folder, Landing};
-use super::landing::{Decision, Landed, Spot};
+use super::failures::{EntryError, Trouble, during};
 use super::lane::Worker;
-use super::linked::cannot_link;
-use super::spool::Spool;
-use super::trouble::{EntryError, Trouble, during};
+use super::links::copies::cannot_link;
+use super::merge::attributes::timestamp;
+use super::merge::folders::{Folder, Landing};
+use super::merge::landing::{Decision, Landed, Spot};
+use super::staging::spool::Spool;
 
 /// Files with several names that are there: ids in memory, names in a spool, for paths may be as
 /// long as a peer likes.
@@ -124,7 +127,7 @@ impl Worker<'_> {
                     return dressed.map_err(during(Operation::Metadata));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_staged() => {
-                    return Err(super::files::taken_in_staging(folder, name).into());
+                    return Err(super::lane::small_files::taken_in_staging(folder, name).into());
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     let decision = incoming.decide(folder, entry)?;
@@ -179,7 +182,7 @@ impl Worker<'_> {
     ) -> Result<Linked, Trouble> {
         let incoming = self.incoming;
         let place = {
-            let mut links = incoming.links.lock();
+            let mut links = incoming.deferred.links.lock();
             let place = links.find(id).map_err(during(Operation::Link))?;
             if last {
                 links.end(id);
@@ -239,7 +242,7 @@ impl Worker<'_> {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(incoming.not_named(folder, name, Operation::Link, error));
             }
-            Err(_) if folder.is_staged() => return Err(super::files::taken_in_staging(folder, name).into()),
+            Err(_) if folder.is_staged() => return Err(super::lane::small_files::taken_in_staging(folder, name).into()),
             Err(_) => {}
         }
         let there = folder.dir.metadata(name).map_err(during(Operation::Link))?;
@@ -285,7 +288,7 @@ impl Worker<'_> {
 
     /// Makes the links that came before their files.
     pub(super) fn make_early_links(&mut self) -> Result<(), super::LaneError> {
-        let mut early = std::mem::take(&mut *self.incoming.early_links.lock());
+        let mut early = std::mem::take(&mut *self.incoming.deferred.early_links.lock());
         let mut cursor = early.last(0);
         while let Some(at) = cursor {
             let (record, before) = early.read(at).map_err(|error| super::finish::spool_error(&error))?;
@@ -324,7 +327,7 @@ impl Worker<'_> {
 impl Incoming {
     /// Books a link that is there.
     pub(super) fn note_link(&self, folder: &Folder, name: &[u8], landed: &Landed) {
-        self.tally.link();
+        self.results.tally.link();
         self.count_landed(folder, landed);
         if folder.landing == Landing::Root {
             self.note_arrived(name, *landed == Landed::There);
@@ -333,9 +336,10 @@ impl Incoming {
 
     /// Puts a link aside whose file is not there yet.
     pub(super) fn defer_link(&self, path: RelPath<'_>, name: Name<'_>, id: u64) -> Result<(), Trouble> {
-        self.early_links
+        self.deferred
+            .early_links
             .lock()
-            .push(0, &encode(id, Place { path, name: name.as_bytes(), identity: None }), &self.staging)
+            .push(0, &encode(id, Place { path, name: name.as_bytes(), identity: None }), &self.staging.dir)
             .map_err(during(Operation::Link))
     }
 }

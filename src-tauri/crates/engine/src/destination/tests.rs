@@ -4,21 +4,19 @@ use std::fs;
 use std::io::{self, Cursor, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
+use ringway_model::FailureReason;
 use ringway_sys::file_io::{FileIo, IoMode};
-use ringway_wire::OfferedNames;
-use ringway_wire::control;
+use ringway_tree::bulk::LaneSource;
 use ringway_wire::lane::{
     Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Timestamp,
     XattrBuffer, Xattrs,
 };
 use ringway_wire::offered::NameCollector;
-use ringway_wire::{Name, RelPath};
+use ringway_wire::{Name, OfferedNames, RelPath, control};
 
 use super::*;
-use crate::places::Expected;
-use ringway_model::FailureReason;
 
 mod beside;
 mod changed;
@@ -301,6 +299,7 @@ impl Site {
             more_names: 0,
             offered: None,
             answers: None,
+            open: ForReceiving::MOST,
             prove: false,
             allowance: None,
             own: Default::default(),
@@ -397,4 +396,10 @@ impl Drop for Mount {
     fn drop(&mut self) {
         let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
     }
+}
+
+/// Takes so many answers to lists.
+fn answers_to(most: usize) -> (Answers, mpsc::Receiver<Wanted>) {
+    let (sender, answers) = mpsc::sync_channel(most);
+    (Box::new(move |wanted| sender.send(wanted).is_ok()), answers)
 }

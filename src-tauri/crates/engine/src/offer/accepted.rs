@@ -10,6 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_model::{DeclineReason, Direction, Fault, Invalid, Outage, Side, TransferId};
+use ringway_tree::filesystem::free_space::{Room, is_full_errno};
+use ringway_tree::limits::ARRIVED_LISTED_MAX;
+use ringway_tree::receive::{Homes, OwnFolders};
 use ringway_wire::OfferedNames;
 use ringway_wire::control::{Cancel, Offer, Receipt, Wanted};
 use ringway_wire::session::Acceptor;
@@ -21,18 +24,15 @@ use super::outside::Outside;
 use super::queue::Place;
 use super::renewals::Renewed;
 use crate::descriptors::ForReceiving;
-use crate::destination::{Allowance, AttemptKey, Brought, DestinationOptions, Incoming};
+use crate::destination::{Allowance, AttemptKey, Brought, DestinationOptions, Expected, Incoming};
 use crate::device::Device;
 use crate::event::ReceiverEvent;
 use crate::history::Record;
-use crate::homes::Homes;
 use crate::lane::Lane;
-use crate::limits::{ARRIVED_LISTED_MAX, LANES_MAX, RENEWAL_TIME_MAX};
+use crate::limits::{LANES_MAX, RENEWAL_TIME_MAX};
 use crate::options::AcceptOptions;
-use crate::own_folders::OwnFolders;
-use crate::places::Expected;
+use crate::own_folders;
 use crate::receive::Listening;
-use crate::room::{Room, is_full_errno};
 use crate::rules::DeviceRule;
 use crate::serve::{Entrance, LaneDoor, Visitor};
 use crate::session::Session;
@@ -146,7 +146,7 @@ impl Accepted {
         let transfer = Transfer::new(TransferId(offer.transfer), Direction::Receiving, (title, more), Some(record));
         transfer.known_peer(device.id, &device.name);
         let retry = Duration::from_secs(offer.retry_s.into()).min(RENEWAL_TIME_MAX);
-        let allowance = Allowance::of(&options).map(Arc::new);
+        let allowance = Allowance::of(options.bytes_max, options.shown).map(Arc::new);
         Self {
             listening,
             transfer,
@@ -426,7 +426,8 @@ impl Accepted {
             names: offer.names.clone(),
             more_names: offer.more_names,
             offered: Some(Arc::clone(&self.names)),
-            answers: Some(answers),
+            answers: Some(Box::new(move |wanted| answers.blocking_send(wanted).is_ok())),
+            open: ForReceiving::here().each,
             prove: offer.prove,
             allowance: self.allowance.clone(),
             own: OwnFolders::default(),
@@ -436,7 +437,8 @@ impl Accepted {
         let inner = Arc::clone(&self.listening.inner);
         let confined = self.listening.confinement.is_ok();
         let begin = move || {
-            let options = DestinationOptions { own: OwnFolders::make(&inner.paths)?, homes: Homes::known(), ..options };
+            let options =
+                DestinationOptions { own: own_folders::make(&inner.paths)?, homes: Homes::known(), ..options };
             if confined { Incoming::begin_confined(options) } else { Incoming::begin(options) }
         };
         let beginning = tokio::task::spawn_blocking(|| on_its_own("ringway-begin", begin));

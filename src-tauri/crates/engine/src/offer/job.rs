@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_model::{DeviceId, Fault, Operation, Side, Stage};
+use ringway_tree::filesystem::free_space::Room;
 use ringway_wire::control::{Progress, Receipt, ReceiverTimes, Totals, Wanted};
 use ringway_wire::lane::Counts;
 use ringway_wire::session::{Acceptor, AcceptorEvent};
@@ -12,21 +13,19 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use super::renewals::Renewed;
+use super::silence::Silence;
 use crate::codes::{decode_failure, decode_paths, encode_edit, encode_failure, encode_paths};
 use crate::destination::{FinishError, Incoming, LaneError};
 use crate::lane::{self, Arriving, Begun, Lane, LaneStops, Succeeding};
 use crate::limits::TICK;
 use crate::pace::{Clocked, Clocks};
 use crate::receive::Listening;
-use crate::room::Room;
 use crate::send::{REASON_TIME_MAX, cancelled_there};
 use crate::session::Session;
 use crate::store::PairingNumber;
 use crate::tls::Channel;
 use crate::transfer::Transfer;
-
-use super::renewals::Renewed;
-use super::silence::Silence;
 
 /// Time for the sender to open its lanes after our yes.
 const LANES_TIME_MAX: Duration = Duration::from_secs(30);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_model::{DeclineReason, DeviceId, Fault, Outage, PathTaken, Side};
+use ringway_tree::descriptors::ForSending;
 use ringway_wire::OfferedNames;
 use ringway_wire::control::Cancel;
 use ringway_wire::session::HandedOver;
@@ -14,23 +15,22 @@ use super::Job;
 use super::again::{Headway, Tries};
 use super::lanes::LaneOpener;
 use super::reach::reach;
+use crate::compression::Packed;
 use crate::connect::Destination;
-use crate::descriptors::ForSending;
 use crate::device::Device;
 use crate::forgetting::stop_when;
 use crate::growth::lanes_to_begin_with;
-use crate::io_plan::IoPlan;
 use crate::lane::{self, LaneStops};
 use crate::limits::{LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX, STALL_TIME_MIN};
 use crate::options::SendRequest;
 use crate::pace::Clocks;
-use crate::packing::Packed;
 use crate::source::Outgoing;
 use crate::store::PairingNumber;
 use crate::target::Address;
 use crate::throttle::Throttle;
 use crate::transfer::{Arrived, Transfer};
 use crate::{Inner, random};
+use ringway_tree::io_plan::IoPlan;
 
 /// Sends, and where the connection is lost goes on, until it is through, refused or given up, or
 /// until its receiver is forgotten.

@@ -1,4 +1,14 @@
 //! One lane: takes units from the queue, and hands frames to its sink until the walk has ended.
+pub(super) mod batch;
+pub(super) mod delta;
+pub(super) mod delta_decision;
+pub(super) mod large_files;
+pub(super) mod lists;
+pub(super) mod pieces;
+pub(super) mod ranges;
+pub(super) mod reread;
+pub(super) mod windows;
+
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
@@ -8,14 +18,15 @@ use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, Metadata, Xattr, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::FileIo;
+use ringway_tree::bulk::LaneSink;
+use ringway_tree::descriptors::wait_to_open;
+use ringway_tree::page_buffer::PageBuffer;
 use ringway_wire::lane::{FrameHeader, HeadBuffer, XattrBuffer};
 use ringway_wire::limits::LANE_BODY_MAX;
 use rustix::io::Errno;
 
-use super::unit::{Cancelled, Queue, Unit, Work};
-use super::{LaneSink, Shared, reason, tree};
-use crate::descriptors::wait_to_open;
-use crate::page_buffer::PageBuffer;
+use super::queue::{Cancelled, Queue, Unit, Work};
+use super::{Shared, attributes, reason};
 
 /// Where a lane's own file ids begin: `lane << LANE_ID_SHIFT`. Each lane begins its ranged files
 /// one after the other, so that the receiver has few stretches of ended ids a lane, however far one
@@ -149,7 +160,7 @@ impl<'a> Lane<'a> {
     pub(super) fn xattrs(&self, folder: &[u8], name: &[u8], found: io::Result<Vec<Xattr>>) -> XattrBuffer {
         let mut xattrs = XattrBuffer::default();
         let failure = match found {
-            Ok(found) if tree::collect_xattrs(&found, &mut xattrs) => return xattrs,
+            Ok(found) if attributes::collect_xattrs(&found, &mut xattrs) => return xattrs,
             Ok(_) => FailureReason::Os { errno: Errno::TOOBIG.raw_os_error() },
             Err(error) => reason(&error),
         };

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::tree::{self, Identity};
+use super::attributes;
+use super::attributes::Identity;
 use ringway_sys::attributes::{Metadata, Timestamp};
 use ringway_wire::limits::{KEPT_LINK_SETS_MAX, LINK_SETS_MAX};
 
@@ -85,11 +86,11 @@ impl Links {
         if metadata.nlink < 2 {
             return Seen::Alone;
         }
-        let identity = tree::identity(metadata);
+        let identity = attributes::identity(metadata);
         if let Some(found) = self.sets.get_mut(&identity) {
             // An inode number may have been reused for another file since. Where this does not show
             // it, its birth will.
-            if !tree::same_contents(&found.set.file, metadata) {
+            if !attributes::same_contents(&found.set.file, metadata) {
                 return Seen::Alone;
             }
             found.left -= 1;
@@ -114,7 +115,7 @@ impl Links {
 impl LinkSet {
     /// Whether this is still the file that the walk saw, whatever is in it by now.
     pub(super) fn is(&self, metadata: &Metadata, born: Option<Timestamp>) -> bool {
-        tree::identity(metadata) == tree::identity(&self.file) && born == self.born
+        attributes::identity(metadata) == attributes::identity(&self.file) && born == self.born
     }
 
     /// Whether it is, and its contents are still those that the receiver has.

@@ -6,10 +6,7 @@ mod links;
 mod receiver;
 mod reread;
 
-use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
@@ -17,18 +14,19 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use std::{fs, io};
 
-use ringway_model::{Failure, FailureReason, Fault, Invalid, Operation, Side};
+use parking_lot::Mutex;
+use ringway_model::{Failure, FailureReason, Fault, Invalid, Operation, Side, Source};
 use ringway_sys::file_io::{FileIo, IoMode};
+use ringway_tree::bulk::LaneSink;
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Wanted;
 use ringway_wire::lane::{Counts, FileList, FrameHeader, FrameKind};
 use ringway_wire::stretches::Stretches;
 
-use super::unit::QUEUE_UNITS_MAX;
-use super::{LaneSink, Outgoing};
-use crate::options::Source;
-
+use super::Outgoing;
+use super::queue::QUEUE_UNITS_MAX;
 use receiver::*;
 
 #[test]

@@ -1,5 +1,10 @@
 //! The walk: lists the sources depth first by directory descriptors and tells what it finds, be
 //! that to be sent or only to be counted.
+pub(super) mod count;
+pub(super) mod gather;
+pub(super) mod readahead;
+pub(super) mod roots;
+
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
@@ -8,18 +13,18 @@ use std::sync::Arc;
 use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, Metadata, metadata_of};
 use ringway_sys::dir::Dir;
+use ringway_tree::descriptors::{self, ForSending, Shortage};
+use ringway_tree::filesystem::listing::{Position, Window, first_name};
 use ringway_wire::limits::{LINK_TARGET_MAX, PATH_MAX};
 use ringway_wire::name::Name;
 use ringway_wire::offered::OfferedNames;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::roots::Root;
-use super::tree::{self, Identity};
-use super::unit::{Cancelled, FolderPath};
+use super::attributes::{self, Identity};
+use super::queue::{Cancelled, FolderPath};
+use super::walk::roots::Root;
 use super::{joined, reason};
-use crate::descriptors::{self, ForSending, Shortage};
-use crate::listing::{Position, Window, first_name};
 
 /// Entries of a folder that are listed, sorted and looked at together: enough that inode order
 /// pays, little memory.
@@ -138,7 +143,7 @@ impl<F: Finds> Walk<F> {
         }
         match root {
             Root::Contents(dir) => match metadata_of(&dir) {
-                Ok(metadata) => self.enter(dir, top, tree::identity(&metadata), 0),
+                Ok(metadata) => self.enter(dir, top, attributes::identity(&metadata), 0),
                 Err(error) => self.fail(b"", b"", Operation::Open, &error),
             },
             Root::Folder(dir, name) => {
@@ -146,7 +151,7 @@ impl<F: Finds> Walk<F> {
                 match metadata_of(&dir) {
                     Ok(metadata) => {
                         self.finds.folder(&path, &metadata, Some(&dir))?;
-                        self.enter(dir, path, tree::identity(&metadata), len);
+                        self.enter(dir, path, attributes::identity(&metadata), len);
                     }
                     Err(error) => self.fail(b"", &name, Operation::Open, &error),
                 }
@@ -243,7 +248,7 @@ impl<F: Finds> Walk<F> {
         let opened =
             self.with_descriptors(|| if below.is_empty() { root.try_clone() } else { root.open_beneath(below) })?;
         Ok(opened.and_then(|dir| {
-            if tree::identity(&metadata_of(&dir)?) != identity {
+            if attributes::identity(&metadata_of(&dir)?) != identity {
                 return Err(Errno::NOENT.into());
             }
             position.restore(dir.as_fd())?;
@@ -331,7 +336,7 @@ impl<F: Finds> Walk<F> {
         };
         // Bind mounts can show a folder inside itself.
         let is_inside_itself = |metadata: &Metadata| {
-            let identity = tree::identity(metadata);
+            let identity = attributes::identity(metadata);
             self.stack.iter().any(|level| level.identity == identity)
         };
         if path.len() > PATH_MAX {
@@ -340,7 +345,7 @@ impl<F: Finds> Walk<F> {
                 && !is_inside_itself(&metadata)
             {
                 // What is in it is counted: nobody would know how much is missing.
-                self.push(Arc::new(dir), path, tree::identity(&metadata));
+                self.push(Arc::new(dir), path, attributes::identity(&metadata));
             }
             return Ok(());
         }
@@ -352,7 +357,7 @@ impl<F: Finds> Walk<F> {
                 }
                 let dir = Arc::new(dir);
                 self.finds.folder(&path, &metadata, Some(&dir))?;
-                self.push(dir, path, tree::identity(&metadata));
+                self.push(dir, path, attributes::identity(&metadata));
                 Ok(())
             }
             // What was a folder when it was listed is something else by now.

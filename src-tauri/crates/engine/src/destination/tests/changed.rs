@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use ringway_wire::ProtocolError;
 use ringway_wire::limits::CHUNKED_SIZE_MIN;
-use tokio::sync::mpsc;
+use std::sync::mpsc;
 
 use super::*;
 
@@ -34,7 +34,7 @@ impl Changed {
         let site = Site::new();
         fs::create_dir_all(site.at("old")).unwrap();
         fs::write(site.at("old/large"), old).unwrap();
-        let (sender, answers) = mpsc::channel(64);
+        let (sender, answers) = answers_to(64);
         let options = DestinationOptions { answers: Some(sender), prove, ..site.options(OnConflict::Replace) };
         Self { incoming: Incoming::begin(options).unwrap(), site, answers }
     }
@@ -90,9 +90,9 @@ fn count(wanted: &[bool]) -> usize {
 
 #[test]
 fn a_file_that_would_be_replaced_is_offered_as_a_basis() {
-    let Changed { site, incoming, mut answers } = Changed::new(&noise(1, SIZE));
+    let Changed { site, incoming, answers } = Changed::new(&noise(1, SIZE));
     let at = |name: &str| site.at("old").join(name);
-    let mut basis = |name: &str, size: usize| {
+    let basis = |name: &str, size: usize| {
         let lane = Lane::default().list(1, "old", &[file(name, size, 0o644)]);
         incoming.run_lane(&mut Wire::new(lane.end().0), &mut io(IoMode::Sync)).unwrap();
         answers.try_recv().unwrap().basis
@@ -104,7 +104,7 @@ fn a_file_that_would_be_replaced_is_offered_as_a_basis() {
     symlink("elsewhere", at("large")).unwrap();
     assert_eq!(basis("large", SIZE), 0, "a link");
     for on_conflict in [OnConflict::Keep, OnConflict::Rename] {
-        let (sender, mut answers) = mpsc::channel(4);
+        let (sender, answers) = answers_to(4);
         let options = DestinationOptions {
             answers: Some(sender),
             transfer: TransferId([8; 16]),
@@ -138,7 +138,7 @@ fn chunks_that_were_moved_are_found_where_both_ends_cut_alike() {
     let old = noise(1, SIZE);
     let new = [&noise(2, 777_777), &old[..]].concat();
     let lens = ringway_wire::lane::ChunkLens::of(new.len() as u64);
-    let mut cutter = crate::chunking::Cutter::new(lens, 0..new.len() as u64);
+    let mut cutter = ringway_tree::chunking::Cutter::new(lens, 0..new.len() as u64);
     let read = |at: u64, into: &mut [u8]| (&new[at as usize..]).read(into);
     let cut: Vec<_> = std::iter::from_fn(|| cutter.next(read).unwrap()).map(|chunk| chunk.range).collect();
     let part = |range: &std::ops::Range<u64>| &new[range.start as usize..range.end as usize];
@@ -248,7 +248,8 @@ fn only_so_many_old_files_are_looked_in_at_a_time() {
     let old = noise(1, SIZE);
     let mut changed = Changed::new(&old);
     let told = window(&old);
-    let names: Vec<_> = (0..=super::basis::BASES_MAX).map(|number| format!("large-{number}")).collect();
+    let names: Vec<_> =
+        (0..=crate::destination::lane::basis::BASES_MAX).map(|number| format!("large-{number}")).collect();
     let mut found = Vec::new();
     for (id, name) in (1..).zip(&names) {
         fs::hard_link(changed.site.at("old/large"), changed.site.at("old").join(name)).unwrap();
@@ -327,7 +328,7 @@ fn what_was_copied_is_gone_on_with_after_an_interruption() {
     let copied = wanted.len() - count(&wanted);
     assert!(copied >= 60, "{copied}");
     assert!(changed.incoming.keep().unwrap());
-    let (sender, mut answers) = mpsc::channel(4);
+    let (sender, answers) = answers_to(4);
     let again =
         Incoming::begin(DestinationOptions { answers: Some(sender), ..changed.site.options(OnConflict::Replace) });
     let again = again.unwrap();
@@ -357,7 +358,7 @@ fn what_an_earlier_attempt_has_begun_is_compared_where_all_is_to_be_proven() {
     let file = fs::File::options().write(true).open(&part).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, &[!new[5 * CHUNK + 7]], 5 * CHUNK as u64 + 7).unwrap();
 
-    let (sender, answers) = mpsc::channel(64);
+    let (sender, answers) = answers_to(64);
     let options = DestinationOptions { answers: Some(sender), prove: true, ..site.options(OnConflict::Replace) };
     let mut again = Changed { incoming: Incoming::begin(options).unwrap(), site, answers };
     let lane = again.hear(Lane::default().proving().list_proven(1, "old", &[("large", &new)]));

@@ -227,7 +227,7 @@ fn a_large_file_that_was_edited_stays_and_is_no_source_of_chunks() {
     let mut mine = first.clone();
     mine[1_500_000] = 9;
     fs::write(site.at("tree/large"), &mine).unwrap();
-    let (sender, mut answers) = mpsc::channel(16);
+    let (sender, answers) = answers_to(16);
     let names = vec![b"tree".to_vec()];
     let options = DestinationOptions { answers: Some(sender), names, ..site.options(UPDATE) };
     let entry = file("large", second.len(), 0o644);

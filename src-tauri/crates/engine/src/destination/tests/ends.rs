@@ -1,4 +1,6 @@
 //! Ends that are no success: cut, cancelled, full, removed; and what stays then.
+use ringway_tree::bulk::LaneSource;
+
 use super::*;
 
 fn half(site: &Site) -> Lane {

@@ -237,7 +237,7 @@ fn sixty_thousand_folders_spill_to_a_file() {
     let incoming = site.begin(OnConflict::Replace);
     let (bytes, sent) = lane.end();
     incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Sync)).unwrap();
-    assert!(incoming.folder_attributes.lock().memory_len() <= spool::MEMORY_MAX);
+    assert!(incoming.deferred.folder_attributes.lock().memory_len() <= crate::destination::staging::spool::MEMORY_MAX);
     let (receipt, _) = incoming.finish(&sent).unwrap();
     assert_eq!((receipt.there.folders, receipt.failed), (count, 0));
     for number in [0, 1, 47_777, count - 1] {

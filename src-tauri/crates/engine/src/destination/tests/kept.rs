@@ -9,9 +9,9 @@ use ringway_wire::ProtocolError;
 use ringway_wire::control::Wanted;
 use ringway_wire::journal::Version;
 use ringway_wire::resume::ATTEMPTS_KEPT_MAX;
-use tokio::sync::mpsc;
+use std::sync::mpsc;
 
-use super::super::landing::Spot;
+use crate::destination::merge::landing::Spot;
 
 /// A lane for a sender that is asked to list, as far as it needs no answer.
 struct Asked {
@@ -21,7 +21,7 @@ struct Asked {
 
 impl Asked {
     fn begin(site: &Site, on_conflict: OnConflict) -> Self {
-        let (sender, answers) = mpsc::channel(16);
+        let (sender, answers) = answers_to(16);
         let options = DestinationOptions { answers: Some(sender), ..site.options(on_conflict) };
         Self { incoming: Incoming::begin(options).unwrap(), answers }
     }
@@ -35,7 +35,7 @@ impl Asked {
     /// Runs a lane that is cut, and ends the attempt as kill -9 does. Returns the staging folder.
     fn killed(self, site: &Site, lane: Lane) -> PathBuf {
         self.run(lane);
-        site.at(std::str::from_utf8(&self.incoming.staging_name).unwrap())
+        site.at(std::str::from_utf8(&self.incoming.staging.name).unwrap())
     }
 
     fn run(&self, lane: Lane) {
@@ -308,7 +308,7 @@ fn orderly_interruption_leaves_nothing_to_be_compared() {
 fn slow_disk_is_not_waited_for_and_its_files_are_compared() {
     let site = Site::new();
     let slow = Asked::begin(&site, OnConflict::Replace);
-    slow.incoming.writeback.set_pace(1);
+    slow.incoming.staging.writeback.set_pace(1);
     assert!(slow.cut(first()));
     assert_eq!(Asked::begin(&site, OnConflict::Replace).incoming.doubts(), Some(i64::MIN));
 }
@@ -320,7 +320,7 @@ fn a_sync_that_follows_an_error_covers_nothing() {
     let lane = Lane::default().folder("new").file("early", b"early");
     let _ = first.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
     let journal = site.at(&site.names()[0]).join("journal");
-    first.incoming.writeback.fail();
+    first.incoming.staging.writeback.fail();
     let before = fs::metadata(&journal).unwrap().len();
     first.incoming.synchronise().unwrap();
     assert_eq!(fs::metadata(&journal).unwrap().len(), before, "nothing was noted");
@@ -434,7 +434,7 @@ fn a_list_that_nobody_asked_for_ends_the_lane() {
 fn what_the_disk_may_have_lost_is_not_kept() {
     let site = Site::new();
     let attempt = Asked::begin(&site, OnConflict::Replace);
-    attempt.incoming.writeback.fail();
+    attempt.incoming.staging.writeback.fail();
     assert!(!attempt.cut(first()));
     assert!(site.names().is_empty());
 }
@@ -450,7 +450,7 @@ fn what_nobody_went_on_with_for_a_week_goes() {
         let incoming = Incoming::begin(options).unwrap();
         let _ = incoming.run_lane(&mut Wire::new(first().flush().bytes), &mut io(IoMode::Sync));
         assert!(incoming.keep().unwrap());
-        let name = String::from_utf8(incoming.staging_name.clone()).unwrap();
+        let name = String::from_utf8(incoming.staging.name.clone()).unwrap();
         drop(incoming);
         name
     };
@@ -491,7 +491,7 @@ fn what_is_left_is_told_with_who_sent_what_and_goes_when_asked() {
 
     let left = unfinished(&site.root).unwrap();
     assert_eq!(left.len(), 2);
-    let told = |of: &Incoming| left.iter().find(|left| of.staging_name.ends_with(left.id.as_bytes())).unwrap();
+    let told = |of: &Incoming| left.iter().find(|left| of.staging.name.ends_with(left.id.as_bytes())).unwrap();
     let Unfinished { from, names, more_names, files, disk_bytes, is_in_use, folder, .. } = told(&kept);
     assert_eq!((from.as_deref(), names.len(), *more_names), (Some("lap top"), 2, 3));
     assert_eq!(names[0].as_bytes(), b"data\xff");
@@ -527,7 +527,7 @@ fn who_looks_at_what_is_left_keeps_no_attempt_from_it() {
     });
     for attempt in 0..50 {
         let incoming = Incoming::begin(site.options(OnConflict::Replace)).unwrap();
-        assert!(incoming.is_found_again, "attempt {attempt} began anew");
+        assert!(incoming.staging.is_found_again, "attempt {attempt} began anew");
         assert!(incoming.keep().unwrap());
     }
     stop.store(true, Ordering::Relaxed);
@@ -631,14 +631,14 @@ fn what_cannot_be_noted_anew_stays_where_it_was_noted() {
         // The disk is full before the journal is, or it was killed after the note and before the
         // move.
         let mut full = Asked::begin(&site, OnConflict::Replace);
-        full.incoming.journal.close();
+        full.incoming.staging.journal.close();
         let more = ranges(listed(), top, large, std::slice::from_ref(&(2 * MIB..3 * MIB)), false);
         let ended = full.incoming.run_lane(&mut Wire::new(more.flush().bytes), &mut io(IoMode::Sync));
         assert!(matches!(ended, Err(LaneError::Source(_))), "{ended:?}");
         assert_eq!(full.has(), [Range { start: 0, end: 2 * MIB }]);
         assert!(full.incoming.keep().unwrap());
 
-        let mut killed = Asked::begin(&site, OnConflict::Replace);
+        let killed = Asked::begin(&site, OnConflict::Replace);
         let ended = killed.incoming.run_lane(&mut Wire::new(listed().flush().bytes), &mut io(IoMode::Sync));
         assert!(matches!(ended, Err(LaneError::Source(_))), "{ended:?}");
         let has = killed.answers.try_recv().unwrap().has;
@@ -650,7 +650,7 @@ fn what_cannot_be_noted_anew_stays_where_it_was_noted() {
             mtime: large.attributes.mtime,
             stamp: 0,
         };
-        assert!(killed.incoming.journal.begin(&version, &Spot::Own, b"parts-0", &has).is_some());
+        assert!(killed.incoming.staging.journal.begin(&version, &Spot::Own, b"parts-0", &has).is_some());
         drop(killed);
 
         let mut last = Asked::begin(&site, OnConflict::Replace);

@@ -1,7 +1,6 @@
 //! Into what exists: every policy, and whatever may be in the way.
 use super::*;
 use crate::destination::allowance::Allowance;
-use crate::options::AcceptOptions;
 
 #[test]
 fn merging_replaces_what_differs_and_leaves_the_rest() {
@@ -574,7 +573,7 @@ fn a_bind_mount_of_the_same_filesystem_is_merged_into() {
 
 #[test]
 fn numbers_fit_any_name() {
-    use landing::numbered;
+    use crate::destination::merge::landing::numbered;
     assert_eq!(numbered(b"a.txt", 1, true), b"a (1).txt");
     assert_eq!(numbered(b".hidden", 2, true), b".hidden (2)");
     assert_eq!(numbered(b"a.b", 3, false), b"a.b (3)");
@@ -689,7 +688,7 @@ fn contents_that_links_repeat_count_against_what_was_accepted() {
         lane = lane.entry(&hard_link(name, 1, false), b"");
     }
     let lane = lane.file("after", b"1");
-    let allowance = Allowance::of(&AcceptOptions { bytes_max: Some(11), ..AcceptOptions::default() }).map(Arc::new);
+    let allowance = Allowance::of(Some(11), None).map(Arc::new);
     let options = DestinationOptions { allowance, ..site.options(OnConflict::Replace) };
     let (receipt, _, failures) = cross(&Incoming::begin(options).unwrap(), vec![lane]);
     let crossed = FailureReason::Os { errno: rustix::io::Errno::XDEV.raw_os_error() };

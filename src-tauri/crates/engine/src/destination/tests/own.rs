@@ -1,11 +1,31 @@
 //! Ringway's own folders beneath the destination, above it, and behind links and mounts.
 
+use std::os::unix::fs::DirBuilderExt;
+
 use ringway_model::{IntoHome, Invalid, Side};
+use ringway_tree::receive::{Homes, OwnFolders};
 
 use super::*;
-use crate::homes::Homes;
-use crate::own_folders::OwnFolders;
-use crate::paths::Paths;
+
+/// Folders as a device has them.
+struct Paths {
+    config: PathBuf,
+    data: PathBuf,
+    state: PathBuf,
+}
+
+impl Paths {
+    /// Makes those that are missing, as the engine does.
+    fn own(&self) -> OwnFolders {
+        let mut own = OwnFolders::default();
+        for folder in [&self.config, &self.data, &self.state] {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).unwrap();
+            own.add_folder(folder);
+            ["config.toml", "identity.pem", "ringway.db"].iter().for_each(|name| own.add_file(&folder.join(name)));
+        }
+        own
+    }
+}
 
 /// A destination that is a home with Ringway's folders in it, and what lies there.
 struct Home {
@@ -22,16 +42,15 @@ impl Home {
             config: home.join(".config/ringway"),
             data: home.join(".local/share/ringway"),
             state: home.join(".local/state/ringway"),
-            runtime: None,
         };
-        OwnFolders::make(&paths).unwrap();
+        paths.own();
         fs::write(paths.data.join("identity.pem"), "key").unwrap();
         fs::write(paths.config.join("config.toml"), "settings").unwrap();
         Self { site, paths }
     }
 
     fn options(&self) -> DestinationOptions {
-        DestinationOptions { own: OwnFolders::make(&self.paths).unwrap(), ..self.site.options(OnConflict::Replace) }
+        DestinationOptions { own: self.paths.own(), ..self.site.options(OnConflict::Replace) }
     }
 
     /// Sends that, and shows that nothing of ours has changed.

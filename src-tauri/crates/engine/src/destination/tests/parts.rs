@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 use ringway_sys::space::filesystem;
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
-use super::spool::Spool;
-use super::writeback::Writeback;
 use super::*;
+use crate::destination::staging::spool::{MEMORY_MAX, Spool};
+use crate::destination::staging::writeback::Writeback;
 
 #[test]
 fn a_spool_gives_back_every_chain_from_its_file_and_from_memory() {
@@ -18,7 +18,7 @@ fn a_spool_gives_back_every_chain_from_its_file_and_from_memory() {
     for number in 0..count {
         spool.push((number % 7) as usize, &record(number), &staging).unwrap();
     }
-    assert!(spool.memory_len() < spool::MEMORY_MAX);
+    assert!(spool.memory_len() < MEMORY_MAX);
     assert_eq!(spool.chains(), 7);
     let mut seen = 0;
     for chain in 0..7 {
@@ -92,7 +92,7 @@ fn a_huge_file_is_on_the_disk_and_out_of_memory_while_more_of_it_comes() {
         println!("skipped: the folder for temporary files is in memory");
         return;
     }
-    Arc::get_mut(&mut incoming).unwrap().writeback = Writeback::by(4 * PIECE as u64, 16 * PIECE as u64);
+    Arc::get_mut(&mut incoming).unwrap().staging.writeback = Writeback::by(4 * PIECE as u64, 16 * PIECE as u64);
     // By halves, so that the second finds the disk idle.
     let receive = |id: u64, name: &str, size: usize, pieces: std::ops::Range<usize>| {
         let lane = pieces.fold(Lane::default().made("tops", 0o755), |lane, at| {
@@ -101,7 +101,7 @@ fn a_huge_file_is_on_the_disk_and_out_of_memory_while_more_of_it_comes() {
         });
         incoming.run_lane(&mut Wire::new(lane.end().0), &mut io(IoMode::Auto)).unwrap();
         let begun = Instant::now();
-        while incoming.writeback.is_under_way() {
+        while incoming.staging.writeback.is_under_way() {
             assert!(begun.elapsed() < Duration::from_secs(60), "the disk does not get it");
             std::thread::sleep(Duration::from_millis(5));
         }

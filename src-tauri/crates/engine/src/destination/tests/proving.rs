@@ -1,9 +1,9 @@
 //! What is to be proven: read back from where it lies, and what differs found, named, and left
 //! without its name.
 use std::os::unix::fs::FileExt;
+use std::sync::mpsc;
 
 use ringway_model::Side;
-use tokio::sync::mpsc;
 
 use super::*;
 
@@ -260,19 +260,19 @@ fn a_hundred_thousand_digests_take_a_file_and_not_memory() {
 }
 
 /// The lists' answers, by number.
-fn wanted(answers: &mut mpsc::Receiver<control::Wanted>) -> Vec<(u32, Vec<bool>)> {
+fn wanted(answers: &mpsc::Receiver<control::Wanted>) -> Vec<(u32, Vec<bool>)> {
     std::iter::from_fn(|| answers.try_recv().ok()).map(|wanted| (wanted.list, wanted.files)).collect()
 }
 
 fn asking(site: &Site) -> (Arc<Incoming>, mpsc::Receiver<control::Wanted>) {
-    let (sender, answers) = mpsc::channel(16);
+    let (sender, answers) = answers_to(16);
     let options = DestinationOptions { answers: Some(sender), ..options(site, OnConflict::Replace) };
     (Incoming::begin(options).unwrap(), answers)
 }
 
 /// The same where nothing is to be proven.
 fn asking_without_proof(site: &Site) -> (Arc<Incoming>, mpsc::Receiver<Wanted>) {
-    let (sender, answers) = mpsc::channel(16);
+    let (sender, answers) = answers_to(16);
     let options = DestinationOptions { answers: Some(sender), ..site.options(OnConflict::Replace) };
     (Incoming::begin(options).unwrap(), answers)
 }
@@ -283,13 +283,13 @@ fn what_is_here_is_wanted_only_where_its_contents_differ() {
     let first = Lane::default().made("old", 0o755).file("same", b"same").file("bad", b"good!").file("other size", b"1");
     cross(&site.begin(OnConflict::Replace), vec![first]);
     alter(&site.at("old/bad"), 1);
-    let (incoming, mut answers) = asking(&site);
+    let (incoming, answers) = asking(&site);
     assert!(incoming.lists());
     let files = [("same", &b"same"[..]), ("bad", b"good!"), ("other size", b"12"), ("not here", b"x")];
     let lane = Lane::default().proving().list_proven(3, "old", &files).had(1, 4);
     let lane = lane.folder("old").file("bad", b"good!").file("other size", b"12").file("not here", b"x");
     let (receipt, failures) = cross_after(&incoming, lane, || {});
-    assert_eq!(wanted(&mut answers), [(3, vec![false, true, true, true])]);
+    assert_eq!(wanted(&answers), [(3, vec![false, true, true, true])]);
     assert_eq!(failures, []);
     assert_eq!((receipt.there.files, receipt.unchanged), (4, 1));
     let proven = receipt.proven.unwrap();
@@ -306,12 +306,12 @@ fn what_an_earlier_attempt_has_left_is_compared_before_it_is_taken() {
     alter(&staged(&site, "new/spoilt"), 2);
     assert!(incoming.keep().unwrap());
     drop(incoming);
-    let (incoming, mut answers) = asking(&site);
+    let (incoming, answers) = asking(&site);
     let files = [("whole", &b"whole"[..]), ("spoilt", b"right")];
     let lane =
         Lane::default().proving().list_proven(0, "new", &files).had(1, 5).made("new", 0o755).file("spoilt", b"right");
     let (receipt, failures) = cross_after(&incoming, lane, || {});
-    assert_eq!(wanted(&mut answers), [(0, vec![false, true])]);
+    assert_eq!(wanted(&answers), [(0, vec![false, true])]);
     assert_eq!((failures, receipt.proven.unwrap().files), (vec![], 2));
     assert_eq!((site.text("new/whole").as_str(), site.text("new/spoilt").as_str()), ("whole", "right"));
 }
@@ -334,12 +334,12 @@ fn what_was_merged_before_the_disk_refused_something_is_compared_and_comes_again
     let (first, _) = Lane::default().folder("old").file("same", b"same").file("lost", b"good!").end();
     let (incoming, _answers) = asking_without_proof(&site);
     incoming.run_lane(&mut Wire::new(first), &mut io(IoMode::Sync)).unwrap();
-    incoming.writeback.fail();
+    incoming.staging.writeback.fail();
     assert!(!incoming.keep().unwrap(), "nothing staged is believed");
     drop(incoming);
     alter(&site.at("old/lost"), 1);
     for is_refused_again in [true, false] {
-        let (incoming, mut answers) = asking_without_proof(&site);
+        let (incoming, answers) = asking_without_proof(&site);
         assert_eq!(incoming.doubts(), Some(i64::MIN), "all is listed with digests");
         let files = [("same", &b"same"[..]), ("lost", b"good!")];
         let lane = Lane::default().proving().list_proven(3, "old", &files);
@@ -347,7 +347,7 @@ fn what_was_merged_before_the_disk_refused_something_is_compared_and_comes_again
         lane = if is_refused_again { lane } else { lane.file("lost", b"good!") };
         let (bytes, declared) = lane.end();
         incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Sync)).unwrap();
-        assert_eq!(wanted(&mut answers), [(3, vec![false, true])]);
+        assert_eq!(wanted(&answers), [(3, vec![false, true])]);
         if is_refused_again {
             incoming.abandon().unwrap();
             continue;
@@ -406,14 +406,14 @@ fn a_list_asks_for_nothing_that_is_here_under_a_numbered_name_and_proves_it() {
         site.receive(site.options(OnConflict::RenameTop), vec![Lane::default().made("old", 0o755).file("one", b"old")]);
         fs::write(site.at("old/one"), "mine").unwrap();
         for round in 0..3 {
-            let (sender, mut answers) = mpsc::channel(16);
+            let (sender, answers) = answers_to(16);
             let options = DestinationOptions { answers: Some(sender), ..options(&site, on_conflict) };
             let incoming = Incoming::begin(options).unwrap();
             let lane = Lane::default().proving().list_proven(1, "old", &[("one", b"first")]);
             let lane = if round == 0 { lane.folder("old").file("one", b"first") } else { lane.had(1, 5) };
             let (receipt, failures) = cross_after(&incoming, lane, || {});
             site.remember(&incoming);
-            assert_eq!((wanted(&mut answers), failures), (vec![(1, vec![round == 0])], vec![]), "{on_conflict:?}");
+            assert_eq!((wanted(&answers), failures), (vec![(1, vec![round == 0])], vec![]), "{on_conflict:?}");
             assert_eq!((receipt.there.files, receipt.proven.unwrap().files), (1, 1), "{on_conflict:?} {round}");
             assert_eq!(names_in(&site.at("old")), ["one", "one (1)"]);
             assert_eq!((&*site.text("old/one"), &*site.text("old/one (1)")), ("mine", "first"));

@@ -1,9 +1,10 @@
 //! Large files of which the receiver has an older version: what is asked about, what travels, and
 //! answers that are none.
+use ringway_model::Delta;
+
 use super::*;
-use crate::options::Delta;
 use crate::source::lane::Lane;
-use crate::source::unit::{Large, Unit, Work};
+use crate::source::queue::{Large, Unit, Work};
 
 const LEN: usize = 40 << 20;
 
@@ -178,7 +179,7 @@ fn answered_wrongly(
     let path = scratch.path().join("large");
     fs::write(&path, noise(1, LEN)).unwrap();
     let outgoing = Outgoing::start(&[source(&path)]).unwrap();
-    outgoing.delta(crate::options::Delta::On);
+    outgoing.delta(Delta::On);
     outgoing.list();
     let mut sink = Answering(&outgoing, answer, None);
     assert!(outgoing.run_lane(&mut sink, &mut FileIo::new(IoMode::Sync, 1).unwrap()).is_err());
@@ -219,7 +220,7 @@ fn a_lane_that_waits_for_an_answer_ends_when_the_transfer_does() {
     let path = scratch.path().join("large");
     fs::write(&path, noise(1, LEN)).unwrap();
     let outgoing = Outgoing::start(&[source(&path)]).unwrap();
-    outgoing.delta(crate::options::Delta::On);
+    outgoing.delta(Delta::On);
     outgoing.list();
 
     /// Answers the list, and no window.

@@ -1,17 +1,19 @@
 //! What the tests send into: sinks that parse every frame, keep accounts, and rebuild the tree in
 //! memory.
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use std::{fs, io};
 
+use parking_lot::Mutex;
+use ringway_model::{Delta, Failure, FailureReason, Source};
 use ringway_sys::file_io::{FileIo, IoMode};
+use ringway_tree::bulk::LaneSink;
+use ringway_tree::chunking::Cutter;
 use ringway_wire::control::Wanted;
 use ringway_wire::lane::{
     Attributes, Batch, ChunkLens, ChunkWindow, Counts, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, Item,
@@ -20,12 +22,10 @@ use ringway_wire::lane::{
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::stretches::Stretches;
 
-use crate::chunking::Cutter;
+use crate::source::Outgoing;
+use crate::source::queue::QUEUE_UNITS_MAX;
+
 pub(super) use crate::deadline::{comes, until};
-use crate::options::{Delta, Source};
-use crate::source::unit::QUEUE_UNITS_MAX;
-use crate::source::{LaneSink, Outgoing};
-use ringway_model::{Failure, FailureReason};
 
 pub(super) type XattrList = Vec<(Vec<u8>, Vec<u8>)>;
 
