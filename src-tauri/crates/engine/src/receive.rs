@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
 use crate::budget::Budgets;
+use crate::codes::encode_kind;
 use crate::descriptors::ForReceiving;
 use crate::discovery::{Announcer, Announcing, kind_of_this};
 use crate::event::ReceiverEvent;
@@ -243,7 +244,7 @@ fn close_what_crashed_left_open(folders: Vec<PathBuf>) {
 fn announcer(listening: &Listening, at: SocketAddr) -> Result<Announcer, Fault> {
     let name = DeviceName::new(&listening.inner.settings().name).map_err(|_| Fault::Invalid(Invalid::DeviceName))?;
     let id = listening.inner.identity.id().0;
-    Announcer::start(at, Announcement::new(name, &id, kind_of_this(), listening.number_on_show()))
+    Announcer::start(at, Announcement::new(name, &id, encode_kind(kind_of_this()), listening.number_on_show()))
 }
 
 async fn accept(listener: TcpListener, listening: Arc<Listening>) {

@@ -23,7 +23,6 @@ use super::job::{Job, on_its_own};
 use super::outside::Outside;
 use super::queue::Place;
 use super::renewals::Renewed;
-use crate::codes::decode_proven;
 use crate::descriptors::ForReceiving;
 use crate::device::Device;
 use crate::event::ReceiverEvent;
@@ -382,20 +381,9 @@ impl Accepted {
     fn whole(&self, receipt: Receipt, paths: Vec<PathBuf>, left_behind: Option<PathBuf>) -> Whole {
         let failed_there = self.transfer.figures().failed_there;
         let arrived = Arrived {
-            files: receipt.there.files,
-            folders: receipt.there.folders,
-            links: receipt.there.links,
-            bytes: receipt.there.bytes,
-            moved: receipt.moved,
-            unchanged: receipt.unchanged,
-            skipped: receipt.skipped,
-            skipped_bytes: receipt.skipped_bytes,
-            reused: receipt.reused,
-            proven: receipt.proven.map(decode_proven),
-            failed: receipt.failed.saturating_add(failed_there),
             paths: paths.into_iter().take(ARRIVED_LISTED_MAX).collect(),
             left_behind,
-            copy: None,
+            ..Arrived::by(&receipt, receipt.moved, failed_there)
         };
         Whole { arrived, receipt }
     }
