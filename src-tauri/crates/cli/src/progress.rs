@@ -664,7 +664,7 @@ mod tests {
             interrupted(Direction::Receiving, "laptop", waits(Outage::Silent, None)),
             "interrupted; waiting for laptop to go on, giving up in 15:00"
         );
-        let paused = |by| waits(Outage::Paused { by: by }, None);
+        let paused = |by| waits(Outage::Paused { by }, None);
         assert!(sending(paused(Side::There)).starts_with("paused by lab-ws, giving up in "));
         assert!(
             interrupted(Direction::Receiving, "laptop", paused(Side::Here)).starts_with("paused here, giving up in ")

@@ -196,7 +196,7 @@ async fn wait(
                 Turn::Moved(place) => tell(session, place),
                 Turn::Lost => {
                     let why = listening.queue.why_none();
-                    session.machine.decline(why.into());
+                    session.machine.decline(why);
                     // Where this receiver has stopped, that was no fault of the transfer's.
                     return Err(match why {
                         DeclineReason::Stopped => Fault::Cancelled { by: Side::Here },
@@ -232,7 +232,7 @@ async fn refuse(listening: &Listening, visitor: Visitor) {
 }
 
 async fn decline(mut session: Session<Acceptor>, reason: DeclineReason) {
-    session.machine.decline(reason.into());
+    session.machine.decline(reason);
     session.close().await;
 }
 
@@ -551,7 +551,7 @@ async fn decide(
                     if matches!(reason, DeclineReason::NoAnswer | DeclineReason::Stopped) {
                         note();
                     }
-                    session.machine.decline(reason.into());
+                    session.machine.decline(reason);
                     return Decided::Over;
                 }
                 Err(_) => {
@@ -560,7 +560,7 @@ async fn decide(
                         DeclineReason::Stopped => DeclineReason::Stopped,
                         _ => DeclineReason::ByChoice,
                     };
-                    session.machine.decline(why.into());
+                    session.machine.decline(why);
                     return Decided::Over;
                 }
             },
@@ -581,7 +581,7 @@ async fn decide(
                 Ok(Some(_)) => {}
             },
             () = &mut late => {
-                session.machine.decline(DeclineReason::NoAnswer.into());
+                session.machine.decline(DeclineReason::NoAnswer);
                 let withdrawn = note();
                 listening.tell(withdrawn).await;
                 return Decided::Over;

@@ -317,7 +317,7 @@ impl Job<'_> {
                 figures.edited = receipt.edited;
                 return Ok(Some(receipt));
             }
-            InitiatorEvent::Declined(decline) => return Err(Fault::Declined(decline.into())),
+            InitiatorEvent::Declined(decline) => return Err(Fault::Declined(decline)),
             InitiatorEvent::Cancelled(cancel) => return Err(cancelled_there(cancel)),
             // It was forgotten there since it was let in.
             InitiatorEvent::Refused(Refusal::NotPaired) => {

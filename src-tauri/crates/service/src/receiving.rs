@@ -138,7 +138,7 @@ impl App {
         self.leave(orders).await;
         match self.bind(wanted).await {
             Ok(receiver) => self.attend_to(orders, receiver).await,
-            Err(error) => self.set_listening(Listening::Failed { fault: error.into(), port: wanted }),
+            Err(error) => self.set_listening(Listening::Failed { fault: error, port: wanted }),
         }
     }
 
@@ -269,7 +269,7 @@ impl App {
         let running = orders.as_ref().ok_or(Fault::Gone)?;
         let (done, drawn) = oneshot::channel();
         running.send(Order::RenewCode(done)).await.map_err(|_| Fault::Gone)?;
-        Ok(drawn.await.map_err(|_| Fault::Gone)??)
+        drawn.await.map_err(|_| Fault::Gone)?
     }
 
     #[cfg(test)]
@@ -363,7 +363,7 @@ impl App {
             }
             ReceiverEvent::Stopped(Some(error)) => {
                 let port = receiver.local_address().port();
-                self.set_listening(Listening::Failed { fault: error.into(), port });
+                self.set_listening(Listening::Failed { fault: error, port });
             }
             ReceiverEvent::Stopped(None) => self.set_listening(Listening::Off { refused: None }),
             _ => {}

@@ -138,7 +138,7 @@ impl App {
         let (names_folder, is_to_receive) = (change.receive_folder.is_some(), change.receiving == Some(true));
         let before = self.settings();
         if let Err(error) = self.receive_by(names_folder, || change.apply(engine.stored_settings()?)).await {
-            let fault = Fault::from(error);
+            let fault = error;
             if is_to_receive {
                 self.refuse_to_listen(fault.clone());
             }

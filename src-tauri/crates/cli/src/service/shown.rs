@@ -140,7 +140,7 @@ pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<St
             lines.push(code_line(&all.listening, now));
         }
         Listening::Off { refused: Some(fault) } => {
-            let words = words::error(&fault);
+            let words = words::error(fault);
             lines.push(format!("  It does not receive, and that could not be switched on: {}", words.what));
             lines.push("  Clear the way, or take another port or folder: `ringway settings --port PORT`, `--receive-folder DIR`.".to_owned());
             lines.push("  Then `ringway settings --receiving on` tries it again.".to_owned());
@@ -150,7 +150,7 @@ pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<St
         }
         Listening::Off { .. } => lines.push("  It does not receive.".to_owned()),
         Listening::Failed { fault, port } => {
-            let words = words::error(&fault);
+            let words = words::error(fault);
             lines.push(format!("  It cannot receive at port {port}: {}", words.what));
         }
     }

@@ -34,7 +34,7 @@ pub(super) enum TakenBack {
 impl TakenBack {
     pub(super) fn tell(self, session: &mut Session<Acceptor>) {
         match self {
-            Self::Declined(reason) => session.machine.decline(reason.into()),
+            Self::Declined(reason) => session.machine.decline(reason),
             Self::Forgotten => session.machine.refuse(Refusal::NotPaired),
             Self::Cancelled => session.machine.cancel(Cancel::ByPerson),
         }

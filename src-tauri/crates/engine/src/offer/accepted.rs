@@ -177,7 +177,7 @@ impl Accepted {
                 return Err(self.refused_for_room(Room::look(&self.destination), &offer, session));
             }
             Err(error) => {
-                session.machine.decline(DeclineReason::NotWritable.into());
+                session.machine.decline(DeclineReason::NotWritable);
                 return Err((error, session));
             }
         };
@@ -206,7 +206,7 @@ impl Accepted {
         if is_running {
             // Nothing was written yet, but earlier attempts may have left something.
             self.leave(incoming, |incoming| drop(incoming.keep())).await;
-            session.machine.decline(DeclineReason::Busy.into());
+            session.machine.decline(DeclineReason::Busy);
             return Err((Fault::Invalid(Invalid::Running), session));
         }
         Ok(Opened { session, offer, incoming, to_answer, joined, successors, room })
@@ -231,7 +231,7 @@ impl Accepted {
             figures.rest()
         };
         let reason = DeclineReason::NoRoom(room.map(|room| room.shortage(rest)).unwrap_or_default());
-        session.machine.decline(reason.into());
+        session.machine.decline(reason);
         (Fault::Declined(reason), session)
     }
 

@@ -16,7 +16,7 @@ fn why(transfer: &Transfer) -> Option<Outage> {
 /// Whom each end takes to have paused it.
 fn paused_by(both: &UnderWay, at_sender: Side, at_receiver: Side) -> bool {
     let seen = |transfer: &Transfer, by| {
-        transfer.snapshot().stage == Stage::Paused && why(transfer) == Some(Outage::Paused { by: by })
+        transfer.snapshot().stage == Stage::Paused && why(transfer) == Some(Outage::Paused { by })
     };
     seen(&both.sending, at_sender) && seen(&both.receiving, at_receiver)
 }

@@ -234,7 +234,7 @@ async fn sender_that_is_turned_away_before_anybody_was_asked_offers_again_within
 #[tokio::test(flavor = "multi_thread")]
 async fn verified_is_what_was_proven_and_nothing_else() {
     let last = |files, bytes| {
-        let proven = Some(Proven { files, bytes, took: Micros::default().into() });
+        let proven = Some(Proven { files, bytes, took: Micros::default() });
         encoded([Message::Receipt(Receipt { proven, ..receipt() })])
     };
     let report = tree_sent_to(last(1, 8), true).await;

@@ -139,7 +139,7 @@ impl Accepted {
 /// Lets the sender look again later, and says why.
 fn decline(Renewed { visitor, place }: Renewed, why: DeclineReason) {
     let mut session = visitor.session;
-    session.machine.decline(why.into());
+    session.machine.decline(why);
     tokio::spawn(async move {
         session.close().await;
         drop(place);

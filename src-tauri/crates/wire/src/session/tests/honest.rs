@@ -210,7 +210,7 @@ impl Walk {
     }
 
     fn receipt(&self, failed: u64, edited: u64) -> Receipt {
-        let proven = self.proves.then(|| Proven { files: SENT.files, bytes: SENT.bytes, took: Micros::MAX });
+        let proven = self.proves.then_some(Proven { files: SENT.files, bytes: SENT.bytes, took: Micros::MAX });
         Receipt { there: SENT, failed, edited, proven, ..Receipt::default() }
     }
 
