@@ -32,7 +32,7 @@ export const ELSEWHERE = [
 /** Not to be followed here, and why. */
 export const CANNOT = [
   {
-    keys: ["sudo ufw allow Ringway", "sudo ufw allow {port}/tcp", "`{command}` where ufw is on"],
+    keys: ["sudo ufw allow {what}", "`{command}` where ufw is on"],
     why: "ufw would change the firewall of the machine that the tests run on",
   },
   {
@@ -78,11 +78,11 @@ export const CANNOT = [
 /** What stands in the window, and recommends what the command recommends in the same situation. */
 export const IN_THE_WINDOW = [
   {
-    keys: ["“ringway doctor”, shows the command that opens the port."],
+    keys: ["the Inbox or “ringway doctor” shows the command."],
     as: "a port at which nobody listens is opened by a receiver, and doctor there names a firewall",
   },
   {
-    keys: ["“ringway doctor” in a terminal says what is wrong with this machine."],
+    keys: ["To check this device, run “ringway doctor” in a terminal."],
     as: "doctor says why the history will not have a transfer, and findmnt that the disk is read-only",
   },
 ];
