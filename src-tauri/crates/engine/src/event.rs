@@ -12,8 +12,8 @@ use ringway_model::{
 
 use crate::copy::CopyReport;
 use crate::device::Device;
+use crate::free_space::Room;
 use crate::receive::IncomingOffer;
-use crate::room::Room;
 use crate::rules::Decision;
 use crate::transfer::Transfer;
 

@@ -1,10 +1,10 @@
 //! Whose handshake's turn it is: each costs processor time before anybody has shown who he is.
 use tokio::time::sleep;
 
-use crate::budget::Budgets;
+use crate::admission::{Origin, Place};
 use crate::limits::{HANDSHAKE_PAUSE, HANDSHAKES_OF_ALL_STRANGERS, HANDSHAKES_OF_STRANGERS, HANDSHAKES_WHERE_KNOWN};
-use crate::lobby::{Origin, Place};
 use crate::receive::boot_ms;
+use crate::token_bucket::Budgets;
 
 /// What may still be begun, by each address and by all. Where known devices came from there is more
 /// of it, and what others use up is not missed.

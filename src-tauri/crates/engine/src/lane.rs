@@ -21,9 +21,9 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
 use tokio_rustls::TlsStream;
 
-use crate::cork::CorkStream;
 use crate::destination::LaneSource;
 use crate::path_taken::user_tls;
+use crate::record_boundary::CorkStream;
 use crate::remedy;
 use crate::source::LaneSink;
 use crate::tls::Channel;

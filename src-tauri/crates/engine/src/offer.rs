@@ -22,16 +22,16 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
+use crate::admission::Origin;
 use crate::destination::AttemptKey;
 use crate::device::Device;
 use crate::event::{OfferSummary, ReceiverEvent};
+use crate::free_space::Room;
 use crate::history::keep_unanswered;
 use crate::limits::{ANSWER_TIME_MAX, DOT_NAMES_SHOWN_MAX, RULE_WAIT_MAX};
-use crate::lobby::Origin;
 use crate::look_alike;
 use crate::options::{AcceptOptions, IntoHome};
 use crate::receive::{Listening, boot_ms};
-use crate::room::Room;
 use crate::rules::{Consent, Decision, DeviceRule, Offered, is_usable};
 use crate::serve::Visitor;
 use crate::session::Session;

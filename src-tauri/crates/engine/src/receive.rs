@@ -18,7 +18,9 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
-use crate::budget::Budgets;
+use crate::accept_queue::Turns;
+use crate::admission::{Lobby, Origin};
+use crate::back_off::Patience;
 use crate::descriptors::ForReceiving;
 use crate::destination;
 use crate::discovery::{Announcer, Announcing, kind_of_this};
@@ -27,13 +29,11 @@ use crate::handshakes::Handshakes;
 use crate::interfaces;
 use crate::io_plan::IoPlan;
 use crate::limits::{EVENTS_QUEUED_MAX, GUESSES_MAX, OFFERS_IN_VAIN, PARTINGS_MAX};
-use crate::lobby::{Lobby, Origin};
 use crate::offer::{Queue, Shares};
 use crate::options::{IntoHome, ReceiveOptions};
 use crate::own_folders::OwnFolders;
-use crate::patience::Patience;
 use crate::serve;
-use crate::turns::Turns;
+use crate::token_bucket::Budgets;
 use crate::{Inner, lane, random};
 use ringway_model::{Fault, Invalid, PathTaken, Unconfined};
 

@@ -12,11 +12,12 @@ use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
+use crate::accept_queue::Turn;
+use crate::admission::{Origin, Place};
 use crate::device::Device;
 use crate::event::ReceiverEvent;
 use crate::lane::Lane;
 use crate::limits::{FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, PARTING_TIME_MAX};
-use crate::lobby::{Origin, Place};
 use crate::messages::MessageReader;
 use crate::offer;
 use crate::random;
@@ -26,7 +27,6 @@ use crate::send::greeting;
 use crate::session::{Clock, Session};
 use crate::store::PairingNumber;
 use crate::tls::{Channel, TicketKey};
-use crate::turns::Turn;
 use ringway_model::{AuthError, DeviceId, Fault};
 
 /// Where a running transfer's lanes come in.

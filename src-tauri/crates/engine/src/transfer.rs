@@ -13,12 +13,12 @@ use ringway_wire::control::{Receipt, Totals};
 use rustix::io::Errno;
 use tokio::sync::watch;
 
+use crate::bottleneck::Gauge;
 use crate::event::{Report, Snapshot};
+use crate::free_space::Rest;
 use crate::history::{Ended, Record};
 use crate::limits::{FAILURES_LISTED_MAX, STALLED_AFTER};
-use crate::pace::Gauge;
 use crate::rate::{Amounts, Rate};
-use crate::room::Rest;
 use crate::series::{Point, Series};
 use crate::stopwatch::Stopwatch;
 use ringway_model::Outcome;

@@ -13,8 +13,8 @@ use ringway_wire::limits::FAILURES_NAMED_MAX;
 use rustix::io::Errno;
 
 use crate::descriptors::Shortage;
+pub(super) use crate::free_space::is_full;
 use crate::limits::NAMED_BYTES_MAX;
-pub(super) use crate::room::is_full;
 
 /// Why a lane ended before its end.
 #[derive(Debug, thiserror::Error)]

@@ -16,9 +16,9 @@ use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
 
 use super::Lane;
+use crate::bottleneck::LaneClock;
 use crate::destination::LaneSource;
 use crate::limits::TICK;
-use crate::pace::LaneClock;
 use crate::source::LaneSink;
 use crate::throttle::{Throttle, split_off};
 use ringway_model::Fault;

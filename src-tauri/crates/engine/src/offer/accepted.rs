@@ -20,11 +20,11 @@ use super::job::{Job, on_its_own};
 use super::outside::Outside;
 use super::queue::Place;
 use super::renewals::Renewed;
-use crate::codes::decode_proven;
 use crate::descriptors::ForReceiving;
 use crate::destination::{Allowance, AttemptKey, Brought, DestinationOptions, Incoming};
 use crate::device::Device;
 use crate::event::ReceiverEvent;
+use crate::free_space::{Room, is_full_errno};
 use crate::history::Record;
 use crate::homes::Homes;
 use crate::lane::Lane;
@@ -33,13 +33,13 @@ use crate::options::AcceptOptions;
 use crate::own_folders::OwnFolders;
 use crate::places::Expected;
 use crate::receive::Listening;
-use crate::room::{Room, is_full_errno};
 use crate::rules::DeviceRule;
 use crate::serve::{Entrance, LaneDoor, Visitor};
 use crate::session::Session;
 use crate::store::PairingNumber;
 use crate::tls::Channel;
 use crate::transfer::{Arrived, Transfer};
+use crate::wire_convert::decode_proven;
 
 /// Answers to lists that wait to be sent.
 const ANSWERS_WAITING_MAX: usize = 16;

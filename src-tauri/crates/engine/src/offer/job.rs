@@ -12,18 +12,18 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::codes::{decode_failure, decode_paths, encode_edit, encode_failure, encode_paths};
+use crate::bottleneck::{Clocked, Clocks};
 use crate::destination::{FinishError, Incoming, LaneError};
+use crate::free_space::Room;
 use crate::lane::{self, Arriving, Begun, Lane, LaneStops, Succeeding};
 use crate::limits::TICK;
-use crate::pace::{Clocked, Clocks};
 use crate::receive::Listening;
-use crate::room::Room;
 use crate::send::{REASON_TIME_MAX, cancelled_there};
 use crate::session::Session;
 use crate::store::PairingNumber;
 use crate::tls::Channel;
 use crate::transfer::Transfer;
+use crate::wire_convert::{decode_failure, decode_paths, encode_edit, encode_failure, encode_paths};
 
 use super::renewals::Renewed;
 use super::silence::Silence;

@@ -11,8 +11,8 @@ use tokio::time::timeout;
 
 use super::find::dial_any;
 use crate::Inner;
-use crate::growth::Growth;
 use crate::lane::{Lane, LaneStops};
+use crate::lane_growth::Growth;
 use crate::limits::HANDSHAKE_TIME_MAX;
 use crate::messages::MessageReader;
 use crate::tls::{Channel, Expected, TicketKey};

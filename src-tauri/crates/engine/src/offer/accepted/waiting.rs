@@ -10,11 +10,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{Accepted, Lost, Opened};
 use crate::destination::Incoming;
+use crate::free_space::{self, Rest, Room};
 use crate::limits::{FULL_LOOK_EVERY, FULL_TIME_MAX, PAUSE_TIME_MAX};
 use crate::offer::job::on_its_own;
 use crate::offer::queue::Place;
 use crate::offer::renewals::Renewed;
-use crate::room::{self, Rest, Room};
 
 /// What a file that asks for room is called, before the transfer's id; a peer may not use such a
 /// name.
@@ -130,7 +130,7 @@ impl Accepted {
             let figures = Room::look(&destination).zip(before);
             // A destination that cannot be asked is found out by whoever begins there.
             figures.is_none_or(|(now, before)| now.is_worth_a_try(rest, &before))
-                && room::takes(&destination, bytes, &probe).unwrap_or(true)
+                && free_space::takes(&destination, bytes, &probe).unwrap_or(true)
         });
         asked.await.expect("asking for room does not panic")
     }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::admission::Origin;
 use crate::limits::{PAIRING_TURN_TIME, PAIRING_TURN_WAIT_MAX, PAIRING_TURNS_WAITING_MAX};
-use crate::lobby::Origin;
 
 /// The line in front of a receiver's code.
 pub(crate) struct Turns {

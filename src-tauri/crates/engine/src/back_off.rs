@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use ringway_wire::pair::{CODE_LIFETIME_MS, back_off_ms};
 
+use crate::admission::Origin;
 use crate::limits::{FAILING_ADDRESSES_MAX, PAIRING_FAILURES_FREE};
-use crate::lobby::Origin;
 
 /// Who has failed of late. Times are milliseconds of any clock that never goes back.
 #[derive(Default)]

@@ -3,8 +3,8 @@
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 
+use crate::admission::Origin;
 use crate::limits::{Allowance, BUDGETS_MAX};
-use crate::lobby::Origin;
 
 /// What each origin has left (a token bucket each). Times are milliseconds of any clock that never
 /// goes back.
