@@ -1,5 +1,5 @@
-//! Places for connections that have not shown yet what they are: how many there may be, in all and
-//! from one origin, and who goes when another comes.
+//! Admission slots for connections that have not authenticated yet: how many there may be, in all
+//! and from one origin, and which one is evicted for a new one.
 use parking_lot::{Mutex, MutexGuard};
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
@@ -16,7 +16,7 @@ use ringway_model::DeviceId;
 /// from (RFC 4291 section 2.5.1).
 const IPV6_NETWORK_BITS: u32 = 64;
 
-/// Who shares what may be had by one.
+/// Whose share a connection counts against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Origin {
     /// An IPv4 address, or the network of an IPv6 one: its first 64 bits.
@@ -26,7 +26,7 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// For what all share. No connection comes from there.
+    /// For limits that all origins share. No connection comes from there.
     pub(crate) const EVERYBODY: Self = Self::Address(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
 
     /// Where a connection comes from, before it has shown more.
@@ -40,126 +40,126 @@ impl Origin {
     }
 }
 
-/// The connections of one listener that are nobody's yet. Whoever comes is let in; when there is no
-/// room, who has stalled longest goes, and he goes from where most have come. So neither one
-/// address nor many take all places, and who gets on with it is never the one who goes.
+/// The unauthenticated connections of one listener. Every new connection gets a slot. If all are
+/// taken, the oldest connection of the origin that has most is evicted. So a flood from a few
+/// addresses cannot keep others out, and a connection that makes progress stays.
 #[derive(Default)]
-pub(crate) struct Lobby(Mutex<Guests>);
+pub(crate) struct AdmissionSlots(Mutex<Slots>);
 
 #[derive(Default)]
-struct Guests {
-    /// By where they come from, each the longest there first.
-    here: HashMap<Origin, VecDeque<Guest>>,
+struct Slots {
+    /// The slots of each origin, the oldest first.
+    by_origin: HashMap<Origin, VecDeque<Slot>>,
     count: usize,
-    /// The number of the next one.
+    /// The number of the next slot.
     next: u64,
-    /// Where known devices came from, the latest last: strangers from there go after all others.
+    /// Origins of known devices, the latest last. Their connections are evicted after all others.
     known: VecDeque<Origin>,
 }
 
-struct Guest {
+struct Slot {
     number: u64,
-    leave: oneshot::Sender<()>,
+    evict: oneshot::Sender<()>,
 }
 
-/// A connection's place, until it is dropped.
-pub(crate) struct Place {
-    lobby: Arc<Lobby>,
+/// A connection's admission slot, until it is dropped.
+pub(crate) struct AdmissionSlot {
+    slots: Arc<AdmissionSlots>,
     number: u64,
     origin: Mutex<Origin>,
 }
 
-impl Lobby {
-    /// A place for a connection from `origin`, and what tells it to go. If others must go for it,
-    /// they have been told.
-    pub(crate) fn enter(self: &Arc<Self>, origin: Origin) -> (Place, oneshot::Receiver<()>) {
-        let mut guests = self.guests();
-        guests.make_room(origin);
-        let number = guests.next;
-        guests.next += 1;
-        let (leave, left) = oneshot::channel();
-        guests.seat(origin, Guest { number, leave });
-        drop(guests);
-        (Place { lobby: Arc::clone(self), number, origin: Mutex::new(origin) }, left)
+impl AdmissionSlots {
+    /// A slot for a connection from `origin`, and a channel that resolves when the connection is
+    /// evicted. If another connection must go for it, that one has been told.
+    pub(crate) fn admit(self: &Arc<Self>, origin: Origin) -> (AdmissionSlot, oneshot::Receiver<()>) {
+        let mut slots = self.lock();
+        slots.make_space(origin);
+        let number = slots.next;
+        slots.next += 1;
+        let (evict, evicted) = oneshot::channel();
+        slots.insert(origin, Slot { number, evict });
+        drop(slots);
+        (AdmissionSlot { slots: Arc::clone(self), number, origin: Mutex::new(origin) }, evicted)
     }
 
-    /// Known devices came from there, once: it is as if one did now.
-    pub(crate) fn knows(&self, origin: Origin) {
-        self.guests().came_from(origin);
+    /// Notes an origin that known devices have come from.
+    pub(crate) fn note_known(&self, origin: Origin) {
+        self.lock().note_known(origin);
     }
 
-    fn guests(&self) -> MutexGuard<'_, Guests> {
+    fn lock(&self) -> MutexGuard<'_, Slots> {
         self.0.lock()
     }
 }
 
-impl Place {
+impl AdmissionSlot {
     /// Whether a known device came from where this connection comes from.
-    pub(crate) fn is_where_known(&self) -> bool {
-        self.lobby.guests().is_known(&self.origin.lock())
+    pub(crate) fn is_from_known_origin(&self) -> bool {
+        self.slots.lock().is_known(&self.origin.lock())
     }
 
-    /// The connection has proved to be a known device's: it shares places with that device's others
-    /// from now on, and with no stranger.
+    /// The connection has proved a known device's key. From now on it counts against that device's
+    /// own share.
     pub(crate) fn recognise(&self, device: DeviceId) {
         let mut origin = self.origin.lock();
-        let mut guests = self.lobby.guests();
-        // One that has been told to go is gone.
-        let Some(guest) = guests.unseat(*origin, self.number) else { return };
-        guests.came_from(*origin);
+        let mut slots = self.slots.lock();
+        // An evicted connection has no slot any more.
+        let Some(slot) = slots.remove(*origin, self.number) else { return };
+        slots.note_known(*origin);
         *origin = Origin::Device(device);
-        guests.make_room(*origin);
-        guests.seat(*origin, guest);
+        slots.make_space(*origin);
+        slots.insert(*origin, slot);
     }
 }
 
-impl Drop for Place {
+impl Drop for AdmissionSlot {
     fn drop(&mut self) {
         let origin = *self.origin.get_mut();
-        self.lobby.guests().unseat(origin, self.number);
+        self.slots.lock().remove(origin, self.number);
     }
 }
 
-impl Guests {
-    fn seat(&mut self, origin: Origin, guest: Guest) {
-        self.here.entry(origin).or_default().push_back(guest);
+impl Slots {
+    fn insert(&mut self, origin: Origin, slot: Slot) {
+        self.by_origin.entry(origin).or_default().push_back(slot);
         self.count += 1;
     }
 
-    fn unseat(&mut self, origin: Origin, number: u64) -> Option<Guest> {
-        let group = self.here.get_mut(&origin)?;
-        let at = group.iter().position(|guest| guest.number == number)?;
-        let guest = group.remove(at);
+    fn remove(&mut self, origin: Origin, number: u64) -> Option<Slot> {
+        let group = self.by_origin.get_mut(&origin)?;
+        let at = group.iter().position(|slot| slot.number == number)?;
+        let slot = group.remove(at);
         if group.is_empty() {
-            self.here.remove(&origin);
+            self.by_origin.remove(&origin);
         }
         self.count -= 1;
-        guest
+        slot
     }
 
-    /// Sees to it that one more from `origin` fits.
-    fn make_room(&mut self, origin: Origin) {
-        let from_there = self.here.get(&origin).map_or(0, VecDeque::len);
-        if from_there >= UNAUTHENTICATED_FROM_ONE_MAX {
-            self.send_away(origin);
+    /// Evicts a connection if one more from `origin` does not fit.
+    fn make_space(&mut self, origin: Origin) {
+        let of_this_origin = self.by_origin.get(&origin).map_or(0, VecDeque::len);
+        if of_this_origin >= UNAUTHENTICATED_FROM_ONE_MAX {
+            self.evict_oldest(origin);
         } else if self.count >= ForReceiving::here().unauthenticated {
-            let weight = |(origin, group): &(&Origin, &VecDeque<Guest>)| {
-                (!self.is_known(origin), group.len(), Reverse(group.front().map_or(u64::MAX, |guest| guest.number)))
+            let eviction_priority = |(origin, group): &(&Origin, &VecDeque<Slot>)| {
+                (!self.is_known(origin), group.len(), Reverse(group.front().map_or(u64::MAX, |slot| slot.number)))
             };
-            if let Some(origin) = self.here.iter().max_by_key(weight).map(|(origin, _)| *origin) {
-                self.send_away(origin);
+            if let Some(origin) = self.by_origin.iter().max_by_key(eviction_priority).map(|(origin, _)| *origin) {
+                self.evict_oldest(origin);
             }
         }
     }
 
-    /// Tells the one who has been there longest to go.
-    fn send_away(&mut self, origin: Origin) {
-        let Some(number) = self.here.get(&origin).and_then(|group| group.front()).map(|guest| guest.number) else {
+    /// Evicts the oldest connection of `origin`.
+    fn evict_oldest(&mut self, origin: Origin) {
+        let Some(number) = self.by_origin.get(&origin).and_then(|group| group.front()).map(|slot| slot.number) else {
             return;
         };
-        if let Some(guest) = self.unseat(origin, number) {
+        if let Some(slot) = self.remove(origin, number) {
             // Its task may be ending by itself.
-            let _ = guest.leave.send(());
+            let _ = slot.evict.send(());
         }
     }
 
@@ -167,7 +167,7 @@ impl Guests {
         matches!(origin, Origin::Device(_)) || self.known.contains(origin)
     }
 
-    fn came_from(&mut self, origin: Origin) {
+    fn note_known(&mut self, origin: Origin) {
         if matches!(origin, Origin::Device(_)) || self.known.back() == Some(&origin) {
             return;
         }
@@ -185,84 +185,84 @@ mod tests {
     use crate::limits::UNAUTHENTICATED_MAX;
     use std::net::Ipv4Addr;
 
-    type Seated = (Place, oneshot::Receiver<()>);
+    type Admitted = (AdmissionSlot, oneshot::Receiver<()>);
 
     fn from(address: u32) -> Origin {
         Origin::of(Ipv4Addr::from_bits(0x0a00_0000 + address).into())
     }
 
     /// Whether it has been told to go.
-    fn has_gone((_, left): &mut Seated) -> bool {
-        left.try_recv().is_ok()
+    fn is_evicted((_, evicted): &mut Admitted) -> bool {
+        evicted.try_recv().is_ok()
     }
 
     #[test]
     fn one_address_has_a_share_and_its_oldest_go() {
-        let lobby = Arc::new(Lobby::default());
-        let mut other = lobby.enter(from(1));
-        let mut flood: Vec<_> = (0..UNAUTHENTICATED_FROM_ONE_MAX + 2).map(|_| lobby.enter(from(2))).collect();
-        let gone = flood.iter_mut().map(has_gone).collect::<Vec<_>>();
+        let slots = Arc::new(AdmissionSlots::default());
+        let mut other = slots.admit(from(1));
+        let mut flood: Vec<_> = (0..UNAUTHENTICATED_FROM_ONE_MAX + 2).map(|_| slots.admit(from(2))).collect();
+        let gone = flood.iter_mut().map(is_evicted).collect::<Vec<_>>();
         assert_eq!(gone.iter().position(|gone| !gone), Some(2), "the first two");
         assert!(!gone[2..].contains(&true));
-        assert!(!has_gone(&mut other));
+        assert!(!is_evicted(&mut other));
     }
 
     #[test]
     fn many_addresses_take_places_from_those_that_have_most() {
-        let lobby = Arc::new(Lobby::default());
-        let mut one = lobby.enter(from(1));
+        let slots = Arc::new(AdmissionSlots::default());
+        let mut one = slots.admit(from(1));
         let each = UNAUTHENTICATED_FROM_ONE_MAX;
         let mut flood: Vec<_> =
-            (0..UNAUTHENTICATED_MAX * 4).map(|n| lobby.enter(from(2 + (n / each) as u32))).collect();
-        assert!(!has_gone(&mut one), "the only one from its address");
-        assert_eq!(lobby.guests().count, UNAUTHENTICATED_MAX);
+            (0..UNAUTHENTICATED_MAX * 4).map(|n| slots.admit(from(2 + (n / each) as u32))).collect();
+        assert!(!is_evicted(&mut one), "the only one from its address");
+        assert_eq!(slots.lock().count, UNAUTHENTICATED_MAX);
         assert_eq!(
-            flood.iter_mut().filter_map(|guest| (!has_gone(guest)).then_some(())).count(),
+            flood.iter_mut().filter_map(|slot| (!is_evicted(slot)).then_some(())).count(),
             UNAUTHENTICATED_MAX - 1
         );
     }
 
     #[test]
     fn among_equals_the_oldest_goes_and_where_known_devices_came_from_last() {
-        let lobby = Arc::new(Lobby::default());
-        let knew = lobby.enter(from(1));
-        knew.0.recognise(DeviceId([1; 32]));
-        drop(knew);
-        let mut friend = lobby.enter(from(1));
-        let mut flood: Vec<_> = (0..UNAUTHENTICATED_MAX as u32 - 1).map(|n| lobby.enter(from(2 + n))).collect();
-        let _one_more = lobby.enter(from(100_000));
-        assert!(!has_gone(&mut friend), "it came first, from where a known device came from");
-        assert!(has_gone(&mut flood[0]) && !flood[1..].iter_mut().any(has_gone));
+        let slots = Arc::new(AdmissionSlots::default());
+        let known = slots.admit(from(1));
+        known.0.recognise(DeviceId([1; 32]));
+        drop(known);
+        let mut friend = slots.admit(from(1));
+        let mut flood: Vec<_> = (0..UNAUTHENTICATED_MAX as u32 - 1).map(|n| slots.admit(from(2 + n))).collect();
+        let _one_more = slots.admit(from(100_000));
+        assert!(!is_evicted(&mut friend), "it came first, from where a known device came from");
+        assert!(is_evicted(&mut flood[0]) && !flood[1..].iter_mut().any(is_evicted));
     }
 
     #[test]
     fn a_known_device_has_a_share_of_its_own() {
-        let lobby = Arc::new(Lobby::default());
+        let slots = Arc::new(AdmissionSlots::default());
         let device = DeviceId([1; 32]);
         let mut known: Vec<_> = (0..UNAUTHENTICATED_FROM_ONE_MAX + 1)
             .map(|_| {
-                let guest = lobby.enter(from(1));
-                guest.0.recognise(device);
-                guest
+                let slot = slots.admit(from(1));
+                slot.0.recognise(device);
+                slot
             })
             .collect();
-        assert!(has_gone(&mut known[0]) && !known[1..].iter_mut().any(has_gone));
-        let mut strangers: Vec<_> = (0..UNAUTHENTICATED_MAX as u32).map(|n| lobby.enter(from(2 + n))).collect();
-        assert!(!known[1..].iter_mut().any(has_gone), "strangers go first");
-        assert!(strangers.iter_mut().any(has_gone));
+        assert!(is_evicted(&mut known[0]) && !known[1..].iter_mut().any(is_evicted));
+        let mut strangers: Vec<_> = (0..UNAUTHENTICATED_MAX as u32).map(|n| slots.admit(from(2 + n))).collect();
+        assert!(!known[1..].iter_mut().any(is_evicted), "strangers go first");
+        assert!(strangers.iter_mut().any(is_evicted));
     }
 
     #[test]
     fn who_leaves_makes_room() {
-        let lobby = Arc::new(Lobby::default());
-        let mut first = lobby.enter(from(1));
+        let slots = Arc::new(AdmissionSlots::default());
+        let mut first = slots.admit(from(1));
         for _ in 0..UNAUTHENTICATED_MAX * 2 {
-            drop(lobby.enter(from(1)));
+            drop(slots.admit(from(1)));
         }
-        assert!(!has_gone(&mut first));
+        assert!(!is_evicted(&mut first));
         drop(first);
-        assert_eq!(lobby.guests().count, 0);
-        assert!(lobby.guests().here.is_empty());
+        assert_eq!(slots.lock().count, 0);
+        assert!(slots.lock().by_origin.is_empty());
     }
 
     #[test]

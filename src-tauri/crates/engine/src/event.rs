@@ -12,7 +12,7 @@ use ringway_model::{
 
 use crate::copy::CopyReport;
 use crate::device::Device;
-use crate::free_space::Room;
+use crate::free_space::FreeSpace;
 use crate::receive::IncomingOffer;
 use crate::rules::Decision;
 use crate::transfer::Transfer;
@@ -189,8 +189,8 @@ pub enum ReceiverEvent {
         from: SocketAddr,
         /// Why.
         why: AuthError,
-        /// Wrong tries left for this code, where that is what failed.
-        tries_left: Option<u8>,
+        /// Wrong attempts left for this code, where that is what failed.
+        attempts_left: Option<u8>,
     },
     /// A known device offers something; it waits for [`IncomingOffer::accept`] or
     /// [`IncomingOffer::decline`], and dropping it declines. Whether a person is to be asked is in
@@ -243,8 +243,8 @@ pub struct OfferSummary {
     /// Where it lands unless it is accepted into another folder: its device's, or where the
     /// receiver has everything.
     pub destination: PathBuf,
-    /// What there is room for, if that could be asked.
-    pub room: Option<Room>,
+    /// Free space at the destination; none if it could not be determined.
+    pub free_space: Option<FreeSpace>,
 }
 
 impl OfferSummary {

@@ -88,7 +88,7 @@ pub use device::{Device, ThisDevice};
 use discovery::Wanted;
 pub use discovery::{Nearby, NearbyDevice};
 pub use event::{OfferSummary, ReceiverEvent, Report, Snapshot};
-pub use free_space::Room;
+pub use free_space::FreeSpace;
 pub use history::{Past, PastDetails, PastQuery, Resend};
 pub use homes::default_folder;
 pub use options::{

@@ -26,7 +26,7 @@ use crate::admission::Origin;
 use crate::destination::AttemptKey;
 use crate::device::Device;
 use crate::event::{OfferSummary, ReceiverEvent};
-use crate::free_space::Room;
+use crate::free_space::FreeSpace;
 use crate::history::keep_unanswered;
 use crate::limits::{ANSWER_TIME_MAX, DOT_NAMES_SHOWN_MAX, RULE_WAIT_MAX};
 use crate::look_alike;
@@ -304,7 +304,7 @@ async fn ask(
     let summary = Arc::clone(&shown.summary);
     let Visitor { device, offer, .. } = &mut visitor;
     if share.is_some() {
-        listening.offers_in_vain.give_back(Origin::Device(device.id));
+        listening.offers_in_vain.refund(Origin::Device(device.id));
     }
     drop(share);
     if let Some(chosen) = &options.destination {
@@ -494,7 +494,7 @@ fn summary(listening: &Listening, visitor: &Visitor, decision: Decision, folder:
         bytes_so_far: offer.so_far.bytes,
         totals_final: offer.so_far.complete,
         decision,
-        room: Room::look(&destination),
+        free_space: FreeSpace::look(&destination),
         destination,
     }
 }

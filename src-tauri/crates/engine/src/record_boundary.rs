@@ -1,6 +1,6 @@
-//! A connection whose reading can be made to end between two TLS records: what was read until then
-//! rustls has whole, and what follows is left in the socket, for whoever takes the connection over.
-//! It is the `ktls` crate's; for musl, which that does not compile for, it is ours.
+//! A stream that can stop reading at a TLS record boundary: rustls has seen whole records only, and
+//! the rest stays in the socket for kernel TLS. `CorkStream` is the `ktls` crate's. That crate does
+//! not compile for musl, so the module `musl` replaces it there.
 #[cfg(any(test, target_env = "musl"))]
 mod musl;
 

@@ -21,7 +21,7 @@ use crate::Inner;
 use crate::bottleneck::{Clocked, Clocks};
 use crate::io_plan::IoPlan;
 use crate::lane::{self, Lane, Relay, Relayed, Renewing};
-use crate::lane_growth::Growth;
+use crate::lane_growth::LaneGrowth;
 use crate::limits::{ANSWER_TIME_MAX, TICK};
 use crate::options::{Compression, SendRequest};
 use crate::packing::{Packed, Packing};
@@ -120,7 +120,7 @@ impl Job<'_> {
                         self.transfer.figures().begin();
                         session.machine.path_taken(encode_paths(self.paths));
                         let needed = self.lanes_first.min(lanes_max);
-                        let growth = Growth::new(needed, if self.lanes_first < self.lanes_max { lanes_max } else { needed });
+                        let growth = LaneGrowth::new(needed, if self.lanes_first < self.lanes_max { lanes_max } else { needed });
                         let begun = lanes.insert(Lanes::new(needed, growth));
                         begun.open(&self.opener, needed);
                     }
@@ -242,7 +242,7 @@ impl Job<'_> {
         };
         // Lanes that come to their end have nothing to share.
         if lanes.opening.is_empty() && lanes.running == lanes.started {
-            let more = lanes.growth.look(now, bytes, limited);
+            let more = lanes.growth.lanes_to_add(now, bytes, limited);
             lanes.open(&self.opener, more);
         }
     }
@@ -253,7 +253,7 @@ impl Job<'_> {
         Seen {
             acknowledged: self.opener.stops.acknowledged(),
             here: self.clocks.of_sender(),
-            there: figures.gauge.receiver_said(),
+            there: figures.gauge.receiver_reported(),
             is_handed_over: lanes.are_over(),
             bytes: figures.bytes_total,
         }

@@ -133,7 +133,7 @@ impl Figures {
         if let Some(Interrupted { is_loss, .. }) = interrupted.filter(|_| self.has_begun()) {
             self.reconnected += u32::from(is_loss);
             self.sessions_before = true;
-            self.gauge.begin_again();
+            self.gauge.restart();
             self.moved_in_earlier = self.moved_in_all;
             (self.moved_before, self.moved_now) = (self.moved_in_all, 0);
             self.rate.go_on(self.running_for(), self.amounts());

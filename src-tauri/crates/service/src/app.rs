@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 use ringway_engine::{
-    Compression, CopyOptions, CopyRequest, Delta, Device, DeviceRule, Engine, Fingerprint, GivenSecret, IntoHome,
-    PairingSecret, Room, SendRequest, Target, Transfer,
+    Compression, CopyOptions, CopyRequest, Delta, Device, DeviceRule, Engine, Fingerprint, FreeSpace, GivenSecret,
+    IntoHome, PairingSecret, SendRequest, Target, Transfer,
 };
 use ringway_model::{DeviceId, Direction, Fault, IoMode, OnExisting, Outage, Stage, TlsMode};
 use tokio::sync::Notify;
@@ -258,7 +258,7 @@ impl App {
             path: shown(&folder),
             lands: shown(if let [only] = landings.as_slice() { only } else { &folder }),
             there_already: landings.iter().filter(|path| path.symlink_metadata().is_ok()).count() as u64,
-            free_bytes: Room::look(&folder).map(|room| room.free_bytes),
+            free_bytes: FreeSpace::look(&folder).map(|free| free.free_bytes),
         })
     }
 
@@ -347,7 +347,7 @@ impl App {
         let transfers = self.inner.transfers.lock();
         for listed in transfers.iter().filter(|listed| listed.ended.is_none()) {
             match listed.transfer.snapshot().stage {
-                Stage::Paused if lacks_room(&listed.transfer) => standing.without_room += 1,
+                Stage::Paused if lacks_space(&listed.transfer) => standing.without_room += 1,
                 Stage::Paused => standing.paused += 1,
                 _ => standing.moving += 1,
             }
@@ -480,7 +480,7 @@ fn fold(transfers: &mut Vec<Listed>) {
 }
 
 /// Whether it is paused because this machine's disk is full.
-fn lacks_room(transfer: &Transfer) -> bool {
+fn lacks_space(transfer: &Transfer) -> bool {
     let why = transfer.snapshot().interruption.map(|interruption| interruption.why);
     transfer.direction() != Direction::Sending && matches!(why, Some(Outage::Full(_)))
 }

@@ -10,7 +10,7 @@ mod unfinished;
 use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ringway_engine::{Device, OfferSummary, Past, Report, Room, Snapshot, ThisDevice, Transfer};
+use ringway_engine::{Device, FreeSpace, OfferSummary, Past, Report, Snapshot, ThisDevice, Transfer};
 use ringway_model::Outcome;
 use ringway_model::{
     Bottleneck, Direction, Failure, Fault, Interruption, LookAlike, Outage, Remedy, Shortage, Side, Stage,
@@ -217,13 +217,13 @@ pub struct RoomThere {
 
 impl RoomThere {
     /// As it is for what is offered.
-    pub fn new(room: Room, summary: &OfferSummary) -> Self {
+    pub fn new(free: FreeSpace, summary: &OfferSummary) -> Self {
         let too_long = |max: &u64| summary.names.iter().any(|name| name.len() as u64 > *max);
         Self {
-            free_bytes: room.free_bytes,
-            free_entries: room.free_entries,
-            writable: room.is_writable,
-            names_at_most: room.name_max.filter(too_long),
+            free_bytes: free.free_bytes,
+            free_entries: free.free_entries,
+            writable: free.is_writable,
+            names_at_most: free.name_max.filter(too_long),
         }
     }
 }
@@ -244,7 +244,7 @@ impl Offer {
             totals_final: summary.totals_final,
             folder,
             is_home,
-            room: summary.room.map(|room| RoomThere::new(room, summary)),
+            room: summary.free_space.map(|free| RoomThere::new(free, summary)),
             asked_because: AskedBecause::of(&summary.decision),
         }
     }

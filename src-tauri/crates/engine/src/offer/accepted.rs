@@ -24,7 +24,7 @@ use crate::descriptors::ForReceiving;
 use crate::destination::{Allowance, AttemptKey, Brought, DestinationOptions, Incoming};
 use crate::device::Device;
 use crate::event::ReceiverEvent;
-use crate::free_space::{Room, is_full_errno};
+use crate::free_space::{FreeSpace, is_full_errno};
 use crate::history::Record;
 use crate::homes::Homes;
 use crate::lane::Lane;
@@ -74,7 +74,7 @@ pub(super) struct Opened {
     joined: mpsc::UnboundedReceiver<(u8, Channel)>,
     successors: Vec<Option<mpsc::Receiver<Result<Lane, Fault>>>>,
     /// What there was room for, where all that is found must fit into it.
-    room: Option<Room>,
+    free_space: Option<FreeSpace>,
 }
 
 /// How a session ended.
@@ -175,18 +175,18 @@ impl Accepted {
         let incoming = match self.begin(&offer, answers).await {
             Ok(incoming) => incoming,
             Err(Fault::Path { source, .. }) if is_full_errno(source.errno) => {
-                return Err(self.refused_for_room(Room::look(&self.destination), &offer, session));
+                return Err(self.refused_for_space(FreeSpace::look(&self.destination), &offer, session));
             }
             Err(error) => {
                 session.machine.decline(DeclineReason::NotWritable.into());
                 return Err((error, session));
             }
         };
-        let room = self.room_for_all(&incoming);
-        if room.is_some_and(|room| room.free_bytes < offer.so_far.bytes) {
+        let free_space = self.space_for_all(&incoming);
+        if free_space.is_some_and(|free| free.free_bytes < offer.so_far.bytes) {
             // Nothing was written yet.
             self.leave(incoming, |incoming| drop(incoming.keep())).await;
-            return Err(self.refused_for_room(room, &offer, session));
+            return Err(self.refused_for_space(free_space, &offer, session));
         }
         let (deliver, joined) = mpsc::unbounded_channel();
         let (entrances, successors) = (0..offer.lanes.min(LANES_MAX).min(ForReceiving::here().lanes))
@@ -210,19 +210,22 @@ impl Accepted {
             session.machine.decline(DeclineReason::Busy.into());
             return Err((Fault::Invalid(Invalid::Running), session));
         }
-        Ok(Opened { session, offer, incoming, to_answer, joined, successors, room })
+        Ok(Opened { session, offer, incoming, to_answer, joined, successors, free_space })
     }
 
     /// What there is room for, where what is offered needs all the room that it is long: nothing of
     /// it can be here already.
-    fn room_for_all(&self, incoming: &Incoming) -> Option<Room> {
+    fn space_for_all(&self, incoming: &Incoming) -> Option<FreeSpace> {
         let is_first = !self.transfer.figures().has_begun();
-        (is_first && !incoming.lists()).then(|| Room::look(&self.destination)).flatten().filter(|room| room.is_exact)
+        (is_first && !incoming.lists())
+            .then(|| FreeSpace::look(&self.destination))
+            .flatten()
+            .filter(|free| free.is_exact)
     }
 
-    fn refused_for_room(
+    fn refused_for_space(
         &self,
-        room: Option<Room>,
+        free_space: Option<FreeSpace>,
         offer: &Offer,
         mut session: Session<Acceptor>,
     ) -> (Fault, Session<Acceptor>) {
@@ -231,7 +234,7 @@ impl Accepted {
             figures.found(offer.so_far);
             figures.rest()
         };
-        let reason = DeclineReason::NoRoom(room.map(|room| room.shortage(rest)).unwrap_or_default());
+        let reason = DeclineReason::NoRoom(free_space.map(|free| free.shortage(rest)).unwrap_or_default());
         session.machine.decline(reason.into());
         (Fault::Declined(reason), session)
     }
@@ -291,10 +294,10 @@ impl Accepted {
 
     /// Receives what comes in one session, after `earlier` ones.
     async fn session(&self, opened: Opened, earlier: Earlier, renewed: Option<&mut mpsc::Receiver<Renewed>>) -> Ended {
-        let Opened { mut session, offer, incoming, to_answer, joined, successors, room } = opened;
+        let Opened { mut session, offer, incoming, to_answer, joined, successors, free_space } = opened;
         session.machine.accept(successors.len() as u8, incoming.lists(), incoming.doubts());
         let transfer = (&self.transfer, (self.from.id, self.pairing));
-        let mut job = Job::new(&self.listening, transfer, &incoming, self.destination.clone(), successors, room);
+        let mut job = Job::new(&self.listening, transfer, &incoming, self.destination.clone(), successors, free_space);
         let ended = match job.totals(offer.so_far) {
             Ok(()) => job.run(&mut session, joined, to_answer, renewed).await,
             Err(error) => Err(error),

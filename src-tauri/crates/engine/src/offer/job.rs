@@ -14,7 +14,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::bottleneck::{Clocked, Clocks};
 use crate::destination::{FinishError, Incoming, LaneError};
-use crate::free_space::Room;
+use crate::free_space::FreeSpace;
 use crate::lane::{self, Arriving, Begun, Lane, LaneStops, Succeeding};
 use crate::limits::TICK;
 use crate::receive::Listening;
@@ -56,7 +56,7 @@ pub(super) struct Job<'a> {
     clocks: Clocks,
     finishing: Option<JoinHandle<Finished>>,
     /// What there was room for at the beginning, where all that is found must fit into it.
-    room: Option<Room>,
+    free_space: Option<FreeSpace>,
     /// The sender's next session, come before the end of this one was noticed.
     pub(super) successor: Option<Renewed>,
 }
@@ -104,7 +104,7 @@ impl<'a> Job<'a> {
         incoming: &'a Arc<Incoming>,
         destination: PathBuf,
         successors: Vec<Option<mpsc::Receiver<Result<Lane, Fault>>>>,
-        room: Option<Room>,
+        free_space: Option<FreeSpace>,
     ) -> Self {
         Self {
             listening,
@@ -120,7 +120,7 @@ impl<'a> Job<'a> {
             silence: Silence::new(std::time::Instant::now()),
             clocks: Clocks::default(),
             finishing: None,
-            room,
+            free_space,
             successor: None,
         }
     }
@@ -274,12 +274,12 @@ impl Job<'_> {
 
     /// Stops before the disk is full where what was found by now cannot fit: not into what was free
     /// at the beginning, since what is under way shows in what is free now, nor into that, for
-    /// somebody may have made room.
+    /// somebody may have freed space.
     fn fits(&self, found: Totals) -> Result<(), Fault> {
-        let is_too_much = self.room.is_some_and(|room| room.free_bytes < found.bytes);
+        let is_too_much = self.free_space.is_some_and(|free| free.free_bytes < found.bytes);
         let is_short = || {
             let rest = self.transfer.figures().rest();
-            Room::look(&self.destination).is_some_and(|room| room.free_bytes < rest.bytes)
+            FreeSpace::look(&self.destination).is_some_and(|free| free.free_bytes < rest.bytes)
         };
         if is_too_much && is_short() { Err(Fault::DestinationFull { shortage: None }) } else { Ok(()) }
     }

@@ -21,7 +21,7 @@ use crate::device::Device;
 use crate::forgetting::stop_when;
 use crate::io_plan::IoPlan;
 use crate::lane::{self, LaneStops};
-use crate::lane_growth::lanes_to_begin_with;
+use crate::lane_growth::initial_lanes;
 use crate::limits::{LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX, STALL_TIME_MIN};
 use crate::options::SendRequest;
 use crate::packing::Packed;
@@ -255,7 +255,7 @@ impl Sending<'_> {
             packed: Arc::clone(&self.packed),
             relay: Arc::default(),
             lanes_max: lanes.unwrap_or(LANES_MAX).min(ForSending::here().lanes),
-            lanes_first: lanes.unwrap_or_else(|| lanes_to_begin_with(cores, reached.round_trip)),
+            lanes_first: lanes.unwrap_or_else(|| initial_lanes(cores, reached.round_trip)),
             retry: self.retry,
             handed: self.handed,
             timeout: request.timeout.map(|timeout| timeout.max(STALL_TIME_MIN)),
