@@ -47,7 +47,7 @@ describe("sending", () => {
     const shell = await startWindow({}, { choose_sources: () => chosen, send: () => moving() });
     await shell.app.outbox.choose("folders");
     await shell.app.outbox.sendToTyped("10.0.0.5", "");
-    shell.update("t1", failed({ code: "pairingNeeded", peer: "lab-ws" }));
+    shell.update("t1", failed({ code: "pairing_needed", peer_name: "lab-ws" }));
     expect(await screen.findByText("lab-ws is not paired with this device yet.")).toBeVisible();
     const field = await screen.findByLabelText(t("send.code"), { selector: "[name=retry-code]" });
     await waitFor(() => expect(field).toHaveFocus());
@@ -61,7 +61,7 @@ describe("sending", () => {
     shell.app.outbox.take(chosen);
     await shell.app.outbox.sendToTyped("10.0.0.5", "");
     const id = "cd".repeat(32);
-    shell.update("t1", failed({ code: "unconfirmed", last: "nas", name: "lab-ws", found: "cdcd-cdcd-cdcd-cdcd", id }));
+    shell.update("t1", failed({ code: "unconfirmed", last: "nas", last_id: "ab".repeat(32), name: "lab-ws", found: id }));
     const alert = await screen.findByRole("alert");
     expect(alert).toHaveTextContent("nas was at this address before. Now lab-ws (cdcd-cdcd-cdcd-cdcd), another paired device, answers.");
     expect(shell.called("send")).toHaveLength(1);
@@ -75,12 +75,12 @@ describe("sending", () => {
     const shell = await startWindow({}, { send: () => moving({ id: `t${(started += 1)}` }) });
     shell.app.outbox.take(chosen);
     await shell.app.outbox.sendToTyped("10.0.0.5", "1-wrong-words");
-    shell.update("t1", failed({ code: "wrongCode" }));
+    shell.update("t1", failed({ code: "wrong_code" }));
     const alert = await screen.findByRole("alert");
     expect(alert).toHaveTextContent("Wrong code for 10.0.0.5.");
     expect(alert).toHaveTextContent(t("send.failedAttempt", { n: 1, max: 3 }));
     await shell.app.outbox.retry("2-wrong-words");
-    shell.update("t2", failed({ code: "wrongCode" }));
+    shell.update("t2", failed({ code: "wrong_code" }));
     expect(await screen.findByRole("alert")).toHaveTextContent(t("send.failedAttempt", { n: 2, max: 3 }));
     expect(shell.app.transfers.list).toEqual([]);
   });
@@ -123,7 +123,7 @@ describe("sending", () => {
   test("a misspelt code costs no try", async () => {
     const shell = await startWindow({}, {
       send: () => {
-        throw { code: "unknownWord", position: 2 };
+        throw { code: "unknown_word", position: 2 };
       },
     });
     shell.app.outbox.take(chosen);
@@ -171,9 +171,9 @@ describe("sending", () => {
     await waitFor(() => expect(sent()).toEqual([[7, labWs.id], [8, nas.id]]));
     expect(await screen.findByText(t("send.connecting", { peer: "nas" }))).toBeVisible();
     // The first one's end is told where transfers are, and what is chosen stays.
-    shell.update("t1", failed({ code: "connectionLost", os: { errno: 104, detail: "" } }));
+    shell.update("t1", failed({ code: "connection_lost", errno: 104, detail: "" }));
     expect(shell.app.outbox.chosen?.id).toBe(8);
-    shell.update("t2", failed({ code: "pairingNeeded", peer: "nas" }));
+    shell.update("t2", failed({ code: "pairing_needed", peer_name: "nas" }));
     await shell.app.outbox.retry("42-river-castle");
     expect(sent().at(-1)).toEqual([8, nas.id]);
     // The same folder, for both.
@@ -190,7 +190,7 @@ describe("sending", () => {
     outbox.take(chosen);
     await outbox.sendTo(labWs);
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen: second, x: 5, y: 5 } });
-    shell.update("t1", failed({ code: "pairingNeeded", peer: "lab-ws" }));
+    shell.update("t1", failed({ code: "pairing_needed", peer_name: "lab-ws" }));
     await outbox.retry("42-river-castle");
     expect(sent()).toEqual([7, 7]);
     shell.update("t2", { is: "moved", tick: tick({ stage: "awaiting_answer" }) });
@@ -229,7 +229,7 @@ describe("receiving", () => {
 
   test("of two hundred that have ended the latest have cards, and the others are lines of the history", async () => {
     const { ended } = failed({ code: "cancelled", by: "here" }) as { ended: Ended };
-    const one = (n: number) => moving({ id: `t${n}`, direction: "receiving", title: `set ${n}`, ended: { ...ended, outcome: { is: "complete" }, atMs: n } });
+    const one = (n: number) => moving({ id: `t${n}`, direction: "receiving", title: `set ${n}`, ended: { ...ended, outcome: "complete", atMs: n } });
     const lines = [199, 3].map((n) => earlier({ number: n, id: `t${n}`, title: `set ${n}` }));
     const shell = await startWindow({ transfers: Array.from({ length: 200 }, (_, n) => one(n)) }, { past: () => lines });
     await show("inbox");
@@ -280,7 +280,7 @@ describe("receiving", () => {
   test("a destination that cannot be used is told, with the path", async () => {
     const shell = await startWindow({ offers: [offer()] }, {
       accept: () => {
-        throw { code: "path", path: "/mnt/gone", operation: "open", os: { errno: 30, detail: "" } };
+        throw { code: "path", path: { path: "/mnt/gone" }, operation: "open", source: { errno: 30, detail: "" } };
       },
     });
     await show("inbox");
@@ -349,7 +349,7 @@ describe("receiving", () => {
   test("what was refused for want of room is told with figures, as something to be done here", async () => {
     await startWindow({ offers: [offer()] }, {
       accept: () => {
-        throw { code: "declined", why: { reason: "noRoom", needed: 5e9, free: 1e9, entries: 0 } };
+        throw { code: "declined", reason: "no_room", needed: 5e9, free: 1e9, entries: 0 };
       },
     });
     await show("inbox");
@@ -358,7 +358,7 @@ describe("receiving", () => {
   });
 
   test("a taken port is told, with a way out", async () => {
-    const fault = { code: "listen", address: "[::]:17464", os: { errno: 98, detail: "" }, remedies: [] } satisfies Fault;
+    const fault = { code: "listen", address: "[::]:17464", source: { errno: 98, detail: "" }, remedies: [] } satisfies Fault;
     const shell = await startWindow({ listening: { is: "failed", fault, port: 17464 } });
     await show("inbox");
     expect(screen.getByRole("alert")).toHaveTextContent("another program uses this port");
@@ -369,7 +369,7 @@ describe("receiving", () => {
   test("wrong codes from elsewhere are told, the void one too", async () => {
     const shell = await startWindow();
     await show("inbox");
-    const wrong = { code: "wrongCode" } as const;
+    const wrong = { code: "wrong_code" } as const;
     shell.tell({ event: "pairingFailed", from: "10.0.0.7", fault: wrong, triesLeft: 1 });
     expect(await screen.findByText("Wrong code from 10.0.0.7. 1 attempt left.")).toBeVisible();
     shell.tell({ event: "pairingFailed", from: "10.0.0.7", fault: wrong, triesLeft: 0 });
@@ -379,9 +379,9 @@ describe("receiving", () => {
 
 describe("activity", () => {
   test("failures are named with their reasons, and an ended transfer can be taken away", async () => {
-    const failures = [{ path: "data/secret.bin", side: "here", operation: "open", fault: { why: "os", os: { errno: 13, detail: "" } } }] as const;
+    const failures = [{ path: "data/secret.bin", side: "here", operation: "open", reason: "os", errno: 13, detail: "" }] as const;
     const ended = {
-      outcome: { is: "partial" },
+      outcome: "partial",
       files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skippedBytes: 0, reused: 0, proven: { files: 8, bytes: 800, tookMs: 700 }, edited: 1, edits: [{ path: "data/p2.jpg", beside: "p2 (1).jpg" }], failed: 1,
       failures: [...failures],
       runningMs: 500, reconnected: 0, bottleneck: null, here: null, there: null, arrived: [], copied: null, atMs: 0,
@@ -522,8 +522,8 @@ describe("settings and devices", () => {
 
   test("where the kernel could encrypt, the commands that turn it on are there to be copied", async () => {
     const remedies: Remedy[] = [
-      { aim: "loadTls", command: "sudo modprobe tls" },
-      { aim: "keepTls", command: "echo tls | sudo tee /etc/modules-load.d/ringway.conf" },
+      { aim: "load_tls", command: "sudo modprobe tls" },
+      { aim: "keep_tls", command: "echo tls | sudo tee /etc/modules-load.d/ringway.conf" },
     ];
     await startWindow({ machine: { kernel: "6.12", ...here, cpuAes: true, remedies } });
     await show("settings");
@@ -635,7 +635,7 @@ test("a shell that cannot start says why", async () => {
   await startWindow({}, {});
   const { mockIPC } = await import("@tauri-apps/api/mocks");
   mockIPC(() => {
-    throw { code: "store", path: "/home/me/.local/share/ringway/ringway.db", trouble: "damaged_database", detail: "not a database" };
+    throw { code: "store", path: { path: "/home/me/.local/share/ringway/ringway.db" }, trouble: "damaged_database", detail: "not a database" };
   });
   const { ipc } = await import("./ipc");
   const { AppState } = await import("./state/app.svelte");
@@ -655,11 +655,11 @@ test.each(["send", "inbox", "activity", "devices", "settings"] as const)("%s has
 });
 
 describe("what has ended before", () => {
-  const seven = earlier({ number: 7, id: "p7", direction: "sending", title: "thesis", peer: "lab-ws", ended: { ...earlier().ended, outcome: { is: "partial" }, failed: 2, arrived: [], bottleneck: "network" } });
+  const seven = earlier({ number: 7, id: "p7", direction: "sending", title: "thesis", peer: "lab-ws", ended: { ...earlier().ended, outcome: "partial", failed: 2, arrived: [], bottleneck: "network" } });
 
   test("is listed, and one opens into its course, where it lies and what failed", async () => {
     const details = {
-      failures: [{ path: "thesis/pipe", side: "here", operation: "open", fault: { why: "specialFile" } }],
+      failures: [{ path: "thesis/pipe", side: "here", operation: "open", reason: "special_file" }],
       edits: [{ path: "thesis/notes", beside: "notes (1)" }],
       course: [0, 500, 1000, 1500, 2000].map((atMs) => ({ atMs, bytes: atMs * 3000, bottleneck: atMs > 500 ? "network" : null })),
     };
@@ -692,7 +692,7 @@ describe("what has ended before", () => {
   });
 
   test("is sent again, to where it went and as it was", async () => {
-    const { ended } = failed({ code: "destinationGone" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
+    const { ended } = failed({ code: "destination_gone" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
     const sent = earlier({ direction: "sending", ended: { ...earlier().ended, ...ended } });
     const again = { chosen, target: { to: "device", id: labWs.id }, label: labWs.name, verify: true };
     const shell = await startWindow({}, { past: () => [sent], pastDetails: () => ({ failures: [], edits: [], course: [] }), chooseAgain: () => again, send: () => moving() });
@@ -706,7 +706,7 @@ describe("what has ended before", () => {
 
   test("says why it cannot be sent again", async () => {
     const tooMany = () => {
-      throw { code: "tooManySent" };
+      throw { code: "too_many_sent" };
     };
     const answers = { past: () => [earlier({ direction: "sending" })], chooseAgain: tooMany };
     await startWindow({}, answers);
@@ -781,7 +781,7 @@ describe("machines nearby", () => {
   });
 
   test("one that does not answer is told, and what was chosen is kept", async () => {
-    const fault: Fault = { code: "unreachable", target: "10.0.0.7:17464", os: { errno: 110, detail: "timed out" }, remedies: [{ aim: "ufw", command: "sudo ufw allow 17464/tcp" }] };
+    const fault: Fault = { code: "unreachable", target: "10.0.0.7:17464", source: { errno: 110, detail: "timed out" }, remedies: [{ aim: "ufw", command: "sudo ufw allow 17464/tcp" }] };
     const shell = await startWindow({ nearby: [stranger] }, {
       choose_sources: () => chosen,
       send: () => {
@@ -969,11 +969,11 @@ describe("the service behind the window", () => {
     const shell = await startWindow({ transfers: [moving()] });
     await show("activity");
     expect(await screen.findByText("dataset-v3")).toBeVisible();
-    shell.tell({ event: "serviceLost", fault: { code: "serviceGone" } });
+    shell.tell({ event: "serviceLost", fault: { code: "service_gone" } });
     expect(await screen.findByText(t("fault.serviceGone"))).toBeVisible();
     await user.click(screen.getByRole("button", { name: t("window.restartService") }));
     expect(shell.called("start_service")).toHaveLength(1);
-    shell.tell({ event: "serviceLost", fault: { code: "serviceFailed", detail: "no ringway", remedies: [] } });
+    shell.tell({ event: "serviceLost", fault: { code: "service_failed", detail: "no ringway", remedies: [] } });
     expect(await screen.findByText(t("fault.serviceFailed", { detail: "no ringway" }))).toBeVisible();
     shell.tell({ event: "serviceFound" });
     await waitFor(() => expect(shell.called("start")).toHaveLength(2));
@@ -1000,7 +1000,7 @@ describe("the service behind the window", () => {
       if (all.listening.is === "on" && all.listening.code) all.listening.code.text = text;
       return all;
     };
-    const lost = { event: "serviceLost", fault: { code: "serviceGone" } } as const;
+    const lost = { event: "serviceLost", fault: { code: "service_gone" } } as const;
     shell.tell(lost);
     shell.tell({ event: "serviceFound" });
     await waitFor(() => expect(answers).toHaveLength(1));
@@ -1026,7 +1026,7 @@ describe("the service behind the window", () => {
       asked += 1;
       if (asked > 1) return everything();
       (payload as { events: { onmessage: (event: AppEvent) => void } }).events.onmessage({ event: "serviceFound" });
-      return Promise.reject({ code: "serviceGone" });
+      return Promise.reject({ code: "service_gone" });
     });
     await shell.app.start();
     expect(asked).toBe(2);
@@ -1036,7 +1036,7 @@ describe("the service behind the window", () => {
 
   test("another version is told without a button that would not help", async () => {
     const shell = await startWindow();
-    shell.tell({ event: "serviceLost", fault: { code: "serviceDiffers", ours: "0.2.0", theirs: "0.1.0", remedies: [] } });
+    shell.tell({ event: "serviceLost", fault: { code: "service_differs", ours: "0.2.0", theirs: "0.1.0", remedies: [] } });
     expect(await screen.findByText(t("fault.serviceDiffers", { ours: "0.2.0", theirs: "0.1.0" }))).toBeVisible();
     expect(screen.queryByRole("button", { name: t("window.restartService") })).toBeNull();
   });
@@ -1069,7 +1069,7 @@ describe("where and when this machine receives", () => {
   });
 
   test("a switch that was pressed in vain goes back, and the reason is told beside it", async () => {
-    const fault: Fault = { code: "listen", address: "[::]:17464", os: { errno: 98, detail: "" }, remedies: [] };
+    const fault: Fault = { code: "listen", address: "[::]:17464", source: { errno: 98, detail: "" }, remedies: [] };
     await startWindow({ settings: { ...stored, receiving: false }, listening: { is: "off", refused: null } }, { setReceiving: () => Promise.reject(fault) });
     await show("settings");
     const box = screen.getByRole("checkbox", { name: t("settings.receiving") });
@@ -1084,13 +1084,13 @@ describe("where and when this machine receives", () => {
     await show("inbox");
     expect(screen.getByText(t("inbox.off"), { selector: "main p" })).toBeVisible();
     await user.click(screen.getByRole("button", { name: t("inbox.turnOn") }));
-    expect(shell.called("set_receiving")).toEqual([{ receiving: true }]);
+    expect(shell.called("setReceiving")).toEqual([{ receiving: true }]);
     await waitFor(() => expect(screen.queryByRole("button", { name: t("inbox.turnOn") })).toBeNull());
   });
 
   test("the Inbox says why receiving could not be switched on elsewhere, in the tray or by a command", async () => {
     const off = { ...stored, receiving: false };
-    const fault: Fault = { code: "listen", address: "[::]:17464", os: { errno: 98, detail: "" }, remedies: [] };
+    const fault: Fault = { code: "listen", address: "[::]:17464", source: { errno: 98, detail: "" }, remedies: [] };
     const shell = await startWindow({ settings: off, listening: { is: "off", refused: null } }, { setReceiving: (args) => ({ ...off, ...args }) });
     await show("inbox");
     expect(screen.queryByRole("alert")).toBeNull();
@@ -1099,7 +1099,7 @@ describe("where and when this machine receives", () => {
     expect(told).toHaveTextContent(t("os.portInUse"));
     expect(told).toHaveTextContent(t("fault.listen.next"));
     await user.click(screen.getByRole("button", { name: t("inbox.turnOn") }));
-    expect(shell.called("set_receiving")).toEqual([{ receiving: true }]);
+    expect(shell.called("setReceiving")).toEqual([{ receiving: true }]);
   });
 
   test("an offer that settings have overtaken goes, and it is told why", async () => {
@@ -1177,7 +1177,7 @@ describe("the first run", () => {
   });
 
   test("keeps what was handed over, and stays where something cannot be had", async () => {
-    const shell = await startWindow(unset, { set_up: () => Promise.reject({ code: "noProgram" }) });
+    const shell = await startWindow(unset, { set_up: () => Promise.reject({ code: "no_program" }) });
     shell.tell({ event: "opened", chosen, view: null });
     expect(await screen.findByText(t("first.selectionKept"))).toBeVisible();
     await user.click(screen.getByRole("button", { name: t("first.begin") }));

@@ -93,14 +93,14 @@ describe("German", () => {
   });
 
   test("a fault with a path, and with a path that looks like a message", () => {
-    const os = { errno: 30, detail: "" };
-    expect(faultWords({ code: "path", path: "/mnt/weg", operation: "open", os })).toEqual({
+    const source = { errno: 30, detail: "" };
+    expect(faultWords({ code: "path", path: { path: "/mnt/weg" }, operation: "open", source })).toEqual({
       what: "/mnt/weg kann nicht geöffnet werden: das Dateisystem ist schreibgeschützt.",
       next: "Einen beschreibbaren Ordner wählen.",
     });
     const path = "/mnt/{n, plural, other {#}} <b>'{x}'</b>";
-    expect(faultWords({ code: "path", path, operation: "metadata", os }).what).toContain(`${path} kann nicht mit Rechten, Zeiten und Attributen versehen werden`);
-    const failure = { path: "satz/datei", side: "there", operation: "write", fault: { why: "os", os: { errno: 28, detail: "" } } } as const;
+    expect(faultWords({ code: "path", path: { path }, operation: "metadata", source }).what).toContain(`${path} kann nicht mit Rechten, Zeiten und Attributen versehen werden`);
+    const failure = { path: "satz/datei", side: "there", operation: "write", reason: "os", errno: 28, detail: "" } as const;
     expect(failureWords(failure, "nas", "sending")).toBe("konnte auf nas nicht geschrieben werden: der Datenträger ist voll");
   });
 

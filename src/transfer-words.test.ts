@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Copied, Ended, EntryFault, Bottleneck, Waits, Direction } from "./ipc/bindings";
+import type { Copied, Ended, FailureReason, Bottleneck, Waits, Direction } from "./ipc/bindings";
 import { LIMIT_MARKS } from "./limit-marks";
 import { cameToNothing, copyFaultWords, copyPathWords, copyRefusedWords, endWords, failureWords, limitWords, stageWords } from "./transfer-words";
 import { tick } from "./testing/shell";
@@ -7,7 +7,7 @@ import { tick } from "./testing/shell";
 const copied: Copied = { filesystem: "vfat", sharedBytes: 0, specials: 0, verified: 0, ownersLost: 0, attributesLost: 0 };
 const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skippedBytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], runningMs: 1000 };
 const ended = (change: Partial<Ended> = {}): Ended => ({
-  outcome: { is: "complete" },
+  outcome: "complete",
   ...none,
   reconnected: 0,
   bottleneck: null,
@@ -17,9 +17,9 @@ const ended = (change: Partial<Ended> = {}): Ended => ({
   copied,
   atMs: 0,
   ...change,
-});
-const failure = (fault: EntryFault) => ({ path: "set/file", side: "here", operation: "open", fault }) as const;
-const os = (errno: number) => ({ why: "os", os: { errno, detail: "" } }) as const;
+}) as Ended;
+const failure = (reason: FailureReason) => ({ path: "set/file", side: "here", operation: "open", detail: "", ...reason }) as const;
+const os = (errno: number) => ({ reason: "os", errno }) as const;
 
 test("what was in the files that were replaced is told by its bytes", () => {
   const said = endWords(ended({ files: 1, bytes: 2_000_000_000, moved: 100_000_000, reused: 1_900_000_000, copied: null }), "lab-ws", "sending").next;
@@ -71,14 +71,14 @@ describe("copies in words", () => {
   });
 
   test.each([
-    [failure({ why: "intoItself" }), "would be copied into itself", "Choose a folder outside it."],
-    [failure({ why: "sameFile" }), "would be copied onto itself", "Choose another folder."],
+    [failure({ reason: "into_itself" }), "would be copied into itself", "Choose a folder outside it."],
+    [failure({ reason: "same_file" }), "would be copied onto itself", "Choose another folder."],
     [failure(os(2)), "it does not exist", "It may have been moved, removed or disconnected. Choose again."],
     [failure(os(13)), "permission was denied", "Change its permissions, or choose something else."],
     [failure(os(28)), "the disk is full", "Free up space there, or choose another folder."],
     [failure(os(30)), "the filesystem is read-only", "Choose a writable folder."],
   ])("nothing copied because of %j says what to do", (first, why, wayOn) => {
-    const end = ended({ outcome: { is: "partial" }, failed: 2, failures: [first] });
+    const end = ended({ outcome: "partial", failed: 2, failures: [first] });
     expect(cameToNothing(end)).toBe(true);
     const { what, next } = copyRefusedWords(end, "/data/sets");
     expect(what).toContain(why);
@@ -87,29 +87,29 @@ describe("copies in words", () => {
   });
 
   test("what failed comes with what to do about it, whoever looks", () => {
-    const next = (direction: Direction) => endWords(ended({ outcome: { is: "partial" }, files: 1, failed: 2 }), "lab-ws", direction).next;
+    const next = (direction: Direction) => endWords(ended({ outcome: "partial", files: 1, failed: 2 }), "lab-ws", direction).next;
     expect([next("sending"), next("receiving"), next("copying")].map((words) => words.match(/cause, then (\w+)/)?.[1])).toEqual(["send", "have", "copy"]);
   });
 
   test("as many are said to be listed as are", () => {
-    const listed = (failed: number) => endWords(ended({ outcome: { is: "partial" }, files: 1, failed }), "/data", "copying").next;
+    const listed = (failed: number) => endWords(ended({ outcome: "partial", files: 1, failed }), "/data", "copying").next;
     expect(listed(100)).toMatch(/^See the list below\. /);
     expect(listed(1500)).toMatch(/^The list below shows the first 100\. /);
   });
 
   test("a copy that got somewhere stays in the list, and so does a cancelled one", () => {
-    const full = { is: "failed", fault: { code: "destinationFull", missingBytes: 0, missingEntries: 0 } } as const;
-    expect(cameToNothing(ended({ outcome: { is: "partial" }, files: 1 }))).toBe(false);
-    expect(cameToNothing(ended({ outcome: full, folders: 1 }))).toBe(false);
-    expect(cameToNothing(ended({ outcome: full }))).toBe(true);
-    expect(cameToNothing(ended({ outcome: { is: "failed", fault: { code: "cancelled", by: "here" } } }))).toBe(false);
+    const full = { outcome: "failed", error: { code: "destination_full", shortage: null } } as const;
+    expect(cameToNothing(ended({ outcome: "partial", files: 1 }))).toBe(false);
+    expect(cameToNothing(ended({ ...full, folders: 1 }))).toBe(false);
+    expect(cameToNothing(ended(full))).toBe(true);
+    expect(cameToNothing(ended({ outcome: "failed", error: { code: "cancelled", by: "here" } }))).toBe(false);
     expect(cameToNothing(ended())).toBe(false);
   });
 
   test("a file that was there before and is incomplete now is named, whatever ended the copy", () => {
-    const cut = failure({ why: "cutShort" });
+    const cut = failure({ reason: "cut_short", errno: 125 });
     expect(failureWords(cut, "/data", "copying")).toBe("was being overwritten when the copy stopped, and is incomplete: copy it again");
-    const full = ended({ outcome: { is: "failed", fault: { code: "destinationFull", missingBytes: 0, missingEntries: 0 } }, failed: 1, failures: [cut] });
+    const full = ended({ outcome: "failed", error: { code: "destination_full", shortage: null }, failed: 1, failures: [cut] });
     expect(cameToNothing(full)).toBe(false);
     expect(cameToNothing({ ...full, failures: [failure(os(28))] })).toBe(true);
   });
@@ -118,27 +118,27 @@ describe("copies in words", () => {
     [28, "the disk is full"],
     [122, "the quota is used up"],
   ])("errno %i of what could not be written says that %s", (errno, why) => {
-    const full = { path: "set/new", side: "here", operation: "write", fault: os(errno) } as const;
+    const full = { path: "set/new", side: "here", operation: "write", detail: "", ...os(errno) } as const;
     expect(failureWords(full, "/data", "copying")).toBe(`could not be written: ${why}`);
-    const { next } = copyRefusedWords(ended({ outcome: { is: "partial" }, failed: 1, failures: [full] }), "/data");
+    const { next } = copyRefusedWords(ended({ outcome: "partial", failed: 1, failures: [full] }), "/data");
     expect(next).toBe("Free up space there, or choose another folder.");
   });
 
   test("what was copied before the end is told", () => {
-    const cut = ended({ outcome: { is: "failed", fault: { code: "cancelled", by: "here" } }, files: 2, bytes: 5000, moved: 5000 });
+    const cut = ended({ outcome: "failed", error: { code: "cancelled", by: "here" }, files: 2, bytes: 5000, moved: 5000 });
     expect(endWords(cut, "/data", "copying").next).toBe("Files copied so far stay in /data. So far: 2 files, 5.0 kB in 1.0 s.");
   });
 
   test("a destination that went away says what to do", () => {
-    expect(copyFaultWords({ code: "destinationGone" }, "/mnt/stick")).toEqual({
+    expect(copyFaultWords({ code: "destination_gone" }, "/mnt/stick")).toEqual({
       what: "/mnt/stick no longer exists.",
       next: "Reconnect or create it again, or choose another folder.",
     });
   });
 
   test("no reason of a copy speaks of sending or arriving", () => {
-    const reasons: EntryFault["why"][] = ["specialFile", "changedWhileReading", "pathTooLong", "inTheWay", "linkTargetMissing", "kept", "differs", "cutShort", "other"];
-    for (const why of reasons) expect(failureWords(failure({ why } as EntryFault), "/data", "copying"), why).not.toMatch(/sent|arrive/);
+    const reasons: FailureReason["reason"][] = ["special_file", "changed_while_reading", "path_too_long", "in_the_way", "link_target_missing", "kept", "differs", "cut_short"];
+    for (const reason of reasons) expect(failureWords(failure({ reason } as FailureReason), "/data", "copying"), reason).not.toMatch(/sent|arrive/);
   });
 });
 

@@ -1,7 +1,7 @@
 // Every sentence about one transfer: where it stands, how it ended, what did not come through;
 // sent, received or copied.
 import { bytes, duration, left } from "./format";
-import type { Copied, Ended, EntryFailure, Fault, KeptEdit, Bottleneck, Proven, Tick, Waits, Direction } from "./ipc/bindings";
+import type { Copied, Ended, Failure, Outcome, Fault, KeptEdit, Bottleneck, Proven, Tick, Waits, Direction } from "./ipc/bindings";
 import { type Key, t } from "./messages";
 import { operationWords, faultWords, missingWords, osNext, type Sentence, system } from "./words";
 
@@ -120,14 +120,14 @@ export function endWords(ended: Ended, peer: string, direction: Direction): Sent
   if (ended.reused > 0) notes.push(t("end.reused", { size: bytes(ended.reused) }));
   if (ended.reconnected > 0) notes.push(t("end.reconnected", { n: ended.reconnected }));
   const moved = whatMoved(ended);
-  switch (ended.outcome.is) {
+  switch (ended.outcome) {
     case "complete":
       if (sending) notes.unshift(t("end.confirmed", { peer }));
       return { what: sending ? t("end.sent", { peer, moved }) : t("end.received", { moved }), next: notes.join(" ") };
     case "partial":
       return { what: t("end.partial", { n: ended.failed, moved }), next: [listedWords(ended.failed, direction), ...notes].join(" ") };
     case "failed":
-      return faultWords(ended.outcome.fault, peer);
+      return faultWords(ended.error, peer);
   }
 }
 
@@ -139,7 +139,7 @@ export interface EntryList {
 }
 
 /** What did not come through, each with its reason. */
-export function failureList(failures: EntryFailure[], total: number, peer: string, direction: Direction): EntryList {
+export function failureList(failures: Failure[], total: number, peer: string, direction: Direction): EntryList {
   const summary = direction === "copying" ? t("activity.notCopied", { n: total }) : t("activity.notTransferred", { n: total });
   const entries = failures.slice(0, ENTRIES_LISTED_MAX).map((failure) => ({ path: failure.path, words: failureWords(failure, peer, direction) }));
   return { summary, entries, total };
@@ -154,33 +154,33 @@ export function editList(edits: KeptEdit[], total: number): EntryList {
 }
 
 /** Why one entry did not arrive. */
-export function failureWords(failure: EntryFailure, peer: string, direction: Direction): string {
+export function failureWords(failure: Failure, peer: string, direction: Direction): string {
   if (direction === "copying") return copyFailureWords(failure);
   const here = failure.side === "here";
-  switch (failure.fault.why) {
+  switch (failure.reason) {
     case "os": {
-      const told = { operation: operationWords(failure.operation), why: system(failure.fault.os) };
+      const told = { operation: operationWords(failure.operation), why: system(failure) };
       return here ? t("failure.os.here", told) : t("failure.os.there", { ...told, peer });
     }
-    case "specialFile":
+    case "special_file":
       return t("failure.specialFile");
-    case "changedWhileReading":
+    case "changed_while_reading":
       return here ? t("failure.changed.here") : t("failure.changed.there", { peer });
-    case "pathTooLong":
+    case "path_too_long":
       return t("failure.pathTooLong");
-    case "inTheWay":
+    case "in_the_way":
       return here ? t("failure.conflict.here") : t("failure.conflict.there", { peer });
-    case "linkTargetMissing":
+    case "link_target_missing":
       return t("failure.linkTargetMissing");
     case "kept":
       return here ? t("failure.kept.here") : t("failure.kept.there", { peer });
-    case "ownFolder":
+    case "own_folder":
       return here ? t("failure.ownFolder.here") : t("failure.ownFolder.there", { peer });
-    case "dotName":
+    case "dot_name":
       return here ? t("failure.dotName.here") : t("failure.dotName.there", { peer });
-    case "homeFolder":
+    case "home_folder":
       return here ? t("failure.homeFolder.here") : t("failure.homeFolder.there", { peer });
-    case "nameNotKept":
+    case "name_not_kept":
       return here ? t("failure.nameUnsupported.here") : t("failure.nameUnsupported.there", { peer });
     case "differs":
       return here ? t("failure.differs.here") : t("failure.differs.there", { peer });
@@ -200,11 +200,11 @@ function copyNotes({ verified, attributesLost, ownersLost, filesystem }: Copied)
 
 function copyEndWords(ended: Ended, folder: string): Sentence {
   const moved = whatMoved(ended);
-  if (ended.outcome.is === "failed") {
-    const { what, next } = copyFaultWords(ended.outcome.fault, folder);
+  if (ended.outcome === "failed") {
+    const { what, next } = copyFaultWords(ended.error, folder);
     return { what, next: ended.files > 0 ? `${next} ${t("copied.soFar", { moved })}` : next };
   }
-  const partial = ended.outcome.is === "partial";
+  const partial = ended.outcome === "partial";
   if (cameToNothing(ended)) return { what: t("copied.nothing"), next: listedWords(ended.failed, "copying") };
   const next = partial ? [listedWords(ended.failed, "copying")] : [];
   const kept = ended.unchanged + ended.skipped;
@@ -220,16 +220,15 @@ function copyEndWords(ended: Ended, folder: string): Sentence {
  * there.
  */
 export function cameToNothing(ended: Ended): boolean {
-  const { outcome } = ended;
-  if (outcome.is === "complete" || (outcome.is === "failed" && outcome.fault.code === "cancelled")) return false;
+  if (ended.outcome === "complete" || (ended.outcome === "failed" && ended.error.code === "cancelled")) return false;
   // What was there before is harmed: that is told by name, in the list.
-  if (ended.failures.some(({ fault }) => fault.why === "cutShort")) return false;
+  if (ended.failures.some(({ reason }) => reason === "cut_short")) return false;
   return ended.files + ended.folders + ended.links + ended.unchanged + ended.skipped + (ended.copied?.specials ?? 0) === 0;
 }
 
 /** Why a copy came to nothing, and what to do. */
 export function copyRefusedWords(ended: Ended, folder: string): Sentence {
-  if (ended.outcome.is === "failed") return copyFaultWords(ended.outcome.fault, folder);
+  if (ended.outcome === "failed") return copyFaultWords(ended.error, folder);
   const [first] = ended.failures;
   if (!first) return copyEndWords(ended, folder);
   const what = [t("refused.entry", { path: first.path, reason: copyFailureWords(first) })];
@@ -237,14 +236,14 @@ export function copyRefusedWords(ended: Ended, folder: string): Sentence {
   return { what: what.join(" "), next: refusedNext(first) };
 }
 
-function refusedNext({ fault }: EntryFailure): string {
-  switch (fault.why) {
-    case "intoItself":
+function refusedNext(failure: Failure): string {
+  switch (failure.reason) {
+    case "into_itself":
       return t("refused.intoItself.next");
-    case "sameFile":
+    case "same_file":
       return t("refused.sameFile.next");
     case "os":
-      return osNext(fault.os) ?? t("refused.other.next");
+      return osNext(failure) ?? t("refused.other.next");
     default:
       return t("refused.other.next");
   }
@@ -254,10 +253,10 @@ function refusedNext({ fault }: EntryFailure): string {
 export function copyFaultWords(fault: Fault, folder: string): Sentence {
   switch (fault.code) {
     case "path":
-      return { what: faultWords(fault).what, next: osNext(fault.os) ?? t("refused.other.next") };
-    case "destinationFull":
+      return { what: faultWords(fault).what, next: osNext(fault.source) ?? t("refused.other.next") };
+    case "destination_full":
       return { what: t("copyFault.full", { folder }), next: t("copyFault.full.next") };
-    case "destinationGone":
+    case "destination_gone":
       return { what: t("copyFault.gone", { folder }), next: t("copyFault.gone.next") };
     case "cancelled":
       return { what: t("copyFault.cancelled"), next: t("copyFault.cancelled.next", { folder }) };
@@ -268,29 +267,29 @@ export function copyFaultWords(fault: Fault, folder: string): Sentence {
   }
 }
 
-function copyFailureWords(failure: EntryFailure): string {
-  switch (failure.fault.why) {
+function copyFailureWords(failure: Failure): string {
+  switch (failure.reason) {
     case "os":
-      return t("copyFailure.os", { operation: operationWords(failure.operation), why: system(failure.fault.os) });
-    case "specialFile":
+      return t("copyFailure.os", { operation: operationWords(failure.operation), why: system(failure) });
+    case "special_file":
       return t("copyFailure.specialFile");
-    case "changedWhileReading":
+    case "changed_while_reading":
       return t("copyFailure.changed");
-    case "pathTooLong":
+    case "path_too_long":
       return t("failure.pathTooLong");
-    case "inTheWay":
+    case "in_the_way":
       return t("copyFailure.conflict");
-    case "linkTargetMissing":
+    case "link_target_missing":
       return t("copyFailure.linkTargetMissing");
     case "kept":
       return t("copyFailure.kept");
-    case "sameFile":
+    case "same_file":
       return t("copyFailure.sameFile");
-    case "intoItself":
+    case "into_itself":
       return t("copyFailure.intoItself");
     case "differs":
       return t("copyFailure.differs");
-    case "cutShort":
+    case "cut_short":
       return t("copyFailure.cutShort");
     default:
       return t("copyFailure.other");
@@ -307,12 +306,12 @@ export function copyPathWords(copied: Copied): string {
  * How an ended transfer is called in one word or two; `failed` is how many entries did not come
  * through.
  */
-export function outcomeWords({ outcome, failed }: Pick<Ended, "outcome" | "failed">): string {
-  if (outcome.is === "complete") return t("history.complete");
-  if (outcome.is === "partial") return t("activity.failed", { n: failed });
-  if (outcome.fault.code === "cancelled") return t("history.cancelled");
-  if (outcome.fault.code === "unanswered") return t("history.unanswered");
-  return outcome.fault.code === "declined" ? t("history.declined") : t("history.failed");
+export function outcomeWords(ended: Outcome & Pick<Ended, "failed">): string {
+  if (ended.outcome === "complete") return t("history.complete");
+  if (ended.outcome === "partial") return t("activity.failed", { n: ended.failed });
+  if (ended.error.code === "cancelled") return t("history.cancelled");
+  if (ended.error.code === "unanswered") return t("history.unanswered");
+  return ended.error.code === "declined" ? t("history.declined") : t("history.failed");
 }
 
 /** Whom it goes to or comes from; of a copy, its folder. */

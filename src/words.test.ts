@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { bindingsFaultCodes, bindingsUnfitReasons } from "./testing/codes";
+import { bindingsFaultCodes, bindingsInvalidReasons } from "./testing/codes";
 import { encryptionWords, faultWords } from "./words";
 import type { Fault, Paths, Remedy } from "./ipc/bindings";
 
@@ -11,7 +11,7 @@ const path = (by: "kernel" | "userspace"): Paths => ({
 
 describe("faults in words", () => {
   test("a refused connection says what to start", () => {
-    const { what, next } = faultWords({ code: "unreachable", target: "10.0.0.5:17464", os, remedies: [] });
+    const { what, next } = faultWords({ code: "unreachable", target: "10.0.0.5:17464", source: os, remedies: [] });
     expect(what).toBe("10.0.0.5:17464 cannot be reached: no program accepts connections there.");
     expect(next).toContain("Turn on receiving there");
   });
@@ -22,14 +22,14 @@ describe("faults in words", () => {
       { aim: "firewalld", command: "sudo firewall-cmd --permanent --add-port=17464/tcp && sudo firewall-cmd --reload" },
     ];
     const silent = { errno: 110, detail: "timed out" };
-    const { what, next, commands } = faultWords({ code: "unreachable", target: "10.0.0.5:17464", os: silent, remedies });
+    const { what, next, commands } = faultWords({ code: "unreachable", target: "10.0.0.5:17464", source: silent, remedies });
     expect(what).toBe("10.0.0.5:17464 cannot be reached: nothing answered in time.");
     expect(next).toContain("open its firewall");
     expect(commands).toEqual(remedies.map(({ command }, at) => ({ name: ["With ufw", "With firewalld"][at], text: command })));
   });
 
   test("a name that nobody has is not taken for a machine that does not answer", () => {
-    const { what, next } = faultWords({ code: "unreachable", target: "labb:17464", os: { errno: null, detail: "no such host" }, remedies: [] });
+    const { what, next } = faultWords({ code: "unreachable", target: "labb:17464", source: { errno: null, detail: "no such host" }, remedies: [] });
     expect(what).toBe("No device was found by the name in labb:17464.");
     expect(next).toContain("spelling");
   });
@@ -39,28 +39,28 @@ describe("faults in words", () => {
     [13, "below 1024"],
     [99, "Try again"],
   ])("a port that cannot be had (%i) says what to do", (errno, next) => {
-    expect(faultWords({ code: "listen", address: "[::]:80", os: { errno, detail: "" }, remedies: [] }).next).toContain(next);
+    expect(faultWords({ code: "listen", address: "[::]:80", source: { errno, detail: "" }, remedies: [] }).next).toContain(next);
   });
 
   test("an unknown errno falls back to the system's words", () => {
-    const { what } = faultWords({ code: "connectionLost", os: { errno: 71, detail: "Protocol error" } }, "nas");
+    const { what } = faultWords({ code: "connection_lost", errno: 71, detail: "Protocol error" }, "nas");
     expect(what).toContain("nas");
     expect(what).toContain("Protocol error");
   });
 
   test("too little room gives both figures", () => {
-    const { what } = faultWords({ code: "declined", why: { reason: "noRoom", needed: 5e9, free: 1e9, entries: 0 } }, "nas");
+    const { what } = faultWords({ code: "declined", reason: "no_room", needed: 5e9, free: 1e9, entries: 0 }, "nas");
     expect(what).toBe("nas has too little free space: 5.0 GB needed, 1.0 GB free.");
   });
 
   test("another key is told with both ids", () => {
-    const { next } = faultWords({ code: "identityChanged", name: "nas", expected: "aaaa", found: "bbbb" });
+    const { next } = faultWords({ code: "identity_changed", name: "nas", expected: "aaaa", found: "bbbb" });
     expect(next).toContain("aaaa");
     expect(next).toContain("bbbb");
   });
 
   test("a bad setting is told with its line, and a misspelt one with the setting that was meant", () => {
-    const fault = { code: "config", path: "/c/config.toml", line: 3, detail: "there is no setting prot", nearest: null } as const;
+    const fault = { code: "config", path: { path: "/c/config.toml" }, line: 3, detail: "there is no setting prot", nearest: null } as const;
     expect(faultWords(fault)).toEqual({ what: "/c/config.toml, line 3: there is no setting prot.", next: "Correct that line, or remove it." });
     expect(faultWords({ ...fault, nearest: "port" }).next).toBe("Did you mean port? Correct that line, or remove it.");
     expect(faultWords({ ...fault, line: null }).what).toBe("/c/config.toml: there is no setting prot.");
@@ -68,15 +68,15 @@ describe("faults in words", () => {
 
   test("no trouble with a file of our own but damage advises to move it", () => {
     for (const trouble of ["full", "not_writable", "not_readable", "busy", "untrusted", "other"] as const) {
-      expect(faultWords({ code: "store", path: "/d/ringway.db", trouble, detail: "x" }).next, trouble).not.toMatch(/move|identity/);
+      expect(faultWords({ code: "store", path: { path: "/d/ringway.db" }, trouble, detail: "x" }).next, trouble).not.toMatch(/move|identity/);
     }
-    expect(faultWords({ code: "store", path: "/d/ringway.db", trouble: "damaged_database", detail: "x" }).next).toContain("the identity stays");
+    expect(faultWords({ code: "store", path: { path: "/d/ringway.db" }, trouble: "damaged_database", detail: "x" }).next).toContain("the identity stays");
   });
 
   test("every code that the shell can send has its own sentence", () => {
     const general = faultWords({ code: "nonsense" } as unknown as Fault).what;
-    const fields = { os, target: "t", path: "p", operation: "open", address: "a", peer: "p", position: 1, waitMs: 1, name: "n", detail: "d", missingBytes: 1, missingEntries: 1, maxBytes: 1, bytes: 1, seconds: 600, line: 1, nearest: null, trouble: "full" };
-    const rest = { expected: "e", found: "f", why: { reason: "busy" }, by: "here", ours: 1, theirs: 2, what: "w", remedies: [] };
+    const fields = { source: os, ...os, target: "t", path: { path: "p" }, folder: { path: "p" }, has: 1, least: 2, operation: "open", address: "a", peer_name: "p", position: 1, wait_ms: 1, name: "n", detail: "d", shortage: null, bytes_max: 1, bytes: 1, seconds: 600, line: 1, nearest: null, trouble: "full" };
+    const rest = { expected: "e", found: "f", reason: "busy", id: "i", now: null, by: "here", ours: 1, theirs: 2, what: "w", remedies: [] };
     for (const code of bindingsFaultCodes().filter((code) => code !== "invalid")) {
       const sentence = faultWords({ code, ...fields, ...rest } as unknown as Fault, "peer");
       expect(sentence.what, code).not.toBe(general);
@@ -84,15 +84,15 @@ describe("faults in words", () => {
     }
   });
 
-  test("whatever is not acceptable has its own sentence, and the service's English stands for what is newer", () => {
-    const told = (reason: string) => faultWords({ code: "invalid", what: "in English", why: { reason, name: "photos" } } as unknown as Fault);
-    for (const reason of bindingsUnfitReasons().filter((reason) => reason !== "other")) {
+  test("every reason of what is not acceptable has its own sentence", () => {
+    const told = (reason: string) => faultWords({ code: "invalid", detail: "in English", reason, name: { path: "photos" }, folder: { path: "f" } } as unknown as Fault);
+    for (const reason of bindingsInvalidReasons().filter((reason) => reason !== "option")) {
       const { what, next } = told(reason);
       expect(what, reason).not.toContain("in English");
       expect(what + next, reason).not.toMatch(/undefined|fault\./);
     }
-    expect(told("sameName").what).toContain("“photos”");
-    expect(told("other").what).toBe("This value is not valid: in English.");
+    expect(told("same_name").what).toContain("“photos”");
+    expect(told("option").what).toBe("This value is not valid: in English.");
   });
 });
 

@@ -3,7 +3,7 @@
 import { bytes, duration } from "./format";
 import type {
   Aim,
-  Declined,
+  DeclineReason,
   Operation,
   Encryption,
   Fault,
@@ -11,13 +11,14 @@ import type {
   Means,
   Nearby,
   Offer,
-  OsFault,
+  OsError,
   Paths,
   Remedy,
   RoomThere,
+  Shortage,
   StartAtLogin,
   SyncIoWhy,
-  Unfit,
+  Invalid,
   UserTlsWhy,
 } from "./ipc/bindings";
 import { type Key, t } from "./messages";
@@ -39,11 +40,11 @@ export interface Command {
 const AIMS = {
   ufw: "remedy.ufw",
   firewalld: "remedy.firewalld",
-  loadTls: "remedy.loadTls",
-  keepTls: "remedy.keepTls",
-  whoListens: "remedy.whoListens",
+  load_tls: "remedy.loadTls",
+  keep_tls: "remedy.keepTls",
+  who_listens: "remedy.whoListens",
   serve: "remedy.serve",
-  restartService: "remedy.restartService",
+  restart_service: "remedy.restartService",
 } as const satisfies Record<Aim, Key>;
 
 /** Commands as they are shown. */
@@ -88,9 +89,12 @@ const OS_WORDS = {
   122: "os.quota",
 } as const satisfies Record<number, Key>;
 
+/** An error of the system's, of a fault or of a failed entry. */
+type SystemError = Pick<OsError, "errno"> & { detail?: string | null };
+
 /** What the system said. */
-export function system(os: OsFault): string {
-  return os.errno !== null && os.errno in OS_WORDS ? t(OS_WORDS[os.errno as keyof typeof OS_WORDS]) : os.detail;
+export function system({ errno, detail }: SystemError): string {
+  return errno !== null && errno in OS_WORDS ? t(OS_WORDS[errno as keyof typeof OS_WORDS]) : (detail ?? "");
 }
 
 const OPERATIONS = {
@@ -109,74 +113,75 @@ export function operationWords(operation: Operation): string {
   return t(OPERATIONS[operation]);
 }
 
-const UNFIT = {
-  nothingToSend: { what: "fault.unfit.nothingToSend", next: "fault.unfit.nothingToSend.next" },
-  deviceName: { what: "fault.unfit.deviceName", next: "fault.unfit.deviceName.next" },
-  nameTaken: { what: "fault.unfit.nameTaken", next: "fault.unfit.nameTaken.next" },
-  unknownDevice: { what: "fault.unfit.unknownDevice", next: "fault.unfit.unknownDevice.next" },
-  ambiguousId: { what: "fault.unfit.ambiguousId", next: "fault.unfit.ambiguousId.next" },
+const INVALID = {
+  nothing_to_send: { what: "fault.unfit.nothingToSend", next: "fault.unfit.nothingToSend.next" },
+  device_name: { what: "fault.unfit.deviceName", next: "fault.unfit.deviceName.next" },
+  name_taken: { what: "fault.unfit.nameTaken", next: "fault.unfit.nameTaken.next" },
+  unknown_device: { what: "fault.unfit.unknownDevice", next: "fault.unfit.unknownDevice.next" },
+  ambiguous_id: { what: "fault.unfit.ambiguousId", next: "fault.unfit.ambiguousId.next" },
   port: { what: "fault.unfit.port", next: "fault.unfit.port.next" },
-  receiveFolder: { what: "fault.unfit.folder", next: "fault.unfit.folder.next" },
-  ruleFolder: { what: "fault.unfit.folder", next: "fault.unfit.folder.next" },
-  ruleSize: { what: "fault.unfit.ruleSize", next: "fault.unfit.ruleSize.next" },
+  receive_folder: { what: "fault.unfit.folder", next: "fault.unfit.folder.next" },
+  rule_folder: { what: "fault.unfit.folder", next: "fault.unfit.folder.next" },
+  rule_size: { what: "fault.unfit.ruleSize", next: "fault.unfit.ruleSize.next" },
   limit: { what: "fault.unfit.limit", next: "fault.unfit.limit.next" },
   running: { what: "fault.unfit.running", next: "fault.unfit.running.next" },
-  cannotPause: { what: "fault.unfit.cannotPause", next: "fault.unfit.cannotPause.next" },
-  noDestination: { what: "fault.unfit.noDestination", next: "fault.unfit.noDestination.next" },
-  tooMany: { what: "fault.unfit.tooMany", next: "fault.unfit.tooMany.next" },
-} as const satisfies Partial<Record<Unfit["reason"], { what: Key; next: Key }>>;
+  cannot_pause: { what: "fault.unfit.cannotPause", next: "fault.unfit.cannotPause.next" },
+  no_destination: { what: "fault.unfit.noDestination", next: "fault.unfit.noDestination.next" },
+  too_many: { what: "fault.unfit.tooMany", next: "fault.unfit.tooMany.next" },
+} as const satisfies Partial<Record<Invalid["reason"], { what: Key; next: Key }>>;
 
-function unfit({ why, what }: Extract<Fault, { code: "invalid" }>): Sentence {
+function invalid(why: Invalid): Sentence {
   switch (why.reason) {
-    case "sameName":
-      return { what: t("fault.unfit.sameName", { name: why.name }), next: t("fault.unfit.sameName.next") };
-    case "nameTooLong":
-      return { what: t("fault.unfit.nameTooLong", { name: why.name }), next: t("fault.unfit.nameTooLong.next") };
-    case "ambiguousName":
+    case "same_name":
+      return { what: t("fault.unfit.sameName", { name: why.name.path }), next: t("fault.unfit.sameName.next") };
+    case "name_too_long":
+      return { what: t("fault.unfit.nameTooLong", { name: why.name.path }), next: t("fault.unfit.nameTooLong.next") };
+    case "ambiguous_name":
       return { what: t("fault.unfit.ambiguousName", { name: why.name }), next: t("fault.unfit.ambiguousName.next", { name: why.name }) };
-    case "ownFolder":
-      return { what: t("fault.unfit.ownFolder", { folder: why.folder }), next: t("fault.unfit.folder.next") };
-    case "homeFolder":
-      return { what: t("fault.unfit.homeFolder", { folder: why.folder }), next: t("fault.unfit.homeFolder.next") };
-    case "other":
-      return { what: t("fault.invalid", { what }), next: t("fault.invalid.next") };
+    case "own_folder":
+      return { what: t("fault.unfit.ownFolder", { folder: why.folder.path }), next: t("fault.unfit.folder.next") };
+    case "home_folder":
+      return { what: t("fault.unfit.homeFolder", { folder: why.folder.path }), next: t("fault.unfit.homeFolder.next") };
+    case "option":
+      return { what: t("fault.invalid", { what: why.detail }), next: t("fault.invalid.next") };
+    case "pairing_off":
+    case "transfer_id":
+      return { what: t("fault.unknown"), next: "" };
     default: {
-      const told = UNFIT[why.reason];
+      const told = INVALID[why.reason];
       return { what: t(told.what), next: t(told.next) };
     }
   }
 }
 
-function declined(why: Declined, peer: string): Sentence {
+function declined(why: DeclineReason, peer: string): Sentence {
   switch (why.reason) {
-    case "byChoice":
+    case "by_choice":
       return { what: t("fault.declined", { peer }), next: t("fault.declined.byChoice.next") };
-    case "noAnswer":
+    case "no_answer":
       return { what: t("fault.declined.noAnswer", { peer }), next: t("fault.declined.noAnswer.next") };
-    case "noRoom":
+    case "no_room":
       return { what: t("fault.declined.noSpace", { peer, ...roomFigures(why) }), next: t("fault.declined.noSpace.next") };
-    case "notWritable":
+    case "not_writable":
       return { what: t("fault.declined.notWritable", { peer }), next: t("fault.declined.notWritable.next") };
     case "paused":
       return { what: t("fault.declined.paused", { peer }), next: t("fault.declined.paused.next") };
     case "stopped":
       return { what: t("fault.declined.stopped", { peer }), next: t("fault.declined.stopped.next") };
-    case "tooManyOffers": {
-      const time = duration(Math.max(1000, why.waitMs));
+    case "too_many_offers": {
+      const time = duration(Math.max(1000, why.wait_ms));
       return { what: t("fault.declined.tooManyOffers", { peer }), next: t("fault.declined.tooManyOffers.next", { time }) };
     }
     case "busy":
       return { what: t("fault.declined.busy", { peer }), next: t("fault.declined.busy.next") };
-    case "other":
-      return { what: t("fault.declined", { peer }), next: t("fault.declined.other.next") };
   }
 }
 
-function roomFigures({ needed, free, entries }: Extract<Declined, { reason: "noRoom" }>) {
+function roomFigures({ needed, free, entries }: Extract<DeclineReason, { reason: "no_room" }>) {
   return { needed: bytes(needed), free: bytes(free), missing: missingWords(0, entries) };
 }
 
-function unreachable({ target, os, remedies }: Extract<Fault, { code: "unreachable" }>): Sentence {
+function unreachable({ target, source: os, remedies }: Extract<Fault, { code: "unreachable" }>): Sentence {
   // The resolver's errors have no number.
   if (os.errno === null) return { what: t("fault.unreachable.noName", { target }), next: t("fault.unreachable.noName.next") };
   const what = t("fault.unreachable", { target, why: system(os) });
@@ -185,14 +190,14 @@ function unreachable({ target, os, remedies }: Extract<Fault, { code: "unreachab
   return { what, next: os.errno === 101 ? t("fault.unreachable.noNetwork.next") : t("fault.unreachable.next") };
 }
 
-function listen({ address, os, remedies }: Extract<Fault, { code: "listen" }>): Sentence {
+function listen({ address, source: os, remedies }: Extract<Fault, { code: "listen" }>): Sentence {
   const what = t("fault.listen", { port: address.replace(/^.*:/, ""), why: system(os) });
   if (os.errno === 98) return { what, next: t("fault.listen.next"), commands: commandsOf(remedies) };
   return { what, next: os.errno === 13 ? t("fault.listen.denied.next") : t("fault.listen.other.next") };
 }
 
 /** Errors of errno(3) with an obvious way on. */
-export function osNext(os: OsFault): string | null {
+export function osNext(os: SystemError): string | null {
   switch (os.errno) {
     case 2:
       return t("refused.notFound.next");
@@ -211,43 +216,49 @@ export function osNext(os: OsFault): string | null {
   }
 }
 
+/** The beginning of a device's id, as people compare it. */
+function shortId(id: string): string {
+  return (id.slice(0, 16).match(/.{4}/g) ?? []).join("-");
+}
+
 /** Sentences that need nothing but the peer's name. */
 function authWords(fault: Fault, peer: string): Sentence | null {
   switch (fault.code) {
-    case "pairingNeeded":
-      return { what: t("fault.pairingNeeded", { peer: fault.peer }), next: t("fault.pairingNeeded.next") };
-    case "wrongCode":
+    case "pairing_needed":
+      return { what: t("fault.pairingNeeded", { peer: fault.peer_name }), next: t("fault.pairingNeeded.next") };
+    case "wrong_code":
       return { what: t("fault.wrongCode", { peer }), next: t("fault.wrongCode.next") };
-    case "notACode":
+    case "not_a_code":
       return { what: t("fault.notACode"), next: t("fault.notACode.next") };
-    case "unknownWord":
+    case "unknown_word":
       return { what: t("fault.unknownWord", { position: fault.position }), next: t("fault.unknownWord.next") };
-    case "codeNumberTooLarge":
+    case "code_number_too_large":
       return { what: t("fault.codeNumberTooLarge"), next: t("fault.codeNumberTooLarge.next") };
-    case "noCodeOpen":
+    case "no_code_open":
       return { what: t("fault.noValidCode", { peer }), next: t("fault.noValidCode.next") };
-    case "pairingBusy": {
-      const time = duration(Math.max(1000, fault.waitMs));
+    case "pairing_busy": {
+      const time = duration(Math.max(1000, fault.wait_ms));
       return { what: t("fault.pairingBusy", { peer }), next: t("fault.pairingBusy.next", { time }) };
     }
-    case "identityChanged": {
-      const { name, expected, found } = fault;
+    case "identity_changed": {
+      const { name } = fault;
+      const [expected, found] = [shortId(fault.expected), shortId(fault.found)];
       return { what: t("fault.identityChanged", { name }), next: t("fault.identityChanged.next", { name, expected, found }) };
     }
     case "unconfirmed": {
       const { last, name, found } = fault;
-      return { what: t("fault.unconfirmed", { last, name, found }), next: t("fault.unconfirmed.next", { name }) };
+      return { what: t("fault.unconfirmed", { last, name, found: shortId(found) }), next: t("fault.unconfirmed.next", { name }) };
     }
-    case "otherAnswered": {
+    case "other_answered": {
       const { announced, found } = fault;
-      return { what: t("fault.otherAnswered", { peer }), next: t("fault.otherAnswered.next", { announced, found }) };
+      return { what: t("fault.otherAnswered", { peer }), next: t("fault.otherAnswered.next", { announced, found: shortId(found) }) };
     }
     case "forgotten": {
       const { name, id, now } = fault;
-      const what = t("fault.forgotten", { name, id });
-      return { what, next: now === null ? t("fault.forgotten.next") : t("fault.forgotten.other.next", { name, now }) };
+      const what = t("fault.forgotten", { name, id: shortId(id) });
+      return { what, next: now === null ? t("fault.forgotten.next") : t("fault.forgotten.other.next", { name, now: shortId(now) }) };
     }
-    case "newTarget": {
+    case "new_target": {
       const { to, was } = fault;
       return { what: t("fault.newTarget", { to, was }), next: t("fault.newTarget.next") };
     }
@@ -275,25 +286,26 @@ export function faultWords(fault: Fault, peer = t("common.otherDeviceFirst")): S
   const auth = authWords(fault, peer);
   if (auth) return auth;
   switch (fault.code) {
-    case "path": {
-      const what = t("fault.path", { path: fault.path, operation: operationWords(fault.operation), why: system(fault.os) });
-      return { what, next: osNext(fault.os) ?? t("fault.path.next") };
+    case "path":
+    case "not_published": {
+      const what = t("fault.path", { path: fault.path.path, operation: operationWords(fault.operation), why: system(fault.source) });
+      return { what, next: osNext(fault.source) ?? t("fault.path.next") };
     }
-    case "unknownTarget":
+    case "unknown_target":
       return { what: t("fault.unknownTarget", { target: fault.target }), next: t("fault.unknownTarget.next") };
     case "unreachable":
       return unreachable(fault);
     case "listen":
       return listen(fault);
     case "declined":
-      return declined(fault.why, peer);
+      return declined(fault, peer);
     case "cancelled":
       return { what: fault.by === "here" ? t("fault.cancelled.here") : t("fault.cancelled.there", { peer }), next: "" };
-    case "connectionLost":
-      return { what: t("fault.connectionLost", { peer, why: system(fault.os) }), next: t("fault.connectionLost.next") };
+    case "connection_lost":
+      return { what: t("fault.connectionLost", { peer, why: system(fault) }), next: t("fault.connectionLost.next") };
     case "protocol":
       return { what: t("fault.protocol", { peer, detail: fault.detail }), next: t("fault.protocol.next") };
-    case "receiptContradicts":
+    case "receipt_contradicts":
       return { what: t("fault.receiptContradicts", { peer, detail: fault.detail }), next: t("fault.receiptContradicts.next", { peer }) };
     case "stalled":
       return { what: t("fault.stalled", { peer, time: duration(fault.seconds * 1000) }), next: t("fault.stalled.next") };
@@ -303,61 +315,68 @@ export function faultWords(fault: Fault, peer = t("common.otherDeviceFirst")): S
     }
     case "tls":
       return { what: t("fault.tls", { peer, detail: fault.detail }), next: t("fault.tls.next") };
-    case "noKernelTls":
+    case "no_kernel_tls":
       return { what: t("fault.noKernelTls"), next: t("fault.noKernelTls.next"), commands: commandsOf(fault.remedies) };
-    case "noIoUring":
+    case "no_io_uring":
       return { what: t("fault.noIoUring"), next: t("fault.noIoUring.next") };
     case "store":
-      return { what: t("fault.store", { path: fault.path, detail: fault.detail }), next: t(STORE_NEXT[fault.trouble]) };
+      return { what: t("fault.store", { path: fault.path.path, detail: fault.detail }), next: t(STORE_NEXT[fault.trouble]) };
     case "config": {
-      const { path, line, detail, nearest } = fault;
+      const { line, detail, nearest } = fault;
+      const { path } = fault.path;
       const what = line === null ? t("fault.config.whole", { path, detail }) : t("fault.config", { path, line, detail });
       return { what, next: nearest === null ? t("fault.config.next") : t("fault.config.nearest.next", { nearest }) };
     }
     case "invalid":
-      return unfit(fault);
-    case "destinationFull": {
-      const missing = missingWords(fault.missingBytes, fault.missingEntries);
+      return invalid(fault);
+    case "destination_full": {
+      const missing = shortageWords(fault.shortage);
       return { what: t("fault.destinationFull", { missing }), next: t("fault.destinationFull.next") };
     }
-    case "tooMuch": {
-      const size = bytes(fault.maxBytes);
+    case "too_much": {
+      const size = bytes(fault.bytes_max);
       return fault.by === "here"
         ? { what: t("fault.tooMuchHere", { size }), next: t("fault.tooMuchHere.next") }
         : { what: t("fault.tooMuchThere", { size, peer }), next: t("fault.tooMuchThere.next") };
     }
     case "paused":
       return { what: fault.by === "here" ? t("fault.pausedHere") : t("fault.pausedThere", { peer }), next: t("fault.paused.next") };
-    case "peerForgotten":
+    case "peer_forgotten":
       return { what: t("fault.peerForgotten"), next: t("fault.peerForgotten.next") };
-    case "destinationGone":
+    case "destination_gone":
       return { what: t("fault.destinationGone"), next: t("fault.destinationGone.next") };
-    case "turnedAway":
+    case "turned_away":
       return { what: t("fault.turnedAway", { peer }), next: t("fault.turnedAway.next") };
-    case "failedThere":
+    case "failed_there":
       return { what: t("fault.failedThere", { peer }), next: t("fault.failedThere.next") };
     case "unanswered":
       return { what: t("fault.unanswered"), next: t("fault.unanswered.next", { peer }) };
-    case "tooManySent":
+    case "too_many_sent":
       return { what: t("fault.tooManySent"), next: t("fault.tooManySent.next") };
     case "grown":
       return { what: t("fault.grown", { peer, size: bytes(fault.bytes) }), next: t("fault.grown.next") };
     case "gone":
       return { what: t("fault.gone"), next: t("fault.gone.next") };
-    case "serviceGone":
+    case "service_gone":
       return { what: t("fault.serviceGone"), next: t("fault.serviceGone.next") };
-    case "serviceFailed":
+    case "service_failed":
       return { what: t("fault.serviceFailed", { detail: fault.detail }), next: t("fault.serviceFailed.next"), commands: commandsOf(fault.remedies) };
-    case "serviceDiffers": {
+    case "service_differs": {
       const { ours, theirs, remedies } = fault;
       return { what: t("fault.serviceDiffers", { ours, theirs }), next: t("fault.serviceDiffers.next"), commands: commandsOf(remedies) };
     }
     case "systemd":
       return { what: t("fault.systemd", { detail: fault.detail }), next: t("fault.systemd.next") };
-    case "noProgram":
+    case "no_program":
       return { what: t("fault.noProgram"), next: t("fault.noProgram.next") };
-    case "noFileManager":
-      return { what: t("fault.noFileManager"), next: t("fault.noFileManager.next", { path: fault.path }) };
+    case "no_file_manager":
+      return { what: t("fault.noFileManager"), next: t("fault.noFileManager.next", { path: fault.path.path }) };
+    case "few_descriptors":
+      return { what: t("fault.fewDescriptors", { has: String(fault.has), least: String(fault.least) }), next: t("fault.fewDescriptors.next") };
+    case "misleading_name":
+      return { what: t("fault.misleadingName", { peer }), next: t("fault.misleadingName.next") };
+    case "machine":
+    case "discovery":
     case "other":
       return { what: t("fault.other", { detail: fault.detail }), next: t("fault.other.next") };
     default:
@@ -367,7 +386,7 @@ export function faultWords(fault: Fault, peer = t("common.otherDeviceFirst")): S
 
 /** Whether it is about the service rather than what was asked of it. */
 export function isOfService(fault: Fault): boolean {
-  return ["serviceGone", "serviceFailed", "serviceDiffers"].includes(fault.code);
+  return ["service_gone", "service_failed", "service_differs"].includes(fault.code);
 }
 
 const UNFIT_NAME = {
@@ -386,7 +405,7 @@ export function nameWords(name: string): string | undefined {
 
 /** Whether only another code helps. */
 export function asksForCode(fault: Fault): boolean {
-  return ["pairingNeeded", "wrongCode", "notACode", "unknownWord", "codeNumberTooLarge", "noCodeOpen"].includes(fault.code);
+  return ["pairing_needed", "wrong_code", "not_a_code", "unknown_word", "code_number_too_large", "no_code_open"].includes(fault.code);
 }
 
 const AT_LOGIN = {
@@ -482,8 +501,13 @@ export function codeValidWords(ms: number): string {
 
 /** A fault of an offer that was accepted here, in words; `from` is who made it. */
 export function acceptFaultWords(fault: Fault, from: string): Sentence {
-  if (fault.code !== "declined" || fault.why.reason !== "noRoom") return faultWords(fault, from);
-  return { what: t("fault.declined.noSpaceHere", roomFigures(fault.why)), next: t("fault.declined.noSpaceHere.next", { from }) };
+  if (fault.code !== "declined" || fault.reason !== "no_room") return faultWords(fault, from);
+  return { what: t("fault.declined.noSpaceHere", roomFigures(fault)), next: t("fault.declined.noSpaceHere.next", { from }) };
+}
+
+/** What a disk lacks by its figures, as the end of a sentence about it. */
+function shortageWords(shortage: Shortage | null): string {
+  return shortage ? missingWords(Math.max(0, shortage.needed - shortage.free), shortage.entries) : "";
 }
 
 /** What is missing at a disk, as the end of a sentence about it. */

@@ -379,7 +379,7 @@ export type Failure = {
 	side: Side,
 	operation: Operation,
 	/**  What the system calls the reason, where it is the system's, in English. */
-	detail?: string | null,
+	detail: string | null,
 } & PathText & FailureReason;
 
 /**  Why one entry of a tree was not moved. */

@@ -230,6 +230,8 @@ export interface Arguments {
   "fault.pausedThere": { peer: string };
   "fault.turnedAway": { peer: string };
   "fault.failedThere": { peer: string };
+  "fault.fewDescriptors": { has: string; least: string };
+  "fault.misleadingName": { peer: string };
   "fault.unanswered.next": { peer: string };
   "fault.grown": { peer: string; size: string };
   "fault.serviceFailed": { detail: string };

@@ -44,7 +44,7 @@ export class Inbox {
   }
 
   pairingFailed(from: string, fault: Fault, triesLeft: number | null): void {
-    const wrong = fault.code === "wrongCode";
+    const wrong = fault.code === "wrong_code";
     this.#notice(() => (wrong ? wrongCodeWords(from, triesLeft) : t("inbox.pairingFailed", { from })), true);
   }
 

@@ -171,7 +171,7 @@ export class Outbox {
   async confirm(): Promise<void> {
     const { fault, aim } = this;
     if (fault?.code !== "unconfirmed" || aim?.target.to !== "typed" || !this.#offered) return;
-    const target = { to: "confirmed" as const, id: fault.id, text: aim.target.text };
+    const target = { to: "confirmed" as const, id: fault.found, text: aim.target.text };
     await this.#offer(this.#offered, { target, label: fault.name }, null);
   }
 
@@ -225,11 +225,11 @@ export class Outbox {
    */
   follow(transfer: Transfer): void {
     if (transfer.id !== this.attempt?.id) return;
-    const outcome = transfer.ended?.outcome;
-    if (outcome?.is === "failed" && transfer.tick.entriesDone === 0 && !wasHeard(outcome.fault)) {
+    const { ended } = transfer;
+    if (ended?.outcome === "failed" && transfer.tick.entriesDone === 0 && !wasHeard(ended.error)) {
       this.attempt = null;
-      if (outcome.fault.code === "wrongCode") this.wrongTries += 1;
-      this.fault = outcome.fault.code === "cancelled" ? null : outcome.fault;
+      if (ended.error.code === "wrong_code") this.wrongTries += 1;
+      this.fault = ended.error.code === "cancelled" ? null : ended.error;
       void this.#transfers.dismiss(transfer);
     } else if (transfer.ended || transfer.tick.stage !== "connecting") {
       this.attempt = null;
@@ -249,5 +249,5 @@ function isSame(one: Aim, other: Aim | null): boolean {
 
 /** Faults that belong in the list of transfers: the other machine had the offer before it ended. */
 function wasHeard(fault: Fault): boolean {
-  return fault.code === "declined" || fault.code === "connectionLost" || fault.code === "destinationFull";
+  return fault.code === "declined" || fault.code === "connection_lost" || fault.code === "destination_full";
 }

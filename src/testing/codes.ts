@@ -2,12 +2,12 @@
 // is not acceptable.
 import bindings from "../ipc/bindings.ts?raw";
 
-export const bindingsFaultCodes = () => tags("Fault", "code");
-export const bindingsUnfitReasons = () => tags("Unfit", "reason");
+export const bindingsFaultCodes = () => [...tags("Fault", "code"), ...tags("AuthError", "code")];
+export const bindingsInvalidReasons = () => tags("Invalid", "reason");
 
 function tags(type: string, tag: string): string[] {
   const cases = new RegExp(`export type ${type} =([\\s\\S]*?);\n\n`).exec(bindings)?.[1] ?? "";
-  const found = [...cases.matchAll(new RegExp(`\\{ ${tag}: "(\\w+)"`, "g"))].map((match) => match[1]!);
-  if (found.length < 10) throw new Error(`the bindings name no cases of ${type}`);
+  const found = [...cases.matchAll(new RegExp(`\\{\\s*${tag}: "(\\w+)"`, "g"))].map((match) => match[1]!);
+  if (found.length < 9) throw new Error(`the bindings name no cases of ${type}`);
   return found;
 }

@@ -71,7 +71,7 @@ export function failed(fault: Fault): Update {
   return {
     is: "ended",
     tick: tick({ stage: "ended", peer: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),
-    ended: { outcome: { is: "failed", fault }, ...none, runningMs: 0, reconnected: 0, bottleneck: null, here: null, there: null, atMs: 0 },
+    ended: { outcome: "failed", error: fault, ...none, runningMs: 0, reconnected: 0, bottleneck: null, here: null, there: null, atMs: 0 },
   };
 }
 
@@ -105,7 +105,7 @@ export function earlier(change: Partial<Earlier> = {}): Earlier {
     title: "survey",
     moreTitles: 0,
     peer: "laptop",
-    ended: { ...ended, outcome: { is: "complete" }, files: 3, bytes: 6_000_000, moved: 6_000_000, runningMs: 2000, arrived: ["/in/survey"], atMs: Date.now() - 7_200_000 },
+    ended: { ...ended, outcome: "complete", files: 3, bytes: 6_000_000, moved: 6_000_000, runningMs: 2000, arrived: ["/in/survey"], atMs: Date.now() - 7_200_000 },
     ...change,
   };
 }

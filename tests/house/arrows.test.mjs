@@ -21,9 +21,11 @@ function dependencies(name, kinds = [null, "build"]) {
 
 const ARROWS = {
   "ringway-model": [],
-  "ringway-wire": [],
+  "ringway-wire": ["ringway-model"],
   "ringway-sys": [],
-  "ringway-engine": ["ringway-model", "ringway-sys", "ringway-wire"],
+  "ringway-tree": ["ringway-model", "ringway-sys", "ringway-wire"],
+  "ringway-copy": ["ringway-model", "ringway-sys", "ringway-tree"],
+  "ringway-engine": ["ringway-copy", "ringway-model", "ringway-sys", "ringway-tree", "ringway-wire"],
   "ringway-service": ["ringway-engine", "ringway-model"],
   "ringway-cli": ["ringway-engine", "ringway-model", "ringway-service"],
   [SHELL]: ["ringway-engine", "ringway-model", "ringway-service"],
@@ -39,6 +41,8 @@ test("every crate of ours has its arrows, and no others", () => {
 
 const FORBIDDEN = {
   "ringway-engine": /^(serde.*|tauri.*|clap.*|indicatif|console|crossterm|rpassword|anyhow|tracing.*|log)$/,
+  "ringway-copy": /^(tokio.*|async-.*|mio|socket2|rustls.*|serde.*|tauri.*|clap.*|anyhow|tracing.*|log)$/,
+  "ringway-tree": /^(tokio.*|async-.*|mio|socket2|rustls.*|serde.*|tauri.*|clap.*|anyhow|tracing.*|log)$/,
   "ringway-service": /^(tauri.*|clap.*|indicatif|console|crossterm|rpassword|anyhow|gtk.*|glib.*|wry|tao)$/,
   "ringway-model": /^(tokio.*|async-.*|mio|rustix|libc|nix|rustls.*|tauri.*|clap.*)$/,
   "ringway-wire": /^(tokio.*|async-.*|mio|getrandom|rand|io-uring|rustix|libc|nix|socket2|serde.*|tauri.*)$/,

@@ -12,7 +12,7 @@ function none(found) {
   assert.ok(found.length === 0, `\n${found.slice(0, 20).join("\n")}`);
 }
 
-const CRATES = ["wire", "engine", "service", "cli"];
+const CRATES = ["wire", "tree", "copy", "engine", "service", "cli"];
 const rust = [...files("src-tauri/src", ".rs"), ...files("src-tauri/crates", ".rs"), ...files("tests", ".rs")];
 
 test("no comment is wider than 100 columns", () => {
@@ -51,8 +51,9 @@ test("wire does no IO, reads no clock, draws no randomness", () => {
   none(paths.flatMap((path) => hits(path, rustProductCode(text(path)), forbidden)));
 });
 
-test("engine writes nothing to a terminal", () => {
-  const found = files("src-tauri/crates/engine/src", ".rs").filter(isProduct).flatMap((path) =>
+test("tree, copy and engine write nothing to a terminal", () => {
+  const sources = ["tree", "copy", "engine"].flatMap((name) => files(`src-tauri/crates/${name}/src`, ".rs"));
+  const found = sources.filter(isProduct).flatMap((path) =>
     hits(path, rustProductCode(text(path)), /\b(println|print|eprintln|eprint|dbg)!|\bstd::io::(stdout|stderr|stdin)\b/),
   );
   none(found);

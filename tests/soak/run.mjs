@@ -99,7 +99,7 @@ for (let number = 0; kinds.length > 0 && number < Number(values.crashes); number
 await cutPower(Number(values.crashes));
 if (Number(values.oracle) > 0) {
   const env = { ...process.env, RINGWAY_ORACLE_SECONDS: values.oracle, RINGWAY_ORACLE_SEED: String(first * SEEDS_APART) };
-  run("cargo", ["test", "--locked", "-p", "ringway-engine", "--lib", "consent_oracle", "--", "--nocapture"], { cwd: WORKSPACE, env });
+  run("cargo", ["test", "--locked", "-p", "ringway-tree", "--lib", "consent_oracle", "--", "--nocapture"], { cwd: WORKSPACE, env });
 }
 rmSync(base, { recursive: true });
 say(`${rounds} rounds, ${attempts} attempts that something happened to, ${unchanged} files not sent again: nothing lost`);

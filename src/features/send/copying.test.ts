@@ -15,7 +15,7 @@ const counts = { files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchang
 const copied = { filesystem: "ext4", sharedBytes: 0, specials: 0, verified: 0, ownersLost: 0, attributesLost: 0 };
 
 function ended(change: Partial<Ended> = {}): Ended {
-  return { outcome: { is: "complete" }, ...counts, here: null, there: null, arrived: [], copied, atMs: 0, ...change };
+  return { outcome: "complete", ...counts, here: null, there: null, arrived: [], copied, atMs: 0, ...change } as Ended;
 }
 
 function end(shell: Shell, change: Partial<Ended>, entriesDone = 0) {
@@ -170,7 +170,7 @@ describe("copying on this computer", () => {
     expect(shell.called("cancel")).toEqual([]);
     answer(copy());
     await waitFor(() => expect(shell.called("cancel")).toEqual([{ id: "c1" }]));
-    end(shell, { outcome: { is: "failed", fault: { code: "cancelled", by: "here" } }, files: 0, folders: 0, bytes: 0 });
+    end(shell, { outcome: "failed", error: { code: "cancelled", by: "here" }, files: 0, folders: 0, bytes: 0 });
     expect(await screen.findByRole("alert")).toHaveTextContent("Cancelled.");
     expect(screen.queryByRole("form", { name: t("copy.form") })).toBeNull();
   });
@@ -179,8 +179,8 @@ describe("copying on this computer", () => {
     const shell = await startWindow({}, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
-    const failures: Ended["failures"] = [{ path: "/data/sets/dataset-v3/old", side: "here", operation: "write", fault: { why: "cutShort" } }];
-    end(shell, { outcome: { is: "failed", fault: { code: "destinationFull", missingBytes: 0, missingEntries: 0 } }, files: 0, folders: 0, bytes: 0, failed: 1, failures });
+    const failures: Ended["failures"] = [{ path: "/data/sets/dataset-v3/old", side: "here", operation: "write", reason: "cut_short", errno: 125, detail: null }];
+    end(shell, { outcome: "failed", error: { code: "destination_full", shortage: null }, files: 0, folders: 0, bytes: 0, failed: 1, failures });
     expect(await screen.findByRole("alert")).toHaveTextContent("No space left in /data/sets.");
     await user.click(screen.getByText(t("activity.notCopied", { n: 1 })));
     expect(screen.getByText(/is incomplete: copy it again/)).toBeVisible();
@@ -205,8 +205,8 @@ describe("copying on this computer", () => {
     const shell = await startWindow({}, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
-    const failures: Ended["failures"] = [{ path: "dataset-v3", side: "here", operation: "create", fault: { why: "intoItself" } }];
-    end(shell, { outcome: { is: "partial" }, files: 0, folders: 0, bytes: 0, failed: 1, failures });
+    const failures: Ended["failures"] = [{ path: "dataset-v3", side: "here", operation: "create", reason: "into_itself", detail: null }];
+    end(shell, { outcome: "partial", files: 0, folders: 0, bytes: 0, failed: 1, failures });
     const alert = await screen.findByRole("alert");
     expect(alert).toHaveTextContent("Nothing was copied. dataset-v3 would be copied into itself.");
     expect(alert).toHaveTextContent("Choose a folder outside it.");
@@ -221,7 +221,7 @@ describe("copying on this computer", () => {
       copyFolder: () => sets,
       choose_copy_folder: () => other,
       copy: () => {
-        throw { code: "path", path: "/data/sets", operation: "open", os: { errno: 2, detail: "" } };
+        throw { code: "path", path: { path: "/data/sets" }, operation: "open", source: { errno: 2, detail: "" } };
       },
     });
     await dropHere(shell);
@@ -238,8 +238,8 @@ describe("copying on this computer", () => {
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
     shell.update("c1", { is: "moved", tick: tick(quiet) });
-    const failures: Ended["failures"] = [{ path: "dataset-v3/late", side: "here", operation: "write", fault: { why: "os", os: { errno: 28, detail: "" } } }];
-    end(shell, { outcome: { is: "failed", fault: { code: "destinationFull", missingBytes: 0, missingEntries: 0 } }, failed: 1, failures }, 10);
+    const failures: Ended["failures"] = [{ path: "dataset-v3/late", side: "here", operation: "write", reason: "os", errno: 28, detail: "" }];
+    end(shell, { outcome: "failed", error: { code: "destination_full", shortage: null }, failed: 1, failures }, 10);
     expect(await screen.findByRole("alert")).toHaveTextContent("No space left in /data/sets. Complete files stay there.");
     await user.click(screen.getByText(t("activity.notCopied", { n: 1 })));
     expect(screen.getByText(/could not be written: the disk is full/)).toBeVisible();
@@ -257,7 +257,7 @@ describe("copying on this computer", () => {
     shell.update("c1", { is: "moved", tick: tick(quiet) });
     await user.click(await screen.findByRole("button", { name: `${t("common.cancel")}: dataset-v3` }));
     expect(shell.called("cancel")).toEqual([{ id: "c1" }]);
-    end(shell, { outcome: { is: "failed", fault: { code: "cancelled", by: "here" } } }, 10);
+    end(shell, { outcome: "failed", error: { code: "cancelled", by: "here" } }, 10);
     expect(await screen.findByRole("alert")).toHaveTextContent("Cancelled. Files copied so far stay in /data/sets.");
   });
 
@@ -279,7 +279,7 @@ test("reading back goes on in the graph, and the average is that of the copying"
 });
 
 test("a copy is paused and resumed, also while it reads back, which counts on in the graph", async () => {
-  const waits = { because: "pausedHere", missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: null } as const;
+  const waits = { because: "pausedHere", shortage: null, nextTryMs: null, givesUpMs: null } as const;
   const at = (change: object) => ({ is: "moved", tick: tick({ ...quiet, ...change }) }) as const;
   const shell = await startWindow({ transfers: [{ ...copy(), tick: tick({ ...quiet, canPause: true, runningMs: 1000, bytesDone: 4_000_000 }) }] });
   const [transfer] = shell.app.transfers.list;

@@ -131,6 +131,7 @@ impl HonestAcceptor {
                     self.machine.confirm();
                 }
                 AcceptorEvent::PairingConcluded => self.machine.paired(),
+                AcceptorEvent::ReceiptWanted(_) => self.machine.earlier_receipt(None),
                 AcceptorEvent::Offered(offer, _) => {
                     self.proves = offer.prove;
                     self.machine.accept(offer.lanes, true, None);

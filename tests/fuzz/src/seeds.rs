@@ -4,8 +4,8 @@ use ringway_model::{DeclineReason, Shortage};
 use ringway_wire::announcement::{Announcement, DeviceKind};
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
-    Accept, Cancel, EntryFailed, FRAME_PREFIX_LEN, Hello, Message, PathCodes, Progress, Receipt, Refusal, Ticket,
-    Totals, Wanted,
+    Accept, Cancel, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Offer, PathCodes, Progress, Receipt,
+    Refusal, Ticket, Totals, Wanted,
 };
 use ringway_wire::journal::{Recorder, Version};
 use ringway_wire::lane::{
@@ -113,12 +113,16 @@ fn control_messages() -> Vec<Message> {
         Message::PairDone,
         Message::Paired,
         Message::Offer(long_offer),
+        Message::OfferNames(vec![b"folder 20".to_vec(), b"x\xff".to_vec()]),
+        Message::ReceiptWanted([9; 16]),
+        Message::NoReceipt,
         Message::Accept(Accept { lanes: 4, lists: true, doubts: None }),
         Message::Decline(DeclineReason::NoRoom(SHORTAGE)),
         Message::PathTaken(PathCodes { tls: 1, tls_errno: 2, io: 3, io_errno: 4 }),
         Message::Totals(Totals { entries: 5, bytes: 6, complete: true }),
         Message::Progress(Progress { entries: 5, bytes: 6 }),
         Message::EntryFailed(EntryFailed { path: b"a/b\xff".to_vec(), operation: 1, reason: 2, errno: -13 }),
+        Message::EntryKept(EntryKept { path: b"a/b".to_vec(), beside: b"b (2)".to_vec() }),
         Message::Finish { sent: counts(), failed: 1, lanes: 1 },
         Message::Receipt(Receipt {
             there: counts(),
@@ -423,6 +427,8 @@ fn pairings() -> Vec<(&'static str, Vec<u8>)> {
 const SEND: [u8; 11] = [7, 0, 0, 7, 1, 7, 2, 7, 4, 0, 0];
 /// The same with a proof, as far as the end of the sending.
 const SEND_PROVEN: [u8; 5] = [7, 0x84, 0, 7, 4];
+/// Hello, and a request for the receipt of an earlier session.
+const ASK: [u8; 3] = [0, 7, 0x42];
 const NOBODY_KNOWN: u8 = 0;
 const BOTH_KNOWN: u8 = 3;
 const NO_CODE: u8 = 4;
@@ -441,6 +447,8 @@ fn sender_sessions() -> Vec<(&'static str, Vec<u8>)> {
     let receipt = |proven| forged(&Message::Receipt(Receipt { there: counts(), proven, ..Receipt::default() }));
     let proof_so_far = forged(&Message::Proving(Progress { entries: 1, bytes: 2 }));
     let paired = forged(&Message::Paired);
+    let turned_away = forged(&Message::Refused(Refusal::PairingBusy(500)));
+    let kept = forged(&Message::EntryKept(EntryKept { path: b"a/b".to_vec(), beside: b"b (2)".to_vec() }));
     let pair = [0, 0, 0, 0];
     let answer =
         forged(&Message::Wanted(Wanted { list: 0, files: vec![true], has: stretches(), basis: 0, kept: vec![] }));
@@ -463,6 +471,10 @@ fn sender_sessions() -> Vec<(&'static str, Vec<u8>)> {
         ("proof-so-far-not-asked-for", [&[BOTH_KNOWN, 0, 7, 0, 0, 7, 4][..], &proof_so_far].concat()),
         ("proof-so-far-early", [&[BOTH_KNOWN, 0, 7, 0x84, 0][..], &proof_so_far].concat()),
         ("known-to-a-stranger", vec![NOT_KNOWN_HERE | NO_CODE, 0]),
+        ("no-earlier-receipt", [&[BOTH_KNOWN][..], &ASK, &[0], &SEND].concat()),
+        ("earlier-receipt", [&[BOTH_KNOWN][..], &ASK, &receipt(None)].concat()),
+        ("turned-away-from-a-receipt", [&[BOTH_KNOWN][..], &ASK, &turned_away].concat()),
+        ("entry-kept", [&[BOTH_KNOWN, 0, 7, 0, 0][..], &kept, &[7, 4, 0]].concat()),
     ]
 }
 
@@ -471,6 +483,9 @@ fn receiver_sessions() -> Vec<(&'static str, Vec<u8>)> {
     let pair = [0, 7, 0, 0, 7, 0, 0, 7, 0];
     let offered = forged(&Message::Offer(offer(false)));
     let finish = forged(&Message::Finish { sent: counts(), failed: 0, lanes: 1 });
+    let wanted = forged(&Message::ReceiptWanted([9; 16]));
+    let long = forged(&Message::Offer(Offer { more_names: 2, ..offer(false) }));
+    let page = |name: &[u8]| forged(&Message::OfferNames(vec![name.to_vec()]));
     let receive = [0, 7, 2, 7, 4, 7, 5, 7, 6, 0, 0, 7, 0];
     vec![
         ("pair-and-receive", [&[NOBODY_KNOWN][..], &greet, &pair, &receive].concat()),
@@ -487,6 +502,9 @@ fn receiver_sessions() -> Vec<(&'static str, Vec<u8>)> {
         ("second-offer", [&[BOTH_KNOWN][..], &greet, &[0], &offered].concat()),
         ("early-finish", [&[BOTH_KNOWN][..], &greet, &[0], &finish].concat()),
         ("declined", [&[BOTH_KNOWN][..], &greet, &[0, 7, 0xf0]].concat()),
+        ("no-earlier-receipt", [&[BOTH_KNOWN][..], &greet, &wanted, &[7, 0, 0, 7, 2]].concat()),
+        ("names-in-pages", [&[BOTH_KNOWN][..], &greet, &long, &page(b"e"), &page(b"f"), &[7, 2]].concat()),
+        ("names-out-of-order", [&[BOTH_KNOWN][..], &greet, &long, &page(b"f"), &page(b"e")].concat()),
     ]
 }
 
@@ -538,6 +556,9 @@ mod tests {
             ("proof-so-far-early", 3),
             ("wrong-code", 0),
             ("no-code", 0),
+            ("no-earlier-receipt", 4),
+            ("earlier-receipt", 4),
+            ("turned-away-from-a-receipt", 2),
         ] {
             assert_eq!(run_sender(&seed("sender_session", name)), reached, "{name}");
         }
@@ -548,6 +569,9 @@ mod tests {
             ("receive-with-proof", 4),
             ("wrong-code", 0),
             ("declined", 3),
+            ("no-earlier-receipt", 3),
+            ("names-in-pages", 3),
+            ("names-out-of-order", 0),
         ] {
             assert_eq!(run_receiver(&seed("receiver_session", name)), reached, "{name}");
         }

@@ -9,7 +9,8 @@ use ringway_wire::control::{
     Cancel, EntryFailed, FRAME_PREFIX_LEN, Message, PathCodes, Progress, Receipt, Refusal, Totals, Wanted,
 };
 use ringway_wire::lane::Counts;
-use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent};
+use ringway_wire::limits::{OFFERED_BYTES_MAX, OFFERED_NAMES_MAX};
+use ringway_wire::session::{Acceptor, AcceptorEvent, HandedOver, Initiator, InitiatorEvent};
 use std::collections::VecDeque;
 
 /// What a disk that is full says.
@@ -161,6 +162,9 @@ struct SenderSeen {
     paired: bool,
     offered: bool,
     authenticated: bool,
+    /// The receipt of an earlier session was asked for, once, and has yet to be answered.
+    asked: bool,
+    awaits_receipt: bool,
     lists: bool,
     proves: bool,
     finished: bool,
@@ -195,6 +199,10 @@ impl SenderSeen {
                 assert!(self.offered && (1..=offer(false).lanes).contains(&lanes));
                 self.reached = self.reached.max(3);
             }
+            InitiatorEvent::NoReceipt => {
+                assert!(self.awaits_receipt, "an answer to nothing");
+                self.awaits_receipt = false;
+            }
             InitiatorEvent::Wanted(_) => {
                 assert!(self.lists && !self.finished, "an answer to no list")
             }
@@ -204,7 +212,7 @@ impl SenderSeen {
                 assert!(receipt.failed > 0 || receipt.there == counts(), "a receipt for something else");
                 let Counts { files, bytes, .. } = receipt.there;
                 assert!(receipt.proven.is_none_or(|proven| proven.files <= files && proven.bytes <= bytes));
-                assert!(self.finished, "a receipt for what was not sent");
+                assert!(self.finished || self.awaits_receipt, "a receipt for what was not sent");
                 self.reached = 4;
             }
             _ => {}
@@ -215,7 +223,13 @@ impl SenderSeen {
     /// One of this side's own calls.
     fn act(&mut self, machine: &mut Initiator, choice: u8) {
         match choice % 6 {
-            0 if self.authenticated && !self.offered && !machine.is_ended() => {
+            0 if self.authenticated && !self.asked && !self.offered && choice & 0x40 != 0 && !machine.is_ended() => {
+                self.proves = choice & 0x80 != 0;
+                let handed = HandedOver { sent: counts(), failed: 0, names: 1, named: 0, kept: 0 };
+                machine.ask_receipt([9; 16], handed, self.proves);
+                (self.asked, self.awaits_receipt) = (true, true);
+            }
+            0 if self.authenticated && !self.awaits_receipt && !self.offered && !machine.is_ended() => {
                 self.proves = choice & 0x80 != 0;
                 machine.offer(&offer(self.proves));
                 self.offered = true;
@@ -337,6 +351,10 @@ impl ReceiverSeen {
                 assert!(self.code_proven);
                 self.question = Some(Question::Store);
                 reach(2);
+            }
+            AcceptorEvent::NamesArriving(bytes) => {
+                assert!(self.welcomed_known || self.stored, "names of a stranger");
+                assert!(!self.offered && bytes <= OFFERED_BYTES_MAX + OFFERED_NAMES_MAX * size_of::<u32>());
             }
             AcceptorEvent::Offered(offer, _) => {
                 assert!(self.welcomed_known || self.stored, "an offer from a stranger");

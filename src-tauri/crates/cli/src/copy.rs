@@ -51,7 +51,7 @@ pub(crate) async fn run(args: CopyArgs, interrupts: &Interrupts) -> Result<Exit>
         request.options.planned = Some(PlannedLines::observer(lines));
     }
     let (destination, was_folder) = (request.destination.clone(), request.destination.is_dir());
-    let transfer = ringway_engine::copy::start(request);
+    let transfer = ringway_engine::copying::start(request);
     if let Some(lines) = &lines {
         lines.belong_to(transfer.id());
     }

@@ -5,32 +5,24 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use ringway_engine::remedy;
 use ringway_engine::{
-    AcceptOptions, Decision, Engine, IncomingOffer, IntoHome, ReceiveOptions, Receiver, ReceiverEvent, Report,
-    ShownSize,
+    AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, Report, ShownSize, remedy,
 };
-use ringway_model::{DeclineReason, Fault, Invalid, OsError};
+use ringway_model::{DeclineReason, Fault, IntoHome, Invalid, OsError};
 use rustix::fs::{Access, access};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::advised;
 use crate::args::RecvArgs;
-use crate::code_source;
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::{HeldBack, Interrupts};
-use crate::json;
 use crate::listen_address::ListenAddress;
 use crate::output::Output;
-use crate::path_words;
-use crate::progress;
 use crate::prompt::{self, Line, Lines};
 use crate::questions::{self, Answer, Questions, Typed};
-use crate::rule;
 use crate::shown_code::{Change, CodeBoard};
 use crate::text::for_terminal;
-use crate::words;
+use crate::{advised, code_source, json, path_words, progress, rule, words};
 
 /// How often the code's expiry is looked at.
 const CODE_LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -112,7 +104,8 @@ pub(crate) fn destination(given: &Path) -> Result<PathBuf, Refusal> {
         return Err(refuse("it is not a folder"));
     }
     access(&folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| {
-        refuse(&words::os(&error.into())).advise("Check its permissions (ls -ld), or name another folder.")
+        refuse(&words::os(&std::io::Error::from(error).into()))
+            .advise("Check its permissions (ls -ld), or name another folder.")
     })?;
     Ok(folder)
 }

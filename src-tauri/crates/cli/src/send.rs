@@ -7,21 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use ringway_engine::{Address, Engine, GivenSecret, Report, SendRequest, Source, Target, Transfer};
-use ringway_model::Outcome;
-use ringway_model::{AuthError, Direction, Fault};
+use ringway_engine::{Address, Engine, GivenSecret, Report, SendRequest, Target, Transfer};
+use ringway_model::{AuthError, Direction, Fault, Outcome, Source};
 
 use crate::args::{self, SendArgs};
-use crate::code_source;
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
 use crate::limit::LimitArg;
-use crate::nearby;
 use crate::output::Output;
-use crate::progress;
 use crate::prompt::{self, Lines};
 use crate::text::for_terminal;
-use crate::words;
+use crate::{code_source, nearby, progress, words};
 
 /// Codes that are asked for: as many as a code survives.
 const ASKED_MAX: u32 = 3;

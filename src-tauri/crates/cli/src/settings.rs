@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use ringway_engine::{Engine, IntoHome, RateLimit, Settings};
+use ringway_engine::{Engine, RateLimit, Settings};
+use ringway_model::IntoHome;
 use ringway_service::control::protocol::GivenPath;
 use ringway_service::dto::Listening;
 use ringway_service::login::{Login, StartAtLogin};
@@ -12,10 +13,9 @@ use serde_json::json;
 
 use crate::args::{SettingsArgs, SwitchArg};
 use crate::exit::Exit;
-use crate::json;
 use crate::output::Output;
-use crate::service;
 use crate::text::{for_terminal, rate};
+use crate::{json, service};
 
 /// Shows the settings, after changing what was asked for.
 pub(crate) async fn run(engine: &Engine, args: SettingsArgs) -> Result<Exit> {

@@ -3,19 +3,16 @@
 #[cfg(test)]
 mod tests;
 
-use ringway_model::{Bottleneck, StageTimes};
-
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+use ringway_model::{Bottleneck, StageTimes};
+use ringway_tree::bulk::{LaneSink, LaneSource};
 use ringway_wire::control::{ReceiverTimes, SenderTimes};
 use rustix::time::{ClockId, clock_gettime};
-
-use crate::destination::LaneSource;
-use crate::source::LaneSink;
 
 /// The gauge compares samples over this long, so it names a change about a second later.
 const SAMPLE_WINDOW: Duration = Duration::from_secs(1);

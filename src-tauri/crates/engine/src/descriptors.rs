@@ -1,47 +1,12 @@
-//! The limit on open descriptors (RLIMIT_NOFILE): raised once, and what those get of it who keep
-//! files, folders and connections open.
-use std::io;
+//! How jobs share the limit on open descriptors (RLIMIT_NOFILE), and the least that each needs.
 use std::sync::OnceLock;
-use std::time::Duration;
 
-use ringway_sys::probe;
-use ringway_wire::resume::ATTEMPTS_KEPT_MAX;
-use rustix::io::Errno;
+use ringway_tree::descriptors::{self, LANE, left, limit};
 
 use crate::limits::{
     LANES_MAX, OFFERS_UNANSWERED_MAX, QUEUE_BYTES_MAX, QUEUED_BYTES, TRANSFERS_MAX, UNAUTHENTICATED_MAX,
 };
 use ringway_model::Fault;
-
-/// How often, and how long each time, opening waits for descriptors where the process or the
-/// machine has none left: half a minute.
-pub(crate) const WAITS: u32 = 3_000;
-pub(crate) const WAIT: Duration = Duration::from_millis(10);
-
-/// Folders that a copy keeps open at both ends: more would only hold on to memory of the kernel.
-const COPY_FOLDERS_MAX: usize = 4_096;
-
-/// What a copy has open beside its threads' descriptors and the folders: where it copies to,
-/// records of a verification, and what is counted ahead.
-const COPY_OWN: usize = 8;
-
-/// What one thread of a copy has open at most beside a batch: both ends of a file and of its
-/// folder, a pipe, a ring, and what is looked at by the way.
-const COPY_THREAD: usize = 12;
-
-/// The same with some folders and files in a batch: what more threads are worth having for.
-const COPY_THREAD_WANTS: usize = COPY_THREAD + 8;
-
-/// Files that a thread of a copy opens at a time through a ring.
-const COPY_BATCH_MAX: usize = 64;
-
-/// What a sender has open beside lanes and folders: addresses that are dialled at once, its
-/// session, what it keeps.
-const SEND_OWN: usize = 12;
-
-/// What a lane has open at either end: its connection, the one that it goes on in, a ring, a file
-/// or two, and what is looked at by the way.
-const LANE: usize = 8;
 
 /// What one transfer has open at the receiver beside its lanes: the folders that it lands in, its
 /// journal and lists, its session.
@@ -54,16 +19,6 @@ const RECEIVE_WANTS: usize = 128;
 /// Transfers at once of which each has all that it may use for itself.
 const TRANSFERS_APART: usize = 4;
 
-/// The limit, which is raised to the hard one when it is first asked for. One that cannot be raised
-/// is lived with.
-pub(crate) fn limit() -> usize {
-    static RAISED: OnceLock<usize> = OnceLock::new();
-    *RAISED.get_or_init(|| {
-        let limit = probe::raise_open_files_limit().unwrap_or_else(|_| probe::open_files_limit());
-        usize::try_from(limit.soft).unwrap_or(usize::MAX)
-    })
-}
-
 /// Refuses to begin with fewer than `least`: what would come of it is a part of what was asked for.
 ///
 /// # Errors
@@ -71,80 +26,6 @@ pub(crate) fn limit() -> usize {
 pub(crate) fn at_least(least: usize) -> Result<(), Fault> {
     let has = limit();
     if has < least { Err(Fault::FewDescriptors { has: has as u64, least: least as u64 }) } else { Ok(()) }
-}
-
-/// What is left of the limit now. A program may be started with descriptors that are open already.
-fn left() -> usize {
-    limit().saturating_sub(probe::open_descriptors())
-}
-
-/// What a copy may keep open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ForCopy {
-    /// Threads, of those that are wanted.
-    pub(crate) threads: usize,
-    /// Folders, open at both ends.
-    pub(crate) folders: usize,
-    /// Files that each thread opens at a time through its ring.
-    pub(crate) batch: usize,
-}
-
-impl ForCopy {
-    /// For a copy that wants so many threads.
-    pub(crate) fn wanting(threads: usize) -> Self {
-        Self::of(left(), threads)
-    }
-
-    fn of(left: usize, threads: usize) -> Self {
-        let left = left.saturating_sub(COPY_OWN);
-        let threads = threads.min(left / COPY_THREAD_WANTS).max(1);
-        let rest = left.saturating_sub(threads * COPY_THREAD);
-        let batch = (rest / 2 / threads).clamp(1, COPY_BATCH_MAX);
-        let folders = (rest.saturating_sub(threads * batch) / 2).clamp(1, COPY_FOLDERS_MAX);
-        Self { threads, folders, batch }
-    }
-}
-
-/// What a sender may keep open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ForSending {
-    /// Lanes at the most.
-    pub(crate) lanes: u8,
-    /// Levels of the tree that each walk keeps open.
-    pub(crate) levels: usize,
-    /// Folders of one batch.
-    pub(crate) batch_folders: usize,
-    /// Folders of what waits for lanes.
-    pub(crate) queue_folders: usize,
-    /// Folders of what the receiver was asked about.
-    pub(crate) listed_folders: usize,
-    /// Files that a lane's ring opens at a time.
-    pub(crate) depth: u32,
-}
-
-impl ForSending {
-    /// Decided once.
-    pub(crate) fn here() -> Self {
-        static HERE: OnceLock<ForSending> = OnceLock::new();
-        *HERE.get_or_init(|| Self::of(left()))
-    }
-
-    fn of(left: usize) -> Self {
-        let levels = (left / 32).clamp(2, 32);
-        // One walk sends, another one counts.
-        let rest = left.saturating_sub(SEND_OWN + 2 * levels);
-        let lanes = (rest / (3 * LANE)).clamp(1, LANES_MAX.into());
-        // One more than there are lanes is gathered. What waits takes a whole batch.
-        let batch_folders = (left / 6 / (lanes + 1)).clamp(2, 32);
-        Self {
-            lanes: lanes as u8,
-            levels,
-            batch_folders,
-            queue_folders: (left / 12).clamp(batch_folders, 128),
-            listed_folders: (left / 12).clamp(batch_folders, 256),
-            depth: (left / 6 / lanes).clamp(2, 32) as u32,
-        }
-    }
 }
 
 /// What a receiver may keep open.
@@ -160,14 +41,8 @@ pub(crate) struct ForReceiving {
     pub(crate) transfers: usize,
     /// Lanes of one of them.
     pub(crate) lanes: u8,
-    /// Folders that each lane keeps open.
-    pub(crate) folders: usize,
-    /// Small files that each lane has open at a time.
-    pub(crate) group: usize,
-    /// Earlier attempts of a transfer that are gone on with, the latest ones.
-    pub(crate) attempts: usize,
-    /// Large files that wait for what an earlier attempt lacks.
-    pub(crate) resuming: usize,
+    /// What each of them keeps open beside.
+    pub(crate) each: descriptors::ForReceiving,
 }
 
 impl ForReceiving {
@@ -184,7 +59,8 @@ impl ForReceiving {
         let rest = left.saturating_sub(unauthenticated + waiting + unanswered);
         let transfers = (rest / RECEIVE_WANTS).clamp(1, TRANSFERS_MAX);
         // Each holds two.
-        let attempts = (left / 32).clamp(1, ATTEMPTS_KEPT_MAX);
+        let most = descriptors::ForReceiving::MOST;
+        let attempts = (left / 32).clamp(1, most.attempts);
         // Where there may be many transfers, few of them use all that they may.
         let mine = (rest / transfers.min(TRANSFERS_APART)).saturating_sub(RECEIVE_OWN + 2 * attempts);
         let lanes = (mine / (2 * LANE)).clamp(1, LANES_MAX.into());
@@ -195,58 +71,14 @@ impl ForReceiving {
             unanswered,
             transfers,
             lanes: lanes as u8,
-            folders: (of_lane / 4).clamp(1, 64),
-            attempts,
-            group: (of_lane / 2).clamp(1, 64),
-            resuming: (of_lane / 4).clamp(1, 128),
+            each: descriptors::ForReceiving {
+                folders: (of_lane / 4).clamp(1, most.folders),
+                group: (of_lane / 2).clamp(1, most.group),
+                attempts,
+                resuming: (of_lane / 4).clamp(1, most.resuming),
+            },
         }
     }
-}
-
-/// An error that may be for want of descriptors.
-pub(crate) trait Shortage {
-    /// Whether the process or the machine has no descriptor left (EMFILE, ENFILE).
-    fn is_of_descriptors(&self) -> bool;
-}
-
-impl Shortage for io::Error {
-    fn is_of_descriptors(&self) -> bool {
-        matches!(Errno::from_io_error(self), Some(Errno::MFILE | Errno::NFILE))
-    }
-}
-
-/// Opens something with what `keeper` has. Where no descriptor is left, `spare` closes what the
-/// keeper can do without, and says whether there was anything; else others are waited for, as long
-/// as it `goes_on`.
-///
-/// # Errors
-/// Those of `open`, and of `spare`.
-pub(crate) fn patiently<K, T, E: Shortage>(
-    keeper: &mut K,
-    mut spare: impl FnMut(&mut K) -> Result<bool, E>,
-    goes_on: impl Fn() -> bool,
-    mut open: impl FnMut(&mut K) -> Result<T, E>,
-) -> Result<T, E> {
-    let mut waits = 0;
-    loop {
-        match open(keeper) {
-            Err(error) if error.is_of_descriptors() && waits < WAITS && goes_on() => {
-                if !spare(keeper)? {
-                    waits += 1;
-                    std::thread::sleep(WAIT);
-                }
-            }
-            opened => return opened,
-        }
-    }
-}
-
-/// The same for who keeps nothing open.
-///
-/// # Errors
-/// Those of `open`.
-pub(crate) fn wait_to_open<T>(goes_on: impl Fn() -> bool, mut open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    patiently(&mut (), |()| Ok(false), goes_on, |()| open())
 }
 
 #[cfg(test)]
@@ -255,28 +87,10 @@ mod tests {
 
     #[test]
     fn shares_fit_into_the_limit() {
-        for left in (20..5_000).chain([100_000, 1 << 20]) {
-            for wanted in [1, 2, 8, 16, 256] {
-                let ForCopy { threads, folders, batch } = ForCopy::of(left, wanted);
-                let taken = COPY_OWN + threads * (COPY_THREAD + batch - 1) + 2 * folders;
-                assert!(taken <= left.max(COPY_OWN + COPY_THREAD + 2), "{left} {wanted}: {taken}");
-            }
-        }
-        for left in (44..5_000).chain([100_000, 1 << 20]) {
-            let share = ForSending::of(left);
-            let lanes = usize::from(share.lanes);
-            let taken = SEND_OWN
-                + 2 * share.levels
-                + lanes * (LANE + share.batch_folders + share.depth as usize)
-                + share.batch_folders
-                + share.queue_folders
-                + share.listed_folders;
-            assert!(taken <= left, "{left}: {taken} {share:?}");
-        }
         for left in (43..5_000).chain([100_000, 1 << 20]) {
             let share = ForReceiving::of(left);
-            let lanes = usize::from(share.lanes);
-            let one = RECEIVE_OWN + 2 * share.attempts + lanes * (LANE + share.folders + share.group) + share.resuming;
+            let (lanes, each) = (usize::from(share.lanes), share.each);
+            let one = RECEIVE_OWN + 2 * each.attempts + lanes * (LANE + each.folders + each.group) + each.resuming;
             let peers = share.unauthenticated + share.waiting + share.unanswered;
             assert!(peers + one <= left, "{left}: {one} {share:?}");
         }
@@ -284,39 +98,14 @@ mod tests {
 
     #[test]
     fn many_descriptors_leave_every_share_at_its_most() {
-        assert_eq!(ForCopy::of(1 << 16, 16), ForCopy { threads: 16, folders: COPY_FOLDERS_MAX, batch: 64 });
-        let sending =
-            ForSending { lanes: 16, levels: 32, batch_folders: 32, queue_folders: 128, listed_folders: 256, depth: 32 };
-        assert_eq!(ForSending::of(1 << 16), sending);
         let receiving = ForReceiving {
             unauthenticated: 128,
             waiting: 256,
             unanswered: 64,
             transfers: 16,
             lanes: 16,
-            folders: 64,
-            group: 64,
-            attempts: 32,
-            resuming: 128,
+            each: descriptors::ForReceiving { folders: 64, group: 64, attempts: 32, resuming: 128 },
         };
         assert_eq!(ForReceiving::of(1 << 16), receiving);
-    }
-
-    #[test]
-    fn what_finds_no_descriptor_takes_back_what_is_spare_and_waits() {
-        let mut tries = 0;
-        let mut spare = 2;
-        let opened = patiently(
-            &mut spare,
-            |spare| Ok::<_, io::Error>(std::mem::replace(spare, 0) > 0),
-            || true,
-            |_| {
-                tries += 1;
-                if tries < 4 { Err(Errno::MFILE.into()) } else { Ok(tries) }
-            },
-        );
-        assert_eq!((opened.unwrap(), spare), (4, 0));
-        let refused: io::Result<()> = wait_to_open(|| false, || Err(Errno::NFILE.into()));
-        assert!(refused.unwrap_err().is_of_descriptors(), "what is stopped does not wait");
     }
 }

@@ -9,13 +9,13 @@ use ringway_model::{
     AuthError, Bottleneck, DeviceId, Edit, Failure, Fault, Interruption, LookAlike, Outcome, PackedBytes, PathTaken,
     Proven, Stage, StageTimes, TransferId, TransferKey,
 };
+use ringway_tree::filesystem::free_space::FreeSpace;
 
-use crate::copy::CopyReport;
 use crate::device::Device;
-use crate::free_space::FreeSpace;
 use crate::receive::IncomingOffer;
 use crate::rules::Decision;
 use crate::transfer::Transfer;
+use ringway_copy::CopyReport;
 
 /// A transfer's figures at one moment. Cheap to take; meant to be polled 10 to 20 times a second.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,15 +8,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ringway_model::{
-    AuthError, Bottleneck, DeviceId, Direction, Edit, Failure, Fault, Proven, TransferId, TransferKey,
+    AuthError, Bottleneck, DeviceId, Direction, Edit, Failure, Fault, Outcome, Proven, Source, TransferId, TransferKey,
 };
 
 use crate::event::{OfferSummary, Report};
-use crate::options::Source;
 use crate::series::Point;
 use crate::store::Store;
 use crate::target::Target;
-use ringway_model::Outcome;
 
 /// Transfers that are remembered: years of daily use. The oldest go first.
 pub const PAST_MAX: u32 = 5_000;

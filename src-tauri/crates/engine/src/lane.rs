@@ -14,22 +14,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use ringway_model::{Fault, TlsMode, TlsPath, UserTlsReason};
 use ringway_sys::ktls::{KernelTls, Received};
+use ringway_tree::bulk::{LaneSink, LaneSource};
 use rustix::io::Errno;
 use rustls::Connection;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
 use tokio_rustls::TlsStream;
 
-use crate::destination::LaneSource;
 use crate::path_taken::user_tls;
 use crate::record_boundary::CorkStream;
 use crate::remedy;
-use crate::source::LaneSink;
 use crate::tls::Channel;
 pub(crate) use lasting::{Arriving, Begun, LaneStops, Renewing, Succeeding};
 pub(crate) use relay::{Relay, Relayed};
-use ringway_model::{Fault, TlsMode, TlsPath, UserTlsReason};
 pub(crate) use user::{LowWater, UserTls};
 
 /// Socket buffers of a lane that is encrypted here. Measured: autotuned ones wake either side too

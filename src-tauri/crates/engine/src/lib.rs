@@ -2,23 +2,26 @@
 //! for command and window.
 #![forbid(unsafe_code)]
 
-use parking_lot::{Mutex, MutexGuard, RwLock};
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use history::{PAST_PATHS_MAX, Record};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use ringway_model::{
-    DeviceId, Direction, Fault, Invalid, IoMode, IoPath, LookAlike, SyncIoReason, TlsMode, TlsPath, TransferId,
-    Unconfined,
+    DeviceId, Direction, Fault, IntoHome, Invalid, IoMode, IoPath, LookAlike, Source, SyncIoReason, TlsMode, TlsPath,
+    TransferId, Unconfined,
 };
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
+use ringway_tree::receive::is_home;
 use ringway_wire::DeviceName;
+
+use discovery::Wanted;
+use history::{PAST_PATHS_MAX, Record};
 use serve::LaneDoor;
 
-pub mod copy;
+pub mod copying;
 #[cfg(test)]
 #[path = "../../../../tests/deadline.rs"]
 mod deadline;
@@ -42,38 +45,26 @@ mod accept_queue;
 mod admission;
 mod back_off;
 mod bottleneck;
-mod chunking;
 mod connect;
-mod destination;
+mod default_folder;
 mod forgetting;
-mod free_space;
-mod grain;
 mod handshakes;
-mod homes;
 mod identity;
 mod interfaces;
-mod io_plan;
 mod lane;
 mod lane_growth;
-mod listing;
 mod look_alike;
 mod messages;
 mod offer;
 mod own_folders;
-mod owner_bit;
-mod packing;
-mod page_buffer;
 mod places;
 mod rate;
-mod readback;
 mod record_boundary;
 pub mod remedy;
 mod send;
 mod serve;
 mod session;
 mod settings;
-mod source;
-mod spelling;
 mod stopwatch;
 mod store;
 pub mod target;
@@ -82,20 +73,18 @@ mod tls;
 mod token_bucket;
 mod wire_convert;
 
-pub use copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Observer, Planned, ReflinkMode, Rule};
-pub use destination::{Unfinished, close_folders};
+pub use copying::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Planned, PlannedFn, ReflinkMode, Rule};
+pub use default_folder::default_folder;
 pub use device::{Device, ThisDevice};
-use discovery::Wanted;
 pub use discovery::{Nearby, NearbyDevice};
 pub use event::{OfferSummary, ReceiverEvent, Report, Snapshot};
-pub use free_space::FreeSpace;
 pub use history::{Past, PastDetails, PastQuery, Resend};
-pub use homes::default_folder;
-pub use options::{
-    AcceptOptions, Compression, Delta, IntoHome, RateLimit, ReceiveOptions, SendRequest, Settings, ShownSize, Source,
-};
+pub use options::{AcceptOptions, RateLimit, ReceiveOptions, SendRequest, Settings};
 pub use paths::Paths;
 pub use receive::{IncomingOffer, Receiver, ShownCode};
+pub use ringway_tree::filesystem::free_space::FreeSpace;
+pub use ringway_tree::receive::ShownSize;
+pub use ringway_tree::receive::{Unfinished, close_folders};
 pub use ringway_wire::ProtocolError;
 pub use ringway_wire::announcement::{Announcement, DeviceKind, Fingerprint};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
@@ -134,12 +123,12 @@ impl Inner {
     }
 
     /// What has to be at a path for something to land there.
-    fn expect(&self, folder: &Path) -> places::Expected {
+    fn expect(&self, folder: &Path) -> ringway_tree::receive::Expected {
         self.places.expect(folder, || self.store.mounted(folder).ok().flatten())
     }
 
     fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Fault> {
-        let own = own_folders::OwnFolders::make(&self.paths)?;
+        let own = own_folders::make(&self.paths)?;
         // What is missing is made below what is there.
         let Some((path, dir)) = folder.ancestors().find_map(|path| Some((path, Dir::open(path).ok()?))) else {
             return Ok(());
@@ -147,7 +136,7 @@ impl Inner {
         if own.contain(&dir).unwrap_or(false) {
             return Err(Fault::Invalid(Invalid::OwnFolder { folder: folder.to_owned().into() }));
         }
-        let is_home = || path == folder && metadata_of(&dir).is_ok_and(|there| homes::is_home(&there));
+        let is_home = || path == folder && metadata_of(&dir).is_ok_and(|there| is_home(&there));
         if into_home == IntoHome::Refuse && is_home() {
             return Err(Fault::Invalid(Invalid::HomeFolder { folder: folder.to_owned().into() }));
         }
@@ -426,7 +415,7 @@ impl Engine {
         // Each by what it really is, so that nothing is told twice.
         let folders: BTreeSet<_> = folders.filter_map(|folder| folder.canonicalize().ok()).collect();
         let mut found: Vec<_> =
-            folders.iter().filter_map(|folder| destination::unfinished(folder).ok()).flatten().collect();
+            folders.iter().filter_map(|folder| ringway_tree::receive::unfinished(folder).ok()).flatten().collect();
         found.sort_by_key(|left| std::cmp::Reverse(left.last_used));
         Ok(found)
     }
@@ -436,7 +425,7 @@ impl Engine {
     /// # Errors
     /// [`Fault::Path`]: it cannot be opened or read.
     pub fn unfinished_in(&self, folder: &Path) -> Result<Vec<Unfinished>, Fault> {
-        destination::unfinished(folder)
+        ringway_tree::receive::unfinished(folder)
     }
 
     /// Removes what a transfer has left: the same send again begins anew. False if it is not there
@@ -445,7 +434,7 @@ impl Engine {
     /// # Errors
     /// [`Fault::Path`]: it cannot be removed, or not all of it.
     pub fn discard_unfinished(&self, left: &Unfinished) -> Result<bool, Fault> {
-        destination::discard(&left.folder, &left.id)
+        ringway_tree::receive::discard(&left.folder, &left.id)
     }
 
     /// Whether offers may land in a folder, which need not be there yet.
@@ -474,7 +463,7 @@ impl Engine {
     /// Whether a folder is somebody's home, by whatever path it is named.
     pub fn is_home(&self, folder: &Path) -> bool {
         let there = Dir::open(folder).and_then(metadata_of);
-        there.is_ok_and(|there| homes::is_home(&there))
+        there.is_ok_and(|there| is_home(&there))
     }
 
     /// Starts listening.
@@ -530,11 +519,11 @@ impl Engine {
         target::of_past(&self.inner.store, past)
     }
 
-    /// Starts a copy inside this machine, as [`copy::start`] does for programs that hold no handle,
-    /// and writes down how it ended; what goes wrong is in its report.
+    /// Starts a copy inside this machine and records how it ended; errors are in its report. A
+    /// program without a handle calls [`copying::start`].
     pub fn copy(&self, request: CopyRequest) -> Transfer {
         let (store, paths) = (Arc::clone(&self.inner.store), vec![request.destination.clone()]);
-        copy::start_recorded(request, Some(Record { store, target: None, paths, resend: None }))
+        copying::start_recorded(request, Some(Record { store, target: None, paths, resend: None }))
     }
 
     /// Pairs with a receiver without sending anything. It proves the code, also where it is paired
@@ -573,11 +562,12 @@ impl Engine {
         Capabilities {
             kernel: ringway_sys::probe::kernel_release(),
             tls: lane::plan(TlsMode::Auto).unwrap_or(TlsPath::Kernel),
-            io: io_plan::IoPlan::new(IoMode::Auto).map_or(IoPath::Sync(SyncIoReason::NotInKernel), |plan| plan.path()),
+            io: ringway_tree::io_plan::IoPlan::new(IoMode::Auto)
+                .map_or(IoPath::Sync(SyncIoReason::NotInKernel), |plan| plan.path()),
             confinement: ringway_sys::confine::support().map_err(path_taken::unconfined),
             openat2: ringway_sys::dir::beneath() == ringway_sys::dir::Beneath::Openat2,
             cpu_aes: cpu.single,
-            open_files_max: descriptors::limit() as u64,
+            open_files_max: ringway_tree::descriptors::limit() as u64,
         }
     }
 }

@@ -22,22 +22,11 @@ pub const WRONG_ATTEMPTS_OF_ALL_CODES_MAX: u32 = 21;
 /// Failures a report names: enough to act on, and bounded when a whole tree cannot be written.
 pub const FAILURES_LISTED_MAX: usize = 1_000;
 
-/// Bytes of the paths of failures that are named to the peer: what is named waits for a peer who
-/// may not read. 10,000 of ordinary length take a quarter.
-pub const NAMED_BYTES_MAX: usize = 4 * 1024 * 1024;
-
 /// Top-level names an offer shows.
 pub const OFFER_NAMES_MAX: usize = 64;
 
 /// Names that begin with a dot that the question about an offer points out one by one.
 pub const DOT_NAMES_SHOWN_MAX: usize = 8;
-
-/// Top-level paths a report names.
-pub const ARRIVED_LISTED_MAX: usize = 64;
-
-/// Top-level files and folders that are remembered of each device; of more, those go that it has
-/// not brought or changed for the longest time, and count as the owner's from then on.
-pub const BROUGHT_NAMES_MAX: usize = 10_000;
 
 /// Connections that have not shown what they are: when more come, those that stall go, so that a
 /// flood costs sockets and little else. A handshake under way takes some 60 KiB.
@@ -110,9 +99,19 @@ pub const OFFERS_UNANSWERED_MAX: usize = 64;
 /// Offers of one device that wait for a person's answer: eight devices fill the list together.
 pub const OFFERS_OF_ONE_MAX: usize = 8;
 
-/// Bytes of names that the offers of all devices hold which wait for an answer: a long list each of
-/// 16 devices.
+/// Bytes of names that the offers of all devices hold which nobody has answered: those that wait
+/// for a person, and those that still arrive.
 pub const OFFERS_UNANSWERED_BYTES_MAX: usize = 64 << 20;
+
+/// The part of those for offers that still arrive, so that they and those that wait take no memory
+/// from each other: two of the longest lists (6 MiB each), or hundreds of ordinary ones.
+pub const NAMES_ARRIVING_BYTES_MAX: usize = 16 << 20;
+
+/// Those of one device that still arrive: one of the longest lists and the beginning of others.
+pub const NAMES_ARRIVING_OF_ONE_BYTES_MAX: usize = NAMES_ARRIVING_BYTES_MAX / 2;
+
+/// Those that wait for a person: a long list (4 MiB) each of eleven devices.
+pub const OFFERS_ASKED_BYTES_MAX: usize = OFFERS_UNANSWERED_BYTES_MAX - NAMES_ARRIVING_BYTES_MAX;
 
 /// Devices nearby that are listed: a large office, and bounded whatever somebody on the network
 /// makes up.
@@ -146,22 +145,6 @@ pub const LOOKUP_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// Addresses of one device that are dialled, whatever its name leads to.
 pub const ADDRESSES_DIALLED_MAX: usize = 32;
-
-/// What may come beyond the size that a person accepted, once that was final: one part in so many.
-/// Files grow while they are sent, and what was under way when a connection was lost comes again.
-pub const ACCEPTED_MARGIN_PART: u64 = 4;
-
-/// And so much at the least: what the lanes of a small transfer have under way twice over, and its
-/// extended attributes.
-pub const ACCEPTED_MARGIN_MIN: u64 = 32 << 20;
-
-/// How many times the size may come that a person accepted while it was still counted. In the end
-/// it is also held to what its sender said it had counted.
-pub const ACCEPTED_GROWTH: u64 = 4;
-
-/// And so much more at the least: whoever answers within the first second has seen next to nothing
-/// of a large folder.
-pub const ACCEPTED_GROWTH_MIN: u64 = 1 << 30;
 
 /// Time an offer waits for a person.
 pub const ANSWER_TIME_MAX: Duration = Duration::from_secs(10 * 60);
@@ -219,13 +202,6 @@ pub const PAUSE_TIME_MAX: Duration = FULL_TIME_MAX;
 /// How often it is looked whether there is room again, or whether the receiver has resumed it.
 pub const FULL_LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// So much more room than there was lets a transfer go on that was stopped by a full disk, although
-/// figures say that not all of the rest will fit: each time costs going through the source again.
-pub const FULL_SPACE_MIN: u64 = 16 << 20;
-
-/// And so many more places for files and folders.
-pub const FULL_ENTRIES_MIN: u64 = 256;
-
 /// Transfers of one device that a receiver remembers for that.
 pub const RENEWALS_PER_DEVICE_MAX: usize = 8;
 
@@ -272,20 +248,6 @@ pub const FORGOTTEN_LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Events that wait for a program which does not look: a listener then waits too.
 pub const EVENTS_QUEUED_MAX: usize = 64;
 
-/// Threads a copy may have: beyond that they wait for each other on any machine.
-pub const COPY_WORKERS_MAX: usize = 256;
-
-/// Files with several names that a copy keeps in mind until it has met all of these, at some 200
-/// bytes each: a gibibyte. Names beyond that are copied as files of their own, as those of a file
-/// that cannot be linked are.
-pub const COPY_LINKED_MAX: usize = 1 << 22;
-
-/// Requests in flight on one ring of a copy.
-pub const COPY_DEPTH_MAX: u32 = ringway_sys::file_io::DEPTH_MAX;
-
-/// Bytes of one read or write of a copy, at least: a page.
-pub const COPY_CHUNK_MIN: usize = 4096;
-
 /// Rounds that modes may be measured in: more prove nothing, and take days.
 pub const MODES_ROUNDS_MAX: u32 = 1_000;
 
@@ -296,13 +258,6 @@ pub const MODES_FILES_MAX: u64 = 1_000_000;
 /// Bytes of one of them: half of what one key may protect, so that no lane has to be renewed while
 /// it is measured.
 pub const MODES_BYTES_MAX: u64 = 64 << 30;
-
-/// Bytes of one read or write of a copy, at most: one buffer of it a thread.
-pub const COPY_CHUNK_MAX: usize = 64 * 1024 * 1024;
-
-/// Descriptors that a copy needs at the least: one thread with a file, its folder at both ends, and
-/// the way back up.
-pub const COPY_DESCRIPTORS_MIN: usize = 32;
 
 /// Descriptors that sending and receiving need at the least: one transfer over one lane, a few
 /// strangers, and what a program keeps open.

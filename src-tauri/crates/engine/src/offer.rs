@@ -1,6 +1,7 @@
 //! An offer from a known device: asked about, unless it goes on with what was accepted before.
 mod acceptance;
 mod accepted;
+mod arrivals;
 mod job;
 mod outside;
 mod queue;
@@ -8,14 +9,15 @@ mod renewals;
 mod shares;
 mod silence;
 
-use parking_lot::Mutex;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ringway_model::{DeclineReason, Fault, Side, TransferId};
+use parking_lot::Mutex;
+use ringway_model::{DeclineReason, Fault, IntoHome, Side, TransferId};
+use ringway_tree::filesystem::free_space::FreeSpace;
 use ringway_wire::control::Totals;
 use ringway_wire::session::{Acceptor, AcceptorEvent};
 use tokio::sync::mpsc::error::TrySendError;
@@ -23,14 +25,12 @@ use tokio::sync::oneshot;
 use tokio::time::sleep;
 
 use crate::admission::Origin;
-use crate::destination::AttemptKey;
 use crate::device::Device;
 use crate::event::{OfferSummary, ReceiverEvent};
-use crate::free_space::FreeSpace;
 use crate::history::keep_unanswered;
 use crate::limits::{ANSWER_TIME_MAX, DOT_NAMES_SHOWN_MAX, RULE_WAIT_MAX};
 use crate::look_alike;
-use crate::options::{AcceptOptions, IntoHome};
+use crate::options::AcceptOptions;
 use crate::receive::{Listening, boot_ms};
 use crate::rules::{Consent, Decision, DeviceRule, Offered, is_usable};
 use crate::serve::Visitor;
@@ -40,7 +40,9 @@ use acceptance::{Acceptance, TakenBack};
 use accepted::Accepted;
 use queue::{Claim, Entered, Pending, Place, Turn, Waiting};
 use renewals::{Met, Renewed};
+use ringway_tree::receive::AttemptKey;
 
+pub(crate) use arrivals::{Arrival, Arrivals};
 pub(crate) use queue::Queue;
 pub(crate) use renewals::Renewals;
 pub(crate) use shares::{Shares, TakenIds};
@@ -104,20 +106,22 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
     let meet = |visitor: &Visitor| listening.inner.renewals.meet(visitor.device.id, &visitor.offer, attempt);
     let mut met = meet(&visitor);
     if let Met::Renewed(_) = met {
-        let place = match listening.queue.enter(claim(&visitor, true)) {
+        let entered = listening.queue.enter(claim(&visitor, true));
+        visitor.arrival = None;
+        let place = match entered {
             Entered::Now(place) => place,
             Entered::Later(waiting) => {
                 match wait(&listening, &mut visitor, waiting, (Acceptance::Person, None)).await {
                     Ok(place) => place,
-                    Err(_) => return visitor.session.close().await,
+                    Err(_) => return visitor.into_session().close().await,
                 }
             }
-            Entered::Full => return decline(visitor.session, listening.queue.why_none()).await,
+            Entered::Full => return decline(visitor.into_session(), listening.queue.why_none()).await,
         };
         // It may have been given up, or forgotten, meanwhile, and the rule may say otherwise.
         if let Err(why) = Acceptance::Person.check(&listening.inner, &mut visitor.device) {
             why.tell(&mut visitor.session);
-            return visitor.session.close().await;
+            return visitor.into_session().close().await;
         }
         listening.inner.renewals.only_by(visitor.device.id, &visitor.device.rule);
         met = meet(&visitor);
@@ -126,7 +130,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
                 Ok(()) => {}
                 // It is just ending, or just being renewed: a moment later it is clear which.
                 Err(TrySendError::Full(back) | TrySendError::Closed(back)) => {
-                    decline(back.visitor.session, DeclineReason::Busy).await;
+                    decline(back.visitor.into_session(), DeclineReason::Busy).await;
                 }
             };
         }
@@ -134,7 +138,7 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
     match met {
         Met::Renewed(_) | Met::New => ask(listening, visitor, (attempt, None), under_way).await,
         Met::TooMuch(bytes_max) => ask(listening, visitor, (attempt, Some(bytes_max)), under_way).await,
-        Met::Stopped => decline(visitor.session, DeclineReason::ByChoice).await,
+        Met::Stopped => decline(visitor.into_session(), DeclineReason::ByChoice).await,
     }
 }
 
@@ -224,7 +228,7 @@ async fn refuse(listening: &Listening, visitor: Visitor) {
         let summary = summary(listening, &visitor, Decision::Decline, None);
         listening.tell(ReceiverEvent::OfferRefused(summary)).await;
     }
-    decline(visitor.session, DeclineReason::ByChoice).await;
+    decline(visitor.into_session(), DeclineReason::ByChoice).await;
 }
 
 async fn decline(mut session: Session<Acceptor>, reason: DeclineReason) {
@@ -243,14 +247,14 @@ async fn ask(
     // alone.
     let id = (visitor.device.id, visitor.offer.transfer);
     let Some(_taken) = listening.inner.taken_ids.take_soon(id).await else {
-        return decline(visitor.session, DeclineReason::Busy).await;
+        return decline(visitor.into_session(), DeclineReason::Busy).await;
     };
     // While it waits, for its rule to be clear or for an answer. Without one the rule looks at what
     // is known by now.
     let share = listening.shares.take(visitor.device.id, visitor.names.held_bytes());
     let mut landing = Landing::of(&listening, &visitor.device);
     let Some(decision) = ruled(&mut visitor, stopped_at, landing.lacks_folder.take(), share.is_some()).await else {
-        return visitor.session.close().await;
+        return visitor.into_session().close().await;
     };
     let mut acceptance = match decision {
         Decision::Accept { .. } => Acceptance::Rule,
@@ -259,13 +263,14 @@ async fn ask(
     let share = match decision {
         Decision::Ask(_) => {
             if share.is_none() {
-                return decline(visitor.session, DeclineReason::Busy).await;
+                return decline(visitor.into_session(), DeclineReason::Busy).await;
             }
             let (device, now_ms) = (Origin::Device(visitor.device.id), boot_ms());
             if !listening.offers_in_vain.take(device, now_ms) {
                 let wait_ms = u32::try_from(listening.offers_in_vain.wait_ms(device, now_ms)).unwrap_or(u32::MAX);
-                return decline(visitor.session, DeclineReason::TooManyOffers { wait_ms }).await;
+                return decline(visitor.into_session(), DeclineReason::TooManyOffers { wait_ms }).await;
             }
+            visitor.arrival = None;
             share
         }
         Decision::Accept { .. } | Decision::Decline => {
@@ -285,7 +290,7 @@ async fn ask(
         let taken_back = acceptance.taken_back(&listening.inner, (device, *pairing));
         let rule = match decide(&listening, session, &mut shown, taken_back, changed).await {
             Decided::Yes(options, done) => break (options, done),
-            Decided::Over => return visitor.session.close().await,
+            Decided::Over => return visitor.into_session().close().await,
             Decided::RuleChanged(rule) => rule,
         };
         offer.so_far = shown.totals();
@@ -396,7 +401,9 @@ async fn begin(
 ) {
     let accepted = Accepted::new(Arc::clone(listening), &visitor, (options, acceptance));
     let transfer = accepted.transfer().clone();
-    let (place, done) = match listening.queue.enter(claim(&visitor, false)) {
+    let entered = listening.queue.enter(claim(&visitor, false));
+    visitor.arrival = None;
+    let (place, done) = match entered {
         Entered::Now(place) => (place, Some(done)),
         // A sender that does not wait hears so at once.
         Entered::Later(waiting) if visitor.offer.retry_s > 0 => {
@@ -408,14 +415,16 @@ async fn begin(
                 Ok(place) => (place, None),
                 Err(error) => {
                     transfer.end(Err(error));
-                    return visitor.session.close().await;
+                    drop(accepted);
+                    return visitor.into_session().close().await;
                 }
             }
         }
         Entered::Later(_) | Entered::Full => {
             let why = listening.queue.why_none();
             let _ = done.send(Err(Fault::Declined(why)));
-            return decline(visitor.session, why).await;
+            drop(accepted);
+            return decline(visitor.into_session(), why).await;
         }
     };
     let checked = acceptance.check(&listening.inner, &mut visitor.device);
@@ -424,7 +433,7 @@ async fn begin(
         Ok(()) => accepted.open(visitor).await,
         Err(why) => {
             why.tell(&mut visitor.session);
-            Err((Fault::Cancelled { by: Side::Here }, visitor.session))
+            Err((Fault::Cancelled { by: Side::Here }, visitor.into_session()))
         }
     };
     match (opened, done) {
@@ -435,10 +444,12 @@ async fn begin(
             accepted.receive(opened, attempt, (place, is_told)).await;
         }
         (Err((error, session)), Some(done)) => {
+            drop(accepted);
             let _ = done.send(Err(error));
             session.close().await;
         }
         (Err((error, session)), None) => {
+            drop(accepted);
             transfer.end(Err(error));
             session.close().await;
         }

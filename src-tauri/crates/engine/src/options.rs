@@ -2,20 +2,11 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use ringway_model::{Fault, Invalid, IoMode, OnConflict, TlsMode};
+use ringway_model::{Compression, Delta, Fault, IntoHome, Invalid, IoMode, OnConflict, Source, TlsMode};
+use ringway_tree::receive::ShownSize;
 use ringway_wire::code::{GivenSecret, PairingSecret};
 
-use crate::limits::{ACCEPTED_GROWTH, ACCEPTED_GROWTH_MIN, ACCEPTED_MARGIN_MIN, ACCEPTED_MARGIN_PART};
 use crate::target::Target;
-
-/// Something to send.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
-    /// The path. A folder is sent with everything in it.
-    pub path: PathBuf,
-    /// Send the folder's contents instead of the folder (`PATH/` on the command line).
-    pub contents_only: bool,
-}
 
 /// Bytes a second that a transfer may send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,29 +36,6 @@ impl RateLimit {
     pub fn bytes_per_s(self) -> u64 {
         self.0
     }
-}
-
-/// Packing of file contents on the way (Zstandard).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Compression {
-    /// Where a lane waits for its connection, and while what goes there shrinks and arrives sooner
-    /// for it.
-    #[default]
-    Auto,
-    /// Never.
-    Off,
-}
-
-/// Sending of a large file that has changed: whether only what is new in it travels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Delta {
-    /// Where the line is slower than reading and comparing at both ends.
-    #[default]
-    Auto,
-    /// Always: where each byte that travels costs something.
-    On,
-    /// Never: it is sent whole.
-    Off,
 }
 
 /// A transfer to start.
@@ -133,19 +101,6 @@ pub struct ReceiveOptions {
     pub io: IoMode,
 }
 
-/// What may land in a folder that is somebody's home: entries there can change how programs start,
-/// those that begin with a dot above all.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum IntoHome {
-    /// Nothing: nobody has chosen it.
-    #[default]
-    Refuse,
-    /// What has no name at its top that begins with a dot.
-    NoDotNames,
-    /// Anything.
-    DotNames,
-}
-
 /// How to take an offer in.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AcceptOptions {
@@ -168,26 +123,6 @@ pub struct AcceptOptions {
     /// Under [`OnConflict::Replace`], give folders that exist the sender's mode also where that
     /// lets more people in.
     pub widen_modes: bool,
-}
-
-/// The size of an offer as a person saw it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ShownSize {
-    /// Bytes of contents.
-    pub bytes: u64,
-    /// Whether that was said to be all. If not, the person was told that it is at least so much.
-    pub is_final: bool,
-}
-
-impl ShownSize {
-    /// Bytes that may come by a yes to it.
-    pub fn covers(self) -> u64 {
-        let margin = match self.is_final {
-            true => (self.bytes / ACCEPTED_MARGIN_PART).max(ACCEPTED_MARGIN_MIN),
-            false => self.bytes.saturating_mul(ACCEPTED_GROWTH - 1).max(ACCEPTED_GROWTH_MIN),
-        };
-        self.bytes.saturating_add(margin)
-    }
 }
 
 /// The stored settings, `$XDG_CONFIG_HOME/ringway/config.toml`.

@@ -1,168 +1,69 @@
-//! Ringway's own folders as a receiver recognises them: by device and inode, whatever path or mount
-//! leads there. Nothing is received into them.
-use std::collections::VecDeque;
-use std::ffi::OsString;
-use std::fs;
+//! Which folders and files are Ringway's own, and makes those that are missing.
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use ringway_model::{Fault, Operation};
-use ringway_sys::attributes::{Metadata, metadata_of};
-use ringway_sys::dir::Dir;
-use rustix::fs::AtFlags;
-use rustix::io::Errno;
+use ringway_tree::receive::OwnFolders;
 
 use crate::paths::Paths;
 use crate::private;
 
-/// Symbolic links that a path may go through, as in the kernel (path_resolution(7)).
-const LINKS_MAX: u32 = 40;
-
-/// Folders above a receive folder that are looked at: more than a path of 4,096 bytes can name.
-const DEPTH_MAX: u32 = 1_300;
-
 /// Files in our folders that decide who is trusted and where offers land.
 pub(crate) const FILES: [&str; 3] = ["config.toml", "identity.pem", "ringway.db"];
 
-/// Device and inode.
-type Identity = (u64, u64);
-
-/// What must stay as it is while offers land: our folders, and what their paths go through.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct OwnFolders {
-    folders: Vec<Identity>,
-    /// Folders that hold one of them, at whatever depth.
-    parents: Vec<Identity>,
-    /// Symbolic links on the way to them, and files of ours that lie elsewhere behind links.
-    fixed: Vec<Identity>,
-}
-
-impl OwnFolders {
-    /// Makes those that are missing, so that no offer can make them first, and looks where they
-    /// are.
-    ///
-    /// # Errors
-    /// One that cannot be made for another reason than permissions: what we may not make, an offer
-    /// may not make either.
-    pub(crate) fn make(paths: &Paths) -> Result<Self, Fault> {
-        // A runtime folder is made by whoever logs its user in: without that one there is none of
-        // ours either.
-        let runtime = paths.runtime.iter().filter(|runtime| runtime.parent().is_some_and(Path::is_dir));
-        let all: Vec<_> = [&paths.config, &paths.data, &paths.state].into_iter().chain(runtime).collect();
-        for folder in &all {
-            match private::make_folder(folder) {
-                Ok(()) => {}
-                Err(error) if is_forbidden(&error) => {}
-                Err(source) => return Err(Fault::path(*folder, Operation::Create, source)),
-            }
+/// Makes those that are missing, so that no offer can make them first, and looks where they
+/// are.
+///
+/// # Errors
+/// One that cannot be made for another reason than permissions: what we may not make, an offer
+/// may not make either.
+pub(crate) fn make(paths: &Paths) -> Result<OwnFolders, Fault> {
+    // A runtime folder is made by whoever logs its user in: without that one there is none of
+    // ours either.
+    let runtime = paths.runtime.iter().filter(|runtime| runtime.parent().is_some_and(Path::is_dir));
+    let all: Vec<_> = [&paths.config, &paths.data, &paths.state].into_iter().chain(runtime).collect();
+    for folder in &all {
+        match private::make_folder(folder) {
+            Ok(()) => {}
+            Err(error) if is_forbidden(&error) => {}
+            Err(source) => return Err(Fault::path(*folder, Operation::Create, source)),
         }
-        let mut own = Self::default();
-        for folder in all {
-            own.trace(folder, true);
-            FILES.iter().for_each(|name| own.trace(&folder.join(name), false));
-        }
-        paths.window().iter().for_each(|folder| own.trace(folder, true));
-        Ok(own)
     }
-
-    /// Follows a path as the kernel does, and notes what it goes through. What is not there ends
-    /// it.
-    fn trace(&mut self, path: &Path, is_folder: bool) {
-        let mut rest: VecDeque<OsString> = parts(path);
-        let (mut at, mut links) = (PathBuf::from("/"), 0);
-        let mut through = Vec::new();
-        while let Some(name) = rest.pop_front() {
-            if name == ".." {
-                at.pop();
-                continue;
-            }
-            let next = at.join(&name);
-            let Ok(there) = fs::symlink_metadata(&next) else { return };
-            let identity = (there.dev(), there.ino());
-            if there.is_symlink() {
-                links += 1;
-                let Ok(target) = fs::read_link(&next) else { return };
-                if links > LINKS_MAX {
-                    return;
-                }
-                self.fixed.push(identity);
-                if target.is_absolute() {
-                    at = PathBuf::from("/");
-                }
-                parts(&target).into_iter().rev().for_each(|part| rest.push_front(part));
-            } else {
-                at = next;
-                if there.is_dir() {
-                    through.push(identity);
-                } else {
-                    self.fixed.push(identity);
-                }
-            }
-        }
-        if is_folder {
-            self.folders.extend(through.pop());
-        }
-        self.parents.extend(through);
+    let mut own = OwnFolders::default();
+    for folder in all {
+        own.add_folder(folder);
+        FILES.iter().for_each(|name| own.add_file(&folder.join(name)));
     }
-
-    /// Whether that folder is one of ours.
-    pub(crate) fn has(&self, there: &Metadata) -> bool {
-        self.folders.contains(&(there.dev, there.ino))
-    }
-
-    /// Whether one of our folders lies in that one.
-    pub(crate) fn lie_in(&self, there: &Metadata) -> bool {
-        self.parents.contains(&(there.dev, there.ino))
-    }
-
-    /// Whether that link or file leads to what is ours, so that nothing may replace it.
-    pub(crate) fn hang_on(&self, there: &Metadata) -> bool {
-        self.fixed.contains(&(there.dev, there.ino))
-    }
-
-    /// Whether an open folder is one of ours or lies in one.
-    pub(crate) fn contain(&self, folder: &Dir) -> io::Result<bool> {
-        let there = metadata_of(folder)?;
-        let (mut at, mut path) = ((there.dev, there.ino), String::from(".."));
-        for _ in 0..DEPTH_MAX {
-            if self.folders.contains(&at) {
-                return Ok(true);
-            }
-            let above = match identity_at(folder, &path) {
-                Ok(above) => above,
-                // Our folders may be searched by us: what may not be lies above all of them.
-                Err(Errno::ACCESS) => return Ok(false),
-                Err(errno) => return Err(errno.into()),
-            };
-            if above == at {
-                return Ok(false);
-            }
-            at = above;
-            path.push_str("/..");
-        }
-        // Deeper than any path: nobody can tell.
-        Ok(true)
-    }
-}
-
-fn identity_at(folder: &Dir, path: &str) -> rustix::io::Result<Identity> {
-    let there = rustix::fs::statat(folder, path, AtFlags::empty())?;
-    // The fields' widths differ between architectures.
-    #[allow(clippy::unnecessary_cast)]
-    Ok((there.st_dev as u64, there.st_ino as u64))
+    paths.window().iter().for_each(|folder| own.add_folder(folder));
+    Ok(own)
 }
 
 fn is_forbidden(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
-/// The names of a path; `.` and the root are left out.
-fn parts(path: &Path) -> VecDeque<OsString> {
-    let name = |part: Component<'_>| match part {
-        Component::Normal(name) => Some(name.to_owned()),
-        Component::ParentDir => Some(OsString::from("..")),
-        _ => None,
-    };
-    path.components().filter_map(name).collect()
+#[cfg(test)]
+mod tests {
+    use ringway_sys::attributes::metadata_of;
+    use ringway_sys::dir::Dir;
+
+    use super::*;
+
+    #[test]
+    fn own_folders_that_are_missing_are_made_before_anything_can_land() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = Paths {
+            config: home.path().join(".config/ringway"),
+            data: home.path().join(".local/share/ringway"),
+            state: home.path().join(".local/state/ringway"),
+            runtime: None,
+        };
+        let own = make(&paths).unwrap();
+        let there = |folder: &Path| metadata_of(Dir::open(folder).unwrap()).unwrap();
+        for folder in [&paths.config, &paths.data, &paths.state] {
+            assert!(own.has(&there(folder)), "{folder:?}");
+            assert_eq!(there(folder).mode & 0o777, 0o700, "{folder:?}");
+        }
+        assert!(own.lie_in(&there(home.path())));
+    }
 }

@@ -1,103 +1,14 @@
 //! The folders that offers land in, as they were when somebody chose them: where a disk is
 //! unmounted or a folder is removed, what comes would land elsewhere.
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use ringway_model::{Fault, Operation};
-use ringway_sys::attributes::{Timestamp, metadata_of};
+use parking_lot::{Mutex, MutexGuard};
 use ringway_sys::dir::Dir;
 use ringway_sys::mounts::mount_point;
-use ringway_sys::space;
 
-use crate::destination::born;
-use crate::homes;
-
-/// What tells a folder from another one at the same path. Its mount and its device have other
-/// numbers once a disk was unplugged and plugged in again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FolderIdentity {
-    /// The filesystem's magic number (statfs(2)).
-    magic: u64,
-    /// What it calls itself (`f_fsid` of statvfs(3)).
-    fsid: u64,
-    /// None where the filesystem draws inode numbers anew.
-    ino: Option<u64>,
-    /// An inode number may be given to another folder; none where the filesystem knows no birth
-    /// times.
-    born: Option<Timestamp>,
-}
-
-impl FolderIdentity {
-    /// That of an open folder.
-    ///
-    /// # Errors
-    /// What the kernel said.
-    pub(crate) fn of(folder: &Dir) -> io::Result<Self> {
-        let filesystem = space::filesystem(folder)?;
-        let ino = metadata_of(folder)?.ino;
-        Ok(Self {
-            magic: filesystem.magic,
-            fsid: space::filesystem_id(folder)?,
-            ino: filesystem.keeps_inode_numbers().then_some(ino),
-            born: born(folder).filter(|_| filesystem.keeps_inode_numbers()),
-        })
-    }
-}
-
-/// What has to be at a path for something to land there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expected {
-    /// This folder and no other.
-    Folder(FolderIdentity),
-    /// A folder on a disk that is not mounted.
-    Mounted,
-    /// Any folder that is there.
-    Any,
-    /// Any folder, which is made where nothing is.
-    Made,
-}
-
-impl Expected {
-    /// Opens it.
-    ///
-    /// # Errors
-    /// [`Fault::DestinationGone`] for what is not the folder that is expected; [`Fault::Path`] with
-    /// what the kernel said.
-    pub(crate) fn open(self, path: &Path) -> Result<Dir, Fault> {
-        let at = |operation| move |source| Fault::path(path.to_owned(), operation, source);
-        if self == Self::Mounted {
-            return Err(Fault::DestinationGone);
-        }
-        if self == Self::Made {
-            std::fs::create_dir_all(path).map_err(at(Operation::Create))?;
-        }
-        let folder = match (Dir::open(path), self) {
-            (Err(error), Self::Folder(_)) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(Fault::DestinationGone);
-            }
-            (opened, _) => opened.map_err(at(Operation::Open))?,
-        };
-        match self {
-            Self::Folder(expected) if FolderIdentity::of(&folder).map_err(at(Operation::Open))? != expected => {
-                Err(Fault::DestinationGone)
-            }
-            _ => Ok(folder),
-        }
-    }
-
-    /// Whether it is there, or can be once it is made. A folder that may not be listed is taken to
-    /// be.
-    pub(crate) fn is_there(self, path: &Path) -> bool {
-        match self {
-            Self::Folder(_) => !matches!(self.open(path), Err(Fault::DestinationGone)),
-            Self::Mounted => false,
-            Self::Any => path.exists(),
-            Self::Made => true,
-        }
-    }
-}
+use crate::default_folder::may_be_made;
+use ringway_tree::receive::{Expected, FolderIdentity};
 
 /// What was found at each path when it was first looked at.
 #[derive(Default)]
@@ -109,7 +20,7 @@ impl Places {
     /// it, so that it need not be there. `mounted` is where its disk was mounted when it was
     /// chosen, if that is known: until the disk is there nothing is noted.
     pub(crate) fn expect(&self, path: &Path, mounted: impl FnOnce() -> Option<PathBuf>) -> Expected {
-        let may_be_made = homes::may_be_made(path) && !path.exists();
+        let may_be_made = may_be_made(path) && !path.exists();
         let mut noted = self.noted();
         if may_be_made {
             noted.remove(path);
@@ -151,6 +62,8 @@ fn lacks_mount(folder: &Dir, at: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs;
+
+    use ringway_model::{Fault, Operation};
 
     use super::*;
 

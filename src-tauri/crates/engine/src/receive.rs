@@ -2,13 +2,14 @@
 #[cfg(test)]
 mod tests;
 
-use parking_lot::{Mutex, MutexGuard};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
+use parking_lot::{Mutex, MutexGuard};
+use ringway_model::{Fault, IntoHome, Invalid, PathTaken, Unconfined};
 use ringway_wire::DeviceName;
 use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{CODE_ENTROPY_LEN, GivenSecret, PairingCode, PairingSecret};
@@ -22,20 +23,16 @@ use crate::accept_queue::AcceptQueue;
 use crate::admission::{AdmissionSlots, Origin};
 use crate::back_off::BackOff;
 use crate::descriptors::ForReceiving;
-use crate::destination;
 use crate::discovery::{Announcer, Announcing, kind_of_this};
 use crate::event::ReceiverEvent;
 use crate::handshakes::Handshakes;
-use crate::interfaces;
-use crate::io_plan::IoPlan;
 use crate::limits::{EVENTS_QUEUED_MAX, OFFERS_IN_VAIN, PARTINGS_MAX, WRONG_ATTEMPTS_OF_ALL_CODES_MAX};
-use crate::offer::{Queue, Shares};
-use crate::options::{IntoHome, ReceiveOptions};
-use crate::own_folders::OwnFolders;
-use crate::serve;
+use crate::offer::{Arrivals, Queue, Shares};
+use crate::options::ReceiveOptions;
 use crate::token_bucket::TokenBuckets;
-use crate::{Inner, lane, random};
-use ringway_model::{Fault, Invalid, PathTaken, Unconfined};
+use crate::{Inner, interfaces, lane, own_folders, random, serve};
+use ringway_tree::io_plan::IoPlan;
+use ringway_tree::receive::restore_all;
 
 pub use crate::offer::IncomingOffer;
 
@@ -82,6 +79,8 @@ pub(crate) struct Listening {
     pub(crate) partings: Semaphore,
     /// The places of running transfers.
     pub(crate) queue: Queue,
+    /// The names of offers that still arrive.
+    pub(crate) arrivals: Arrivals,
     /// The offers that wait for a person's answer.
     pub(crate) shares: Shares,
     code: Mutex<Option<Opened>>,
@@ -170,7 +169,7 @@ pub(crate) fn is_open(code: &OpenCode, now_ms: u64) -> bool {
 /// Binds, opens a code, and starts taking connections in.
 pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result<Receiver, Fault> {
     // Before anybody can offer to make them.
-    OwnFolders::make(&inner.paths)?;
+    own_folders::make(&inner.paths)?;
     let io = IoPlan::for_writing(options.io)?;
     let paths = PathTaken { tls: lane::plan(options.tls)?, io: io.path() };
     let failed = |source| Fault::listen(options.listen.to_string(), source);
@@ -199,6 +198,7 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
         refusals_told: TokenBuckets::new(OFFERS_IN_VAIN),
         partings: Semaphore::new(PARTINGS_MAX),
         queue: Queue::default(),
+        arrivals: Arrivals::default(),
         shares: Shares::default(),
         code: Mutex::new(None),
         wrong_attempts: AtomicU32::new(0),
@@ -235,7 +235,7 @@ fn note_places(inner: &Inner, options: &ReceiveOptions) -> Vec<PathBuf> {
 /// Gives read-only folders their mode back that a receiver was changing when it crashed. On a
 /// thread of its own, for a folder may be on a server that does not answer.
 fn close_what_crashed_left_open(folders: Vec<PathBuf>) {
-    let close = move || folders.iter().for_each(|folder| destination::restore_all(folder));
+    let close = move || folders.iter().for_each(|folder| restore_all(folder));
     // Without a thread the next transfer does it.
     drop(std::thread::Builder::new().name("ringway-close".into()).spawn(close));
 }

@@ -2,10 +2,8 @@
 //! business, asking is the programs'.
 use std::path::{Path, PathBuf};
 
+use ringway_model::{Fault, IntoHome, Invalid};
 use rustix::fs::{Access, access};
-
-use crate::options::IntoHome;
-use ringway_model::{Fault, Invalid};
 
 /// What is done with a device's offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

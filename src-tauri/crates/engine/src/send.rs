@@ -9,7 +9,7 @@ mod stall;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_model::{AuthError, Bottleneck, DeclineReason, Fault, PathTaken, Side, Stage};
+use ringway_model::{AuthError, Bottleneck, Compression, DeclineReason, Fault, PathTaken, Side, Stage};
 use ringway_wire::control::{Cancel, Offer, Receipt, Refusal};
 use ringway_wire::limits::LANE_SILENCE_MAX_MS;
 use ringway_wire::session::{HandedOver, Initiator, InitiatorEvent};
@@ -19,20 +19,20 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::Inner;
 use crate::bottleneck::{Clocked, Clocks};
-use crate::io_plan::IoPlan;
 use crate::lane::{self, Lane, Relay, Relayed, Renewing};
 use crate::lane_growth::LaneGrowth;
 use crate::limits::{ANSWER_TIME_MAX, TICK};
-use crate::options::{Compression, SendRequest};
-use crate::packing::{Packed, Packing};
+use crate::options::SendRequest;
 use crate::session::Session;
-use crate::source::Outgoing;
 use crate::throttle::Throttle;
 use crate::transfer::{Arrived, Transfer};
 use crate::wire_convert::{decode_edit, decode_failure, decode_paths, decode_proven, encode_failure, encode_paths};
 use lanes::{LaneEnd, LaneOpener, Lanes, next_opened};
 use reach::refused;
 pub(crate) use reach::{greeting, reach};
+use ringway_tree::compression::{Packed, Packing};
+use ringway_tree::io_plan::IoPlan;
+use ringway_tree::send::Outgoing;
 use stall::{Seen, Stall};
 
 /// Who takes longer to let a transfer go on asks a person.
@@ -325,7 +325,10 @@ impl Job<'_> {
                 return Err(AuthError::PairingNeeded { peer_name: peer_name.into() }.into());
             }
             // Nobody pairs any more: there was no place for the connection.
-            InitiatorEvent::Refused(Refusal::PairingBusy(_)) => return Err(Fault::Declined(DeclineReason::Busy)),
+            InitiatorEvent::Refused(Refusal::PairingBusy(_)) => {
+                figures.turn_away();
+                return Err(Fault::Declined(DeclineReason::Busy));
+            }
             InitiatorEvent::Refused(refusal) => return Err(refused(refusal, None)),
             _ => {}
         }

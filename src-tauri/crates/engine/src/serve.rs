@@ -19,7 +19,7 @@ use crate::event::ReceiverEvent;
 use crate::lane::Lane;
 use crate::limits::{FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, PARTING_TIME_MAX};
 use crate::messages::MessageReader;
-use crate::offer;
+use crate::offer::{self, Arrival};
 use crate::random;
 use crate::receive::{Listening, is_open};
 use crate::rules::Consent;
@@ -187,6 +187,32 @@ pub(crate) struct Visitor {
     pub(crate) offer: Offer,
     /// All its top-level names.
     pub(crate) names: Arc<OfferedNames>,
+    /// What counts them if they came in pages, until something else does.
+    pub(crate) arrival: Option<Arrival>,
+}
+
+impl Visitor {
+    /// Lets go of all but the session, before that is closed: its peer may take its time.
+    pub(crate) fn into_session(self) -> Session<Acceptor> {
+        self.session
+    }
+}
+
+/// An offer of a known device.
+struct FromKnown {
+    device: Device,
+    pairing: PairingNumber,
+    offer: Offer,
+    names: OfferedNames,
+    arrival: Option<Arrival>,
+}
+
+/// What a visit has come to.
+enum Welcomed {
+    Offered(Box<FromKnown>),
+    /// There is no memory for the names of its offer.
+    TurnedAway,
+    Over,
 }
 
 impl Visit {
@@ -212,13 +238,15 @@ impl Visit {
         };
         self.give_back(Outcome::Abandoned);
         match welcomed {
-            Ok(Some(((device, pairing), offer, names))) => {
+            Ok(Welcomed::Offered(offered)) => {
                 drop(slot);
-                let listening = Arc::clone(&self.listening);
-                offer::run(listening, Visitor { session, tickets, device, pairing, offer, names }).await;
+                let FromKnown { device, pairing, offer, names, arrival } = *offered;
+                let (listening, names) = (Arc::clone(&self.listening), Arc::new(names));
+                offer::run(listening, Visitor { session, tickets, device, pairing, offer, names, arrival }).await;
                 Ok(())
             }
-            Ok(None) => {
+            Ok(Welcomed::TurnedAway) => self.turn_away(session, slot).await,
+            Ok(Welcomed::Over) => {
                 session.close().await;
                 Ok(())
             }
@@ -243,15 +271,16 @@ impl Visit {
     }
 
     /// Until an offer is made by someone known, or the session ends.
-    async fn welcome(
-        &mut self,
-        session: &mut Session<Acceptor>,
-        exporter: &[u8; 32],
-    ) -> Result<Option<((Device, PairingNumber), Offer, Arc<OfferedNames>)>, Fault> {
+    async fn welcome(&mut self, session: &mut Session<Acceptor>, exporter: &[u8; 32]) -> Result<Welcomed, Fault> {
+        let mut arrival: Option<Arrival> = None;
         loop {
-            let event = match self.turn.as_ref().filter(|_| !self.is_proven) {
-                None => session.next().await?,
-                Some(turn) => tokio::select! {
+            let event = match (self.turn.as_ref().filter(|_| !self.is_proven), &mut arrival) {
+                (None, None) => session.next().await?,
+                (None, Some(arrival)) => tokio::select! {
+                    event = session.next() => event?,
+                    () = arrival.told_to_leave() => return Ok(Welcomed::TurnedAway),
+                },
+                (Some(turn), _) => tokio::select! {
                     event = session.next() => event?,
                     () = turn.expired() => {
                         session.machine.refuse(Refusal::PairingBusy(PAIRING_BUSY_MS));
@@ -260,7 +289,7 @@ impl Visit {
                     }
                 },
             };
-            let Some(event) = event else { return Ok(None) };
+            let Some(event) = event else { return Ok(Welcomed::Over) };
             match event {
                 AcceptorEvent::HelloReceived { peer_name, pairing: _ } => {
                     self.name = Some(peer_name);
@@ -279,12 +308,25 @@ impl Visit {
                     self.give_back(Outcome::Abandoned);
                 }
                 AcceptorEvent::WrongCode => self.wrong_code().await,
+                AcceptorEvent::NamesArriving(bytes) => {
+                    let arrival = arrival.get_or_insert_with(|| self.listening.arrivals.begin(self.peer));
+                    if !arrival.holds(bytes) {
+                        return Ok(Welcomed::TurnedAway);
+                    }
+                }
                 AcceptorEvent::Offered(offer, names) => {
+                    if arrival.as_ref().is_some_and(|arrival| !arrival.is_whole(names.held_bytes())) {
+                        return Ok(Welcomed::TurnedAway);
+                    }
                     // The pairing first: who is forgotten and pairs between the two is taken for
                     // who it was before, and asked about.
                     let pairing = self.listening.inner.store.pairing(self.peer)?;
-                    let device = self.listening.inner.store.by_id(self.peer)?;
-                    return Ok(device.map(|device| ((device, pairing), offer, Arc::new(names))));
+                    let Some(device) = self.listening.inner.store.by_id(self.peer)? else {
+                        session.machine.refuse(Refusal::NotPaired);
+                        return Ok(Welcomed::Over);
+                    };
+                    let offered = FromKnown { device, pairing, offer, names, arrival };
+                    return Ok(Welcomed::Offered(Box::new(offered)));
                 }
                 AcceptorEvent::ReceiptWanted(transfer) => {
                     let device = self.listening.inner.store.by_id(self.peer)?;
@@ -294,7 +336,7 @@ impl Visit {
                     let receipt = inner.renewals.receipt((self.peer, transfer));
                     session.machine.earlier_receipt(receipt.filter(|_| !is_refused));
                 }
-                AcceptorEvent::Cancelled(_) => return Ok(None),
+                AcceptorEvent::Cancelled(_) => return Ok(Welcomed::Over),
                 _ => {}
             }
         }

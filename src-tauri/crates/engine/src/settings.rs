@@ -3,14 +3,14 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use ringway_model::{DeviceId, Fault, Invalid, Operation};
+use ringway_model::{DeviceId, Fault, IntoHome, Invalid, Operation};
 use ringway_wire::DeviceName;
 use toml_edit::{Document, DocumentMut, Item, Value};
 
-use crate::homes::default_folder;
+use crate::default_folder::default_folder;
 use crate::identity::make_private_folder;
 use crate::limits::DEFAULT_PORT;
-use crate::options::{IntoHome, RateLimit, Settings};
+use crate::options::{RateLimit, Settings};
 use crate::private;
 
 const FILE_NAME: &str = "config.toml";

@@ -9,24 +9,24 @@ mod past_at_limits;
 mod reached;
 mod rules;
 
-use parking_lot::{Mutex, MutexGuard};
-use std::fs;
-use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{fs, io};
 
+use parking_lot::{Mutex, MutexGuard};
 use ringway_model::{DeviceId, Fault, Invalid, Operation, StoreTrouble};
+use ringway_tree::limits::BROUGHT_NAMES_MAX;
 use ringway_wire::limits::DEVICE_NAME_MAX;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use rustix::fs::Access;
 
-use crate::destination::Brought;
 use crate::device::Device;
-use crate::limits::{BROUGHT_NAMES_MAX, DEFAULT_PORT};
+use crate::limits::DEFAULT_PORT;
 use crate::private;
 use crate::target::Address;
+use ringway_tree::receive::Brought;
 
 pub(crate) use pairings::PairingNumber;
 

@@ -1,27 +1,26 @@
 //! A transfer's handle and the figures behind it: what programs hold and poll while bytes move.
-use parking_lot::{Mutex, MutexGuard};
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
+use parking_lot::{Mutex, MutexGuard};
 use ringway_model::{
     Bottleneck, DeviceId, Direction, Edit, Failure, FailureReason, Fault, Interruption, Invalid, Operation, Outage,
-    PackedBytes, PathTaken, Proven, Side, Stage, TransferId, TransferKey,
+    Outcome, PackedBytes, PathTaken, Proven, Side, Stage, TransferId, TransferKey,
 };
+use ringway_tree::filesystem::free_space::Rest;
 use ringway_wire::control::{Receipt, Totals};
 use rustix::io::Errno;
 use tokio::sync::watch;
 
 use crate::bottleneck::Gauge;
 use crate::event::{Report, Snapshot};
-use crate::free_space::Rest;
 use crate::history::{Ended, Record};
 use crate::limits::{FAILURES_LISTED_MAX, STALLED_AFTER};
 use crate::rate::{Amounts, Rate};
 use crate::series::{Point, Series};
 use crate::stopwatch::Stopwatch;
-use ringway_model::Outcome;
 
 /// One offer under way, in either direction. Clones are the same transfer; dropping every clone
 /// does not cancel it.
@@ -84,6 +83,8 @@ pub(crate) struct Figures {
     pub(crate) there: Option<PathTaken>,
     /// A receiver was asked to take it.
     offered: bool,
+    /// It had no place for the connection that was to ask, or to ask anew.
+    turned_away: bool,
     /// In the receiver's queue.
     place: Option<NonZeroU32>,
     pub(crate) gauge: Gauge,
@@ -162,6 +163,16 @@ impl Figures {
         self.offered
     }
 
+    /// Whether the receiver had no place for the connection, so that nobody looked at the offer.
+    pub(crate) fn was_turned_away(&self) -> bool {
+        self.offered && self.turned_away
+    }
+
+    /// Notes that.
+    pub(crate) fn turn_away(&mut self) {
+        self.turned_away = true;
+    }
+
     /// Whether it was accepted and waited for a place.
     pub(crate) fn was_queued(&self) -> bool {
         self.place.is_some()
@@ -237,7 +248,7 @@ impl Figures {
 
     /// The offer was made: who goes on waits for no person, unless it takes time.
     pub(crate) fn await_answer(&mut self, for_long: bool) {
-        self.offered = true;
+        (self.offered, self.turned_away) = (true, false);
         if (for_long || self.interrupted.is_none()) && self.stage() != Stage::Queued {
             self.set_stage(Stage::AwaitingAnswer);
         }
@@ -395,6 +406,7 @@ impl Transfer {
             here: None,
             there: None,
             offered: false,
+            turned_away: false,
             place: None,
             gauge: Gauge::default(),
             packed: None,
@@ -656,9 +668,9 @@ impl Transfer {
     }
 }
 
-/// The failures by name. What a copy writes over in place may be half of two versions now: the copy
-/// says so where it was stopped; where the disk refused more, it gives the time 0 to such files, and
-/// to no others. One that the copy had made is gone.
+/// The failures by name. What a copy writes over in place may be half of two versions now. The copy
+/// says so where it was stopped. Where the disk refused more, it gives such files the time 0, and no
+/// others. One that the copy had made is gone.
 fn failures(figures: &Figures, direction: Direction) -> Vec<Failure> {
     let mut all = figures.failures.clone();
     for failure in all.iter_mut().filter(|_| direction == Direction::Copying) {
@@ -697,7 +709,7 @@ pub(crate) struct Arrived {
     pub(crate) failed: u64,
     pub(crate) paths: Vec<std::path::PathBuf>,
     pub(crate) left_behind: Option<std::path::PathBuf>,
-    pub(crate) copy: Option<crate::copy::CopyReport>,
+    pub(crate) copy: Option<ringway_copy::CopyReport>,
 }
 
 impl std::fmt::Debug for Transfer {

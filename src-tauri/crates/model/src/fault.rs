@@ -5,6 +5,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use crate::device::DeviceId;
+use crate::errno::{ECONNRESET, EIO, ETIMEDOUT};
 use crate::outage::{Outage, Shortage};
 use crate::path_taken::{SyncIoReason, UserTlsReason};
 use crate::remedy::Remedy;
@@ -124,12 +125,6 @@ impl From<io::Error> for OsError {
     }
 }
 
-impl From<rustix::io::Errno> for OsError {
-    fn from(errno: rustix::io::Errno) -> Self {
-        Self::from(io::Error::from(errno))
-    }
-}
-
 impl From<io::ErrorKind> for OsError {
     fn from(kind: io::ErrorKind) -> Self {
         Self::from(&io::Error::from(kind))
@@ -139,10 +134,8 @@ impl From<io::ErrorKind> for OsError {
 /// What the system calls a time that ran out here, or a stream that ended.
 fn errno_of(kind: io::ErrorKind) -> Option<i32> {
     match kind {
-        io::ErrorKind::TimedOut => Some(rustix::io::Errno::TIMEDOUT.raw_os_error()),
-        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
-            Some(rustix::io::Errno::CONNRESET.raw_os_error())
-        }
+        io::ErrorKind::TimedOut => Some(ETIMEDOUT),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => Some(ECONNRESET),
         _ => None,
     }
 }
@@ -200,7 +193,7 @@ pub enum FailureReason {
 impl FailureReason {
     /// What the kernel said; EIO where it said nothing.
     pub fn of(error: &io::Error) -> Self {
-        Self::Os { errno: error.raw_os_error().unwrap_or(rustix::io::Errno::IO.raw_os_error()) }
+        Self::Os { errno: error.raw_os_error().unwrap_or(EIO) }
     }
 }
 
@@ -230,7 +223,6 @@ struct FailureJson {
     #[serde(flatten)]
     reason: FailureReason,
     /// What the system calls the reason, where it is the system's, in English.
-    #[serde(default)]
     detail: Option<Text>,
 }
 

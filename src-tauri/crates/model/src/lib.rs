@@ -5,9 +5,11 @@
 #![forbid(unsafe_code)]
 
 mod device;
+mod errno;
 mod fault;
 mod id;
 pub mod misleading;
+mod options;
 mod outage;
 mod path_taken;
 mod remedy;
@@ -18,6 +20,7 @@ mod transfer;
 pub use device::{DeviceId, LookAlike};
 pub use fault::{AuthError, DeclineReason, Failure, FailureReason, Fault, Invalid, Operation, OsError, StoreTrouble};
 pub use id::{TransferId, TransferKey};
+pub use options::{Compression, Delta, IntoHome, Source};
 pub use outage::{Interruption, Outage, Shortage};
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
 pub use remedy::{Aim, Remedy};

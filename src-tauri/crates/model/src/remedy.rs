@@ -1,8 +1,9 @@
 //! Commands that remove an obstacle, ready to be run in a terminal.
 use std::net::SocketAddr;
 
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+
+use crate::errno::{EADDRINUSE, EHOSTUNREACH, ETIMEDOUT};
 
 /// What a command is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,10 +71,9 @@ impl Remedy {
     /// The same, where dialling `target` (`host:port`) ended as a firewall makes it end: with no
     /// answer, or with "no route to host" (firewalld's refusal).
     pub fn against_firewall_at(target: &str, errno: Option<i32>) -> Vec<Self> {
-        let is = |known: Errno| errno == Some(known.raw_os_error());
         let port = target.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
         match port {
-            Some(port) if is(Errno::TIMEDOUT) || is(Errno::HOSTUNREACH) => Self::firewalls_elsewhere(port),
+            Some(port) if matches!(errno, Some(ETIMEDOUT | EHOSTUNREACH)) => Self::firewalls_elsewhere(port),
             _ => Vec::new(),
         }
     }
@@ -81,7 +81,7 @@ impl Remedy {
     /// What shows who has the port of `address` (`host:port`), where another program has it.
     pub fn for_taken_port(address: &str, errno: Option<i32>) -> Vec<Self> {
         match address.parse::<SocketAddr>() {
-            Ok(address) if errno == Some(Errno::ADDRINUSE.raw_os_error()) => vec![Self::who_listens(address.port())],
+            Ok(address) if errno == Some(EADDRINUSE) => vec![Self::who_listens(address.port())],
             _ => Vec::new(),
         }
     }

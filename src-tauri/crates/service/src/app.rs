@@ -1,15 +1,17 @@
 //! The controller: holds the engine and what windows and commands show of it. It knows neither
 //! sockets nor a screen, so that tests drive it as a window does.
-use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
+use parking_lot::Mutex;
 use ringway_engine::{
-    Compression, CopyOptions, CopyRequest, Delta, Device, DeviceRule, Engine, Fingerprint, FreeSpace, GivenSecret,
-    IntoHome, PairingSecret, SendRequest, Target, Transfer,
+    CopyOptions, CopyRequest, Device, DeviceRule, Engine, Fingerprint, FreeSpace, GivenSecret, PairingSecret,
+    SendRequest, Target, Transfer,
 };
-use ringway_model::{DeviceId, Direction, Fault, IoMode, OnExisting, Outage, Stage, TlsMode};
+use ringway_model::{
+    Compression, Delta, DeviceId, Direction, Fault, IntoHome, IoMode, OnExisting, Outage, Stage, TlsMode,
+};
 use tokio::sync::Notify;
 
 use crate::choice::Choices;

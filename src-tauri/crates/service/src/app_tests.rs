@@ -391,7 +391,7 @@ async fn another_folder_for_one_offer_is_shown_and_used() {
     let offer = far.offer().await;
     let elsewhere = far.folder.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
-    far.app.set_offer_folder(&offer.id, elsewhere.clone(), ringway_engine::IntoHome::Refuse).unwrap();
+    far.app.set_offer_folder(&offer.id, elsewhere.clone(), ringway_model::IntoHome::Refuse).unwrap();
     let shown = far.app.offers().remove(0);
     assert_eq!(shown.folder, elsewhere.to_str().unwrap());
     assert!(shown.room.unwrap().free_bytes > 0);

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use ringway_engine::{Source, Target};
+use ringway_engine::Target;
+use ringway_model::Source;
 
 use crate::dto::{Chosen, ChosenSource, SourceKind};
 use crate::text::shown;

@@ -2,9 +2,9 @@
 //! lines of JSON over it.
 mod api;
 pub mod client;
+mod given_path;
 mod guest;
 mod lines;
-mod given_path;
 pub mod place;
 pub mod protocol;
 pub mod server;

@@ -4,7 +4,6 @@ use ringway_model::Fault;
 use std::time::Duration;
 
 use ringway_engine::{Device, NearbyDevice, Target};
-use rustix::io::Errno;
 use tokio::task::AbortHandle;
 
 use crate::app::App;
@@ -103,7 +102,7 @@ impl App {
         if let Some(known) = &device.known {
             return Ok(Target::Device(known.id));
         }
-        let silent = || Fault::unreachable(Nearby::from(&device).address, Errno::TIMEDOUT);
+        let silent = || Fault::unreachable(Nearby::from(&device).address, std::io::ErrorKind::TimedOut);
         device.target().await.ok_or_else(silent)
     }
 }

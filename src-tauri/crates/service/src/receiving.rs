@@ -2,21 +2,20 @@
 //! on show.
 mod offers;
 
-use parking_lot::Mutex;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ringway_engine::{IntoHome, ReceiveOptions, Receiver, ReceiverEvent, Settings, Transfer};
-use ringway_model::{Direction, Fault, IoMode, Stage, TlsMode};
+use parking_lot::Mutex;
+use ringway_engine::{ReceiveOptions, Receiver, ReceiverEvent, Settings, Transfer, remedy};
+use ringway_model::{Direction, Fault, IntoHome, IoMode, Stage, TlsMode};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
 use crate::app::App;
 use crate::dto::{AppEvent, Left, Listening, OpenCode, unix_ms};
 use crate::settings::can_land;
-use ringway_engine::remedy;
 
 /// How long copies that were cancelled may take to end: what they do between two looks at that.
 const COPIES_END_MAX: Duration = Duration::from_secs(3);

@@ -50,7 +50,7 @@ pub enum IntoHome {
     DotNames,
 }
 
-impl From<IntoHome> for ringway_engine::IntoHome {
+impl From<IntoHome> for ringway_model::IntoHome {
     fn from(into_home: IntoHome) -> Self {
         match into_home {
             IntoHome::Refuse => Self::Refuse,
@@ -60,12 +60,12 @@ impl From<IntoHome> for ringway_engine::IntoHome {
     }
 }
 
-impl From<ringway_engine::IntoHome> for IntoHome {
-    fn from(into_home: ringway_engine::IntoHome) -> Self {
+impl From<ringway_model::IntoHome> for IntoHome {
+    fn from(into_home: ringway_model::IntoHome) -> Self {
         match into_home {
-            ringway_engine::IntoHome::Refuse => Self::Refuse,
-            ringway_engine::IntoHome::NoDotNames => Self::NoDotNames,
-            ringway_engine::IntoHome::DotNames => Self::DotNames,
+            ringway_model::IntoHome::Refuse => Self::Refuse,
+            ringway_model::IntoHome::NoDotNames => Self::NoDotNames,
+            ringway_model::IntoHome::DotNames => Self::DotNames,
         }
     }
 }
@@ -95,7 +95,7 @@ impl SettingsChange {
     pub fn apply(self, to: Settings) -> Result<Settings, Fault> {
         let into_home = match (self.into_home, &self.receive_folder) {
             (Some(into_home), _) => into_home.into(),
-            (None, Some(_)) => ringway_engine::IntoHome::Refuse,
+            (None, Some(_)) => ringway_model::IntoHome::Refuse,
             (None, None) => to.into_home,
         };
         let receive_folder = match self.receive_folder {

@@ -8,8 +8,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use ringway_wire::control::{
-    Accept, Cancel, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes,
-    Progress, Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
+    Accept, Cancel, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes, Progress,
+    Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
 };
 use ringway_wire::lane::{
     Attributes, Batch, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind,

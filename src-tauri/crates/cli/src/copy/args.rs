@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
-use ringway_engine::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode, Rule, limits};
+use ringway_engine::copying::limits;
+use ringway_engine::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode, Rule};
 use ringway_model::OnExisting;
 
 use crate::advised;
@@ -87,10 +88,10 @@ pub(crate) struct CopyArgs {
     #[arg(long, conflicts_with = "kernel_copy")]
     pub(crate) no_splice: bool,
     /// Threads, at most; by default chosen by processors and medium
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=limits::COPY_WORKERS_MAX as u64))]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=limits::WORKERS_MAX as u64))]
     pub(crate) jobs: Option<u64>,
     /// Requests in flight on each thread's ring, where reading waits for a disk; by default 64
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::COPY_DEPTH_MAX)))]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::DEPTH_MAX)))]
     pub(crate) queue_depth: Option<u32>,
     /// Bytes of one read and one write of a large file, as in 64K or 1M (the default); a file up to
     /// that size is read and written at once
@@ -253,10 +254,10 @@ fn chunk_bytes(text: &str) -> Result<usize, String> {
         Err(_) => return Err(EXAMPLE.into()),
     };
     let size = number.saturating_mul(unit);
-    if (limits::COPY_CHUNK_MIN..=limits::COPY_CHUNK_MAX).contains(&size) {
+    if (limits::CHUNK_MIN..=limits::CHUNK_MAX).contains(&size) {
         Ok(size)
     } else {
-        let (least, most) = (limits::COPY_CHUNK_MIN >> 10, limits::COPY_CHUNK_MAX >> 20);
+        let (least, most) = (limits::CHUNK_MIN >> 10, limits::CHUNK_MAX >> 20);
         Err(format!("a chunk has {least}K to {most}M"))
     }
 }
@@ -454,7 +455,7 @@ mod tests {
         for (text, size) in sizes {
             assert_eq!(chunk_bytes(text), Ok(size), "{text}");
         }
-        assert_eq!(chunk_bytes("64M"), Ok(limits::COPY_CHUNK_MAX));
+        assert_eq!(chunk_bytes("64M"), Ok(limits::CHUNK_MAX));
         let continued = request(&["-u", "--continue", "1764014195.000000004", "a", "b"]).options.continues.unwrap();
         assert_eq!(super::super::moment(continued), "1764014195.000000004");
         for bad in ["", "K", "x", "-1", "1.5M", "1 M", "1T", "4095", "65M", "1G", "0", "99999999999999999999999"] {

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use ringway_engine::{Observer, Planned};
+use ringway_engine::{Planned, PlannedFn};
 use ringway_model::TransferId;
 
 use crate::exit::Exit;
@@ -32,7 +32,7 @@ impl PlannedLines {
     }
 
     /// What the engine calls.
-    pub(super) fn observer(lines: &Arc<Self>) -> Observer {
+    pub(super) fn observer(lines: &Arc<Self>) -> PlannedFn {
         let lines = Arc::clone(lines);
         Arc::new(move |what, at| lines.take(what, at))
     }

@@ -1,7 +1,6 @@
 //! A lane that outlives its connection: before a key has protected too many records (RFC 8446
 //! section 5.5), the lane goes on in a new connection with new keys. A key update would be less,
 //! but a kernel before 6.14 cannot follow one.
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::io;
 use std::net::{Shutdown, TcpStream};
@@ -9,19 +8,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+use ringway_model::Fault;
+use ringway_tree::bulk::{LaneSink, LaneSource};
 use ringway_wire::lane::FrameHeader;
 use ringway_wire::record::CONTENT_MAX;
-
 use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
 
 use super::Lane;
 use crate::bottleneck::LaneClock;
-use crate::destination::LaneSource;
 use crate::limits::TICK;
-use crate::source::LaneSink;
 use crate::throttle::{Throttle, split_off};
-use ringway_model::Fault;
 
 /// Ends a transfer's lanes from another thread: whatever they wait for fails at once, and so does
 /// each that comes later.

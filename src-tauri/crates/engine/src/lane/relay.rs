@@ -1,12 +1,11 @@
 //! What a lane that was added takes with it when its connection breaks before its first frame has
 //! gone: nothing, for the transfer's other lanes send its frames.
-use parking_lot::{Condvar, Mutex};
 use std::io;
 use std::sync::Arc;
 
+use parking_lot::{Condvar, Mutex};
+use ringway_tree::bulk::LaneSink;
 use ringway_wire::lane::{FrameHeader, HEADER_LEN};
-
-use crate::source::LaneSink;
 
 /// Between the lanes of a sending transfer.
 #[derive(Default)]

@@ -4,7 +4,9 @@ use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 
-use ringway_model::{IoMode, OnConflict, TlsPath, TransferId, UserTlsReason};
+use ringway_model::{IoMode, OnConflict, Source, TlsPath, TransferId, UserTlsReason};
+use ringway_tree::bulk::{LaneSink, LaneSource};
+use ringway_tree::descriptors::ForReceiving;
 use ringway_wire::OfferedNames;
 use ringway_wire::lane::Counts;
 use ringway_wire::record::CONTENT_MAX;
@@ -12,13 +14,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::{Lane, LaneStops, Relay, Relayed};
-use crate::destination::{AttemptKey, DestinationOptions, Incoming, LaneSource};
 use crate::identity::Identity;
-use crate::io_plan::IoPlan;
-use crate::options::Source;
-use crate::places::Expected;
-use crate::source::{LaneSink, Outgoing};
 use crate::tls::{Channel, Tls};
+use ringway_tree::io_plan::IoPlan;
+use ringway_tree::receive::{AttemptKey, DestinationOptions, Expected, Incoming};
+use ringway_tree::send::Outgoing;
 
 const USER: TlsPath = TlsPath::User(UserTlsReason::Asked);
 
@@ -289,6 +289,7 @@ async fn what_a_lane_had_taken_whose_connection_is_broken_goes_by_the_other() {
         more_names: 0,
         offered: None,
         answers: None,
+        open: ForReceiving::MOST,
         prove: false,
         allowance: None,
         own: Default::default(),

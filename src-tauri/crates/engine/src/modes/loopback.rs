@@ -6,17 +6,16 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::AtomicBool;
 
+use ringway_model::{Fault, TlsPath, UserTlsReason};
 use ringway_sys::socket;
 use ringway_sys::stream::discard_now;
+use ringway_tree::bulk::{LaneSink, LaneSource};
 use tokio::runtime::{Builder, Runtime};
 
 use super::{Cipher, check};
-use crate::destination::LaneSource;
 use crate::identity::Identity;
 use crate::lane::{Lane, LowWater, set_buffers, write_all_vectored};
-use crate::source::LaneSink;
 use crate::tls::{Expected, Tls};
-use ringway_model::{Fault, TlsPath, UserTlsReason};
 
 /// Two sockets of this process, connected with each other over 127.0.0.1: the connecting one first.
 fn pair() -> io::Result<(TcpStream, TcpStream)> {

@@ -5,12 +5,12 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use ringway_sys::file_io::{read_at, write_all_at};
 use ringway_sys::stream::{More, RingStream, StreamPipe, send_all, send_file};
+use ringway_tree::bulk::LaneSink;
 
 use super::data::{Data, Folders, PIECE, Stretch};
 use super::loopback::{End, read_exact, write_all};
 use super::meter::{Round, both};
 use super::{Bench, Cipher, Inward, NotMeasured, Outward};
-use crate::source::LaneSink;
 
 /// What a pipe is asked to hold: the most that an unprivileged user may ask for (pipe(7)).
 const PIPE_LEN: usize = 1 << 20;

@@ -6,13 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ringway_model::Operation;
+use ringway_tree::bulk::{LaneSink, LaneSource};
 
 use super::loopback::{End, Wire};
 use super::meter::Counting;
 use super::work::Work;
 use super::*;
-use crate::destination::LaneSource;
-use crate::source::LaneSink;
 
 fn options(base: &Path) -> ModesOptions {
     ModesOptions {

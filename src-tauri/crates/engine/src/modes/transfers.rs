@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ringway_model::{OnConflict, TransferId};
+use ringway_model::{OnConflict, Source, TransferId};
 use ringway_sys::file_io::FileIo;
 use ringway_sys::thread::cpu_time;
 use ringway_wire::OfferedNames;
@@ -14,11 +14,10 @@ use super::layers::driver;
 use super::loopback::Watched;
 use super::meter::{Counting, Round, both};
 use super::{Bench, Calls, Cipher, NotMeasured};
-use crate::destination::{AttemptKey, DestinationOptions, Incoming, LaneError};
-use crate::options::Source;
-use crate::places::Expected;
+use crate::descriptors::ForReceiving;
 use crate::random;
-use crate::source::Outgoing;
+use ringway_tree::receive::{AttemptKey, DestinationOptions, Expected, Incoming, LaneError};
+use ringway_tree::send::Outgoing;
 
 pub(super) fn run(
     bench: &Bench<'_>,
@@ -51,10 +50,11 @@ pub(super) fn run(
         more_names: 0,
         offered: None,
         answers: None,
+        open: ForReceiving::here().each,
         prove: false,
         allowance: None,
         own: Default::default(),
-        into_home: crate::options::IntoHome::DotNames,
+        into_home: ringway_model::IntoHome::DotNames,
         homes: Default::default(),
     })?;
     let moved = cross(bench, data, &incoming, ends);

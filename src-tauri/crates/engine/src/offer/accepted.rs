@@ -10,6 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_model::{DeclineReason, Direction, Fault, Invalid, Outage, Side, TransferId};
+use ringway_tree::filesystem::free_space::{FreeSpace, is_full_errno};
+use ringway_tree::limits::ARRIVED_LISTED_MAX;
+use ringway_tree::receive::{Homes, OwnFolders};
 use ringway_wire::OfferedNames;
 use ringway_wire::control::{Cancel, Offer, Receipt, Wanted};
 use ringway_wire::session::Acceptor;
@@ -21,17 +24,13 @@ use super::outside::Outside;
 use super::queue::Place;
 use super::renewals::Renewed;
 use crate::descriptors::ForReceiving;
-use crate::destination::{Allowance, AttemptKey, Brought, DestinationOptions, Incoming};
 use crate::device::Device;
 use crate::event::ReceiverEvent;
-use crate::free_space::{FreeSpace, is_full_errno};
 use crate::history::Record;
-use crate::homes::Homes;
 use crate::lane::Lane;
-use crate::limits::{ARRIVED_LISTED_MAX, LANES_MAX, RENEWAL_TIME_MAX};
+use crate::limits::{LANES_MAX, RENEWAL_TIME_MAX};
 use crate::options::AcceptOptions;
-use crate::own_folders::OwnFolders;
-use crate::places::Expected;
+use crate::own_folders;
 use crate::receive::Listening;
 use crate::rules::DeviceRule;
 use crate::serve::{Entrance, LaneDoor, Visitor};
@@ -40,6 +39,7 @@ use crate::store::PairingNumber;
 use crate::tls::Channel;
 use crate::transfer::{Arrived, Transfer};
 use crate::wire_convert::decode_proven;
+use ringway_tree::receive::{Allowance, AttemptKey, Brought, DestinationOptions, Expected, Incoming};
 
 /// Answers to lists that wait to be sent.
 const ANSWERS_WAITING_MAX: usize = 16;
@@ -147,7 +147,7 @@ impl Accepted {
         let transfer = Transfer::new(TransferId(offer.transfer), Direction::Receiving, (title, more), Some(record));
         transfer.known_peer(device.id, &device.name);
         let retry = Duration::from_secs(offer.retry_s.into()).min(RENEWAL_TIME_MAX);
-        let allowance = Allowance::of(&options).map(Arc::new);
+        let allowance = Allowance::of(options.bytes_max, options.shown).map(Arc::new);
         Self {
             listening,
             transfer,
@@ -441,7 +441,8 @@ impl Accepted {
             names: offer.names.clone(),
             more_names: offer.more_names,
             offered: Some(Arc::clone(&self.names)),
-            answers: Some(answers),
+            answers: Some(Box::new(move |wanted| answers.blocking_send(wanted).is_ok())),
+            open: ForReceiving::here().each,
             prove: offer.prove,
             allowance: self.allowance.clone(),
             own: OwnFolders::default(),
@@ -451,7 +452,8 @@ impl Accepted {
         let inner = Arc::clone(&self.listening.inner);
         let confined = self.listening.confinement.is_ok();
         let begin = move || {
-            let options = DestinationOptions { own: OwnFolders::make(&inner.paths)?, homes: Homes::known(), ..options };
+            let options =
+                DestinationOptions { own: own_folders::make(&inner.paths)?, homes: Homes::known(), ..options };
             if confined { Incoming::begin_confined(options) } else { Incoming::begin(options) }
         };
         let beginning = tokio::task::spawn_blocking(|| on_its_own("ringway-begin", begin));

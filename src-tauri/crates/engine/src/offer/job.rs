@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_model::{DeviceId, Fault, Operation, Side, Stage};
+use ringway_tree::filesystem::free_space::FreeSpace;
 use ringway_wire::control::{Progress, Receipt, ReceiverTimes, Totals, Wanted};
 use ringway_wire::lane::Counts;
 use ringway_wire::session::{Acceptor, AcceptorEvent};
@@ -12,9 +13,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use super::renewals::Renewed;
+use super::silence::Silence;
 use crate::bottleneck::{Clocked, Clocks};
-use crate::destination::{FinishError, Incoming, LaneError};
-use crate::free_space::FreeSpace;
 use crate::lane::{self, Arriving, Begun, Lane, LaneStops, Succeeding};
 use crate::limits::TICK;
 use crate::receive::Listening;
@@ -24,9 +25,7 @@ use crate::store::PairingNumber;
 use crate::tls::Channel;
 use crate::transfer::Transfer;
 use crate::wire_convert::{decode_failure, decode_paths, encode_edit, encode_failure, encode_paths};
-
-use super::renewals::Renewed;
-use super::silence::Silence;
+use ringway_tree::receive::{FinishError, Incoming, LaneError};
 
 /// Time for the sender to open its lanes after our yes.
 const LANES_TIME_MAX: Duration = Duration::from_secs(30);

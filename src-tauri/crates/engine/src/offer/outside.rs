@@ -38,9 +38,9 @@ mod tests {
     use rusqlite::Connection;
 
     use super::*;
-    use crate::destination::Brought;
     use crate::store::Store;
     use ringway_model::DeviceId;
+    use ringway_tree::receive::Brought;
 
     const DEVICE: DeviceId = DeviceId([1; 32]);
 

@@ -8,12 +8,12 @@ use ringway_wire::control::{Offer, Receipt};
 use tokio::sync::mpsc;
 
 use super::queue::Place;
-use crate::destination::AttemptKey;
 use crate::limits::{RENEWALS_PER_DEVICE_MAX, TOO_MUCH_TIME_MAX};
 use crate::rules::DeviceRule;
 use crate::serve::Visitor;
 use crate::store::PairingNumber;
 use ringway_model::DeviceId;
+use ringway_tree::receive::AttemptKey;
 
 /// A renewed session, with its place among the running transfers.
 pub(super) struct Renewed {

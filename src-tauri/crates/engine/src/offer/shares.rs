@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use super::renewals::Key;
 use crate::descriptors::ForReceiving;
-use crate::limits::{OFFERS_OF_ONE_MAX, OFFERS_UNANSWERED_BYTES_MAX};
+use crate::limits::{OFFERS_ASKED_BYTES_MAX, OFFERS_OF_ONE_MAX};
 use ringway_model::DeviceId;
 
 /// The offers that wait for an answer.
@@ -38,7 +38,7 @@ impl Shares {
         let of_device = taken.by_device.get(&device).copied().unwrap_or_default();
         let is_full = of_device >= OFFERS_OF_ONE_MAX
             || taken.count >= ForReceiving::here().unanswered
-            || taken.bytes + bytes > OFFERS_UNANSWERED_BYTES_MAX;
+            || taken.bytes + bytes > OFFERS_ASKED_BYTES_MAX;
         if is_full {
             return None;
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_model::{DeclineReason, DeviceId, Fault, Outage, PathTaken, Side};
+use ringway_tree::descriptors::ForSending;
 use ringway_wire::OfferedNames;
 use ringway_wire::control::Cancel;
 use ringway_wire::session::HandedOver;
@@ -16,21 +17,20 @@ use super::lanes::LaneOpener;
 use super::reach::reach;
 use crate::bottleneck::Clocks;
 use crate::connect::Destination;
-use crate::descriptors::ForSending;
 use crate::device::Device;
 use crate::forgetting::stop_when;
-use crate::io_plan::IoPlan;
 use crate::lane::{self, LaneStops};
 use crate::lane_growth::initial_lanes;
 use crate::limits::{LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX, STALL_TIME_MIN};
 use crate::options::SendRequest;
-use crate::packing::Packed;
-use crate::source::Outgoing;
 use crate::store::PairingNumber;
 use crate::target::Address;
 use crate::throttle::Throttle;
 use crate::transfer::{Arrived, Transfer};
 use crate::{Inner, random};
+use ringway_tree::compression::Packed;
+use ringway_tree::io_plan::IoPlan;
+use ringway_tree::send::Outgoing;
 
 /// Sends, and where the connection is lost goes on, until it is through, refused or given up, or
 /// until its receiver is forgotten.
@@ -90,6 +90,7 @@ async fn try_all(
             Err(error) if transfer.figures().was_queued() && outage(&error).is_some() => error,
             // Nobody was asked yet.
             Err(error @ Fault::Declined(DeclineReason::TooManyOffers { .. })) => error,
+            Err(error @ Fault::Declined(DeclineReason::Busy)) if transfer.figures().was_turned_away() => error,
             ended => return ended,
         };
         let Some(outage) = outage(&error) else { return Err(error) };
@@ -219,7 +220,11 @@ impl Sending<'_> {
             destination = Destination::of_device(&inner.store, device.clone(), Some(address.clone()))?;
         }
         let reached = tokio::select! {
-            reached = reach(inner, &destination, code, patience) => reached?,
+            reached = reach(inner, &destination, code, patience) => reached.inspect_err(|error| {
+                if matches!(error, Fault::Declined(DeclineReason::Busy)) {
+                    transfer.figures().turn_away();
+                }
+            })?,
             () = transfer.cancelled() => return Err(Fault::Cancelled { by: Side::Here }),
         };
         transfer.known_peer(reached.device.id, &reached.device.name);

@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ringway_model::{Bottleneck, DeviceId, Direction, Edit, Fault, Proven, TransferId};
+use ringway_model::{Bottleneck, DeviceId, Direction, Edit, Fault, Outcome, Proven, Source, TransferId};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
 
 use super::Store;
@@ -13,10 +13,8 @@ use crate::history::{
     Ended, PAST_FAILURES_ALL_MAX, PAST_FAILURES_MAX, PAST_MAX, PAST_UNANSWERED_MAX, Past, PastDetails, PastQuery,
     Record, Resend, ending,
 };
-use crate::options::Source;
 use crate::series;
 use crate::target::Target;
-use ringway_model::Outcome;
 
 pub(super) const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS past (

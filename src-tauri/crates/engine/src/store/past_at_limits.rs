@@ -6,16 +6,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ringway_model::{
-    Bottleneck, DeviceId, Direction, Failure, FailureReason, Fault, Operation, Proven, Side, TransferId,
+    Bottleneck, DeviceId, Direction, Failure, FailureReason, Fault, Operation, Outcome, Proven, Side, Source,
+    TransferId,
 };
 
 use super::Store;
 use crate::event::Report;
 use crate::history::{Ended, PAST_FAILURES_ALL_MAX, PAST_MAX, PAST_PATHS_MAX, PastQuery, Record, Resend};
-use crate::options::Source;
 use crate::series::{Point, SERIES_POINTS_MAX};
 use crate::target::Target;
-use ringway_model::Outcome;
 
 /// How often each question is asked; the median is told.
 const ROUNDS: usize = 9;

@@ -4,12 +4,11 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
+use ringway_model::{DeviceId, Fault, IntoHome};
 use rusqlite::{Connection, params};
 
 use super::Store;
-use crate::options::IntoHome;
 use crate::rules::{Consent, DeviceRule};
-use ringway_model::{DeviceId, Fault};
 
 /// The trigger is in the file itself, so that a program that knows of no rules forgets them too: a
 /// device that pairs anew is asked about.

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ringway_engine::{CopyOptions, Observer, ReflinkMode};
+use ringway_engine::{CopyOptions, PlannedFn, ReflinkMode};
 use ringway_model::{IoMode, OnExisting};
 
 use crate::both::{copy_all, some_driver};
@@ -24,7 +24,7 @@ pub(crate) fn links(place: &Place) {
         fs::File::options().write(true).open(tree.path("source/kept")).unwrap().set_modified(ago).unwrap();
         let (driver, options) = some_driver(place, "links");
         // One thread meets what is in a folder before what is in folders of it.
-        let planned: Observer = Arc::new(|_, path| panic!("{} is told of as planned", path.display()));
+        let planned: PlannedFn = Arc::new(|_, path| panic!("{} is told of as planned", path.display()));
         let options = CopyOptions { existing, workers: Some(1), planned: Some(planned), ..options };
         let report = copy_all(&[&tree.path("source")], &tree.path("into"), &options);
         let what = format!("{driver}, {existing:?}");

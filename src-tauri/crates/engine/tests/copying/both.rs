@@ -5,10 +5,9 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_engine::copy::start;
+use ringway_engine::copying::start;
 use ringway_engine::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode, Report, Transfer};
-use ringway_model::Outcome;
-use ringway_model::{FailureReason, IoMode};
+use ringway_model::{FailureReason, IoMode, Outcome};
 
 use crate::compare;
 use crate::places::Place;

@@ -18,11 +18,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringway_engine::{
-    AcceptOptions, Address, Compression, Delta, Engine, GivenSecret, PairingSecret, Paths, RateLimit, ReceiveOptions,
-    Receiver, ReceiverEvent, Report, SendRequest, Source, Target,
+    AcceptOptions, Address, Engine, GivenSecret, PairingSecret, Paths, RateLimit, ReceiveOptions, Receiver,
+    ReceiverEvent, Report, SendRequest, Target,
 };
-use ringway_model::Outcome;
-use ringway_model::{AuthError, Bottleneck, DeclineReason, Fault, IoMode, OnConflict, Side, TlsMode};
+use ringway_model::{
+    AuthError, Bottleneck, Compression, DeclineReason, Delta, Fault, IoMode, OnConflict, Outcome, Side, Source, TlsMode,
+};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};

@@ -1,11 +1,10 @@
 //! What a paired device brings beyond what a person said yes to.
 use std::time::Instant;
 
-use ringway_engine::limits::{
-    ACCEPTED_GROWTH, ACCEPTED_GROWTH_MIN, ACCEPTED_MARGIN_MIN, ACCEPTED_MARGIN_PART, RULE_WAIT_MAX,
-};
+use ringway_engine::limits::RULE_WAIT_MAX;
 use ringway_engine::{AskedBecause, Consent, Decision, DeviceRule, ShownSize};
 use ringway_model::{DeviceId, Fault, OnConflict, Outcome, Side};
+use ringway_tree::limits::{ACCEPTED_GROWTH, ACCEPTED_GROWTH_MIN, ACCEPTED_MARGIN_MIN, ACCEPTED_MARGIN_PART};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Receipt;
 use ringway_wire::lane::{Attributes, Entry, EntryKind, RangeHead, RangeStep, Timestamp, Xattrs};
@@ -288,7 +287,7 @@ async fn floods(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nine_accepted_bytes_do_not_become_more_than_the_margin() {
-    const MARGIN: u64 = ringway_engine::limits::ACCEPTED_MARGIN_MIN;
+    const MARGIN: u64 = ringway_tree::limits::ACCEPTED_MARGIN_MIN;
     let lab = Device::new("lab");
     let (mut receiver, address) = lab.receiver().await;
     let mallory = Mallory::new();

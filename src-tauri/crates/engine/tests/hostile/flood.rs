@@ -7,9 +7,10 @@ use ringway_engine::limits::{
     FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, HANDSHAKES_OF_STRANGERS, HANDSHAKES_WHERE_KNOWN, OFFERS_IN_VAIN,
     OFFERS_OF_ONE_MAX, OFFERS_UNANSWERED_MAX, PAIRING_FAILURES_FREE, UNAUTHENTICATED_FROM_ONE_MAX, UNAUTHENTICATED_MAX,
 };
-use ringway_engine::{IncomingOffer, Receiver, ReceiverEvent};
-use ringway_model::{AuthError, DeclineReason, Fault};
+use ringway_engine::{Compression, Delta, IncomingOffer, Receiver, ReceiverEvent, SendRequest, Source};
+use ringway_model::{AuthError, DeclineReason, Fault, IoMode, Outcome, TlsMode};
 use ringway_wire::control::{Message, Offer, Refusal};
+use ringway_wire::limits::{NAME_MAX, OFFERED_BYTES_MAX};
 use ringway_wire::pair::{Binding, EXPORTER_LABEL, Initiator};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -349,4 +350,85 @@ async fn offer_beyond_the_64_that_wait_for_a_person_is_declined_as_busy() {
     // The offer was dropped, which declines it.
     let answer = timeout(LONG, answer).await.unwrap().unwrap();
     assert_eq!(answer, Some(Message::Decline(DeclineReason::ByChoice)));
+}
+
+/// So many empty files with names of that length, in a folder of the device's own.
+fn many_files(device: &Device, count: usize, length: usize) -> std::path::PathBuf {
+    let folder = device.path("many");
+    fs::create_dir(&folder).unwrap();
+    (0..count).for_each(|number| fs::write(folder.join(format!("{number:0length$}")), "").unwrap());
+    folder
+}
+
+/// Offers each of the files in `folder` by its name.
+fn contents_of(folder: &std::path::Path, target: std::net::SocketAddr) -> SendRequest {
+    SendRequest {
+        sources: vec![Source { path: folder.to_owned(), contents_only: true }],
+        target: at(target),
+        code: None,
+        tls: TlsMode::Auto,
+        io: IoMode::Auto,
+        lanes: Some(1),
+        compression: Compression::Auto,
+        delta: Delta::Auto,
+        limit: None,
+        verify: false,
+        records_per_key: None,
+        retry: Some(2 * LONG),
+        timeout: None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn device_that_offers_eight_of_the_longest_lists_at_once_is_asked_about_all_of_them() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    let (mut receiver, address) = lab.receiver().await;
+    laptop.engine.pair(at(address), given(CODE).to_pairing_secret()).await.unwrap();
+    let folder = many_files(&laptop, OFFERED_BYTES_MAX / NAME_MAX, NAME_MAX);
+    let sending: Vec<_> = (0..OFFERS_OF_ONE_MAX).map(|_| laptop.engine.send(contents_of(&folder, address))).collect();
+    let mut shown = Vec::new();
+    while shown.len() < OFFERS_OF_ONE_MAX {
+        shown.push(next_offer(&mut receiver).await);
+    }
+    drop(shown);
+    for transfer in sending {
+        let report = timeout(LONG, transfer.wait()).await.unwrap();
+        assert!(
+            matches!(report.outcome, Outcome::Failed(Fault::Declined(DeclineReason::ByChoice))),
+            "{:?}",
+            report.outcome
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn forty_devices_that_offer_long_lists_at_once_are_all_asked_about() {
+    const DEVICES: usize = 40;
+    let lab = Device::new("lab");
+    let (mut receiver, address) = lab.receiver().await;
+    let mut laptops = Vec::new();
+    for number in 0..DEVICES {
+        let laptop = Device::new(&format!("laptop {number}"));
+        let code = given(&new_code(&receiver)).to_pairing_secret();
+        laptop.engine.pair(at(address), code).await.unwrap();
+        while timeout(Duration::from_millis(1), receiver.next_event()).await.is_ok() {}
+        laptops.push(laptop);
+    }
+    // All of them together are half of what may wait for a person, and more than may arrive at once.
+    let folder = many_files(&lab, 3_000, NAME_MAX);
+    let sending: Vec<_> = laptops.iter().map(|laptop| laptop.engine.send(contents_of(&folder, address))).collect();
+    let mut shown = std::collections::HashMap::new();
+    while shown.len() < DEVICES {
+        let offer = next_offer(&mut receiver).await;
+        shown.insert(offer.summary().from, offer);
+    }
+    drop(shown);
+    for transfer in sending {
+        let report = timeout(LONG, transfer.wait()).await.unwrap();
+        assert!(
+            matches!(report.outcome, Outcome::Failed(Fault::Declined(DeclineReason::ByChoice))),
+            "{:?}",
+            report.outcome
+        );
+    }
 }

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ringway_engine::{
-    AcceptOptions, Address, Compression, Delta, Engine, GivenSecret, Paths, ReceiveOptions, Receiver, ReceiverEvent,
-    SendRequest, Source, Target, Transfer,
+    AcceptOptions, Address, Engine, GivenSecret, Paths, ReceiveOptions, Receiver, ReceiverEvent, SendRequest, Target,
+    Transfer,
 };
-use ringway_model::Outcome;
-use ringway_model::{AuthError, Fault, IoMode, TlsMode};
+use ringway_model::{AuthError, Compression, Delta, Fault, IoMode, Outcome, Source, TlsMode};
 use ringway_wire::RelPath;
 use ringway_wire::control::{Cancel, Message, Offer, Refusal, Ticket, Totals};
 use ringway_wire::lane::{Counts, FrameHeader, HeadBuffer};

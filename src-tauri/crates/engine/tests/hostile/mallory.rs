@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hkdf::Hkdf;
 use ringway_engine::GivenSecret;
-use ringway_wire::control::{FRAME_PREFIX_LEN, Greeting, Hello, Message, Offer, Ticket};
+use ringway_wire::control::{FRAME_PREFIX_LEN, Greeting, Hello, Message, Offer, Refusal, Ticket};
 use ringway_wire::limits::{ALPN, VERSION};
 use ringway_wire::pair::{Binding, ENTROPY_LEN, EXPORTER_LABEL};
 use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent, Pairing};
@@ -335,6 +335,35 @@ impl Mallory {
                     machine.accept(lanes, lists, None);
                     accepted = true;
                 }
+                Some(_) => {}
+                None => machine.handle_message(session.hear().await.expect("an answer"), 0).unwrap(),
+            }
+        }
+    }
+
+    /// Pairs with a sender whose code is `code`, and refuses the offer that it then makes.
+    pub(crate) async fn pairs_and_refuses(&self, listener: &TcpListener, code: &str, refusal: Refusal) -> Channel {
+        let mut session = self.answer(listener).await;
+        let exporter = session.export(EXPORTER_LABEL);
+        let mut machine = Acceptor::new(Greeting { name: DeviceName::new("lab").unwrap() }, 0);
+        loop {
+            while let Some(bytes) = machine.poll_transmit() {
+                session.say_raw(&bytes).await;
+            }
+            if machine.is_ended() {
+                let _ = session.stream.shutdown().await;
+                return session;
+            }
+            match machine.poll_event() {
+                Some(AcceptorEvent::HelloReceived { .. }) => machine.welcome(false, true),
+                Some(AcceptorEvent::PairingStarted) => {
+                    let secret = GivenSecret::parse(code.as_bytes()).ok().unwrap().to_pairing_secret();
+                    let binding = Binding::new(session.peer_id(), self.id(), exporter).unwrap();
+                    machine.pair(&secret, binding, &[9; ENTROPY_LEN]);
+                }
+                Some(AcceptorEvent::CodeProven) => machine.confirm(),
+                Some(AcceptorEvent::PairingConcluded) => machine.paired(),
+                Some(AcceptorEvent::Offered(..)) => machine.refuse(refusal),
                 Some(_) => {}
                 None => machine.handle_message(session.hear().await.expect("an answer"), 0).unwrap(),
             }

@@ -9,10 +9,13 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
 use fastcdc::v2020::{Normalization, cut, select_masks};
-use ringway_engine::limits::{FAILURES_LISTED_MAX, OFFERS_OF_ONE_MAX, OFFERS_UNANSWERED_BYTES_MAX};
-use ringway_engine::{Compression, Delta, SendRequest, Source};
-use ringway_model::{DeclineReason, IoMode, Outcome, TlsMode};
-use ringway_wire::control::{EntryFailed, Message};
+use ringway_engine::SendRequest;
+use ringway_engine::limits::{
+    FAILURES_LISTED_MAX, NAMES_ARRIVING_BYTES_MAX, OFFERS_ASKED_BYTES_MAX, OFFERS_OF_ONE_MAX,
+    UNAUTHENTICATED_FROM_ONE_MAX,
+};
+use ringway_model::{Compression, DeclineReason, Delta, IoMode, Outcome, Source, TlsMode};
+use ringway_wire::control::{EntryFailed, Message, Refusal};
 use ringway_wire::lane::{
     Attributes, ChunkLens, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep,
     Timestamp, Xattrs,
@@ -524,7 +527,7 @@ async fn offers_that_wait_for_a_person_are_held_in_bounded_memory() {
     let first = names.iter().take(OFFER_NAMES_MAX).map(<[u8]>::to_vec).collect();
     let greedy = Offer { names: first, more_names: (names.len() - OFFER_NAMES_MAX) as u64, ..offer() };
     // As many as fit into the bytes for names, of two devices: each has places for eight.
-    let fit = OFFERS_UNANSWERED_BYTES_MAX / names.held_bytes();
+    let fit = OFFERS_ASKED_BYTES_MAX / names.held_bytes();
     assert!((OFFERS_OF_ONE_MAX + 1..2 * OFFERS_OF_ONE_MAX).contains(&fit), "{fit}");
     let devices = ["one", "other"].map(|name| {
         let mut mallory = Mallory::new();
@@ -552,7 +555,7 @@ async fn offers_that_wait_for_a_person_are_held_in_bounded_memory() {
     }
     let held = process.held_mib();
     println!("held by the receiver: {held:.1} MiB");
-    let names_mib = OFFERS_UNANSWERED_BYTES_MAX as f64 / f64::from(1 << 20);
+    let names_mib = OFFERS_ASKED_BYTES_MAX as f64 / f64::from(1 << 20);
     assert!(held > names_mib / 2.0 && held < names_mib + BESIDE_NAMES_MIB_MAX, "{held} MiB");
 
     // A short offer of another device still finds its place.
@@ -560,6 +563,72 @@ async fn offers_that_wait_for_a_person_are_held_in_bounded_memory() {
     answers.push(tokio::spawn(modest.hears_the_answer()));
     assert_eq!(process.says("asked"), "modest");
     assert!(answers.iter().all(|answer| !answer.is_finished()), "all of them still wait");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_still_arrive_are_held_in_bounded_memory() {
+    const DEVICES: usize = 4;
+    let home = tempfile::tempdir().unwrap();
+    let mut process = Process::start(home.path(), Role::Unanswering);
+    let address = process.says("address").parse().unwrap();
+    let names = Arc::new(greedy_names());
+    let first: Vec<_> = names.iter().take(OFFER_NAMES_MAX).map(<[u8]>::to_vec).collect();
+    let more_names = (names.len() - OFFER_NAMES_MAX) as u64;
+    // Of each of these offers the last name does not come.
+    let half = Offer { names: first.clone(), more_names: more_names + 1, ..offer() };
+    let mut code = CODE.to_owned();
+    let mut answers = tokio::task::JoinSet::new();
+    for device in 0..DEVICES {
+        let mut mallory = Mallory::new();
+        mallory.names = Some(Arc::clone(&names));
+        for number in 0..UNAUTHENTICATED_FROM_ONE_MAX {
+            let offer = Offer { transfer: [number as u8; 16], ..half.clone() };
+            let code = (number == 0).then_some(code.as_str());
+            let inside = mallory.offers(address, &format!("greedy {device}"), code, &offer).await;
+            answers.spawn(inside.hears_the_answer());
+        }
+        code = process.new_code();
+    }
+    let held = process.held_mib();
+    println!("held by the receiver: {held:.1} MiB");
+    let names_mib = NAMES_ARRIVING_BYTES_MAX as f64 / f64::from(1 << 20);
+    assert!(held < names_mib + BESIDE_NAMES_MIB_MAX, "{held} MiB");
+
+    // Another device's list, as long as it may be, arrives beside them at the first attempt.
+    let mut modest = Mallory::new();
+    modest.names = Some(names);
+    let whole = Offer { names: first, more_names, ..offer() };
+    let waiting = tokio::spawn(modest.offers(address, "modest", Some(&code), &whole).await.hears_the_answer());
+    assert_eq!(process.says("asked"), "modest");
+    assert!(!waiting.is_finished());
+    // Whoever was turned away was told so, if it was still to be told anything.
+    while let Some(answer) = answers.try_join_next() {
+        let answer = answer.unwrap();
+        assert!(matches!(answer, None | Some(Message::Refused(Refusal::PairingBusy(_)))), "{answer:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_offers_that_are_declined_leave_nothing_while_their_senders_linger() {
+    let home = tempfile::tempdir().unwrap();
+    let mut process = Process::start(home.path(), Role::Unanswering);
+    let address = process.says("address").parse().unwrap();
+    let names = Arc::new(greedy_names());
+    let first = names.iter().take(OFFER_NAMES_MAX).map(<[u8]>::to_vec).collect();
+    let greedy = Offer { names: first, more_names: (names.len() - OFFER_NAMES_MAX) as u64, ..offer() };
+    let mut mallory = Mallory::new();
+    mallory.names = Some(names);
+    let mut lingering = Vec::new();
+    for number in 0..4 * OFFERS_OF_ONE_MAX {
+        let offer = Offer { transfer: [number as u8; 16], ..greedy.clone() };
+        lingering.push(mallory.offers(address, "greedy", (number == 0).then_some(CODE), &offer).await);
+    }
+    // None of them reads its answer or hangs up.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let held = process.held_mib();
+    println!("held by the receiver: {held:.1} MiB");
+    let names_mib = OFFERS_ASKED_BYTES_MAX as f64 / f64::from(1 << 20);
+    assert!(held < names_mib + BESIDE_NAMES_MIB_MAX, "{held} MiB");
 }
 
 /// As many bytes of names as an offer may have, those among them under which something comes.

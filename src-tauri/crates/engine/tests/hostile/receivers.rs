@@ -6,11 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use ringway_engine::{Compression, Delta, Report, SendRequest, Source};
-use ringway_model::Outcome;
-use ringway_model::{Fault, IoMode, TlsMode};
-use ringway_wire::control::Proven;
-use ringway_wire::control::{EntryFailed, Message, Micros, Progress, Receipt};
+use ringway_engine::{Report, SendRequest};
+use ringway_model::{Compression, DeclineReason, Delta, Fault, IoMode, Outcome, Source, TlsMode};
+use ringway_wire::control::{EntryFailed, Message, Micros, Progress, Proven, Receipt, Refusal};
 use ringway_wire::lane::Counts;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -170,6 +168,67 @@ async fn receipt_of_a_second_session_that_forgets_failures_named_in_the_first_is
             _ => panic!("{failed} counted: {report:?}"),
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sender_that_is_turned_away_instead_of_getting_its_receipt_asks_again() {
+    let laptop = Device::new("laptop");
+    fs::write(laptop.path("file"), "contents").unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let request = SendRequest { retry: Some(Duration::from_secs(20)), ..request(laptop.path("file"), &listener) };
+    let receiving = tokio::spawn(async move {
+        let mallory = Mallory::new();
+        let mut session = mallory.accepts(&listener, CODE, 1).await;
+        let mut lane = lane_of(&mallory, &listener).await;
+        let _ = lane.stream.read_to_end(&mut Vec::new()).await;
+        while !matches!(session.hear().await, Some(Message::Finish { .. })) {}
+        drop(session);
+        let receipt = Receipt { there: Counts { files: 1, folders: 0, links: 0, bytes: 8 }, ..Receipt::default() };
+        for answer in [Message::Refused(Refusal::PairingBusy(1_000)), Message::Receipt(receipt)] {
+            let mut session = mallory.answer(&listener).await;
+            session.hello("lab", true).await;
+            while !matches!(session.hear().await, Some(Message::ReceiptWanted(_))) {}
+            session.say(&answer).await;
+            let _ = session.stream.shutdown().await;
+            while session.hear().await.is_some() {}
+        }
+    });
+    let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
+    assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
+    timeout(LONG, receiving).await.unwrap().unwrap();
+}
+
+/// How a send ends whose offer is turned away, and accepted if it comes again.
+async fn send_that_is_turned_away(retry: Option<Duration>) -> Arc<Report> {
+    let laptop = Device::new("laptop");
+    fs::write(laptop.path("file"), "contents").unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let request = SendRequest { retry, ..request(laptop.path("file"), &listener) };
+    let receiving = tokio::spawn(async move {
+        let mallory = Mallory::new();
+        // It pairs, and there is no place for its offer.
+        let mut session = mallory.pairs_and_refuses(&listener, CODE, Refusal::PairingBusy(1_000)).await;
+        while session.hear().await.is_some() {}
+        let mut session = mallory.accepts_from(&listener, None, 1).await;
+        let mut lane = lane_of(&mallory, &listener).await;
+        let _ = lane.stream.read_to_end(&mut Vec::new()).await;
+        while !matches!(session.hear().await, Some(Message::Finish { .. })) {}
+        let receipt = Receipt { there: Counts { files: 1, folders: 0, links: 0, bytes: 8 }, ..Receipt::default() };
+        session.say(&Message::Receipt(receipt)).await;
+        let _ = session.stream.shutdown().await;
+        while session.hear().await.is_some() {}
+    });
+    let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
+    receiving.abort();
+    report
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sender_that_is_turned_away_before_anybody_was_asked_offers_again_within_its_retry() {
+    let report = send_that_is_turned_away(Some(Duration::from_secs(20))).await;
+    assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
+    let report = send_that_is_turned_away(None).await;
+    assert!(matches!(report.outcome, Outcome::Failed(Fault::Declined(DeclineReason::Busy))), "{report:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

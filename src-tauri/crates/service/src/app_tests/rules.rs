@@ -22,7 +22,7 @@ async fn what_a_rule_accepts_shows_up_as_a_transfer_and_not_as_an_offer() {
     let near = receiver.app.devices().unwrap().remove(0);
     let into = receiver.folder.path().join("from near");
     std::fs::create_dir(&into).unwrap();
-    receiver.app.set_device_folder(&near.id, Some(into.clone()), ringway_engine::IntoHome::Refuse).unwrap();
+    receiver.app.set_device_folder(&near.id, Some(into.clone()), ringway_model::IntoHome::Refuse).unwrap();
     receiver.app.set_device_rule(&near.id, Consent::Accept, Some(1_000)).unwrap();
     let sent = sender.send(&sender.source(), &address, None);
     assert!(matches!(sender.ended(&sent).await.outcome, Outcome::Complete));
@@ -44,7 +44,7 @@ async fn what_is_more_than_a_rule_lets_in_is_asked_about_and_lands_in_its_folder
     let near = receiver.app.devices().unwrap().remove(0);
     let into = receiver.folder.path().join("from near");
     std::fs::create_dir(&into).unwrap();
-    receiver.app.set_device_folder(&near.id, Some(into.clone()), ringway_engine::IntoHome::Refuse).unwrap();
+    receiver.app.set_device_folder(&near.id, Some(into.clone()), ringway_model::IntoHome::Refuse).unwrap();
     receiver.app.set_device_rule(&near.id, Consent::Accept, Some(3)).unwrap();
     let sent = sender.send(&sender.source(), &address, None);
     let offer = receiver

@@ -29,8 +29,9 @@ pub(super) mod types {
 ///
 /// - `page`: the window's page may ask for these without a dialog. It is less trusted than
 ///   programs, so no row may take a path, leave to receive into a home, or a confirmation. Each
-///   field's type is in the bindings (`specta::Type`). [`types::GivenPath`], [`types::IntoHome`] and
-///   [`types::SettingsChange`] must not be: then a row with such a field does not compile.
+///   field's type is in the bindings (`specta::Type`). [`types::GivenPath`],
+///   [`types::IntoHome`] and [`types::SettingsChange`] must not be: then a row with such a field
+///   does not compile.
 /// - `programs`: only the shell and the command may ask for these.
 /// - `by_hand`: likewise, but `Client` has methods for them that do more than ask.
 macro_rules! operations {
@@ -90,7 +91,7 @@ macro_rules! operations {
                     blocking |app| app.set_device_rule(&id, consent, max_bytes)?;
                 /// Receives a paired device's offers into the receive folder.
                 ClearDeviceFolder clear_device_folder(id: String) -> () =
-                    blocking |app| app.set_device_folder(&id, None, ringway_engine::IntoHome::Refuse)?;
+                    blocking |app| app.set_device_folder(&id, None, ringway_model::IntoHome::Refuse)?;
                 /// Stores name, port, and the rate limit of each transfer that is sent, in bytes/s.
                 SaveSettings save_settings(name: String, port: u16, send_limit: Option<u64>) -> StoredSettings =
                     task |shared| {

@@ -1,6 +1,6 @@
 //! A client of the service: finds its socket, makes calls, and hands on what it is told unasked.
-use ringway_model::Fault;
 use parking_lot::Mutex;
+use ringway_model::Fault;
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;

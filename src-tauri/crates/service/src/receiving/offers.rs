@@ -2,8 +2,8 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use ringway_engine::{AcceptOptions, Decision, FreeSpace, IncomingOffer, IntoHome};
-use ringway_model::{DeclineReason, Fault, OnConflict, TransferKey};
+use ringway_engine::{AcceptOptions, Decision, FreeSpace, IncomingOffer};
+use ringway_model::{DeclineReason, Fault, IntoHome, OnConflict, TransferKey};
 
 use crate::app::App;
 use crate::dto::{AppEvent, Left, Moving, Offer, RoomThere, ShownSize};

@@ -36,6 +36,9 @@ pub enum AcceptorEvent {
     /// Both have proved the code. *Answer*: store the peer, then [`Acceptor::paired`]; or
     /// [`Acceptor::refuse`].
     PairingConcluded,
+    /// Some top-level names of an offer have arrived, which take so many bytes of memory, and others
+    /// are to come. [`Acceptor::refuse`] takes no more of them.
+    NamesArriving(usize),
     /// An offer, with all its top-level names. *Answer*: [`Acceptor::accept`] or
     /// [`Acceptor::decline`].
     Offered(Offer, OfferedNames),
@@ -408,7 +411,10 @@ impl Acceptor {
     fn offered(&mut self, offer: Box<Offer>, names: OfferedNames) -> Result<State, ProtocolError> {
         let (declared, found) = (offer.more_names.saturating_add(offer.names.len() as u64), names.len() as u64);
         match found.cmp(&declared) {
-            std::cmp::Ordering::Less => Ok(State::AwaitingNames(offer, names)),
+            std::cmp::Ordering::Less => {
+                self.link.tell(AcceptorEvent::NamesArriving(names.held_bytes()));
+                Ok(State::AwaitingNames(offer, names))
+            }
             std::cmp::Ordering::Greater => Err(ProtocolError::Totals { what: "offered names", declared, found }),
             std::cmp::Ordering::Equal => {
                 let lanes = offer.lanes;

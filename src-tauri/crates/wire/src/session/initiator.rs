@@ -403,6 +403,7 @@ impl Initiator {
                 State::AwaitingHello { .. }
                 | State::AwaitingPairReply(_)
                 | State::Authenticated
+                | State::AwaitingEarlierReceipt(_)
                 | State::AwaitingAnswer { .. },
                 Message::Refused(refusal),
             ) => self.end(InitiatorEvent::Refused(refusal)),

@@ -15,6 +15,8 @@ use crate::name::{DeviceName, Name};
 use crate::offered::OfferedNames;
 use crate::pair::Binding;
 
+mod honest;
+
 fn greeting(name: &str) -> Greeting {
     Greeting { name: DeviceName::new(name).unwrap() }
 }
@@ -626,6 +628,8 @@ fn an_offer_is_told_once_all_its_names_have_come() {
     let first = messages(&pair.initiator.poll_transmit().unwrap());
     assert_eq!(first, [Message::Offer(offer.clone())]);
     first.into_iter().for_each(|message| pair.acceptor.handle_message(message, 0).unwrap());
+    let shown = self::names(&offer.names.iter().map(Vec::as_slice).collect::<Vec<_>>());
+    assert_eq!(pair.acceptor.poll_event(), Some(AcceptorEvent::NamesArriving(shown.held_bytes())));
     // Totals may come between the pages.
     let totals = Totals { entries: 9, bytes: 9, complete: true };
     pair.acceptor.handle_message(Message::Totals(totals), 0).unwrap();
@@ -720,6 +724,23 @@ fn an_earlier_receipt_is_given_or_the_transfer_is_offered() {
         let mut pair = asked(proves);
         pair.acceptor.earlier_receipt(Some(bad));
         assert!(pair.run().is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn sender_that_is_turned_away_while_it_awaits_an_earlier_receipt_may_ask_again() {
+    let sent = Counts { files: 1, folders: 0, links: 0, bytes: 4 };
+    let handed = HandedOver { sent, failed: 0, names: 1, named: 0, kept: 0 };
+    for refusal in [Refusal::PairingBusy(1_000), Refusal::NotPaired] {
+        let mut pair = Pair::new(true, true, None);
+        pair.run().unwrap();
+        pair.initiator.ask_receipt([9; 16], handed, false);
+        // The receiver gives the connection's place away before it reads the request.
+        pair.acceptor.refuse(refusal);
+        pair.run().unwrap();
+        assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Refused(refusal)));
+        assert!(pair.initiator.is_ended() && pair.acceptor.is_ended());
+        assert_eq!(pair.initiator.handed_over(), Some(handed));
     }
 }
 

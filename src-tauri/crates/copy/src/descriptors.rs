@@ -1,0 +1,78 @@
+//! What a copy gets of the descriptors that this process may open.
+use ringway_model::Fault;
+use ringway_tree::descriptors::{left, limit};
+
+use crate::limits::DESCRIPTORS_MIN;
+
+/// Folders that a copy keeps open at both ends: more would only hold on to memory of the kernel.
+const FOLDERS_MAX: usize = 4_096;
+
+/// What a copy has open beside its threads' descriptors and the folders: where it copies to,
+/// records of a verification, and what is counted ahead.
+const OWN: usize = 8;
+
+/// What one thread of a copy has open at most beside a batch: both ends of a file and of its
+/// folder, a pipe, a ring, and what is looked at by the way.
+const THREAD: usize = 12;
+
+/// The same with some folders and files in a batch: what more threads are worth having for.
+const THREAD_WANTS: usize = THREAD + 8;
+
+/// Files that a thread of a copy opens at a time through a ring.
+const BATCH_MAX: usize = 64;
+
+/// Refuses to copy with too few descriptors: the result would be a part of what was asked for.
+///
+/// # Errors
+/// [`Fault::FewDescriptors`].
+pub(crate) fn enough() -> Result<(), Fault> {
+    let (has, least) = (limit(), DESCRIPTORS_MIN);
+    if has < least { Err(Fault::FewDescriptors { has: has as u64, least: least as u64 }) } else { Ok(()) }
+}
+
+/// What a copy may keep open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Share {
+    /// Threads, of those that are wanted.
+    pub(crate) threads: usize,
+    /// Folders, open at both ends.
+    pub(crate) folders: usize,
+    /// Files that each thread opens at a time through its ring.
+    pub(crate) batch: usize,
+}
+
+impl Share {
+    /// For a copy that wants so many threads.
+    pub(crate) fn wanting(threads: usize) -> Self {
+        Self::of(left(), threads)
+    }
+
+    fn of(left: usize, threads: usize) -> Self {
+        let left = left.saturating_sub(OWN);
+        let threads = threads.min(left / THREAD_WANTS).max(1);
+        let rest = left.saturating_sub(threads * THREAD);
+        let batch = (rest / 2 / threads).clamp(1, BATCH_MAX);
+        let folders = (rest.saturating_sub(threads * batch) / 2).clamp(1, FOLDERS_MAX);
+        Self { threads, folders, batch }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_fit_into_the_limit() {
+        for left in (20..5_000).chain([100_000, 1 << 20]) {
+            for wanted in [1, 2, 8, 16, 256] {
+                let Share { threads, folders, batch } = Share::of(left, wanted);
+                let taken = OWN + threads * (THREAD + batch - 1) + 2 * folders;
+                assert!(taken <= left.max(OWN + THREAD + 2), "{left} {wanted}: {taken}");
+            }
+        }
+    }
+    #[test]
+    fn many_descriptors_leave_the_share_at_its_most() {
+        assert_eq!(Share::of(1 << 16, 16), Share { threads: 16, folders: FOLDERS_MAX, batch: 64 });
+    }
+}

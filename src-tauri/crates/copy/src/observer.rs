@@ -1,0 +1,32 @@
+//! The events of a copy, told as they happen. Figures are polled instead
+//! ([`CopyHandle::progress`](crate::CopyHandle::progress)).
+use ringway_model::Failure;
+
+use crate::handle::Amount;
+
+/// Receives a copy's events. The copy's threads call it, and wait for each call to return.
+pub trait Observer: Send + Sync {
+    /// An entry was not copied, or not wholly.
+    fn entry_failed(&self, failure: Failure);
+
+    /// A thread has paused, as was asked. The figures hold everything that it did before.
+    fn thread_paused(&self);
+
+    /// Everything was copied. The copy reads back `total`: its files and their bytes.
+    fn verification_started(&self, total: Amount);
+
+    /// One source was read back. The copy continues with the next one.
+    fn copying_resumed(&self);
+}
+
+/// For copies that nobody watches.
+#[cfg(test)]
+pub(crate) struct Unobserved;
+
+#[cfg(test)]
+impl Observer for Unobserved {
+    fn entry_failed(&self, _: Failure) {}
+    fn thread_paused(&self) {}
+    fn verification_started(&self, _: Amount) {}
+    fn copying_resumed(&self) {}
+}

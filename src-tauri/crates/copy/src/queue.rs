@@ -1,0 +1,151 @@
+//! Tasks waiting for the copy's threads: each thread takes its own newest, so that it works depth
+//! first in folders of its own, and another's oldest, which are whole folders, when it has none.
+use std::collections::VecDeque;
+
+use parking_lot::{Condvar, Mutex};
+
+/// One deque a worker, under one lock: a task is a folder or hundreds of files, so the lock is
+/// taken rarely.
+pub(crate) struct Queue<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+}
+
+struct State<T> {
+    deques: Vec<VecDeque<T>>,
+    idle: usize,
+    /// Workers that have not come, or never will.
+    absent: usize,
+    closed: bool,
+}
+
+impl<T> Queue<T> {
+    /// For up to so many workers, none of which is there yet.
+    pub(crate) fn new(workers: usize) -> Self {
+        let deques = (0..workers).map(|_| VecDeque::new()).collect();
+        Self { state: Mutex::new(State { deques, idle: 0, absent: workers, closed: false }), changed: Condvar::new() }
+    }
+
+    /// Puts tasks on the worker's deque, the last one to be taken first by itself.
+    pub(crate) fn push(&self, worker: usize, tasks: impl IntoIterator<Item = T>) {
+        let mut state = self.state.lock();
+        state.deques[worker].extend(tasks);
+        let wake = state.idle > 0;
+        drop(state);
+        if wake {
+            self.changed.notify_all();
+        }
+    }
+
+    /// The next task; waits while another worker may still make some. None when all is done, or
+    /// closed.
+    pub(crate) fn next(&self, worker: usize) -> Option<T> {
+        let mut state = self.state.lock();
+        loop {
+            if state.closed {
+                return None;
+            }
+            if let Some(task) = state.deques[worker].pop_back() {
+                return Some(task);
+            }
+            let workers = state.deques.len();
+            let others = (1..workers).map(|step| (worker + step) % workers);
+            if let Some(task) = others.into_iter().find_map(|other| state.deques[other].pop_front()) {
+                return Some(task);
+            }
+            if state.idle + state.absent + 1 >= workers {
+                state.closed = true;
+                drop(state);
+                self.changed.notify_all();
+                return None;
+            }
+            state.idle += 1;
+            self.changed.wait(&mut state);
+            state.idle -= 1;
+        }
+    }
+
+    /// Whether a worker waits, or could be called, for something to do.
+    pub(crate) fn is_hungry(&self) -> bool {
+        let state = self.state.lock();
+        state.idle + state.absent > 0 && state.deques.iter().all(VecDeque::is_empty)
+    }
+
+    /// So many more workers may come.
+    pub(crate) fn widen(&self, more: usize) {
+        let mut state = self.state.lock();
+        state.deques.extend((0..more).map(|_| VecDeque::new()));
+        state.absent += more;
+    }
+
+    /// One more worker is there: whoever finds nothing to do waits for what it may still make.
+    pub(crate) fn arrive(&self) {
+        self.state.lock().absent -= 1;
+    }
+
+    /// Ends the waiting of all workers and hands out what is left, to be dropped without the lock.
+    pub(crate) fn close(&self) -> Vec<T> {
+        let mut state = self.state.lock();
+        state.closed = true;
+        let left = state.deques.iter_mut().flat_map(std::mem::take).collect();
+        drop(state);
+        self.changed.notify_all();
+        left
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    #[test]
+    fn a_worker_takes_its_newest_and_another_the_oldest() {
+        let queue = Queue::new(2);
+        queue.push(0, [1, 2, 3]);
+        assert_eq!(queue.next(0), Some(3));
+        assert_eq!(queue.next(1), Some(1));
+        assert_eq!(queue.next(1), Some(2));
+    }
+
+    #[test]
+    fn ends_when_nobody_can_make_more() {
+        let queue = Queue::new(4);
+        let done = AtomicU64::new(0);
+        queue.push(0, [6u64]);
+        std::thread::scope(|scope| {
+            for worker in 0..4 {
+                let (queue, done) = (&queue, &done);
+                queue.arrive();
+                scope.spawn(move || {
+                    while let Some(depth) = queue.next(worker) {
+                        done.fetch_add(1, Ordering::Relaxed);
+                        if depth > 0 {
+                            queue.push(worker, [depth - 1, depth - 1]);
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(done.into_inner(), (1 << 7) - 1);
+    }
+
+    #[test]
+    fn who_is_alone_ends_without_those_who_never_came() {
+        let queue = Queue::new(3);
+        queue.arrive();
+        queue.push(0, [1]);
+        assert!(!queue.is_hungry(), "there is something to take");
+        assert_eq!(queue.next(0), Some(1));
+        assert!(queue.is_hungry(), "others could be called");
+        assert_eq!(queue.next(0), None);
+    }
+
+    #[test]
+    fn closing_wakes_whoever_waits_and_gives_back_what_is_left() {
+        let queue = Queue::new(2);
+        queue.push(0, [1, 2]);
+        assert_eq!(queue.close(), [1, 2]);
+        assert_eq!(queue.next(1), None);
+    }
+}

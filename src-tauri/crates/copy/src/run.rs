@@ -1,0 +1,110 @@
+//! A copy's course: its phases one after the other, each worked off by threads, and reading back.
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::Builder;
+use std::time::Duration;
+
+use ringway_model::Fault;
+
+use crate::count_ahead;
+use crate::handle::Amount;
+use crate::hard_links::Links;
+use crate::job::{Job, value};
+use crate::plan::Root;
+use crate::pool::Pool;
+use crate::worker::Task;
+
+/// A copy that takes longer than this is counted ahead, if that was asked for.
+const COUNT_AFTER: Duration = Duration::from_millis(700);
+
+/// Copies, and reads back if that was asked for.
+pub(crate) fn run(job: &Job, roots: Vec<Root>) -> Result<(), Fault> {
+    let counted = counted_sources(job, &roots);
+    // Folders whose contents go to one place may hold files of one name: one source after the
+    // other, so that the last one wins, whole.
+    let apart = roots.len() > 1 && roots.iter().any(|root| matches!(root, Root::Contents { .. }));
+    if let Some(top) = &job.top
+        && roots.iter().any(|root| matches!(root, Root::Contents { .. }))
+    {
+        job.owns(&top.dir);
+    }
+    let tasks = roots.into_iter().map(Task::Source);
+    let phases: Vec<Vec<Task<'_>>> = match apart {
+        true => tasks.map(|task| vec![task]).collect(),
+        // Each worker takes its newest: the first source is to be the first.
+        false => vec![tasks.rev().collect()],
+    };
+    let stopped = AtomicBool::new(false);
+    let (over, ended) = channel::<()>();
+    std::thread::scope(|scope| {
+        if let Some(sources) = counted {
+            let stopped = &stopped;
+            let counting = Builder::new().name("ringway-count".into()).spawn_scoped(scope, move || {
+                if ended.recv_timeout(COUNT_AFTER) == Err(RecvTimeoutError::Timeout) {
+                    count_ahead::run(job, sources, stopped);
+                }
+            });
+            // Without a thread for it the totals firm up later.
+            drop(counting);
+        }
+        let mut links = Links::default();
+        let mut copied = Ok(());
+        for (number, tasks) in phases.into_iter().enumerate() {
+            if number > 0 && job.proof.is_some() {
+                job.observer.copying_resumed();
+            }
+            links = phase(job, links, tasks);
+            if apart && copied.is_ok() {
+                copied = read_back(job);
+            }
+        }
+        links.clear();
+        stopped.store(true, Ordering::Release);
+        job.control.wake();
+        drop(over);
+        if apart { copied } else { read_back(job) }
+    })
+}
+
+/// Copies what `tasks` lead to, then what has to wait for the rest.
+fn phase<'j>(job: &'j Job, links: Links<'j>, tasks: Vec<Task<'j>>) -> Links<'j> {
+    let mut pool = Pool::new(job, (job.choices.workers, job.choices.for_disk), links);
+    pool.run(tasks);
+    let (links, late) = pool.into_parts();
+    if late.is_empty() || job.is_stopped() {
+        return links;
+    }
+    job.late.store(true, Ordering::Release);
+    pool = Pool::new(job, (1, 0), links);
+    pool.run(late.into_iter().map(|(folder, from, to)| Task::Name { folder, from, to }).collect());
+    job.late.store(false, Ordering::Release);
+    pool.into_parts().0
+}
+
+fn read_back(job: &Job) -> Result<(), Fault> {
+    let Some(proof) = job.proof.as_ref().filter(|_| !job.must_end()) else { return Ok(()) };
+    job.copied.store(true, Ordering::Release);
+    let total = Amount { entries: value(&job.counts.files), bytes: value(&job.counts.bytes) };
+    job.observer.verification_started(total);
+    let done = proof.read_back(job, job.choices.workers);
+    job.copied.store(false, Ordering::Release);
+    done
+}
+
+/// Where the sources lie and what they are called there, if they are to be counted ahead.
+fn counted_sources(job: &Job, roots: &[Root]) -> Option<Vec<(PathBuf, Box<[u8]>)>> {
+    if !job.options.count_ahead {
+        return None;
+    }
+    let source = |root: &Root| match root {
+        Root::Named { holder, from, .. } => Some((holder.clone(), from.clone())),
+        // The same folder by a name of its own, from above.
+        Root::Contents { source, .. } => {
+            let path = std::fs::canonicalize(source).ok()?;
+            let name = std::os::unix::ffi::OsStrExt::as_bytes(path.file_name()?).into();
+            Some((path.parent()?.to_owned(), name))
+        }
+    };
+    roots.iter().map(source).collect()
+}

@@ -1,0 +1,6 @@
+//! What filesystems do each in its own way: listing, spelling of names, granularity of times, free
+//! space.
+pub mod free_space;
+pub mod granularity;
+pub mod listing;
+pub mod spelling;

@@ -1,0 +1,330 @@
+//! The records of a transfer that is to be proven: which digests the sender gave, for which file
+//! under which name, until all of it is read back.
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use ringway_sys::attributes::Timestamp;
+use ringway_sys::dir::Dir;
+use ringway_sys::space::{Medium, medium};
+use ringway_wire::control::Progress;
+use ringway_wire::lane::{DIGEST_LEN, Digest, Entry, EntryKind};
+use ringway_wire::{Name, RelPath};
+
+use crate::readback::Part;
+use crate::receive::failures::LaneError;
+use crate::receive::finish::spool_error;
+use crate::receive::merge::attributes::timestamp;
+use crate::receive::merge::folders::Folder;
+use crate::receive::merge::landing::Landed;
+use crate::receive::staging::spool::Spool;
+
+/// Threads at the most: beyond a few, a disk only gets more to choose from.
+const READERS_MAX: usize = 8;
+
+/// The chain of files; parts of large ones have chains of their own.
+const FILES: usize = 0;
+
+/// What is to be proven, kept while it is written.
+#[derive(Default)]
+pub(in crate::receive) struct Proof {
+    spool: Mutex<Spool>,
+    /// Read back so far.
+    files: AtomicU64,
+    bytes: AtomicU64,
+    /// So many there are.
+    kept: AtomicU64,
+    kept_bytes: AtomicU64,
+    /// What was here before, and was proven when it was asked about.
+    here: AtomicU64,
+    here_bytes: AtomicU64,
+    /// Threads that read back.
+    pub(in crate::receive) readers: usize,
+}
+
+/// The parts of a file in ranges that were written so far: where the last one's record is.
+#[derive(Debug, Default)]
+pub(in crate::receive) struct Parts(Mutex<Option<u64>>);
+
+/// What a file is to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::receive) enum Contents {
+    /// All of it has one digest.
+    Whole(Digest),
+    /// Parts of it have; the record of the last one to be written. The rest is holes.
+    InParts(Option<u64>),
+}
+
+/// Below what a file that was written is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(in crate::receive) enum At {
+    /// The destination.
+    Root,
+    /// The staging tree.
+    Staged,
+    /// The staging folder: it could not have its name, and its other names are made from there.
+    Aside,
+}
+
+/// A file that was written, under the name that it has now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::receive) struct Record {
+    pub(in crate::receive) at: At,
+    pub(in crate::receive) folder: Box<[u8]>,
+    pub(in crate::receive) name: Box<[u8]>,
+    pub(in crate::receive) size: u64,
+    /// As it was set: one that has another by now was changed by somebody else.
+    pub(in crate::receive) mtime: Timestamp,
+    pub(in crate::receive) link_id: Option<u64>,
+    /// Bytes that were counted for it.
+    pub(in crate::receive) bytes: u64,
+    pub(in crate::receive) contents: Contents,
+}
+
+impl Record {
+    /// Of a file that has landed in `folder`, at `path`.
+    pub(in crate::receive) fn landed(
+        folder: &Folder,
+        path: RelPath<'_>,
+        entry: &Entry<'_>,
+        landed: &Landed,
+        bytes: u64,
+    ) -> Self {
+        let name = if let Landed::As(numbered) = landed { numbered } else { entry.name.as_bytes() };
+        let at = if folder.is_staged() { At::Staged } else { At::Root };
+        Self::new(at, (path.as_bytes(), name), entry, bytes)
+    }
+
+    /// Of an entry's file, by folder and name.
+    pub(in crate::receive) fn new(at: At, (folder, name): (&[u8], &[u8]), entry: &Entry<'_>, bytes: u64) -> Self {
+        let EntryKind::File { size, link_id } = entry.kind else { unreachable!("only files have contents") };
+        Self {
+            at,
+            folder: folder.into(),
+            name: name.into(),
+            size,
+            mtime: timestamp(entry.attributes.mtime),
+            link_id,
+            bytes,
+            contents: Contents::InParts(None),
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(96 + self.folder.len() + self.name.len());
+        out.push(self.at as u8);
+        out.push(u8::from(self.link_id.is_some()));
+        for number in [self.size, self.link_id.unwrap_or_default(), self.bytes] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.extend_from_slice(&self.mtime.secs.to_le_bytes());
+        out.extend_from_slice(&self.mtime.nanos.to_le_bytes());
+        match self.contents {
+            Contents::Whole(digest) => {
+                out.push(0);
+                out.extend_from_slice(&digest.0);
+            }
+            Contents::InParts(None) => out.push(1),
+            Contents::InParts(Some(last)) => {
+                out.push(2);
+                out.extend_from_slice(&last.to_le_bytes());
+            }
+        }
+        out.extend_from_slice(&(self.folder.len() as u16).to_le_bytes());
+        out.extend_from_slice(&self.folder);
+        out.extend_from_slice(&self.name);
+        out
+    }
+
+    fn decode(mut record: &[u8]) -> Option<Self> {
+        let [at, linked] = *take::<2>(&mut record)?;
+        let at = [At::Root, At::Staged, At::Aside].into_iter().find(|known| *known as u8 == at)?;
+        let size = u64::from_le_bytes(*take(&mut record)?);
+        let link_id = u64::from_le_bytes(*take(&mut record)?);
+        let bytes = u64::from_le_bytes(*take(&mut record)?);
+        let mtime =
+            Timestamp { secs: i64::from_le_bytes(*take(&mut record)?), nanos: u32::from_le_bytes(*take(&mut record)?) };
+        let contents = match take::<1>(&mut record)? {
+            [0] => Contents::Whole(Digest(*take(&mut record)?)),
+            [1] => Contents::InParts(None),
+            _ => Contents::InParts(Some(u64::from_le_bytes(*take(&mut record)?))),
+        };
+        let len = u16::from_le_bytes(*take(&mut record)?);
+        let (folder, name) = record.split_at_checked(usize::from(len))?;
+        Some(Self {
+            at,
+            folder: RelPath::new(folder).ok()?.as_bytes().into(),
+            name: Name::new(name).ok()?.as_bytes().into(),
+            size,
+            mtime,
+            link_id: (linked == 1).then_some(link_id),
+            bytes,
+            contents,
+        })
+    }
+}
+
+/// As many as there are processors, but one where a head has to move. Who is confined to the
+/// destination could not look.
+fn readers(dev: u64) -> usize {
+    match medium(dev) {
+        Some(Medium::Rotational) => 1,
+        _ => std::thread::available_parallelism().map_or(1, usize::from).min(READERS_MAX),
+    }
+}
+
+fn take<'a, const N: usize>(bytes: &mut &'a [u8]) -> Option<&'a [u8; N]> {
+    let (taken, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(taken)
+}
+
+impl Proof {
+    /// For a destination on that device.
+    pub(in crate::receive) fn onto(dev: u64) -> Self {
+        Self { readers: readers(dev), ..Self::default() }
+    }
+
+    /// Keeps the digest of a range that was written.
+    pub(in crate::receive) fn part(
+        &self,
+        parts: &Parts,
+        offset: u64,
+        len: usize,
+        digest: Digest,
+        staging: &Dir,
+    ) -> Result<(), LaneError> {
+        let mut record = [0; 16 + DIGEST_LEN];
+        record[..8].copy_from_slice(&offset.to_le_bytes());
+        record[8..16].copy_from_slice(&(len as u64).to_le_bytes());
+        record[16..].copy_from_slice(&digest.0);
+        let mut last = parts.0.lock();
+        let at = self.spool.lock().push_behind(*last, &record, staging).map_err(|error| spool_error(&error))?;
+        *last = Some(at);
+        Ok(())
+    }
+
+    /// Keeps what a file in ranges, or a small one, is to hold, now that it has its name.
+    pub(in crate::receive) fn file(&self, record: &Record, staging: &Dir) -> Result<(), LaneError> {
+        self.kept.fetch_add(1, Ordering::Relaxed);
+        self.kept_bytes.fetch_add(record.bytes, Ordering::Relaxed);
+        self.spool.lock().push(FILES, &record.encode(), staging).map_err(|error| spool_error(&error))
+    }
+
+    /// A file was here before, and is what the sender has.
+    pub(in crate::receive) fn was_here(&self, bytes: u64) {
+        self.here.fetch_add(1, Ordering::Relaxed);
+        self.here_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Files and bytes that were.
+    pub(in crate::receive) fn here(&self) -> Progress {
+        Progress { entries: self.here.load(Ordering::Relaxed), bytes: self.here_bytes.load(Ordering::Relaxed) }
+    }
+
+    /// Files and bytes that are to be read back.
+    pub(in crate::receive) fn kept(&self) -> Progress {
+        Progress { entries: self.kept.load(Ordering::Relaxed), bytes: self.kept_bytes.load(Ordering::Relaxed) }
+    }
+
+    /// Files and bytes that have been.
+    pub(in crate::receive) fn read(&self) -> Progress {
+        Progress { entries: self.files.load(Ordering::Relaxed), bytes: self.bytes.load(Ordering::Relaxed) }
+    }
+
+    pub(in crate::receive) fn has_read_bytes(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(in crate::receive) fn has_read_file(&self) {
+        self.files.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// All records, to be read; none are left.
+    pub(in crate::receive) fn take(&self) -> Records {
+        let spool = std::mem::take(&mut *self.spool.lock());
+        let next = spool.last(FILES);
+        Records { spool, next }
+    }
+}
+
+impl Parts {
+    /// What its file is to hold.
+    pub(in crate::receive) fn contents(&self) -> Contents {
+        Contents::InParts(*self.0.lock())
+    }
+}
+
+/// Records being read, from the last to the first.
+pub(in crate::receive) struct Records {
+    spool: Spool,
+    next: Option<u64>,
+}
+
+impl Records {
+    /// The next file.
+    pub(in crate::receive) fn next(&mut self) -> io::Result<Option<Record>> {
+        let Some(at) = self.next else { return Ok(None) };
+        let (bytes, before) = self.spool.read(at)?;
+        self.next = before;
+        Record::decode(&bytes).map(Some).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// The part whose record is at `at`, and where the one written before it is.
+    pub(in crate::receive) fn part(&mut self, at: u64) -> io::Result<(Part, Option<u64>)> {
+        let (bytes, before) = self.spool.read(at)?;
+        let part = |mut bytes: &[u8]| {
+            let offset = u64::from_le_bytes(*take(&mut bytes)?);
+            let len = u64::from_le_bytes(*take(&mut bytes)?);
+            Some(Part { offset, len, digest: blake3::Hash::from_bytes(*take(&mut bytes)?) })
+        };
+        let part = part(&bytes).ok_or(io::ErrorKind::InvalidData)?;
+        Ok((part, before))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_read_as_they_were_kept() {
+        let home = tempfile::tempdir().unwrap();
+        let staging = Dir::open(home.path()).unwrap();
+        let (proof, parts, count) = (Proof::default(), Parts::default(), 60_000);
+        let record = |number: u64| Record {
+            at: if number.is_multiple_of(2) { At::Staged } else { At::Root },
+            folder: format!("a/{}", number % 5).into_bytes().into(),
+            name: number.to_string().into_bytes().into(),
+            size: number * 3,
+            mtime: Timestamp { secs: -1, nanos: number as u32 },
+            link_id: number.is_multiple_of(3).then_some(number),
+            bytes: number,
+            contents: match number % 3 {
+                0 => Contents::Whole(Digest([number as u8; DIGEST_LEN])),
+                1 => Contents::InParts(None),
+                _ => parts.contents(),
+            },
+        };
+        let mut kept = Vec::new();
+        for number in 0..count {
+            proof.part(&parts, number, 7, Digest([1; DIGEST_LEN]), &staging).unwrap();
+            kept.push(record(number));
+            proof.file(kept.last().unwrap(), &staging).unwrap();
+        }
+        assert_eq!(proof.kept(), Progress { entries: count, bytes: count * (count - 1) / 2 });
+        let mut records = proof.take();
+        for expected in kept.iter().rev() {
+            assert_eq!(records.next().unwrap().as_ref(), Some(expected));
+        }
+        assert_eq!(records.next().unwrap(), None);
+        let Contents::InParts(mut last) = parts.contents() else { panic!("parts are parts") };
+        for number in (0..count).rev() {
+            let (part, before) = records.part(last.unwrap()).unwrap();
+            assert_eq!((part.offset, part.len), (number, 7));
+            last = before;
+        }
+        assert_eq!(last, None);
+    }
+}

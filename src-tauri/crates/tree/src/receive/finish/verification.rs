@@ -1,0 +1,288 @@
+//! Reads everything back that was written, from the medium, before it is given its final name or
+//! spoken of in a receipt.
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use ringway_model::{FailureReason, Operation};
+use ringway_sys::attributes::{Kind, metadata_of};
+use ringway_sys::dir::Dir;
+use ringway_wire::control::Proven;
+use rustix::io::Errno;
+
+use crate::readback::{self, Part, Reading};
+use crate::receive::failures::{EntryError, LaneError, failed, is};
+use crate::receive::finish::digests::{At, Contents, Proof, Record, Records};
+use crate::receive::finish::{FinishError, spool_error};
+use crate::receive::{Incoming, OWNER_READS};
+
+/// Records that a thread takes at a time.
+const FILES_TAKEN: usize = 256;
+
+/// Parts of one file that a thread takes at a time.
+const PARTS_TAKEN: usize = 64;
+
+/// What a thread does next.
+enum Work {
+    Small(Record),
+    Parts(Arc<Large>, Vec<Part>),
+}
+
+/// A file in parts, shared by the threads that read them. Who lets go last says how it was.
+struct Large {
+    record: Record,
+    opened: OnceLock<Result<OwnedFd, Wrong>>,
+    /// None as long as nothing is wrong with it.
+    wrong: Mutex<Option<Wrong>>,
+}
+
+/// What is the matter with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wrong {
+    /// It cannot be found or opened, or is no file any more.
+    Gone(i32),
+    /// Its medium does not give it back.
+    Unreadable(i32),
+    /// It is not what was sent.
+    Differs,
+}
+
+/// Where the threads are.
+struct Cursor {
+    records: Records,
+    /// A file of which parts are left, and the record of the next one.
+    large: Option<(Arc<Large>, u64)>,
+}
+
+impl Cursor {
+    fn take(&mut self, work: &mut Vec<Work>) -> io::Result<()> {
+        while work.is_empty() || self.large.is_none() && work.len() < FILES_TAKEN {
+            if let Some((large, at)) = self.large.take() {
+                let (mut parts, mut next) = (Vec::with_capacity(PARTS_TAKEN), Some(at));
+                while let Some(at) = next.filter(|_| parts.len() < PARTS_TAKEN) {
+                    let (part, before) = self.records.part(at)?;
+                    parts.push(part);
+                    next = before;
+                }
+                // They were written nearly in order, and come from the last to the first.
+                parts.sort_unstable_by_key(|part| part.offset);
+                self.large = next.map(|at| (Arc::clone(&large), at));
+                work.push(Work::Parts(large, parts));
+                continue;
+            }
+            let Some(record) = self.records.next()? else { break };
+            match record.contents {
+                Contents::InParts(Some(last)) => {
+                    let large = Large { record, opened: OnceLock::new(), wrong: Mutex::default() };
+                    self.large = Some((Arc::new(large), last));
+                }
+                _ => work.push(Work::Small(record)),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Incoming {
+    /// Reads back all that is to be proven. What is not as it was sent is reported and loses its
+    /// name.
+    pub(in crate::receive) fn prove(&self, proof: &Proof) -> Result<Proven, FinishError> {
+        let begun = Instant::now();
+        self.synchronise()?;
+        let cursor = Mutex::new(Cursor { records: proof.take(), large: None });
+        let proven = Mutex::new(Proven::default());
+        let read =
+            || Prover { incoming: self, proof, proven: &proven, reading: Reading::default(), last: None }.run(&cursor);
+        readback::by_threads(proof.readers, read).map_err(|error| spool_error(&error))?;
+        if self.flags.is_cancelled.load(Ordering::Relaxed) {
+            return Err(LaneError::Cancelled.into());
+        }
+        let (read, here) = (*proven.lock(), proof.here());
+        Ok(Proven { files: read.files + here.entries, bytes: read.bytes + here.bytes, took: begun.elapsed().into() })
+    }
+}
+
+/// One thread that reads back.
+struct Prover<'p> {
+    incoming: &'p Incoming,
+    proof: &'p Proof,
+    proven: &'p Mutex<Proven>,
+    reading: Reading,
+    /// The folder that the last file was in.
+    last: Option<(At, Box<[u8]>, Arc<Dir>)>,
+}
+
+impl Prover<'_> {
+    fn run(mut self, cursor: &Mutex<Cursor>) -> io::Result<()> {
+        let mut work = Vec::new();
+        loop {
+            cursor.lock().take(&mut work)?;
+            if work.is_empty() {
+                return Ok(());
+            }
+            // From the first that was written to the last.
+            for work in work.drain(..).rev() {
+                if self.is_stopped() {
+                    return Ok(());
+                }
+                match work {
+                    Work::Small(record) => {
+                        let wrong = self.small(&record).err();
+                        self.conclude(&record, wrong);
+                    }
+                    Work::Parts(large, parts) => {
+                        if let Err(wrong) = self.parts(&large, &parts) {
+                            large.wrong.lock().get_or_insert(wrong);
+                        }
+                        if let Some(Large { record, wrong, .. }) = Arc::into_inner(large) {
+                            self.conclude(&record, *wrong.lock());
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.incoming.flags.is_cancelled.load(Ordering::Relaxed)
+    }
+
+    fn small(&mut self, record: &Record) -> Result<(), Wrong> {
+        let fd = self.open(record)?;
+        let whole = match record.contents {
+            Contents::Whole(digest) => {
+                Some(Part { offset: 0, len: record.size, digest: blake3::Hash::from_bytes(digest.0) })
+            }
+            // Nothing but holes, or nothing at all: what there is to compare is its size.
+            Contents::InParts(_) => None,
+        };
+        let part = whole.unwrap_or(Part { offset: 0, len: 0, digest: blake3::hash(&[]) });
+        self.part(&fd, record, &part)
+    }
+
+    fn parts(&mut self, large: &Large, parts: &[Part]) -> Result<(), Wrong> {
+        if large.wrong.lock().is_some() {
+            return Ok(());
+        }
+        let opened = large.opened.get_or_init(|| self.open(&large.record));
+        let fd = opened.as_ref().map_err(|wrong| *wrong)?;
+        parts.iter().try_for_each(|part| self.part(fd, &large.record, part))
+    }
+
+    fn part(&mut self, fd: &OwnedFd, record: &Record, part: &Part) -> Result<(), Wrong> {
+        let incoming = self.incoming;
+        let same = self.reading.is_same(fd, record.size, part, || incoming.flags.is_cancelled.load(Ordering::Relaxed));
+        self.proof.has_read_bytes(part.len);
+        match same {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Wrong::Differs),
+            Err(error) => Err(Wrong::Unreadable(errno(&error))),
+        }
+    }
+
+    fn folder(&mut self, record: &Record) -> io::Result<Arc<Dir>> {
+        if let Some((at, path, dir)) = &self.last
+            && *at == record.at
+            && *path == record.folder
+        {
+            return Ok(Arc::clone(dir));
+        }
+        let base = match record.at {
+            At::Root => &self.incoming.root.dir,
+            At::Staged => &self.incoming.staging.tree,
+            At::Aside => {
+                let id = record.link_id.unwrap_or_default();
+                return self.incoming.unplaced_in(id).ok_or_else(|| io::ErrorKind::NotFound.into());
+            }
+        };
+        let dir = Arc::new(self.incoming.wait_to_open(|| match record.folder.is_empty() {
+            true => base.try_clone(),
+            false => base.open_beneath(&record.folder),
+        })?);
+        self.last = Some((record.at, record.folder.clone(), Arc::clone(&dir)));
+        Ok(dir)
+    }
+
+    fn open(&mut self, record: &Record) -> Result<OwnedFd, Wrong> {
+        let gone = |error: io::Error| Wrong::Gone(errno(&error));
+        let dir = self.folder(record).map_err(gone)?;
+        let fd = match self.incoming.wait_to_open(|| dir.open_read(&record.name)) {
+            Err(error) if is(&error, Errno::ACCESS) => open_unreadable(&dir, &record.name),
+            opened => opened,
+        };
+        let fd = fd.map_err(gone)?;
+        match metadata_of(&fd).map_err(gone)?.kind {
+            Kind::File => {}
+            _ => return Err(Wrong::Gone(Errno::INVAL.raw_os_error())),
+        }
+        readback::from_the_medium(&fd);
+        Ok(fd)
+    }
+
+    /// Books a file, all of which was read.
+    fn conclude(&mut self, record: &Record, wrong: Option<Wrong>) {
+        if self.is_stopped() {
+            return;
+        }
+        self.proof.has_read_file();
+        if record.at == At::Aside {
+            // It has failed already. Its other names are only made if it is what was sent.
+            if let (Some(_), Some(id)) = (wrong, record.link_id) {
+                self.incoming.forget_unplaced(id);
+            }
+            return;
+        }
+        let Some(wrong) = wrong else {
+            let mut proven = self.proven.lock();
+            proven.files += 1;
+            proven.bytes += record.bytes;
+            return;
+        };
+        let incoming = self.incoming;
+        incoming.results.tally.lost(record.bytes);
+        let (operation, reason) = match wrong {
+            Wrong::Gone(errno) => (Operation::Open, FailureReason::Os { errno }),
+            Wrong::Unreadable(errno) => (Operation::Read, FailureReason::Os { errno }),
+            Wrong::Differs => (Operation::Read, FailureReason::Differs),
+        };
+        incoming.results.failures.add(&record.folder, Some(&record.name), EntryError { operation, reason });
+        if let Some(id) = record.link_id {
+            incoming.deferred.links.lock().forget(id);
+        }
+        if !matches!(wrong, Wrong::Gone(_))
+            && let Err(error) = self.remove(record)
+        {
+            incoming.results.failures.add(&record.folder, Some(&record.name), failed(Operation::Create, &error));
+        }
+    }
+
+    /// Takes its name from a file that is not what it is to be. One that somebody has changed since
+    /// it was written is theirs.
+    fn remove(&mut self, record: &Record) -> io::Result<()> {
+        let dir = self.folder(record)?;
+        let there = dir.metadata(&record.name)?;
+        let is_staged = record.at == At::Staged;
+        let ours = is_staged || (there.kind == Kind::File && there.mtime == record.mtime);
+        if !ours {
+            return Ok(());
+        }
+        let _opening = if is_staged { None } else { self.incoming.open_path_for_change(&dir, &record.folder) };
+        dir.unlink(&record.name)
+    }
+}
+
+fn errno(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(Errno::IO.raw_os_error())
+}
+
+/// Opens a file of ours that its mode lets nobody read, which only those without privilege meet.
+fn open_unreadable(dir: &Dir, name: &[u8]) -> io::Result<OwnedFd> {
+    let mode = dir.metadata(name)?.mode;
+    dir.set_mode(name, mode | OWNER_READS)?;
+    let opened = dir.open_read(name);
+    dir.set_mode(name, mode)?;
+    opened
+}

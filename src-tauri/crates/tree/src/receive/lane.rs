@@ -1,0 +1,370 @@
+//! Runs one lane: reads frames into the lane's own buffers and turns each into work on files.
+pub(super) mod basis;
+pub(super) mod delta;
+pub(super) mod large_files;
+pub(super) mod lists;
+pub(super) mod small_files;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ringway_model::Operation;
+use ringway_sys::dir::Dir;
+use ringway_sys::file_io::FileIo;
+use ringway_wire::lane::{
+    Attributes, Batch, ChunkWindow, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, Item, RangeHead,
+    Xattrs,
+};
+use ringway_wire::{ProtocolError, RelPath};
+
+use super::failures::{EntryError, LaneError, Trouble, during};
+use super::finish::FolderRecord;
+use super::lane::small_files::{Filling, SmallContents};
+use super::links::Linked;
+use super::merge::folders::{Folder, FolderCache, open_made};
+use super::staging::LastKept;
+use super::staging::journal::Wholes;
+use super::{FILLING_FOLDER_MODE, Incoming};
+use crate::bulk::LaneSource;
+use crate::compression::Unpacking;
+use crate::descriptors::{patiently, wait_to_open};
+use crate::page_buffer::PageBuffer;
+use crate::readback::Reading;
+
+/// What one lane works with.
+pub(super) struct Worker<'i> {
+    pub(super) incoming: &'i Incoming,
+    pub(super) folders: FolderCache,
+    /// This lane's own folder for temporary files: lanes that share one wait for its lock.
+    pub(super) parts: Arc<Dir>,
+    pub(super) parts_name: Vec<u8>,
+    parts_made: u64,
+    pub(super) last_kept: LastKept,
+    /// Files in the staging tree that the journal does not know of yet.
+    pub(super) wholes: Wholes,
+    /// Those of them that are on the disk, as an earlier attempt's journal says.
+    pub(super) durable: Wholes,
+    /// Made when something here is first to be compared.
+    pub(super) reading: Option<Reading>,
+}
+
+impl Incoming {
+    /// Runs one lane to its end frame, on the caller's thread. Several run at once, each with its
+    /// own source and driver.
+    ///
+    /// # Errors
+    /// What ended it early. Entries that fail do not: they are in
+    /// [`take_failures`](Self::take_failures).
+    pub fn run_lane(&self, from: &mut dyn LaneSource, io: &mut FileIo) -> Result<(), LaneError> {
+        match self.run_frames(from, io) {
+            // Whoever stops a transfer cuts its lanes too: that is not the reason.
+            Err(LaneError::Source(error)) => Err(self.check_running().err().unwrap_or(LaneError::Source(error))),
+            ended => ended,
+        }
+    }
+
+    fn run_frames(&self, from: &mut dyn LaneSource, io: &mut FileIo) -> Result<(), LaneError> {
+        let mut worker = Worker::new(self)?;
+        let (mut head, mut buffer, mut unpacking) =
+            (PageBuffer::default(), PageBuffer::default(), Unpacking::default());
+        loop {
+            self.check_running()?;
+            let mut header = [0; HEADER_LEN];
+            read_exact(from, &mut header)?;
+            let header = FrameHeader::decode(header)?;
+            self.take(header.body_len.into())?;
+            let head = read_into(from, &mut head, header.head_len as usize)?;
+            from.body_begins();
+            let (body_len, packed_len) = (header.body_len as usize, header.packed_len as usize);
+            let body = match packed_len {
+                0 => read_into(from, &mut buffer, body_len)?,
+                _ => {
+                    unpacking.packed.resize(unpacking.packed.len().max(packed_len), 0);
+                    read_exact(from, &mut unpacking.packed[..packed_len])?;
+                    let body = buffer.grow(body_len);
+                    unpacking.unpack(packed_len, body)?;
+                    body
+                }
+            };
+            from.frame_read();
+            match header.kind {
+                FrameKind::End => return Ok(()),
+                FrameKind::Renew => from.renew().map_err(LaneError::Source)?,
+                FrameKind::List => {
+                    let list = match self.proof.is_some() || self.doubts().is_some() {
+                        false => FileList::parse(&header, head)?,
+                        true => FileList::parse_proven(&header, head)?,
+                    };
+                    if !self.lists() {
+                        return Err(ProtocolError::BadValue("list that nobody asked for").into());
+                    }
+                    // All of it, before anything is looked for.
+                    list.files().try_for_each(|(path, entry)| self.hold_to_offer(path, Some(entry.name)))?;
+                    worker.list(&list)?;
+                }
+                FrameKind::Chunks => {
+                    if !self.lists() {
+                        return Err(ProtocolError::BadValue("chunks that nobody asked for").into());
+                    }
+                    // There is no body that it could be needed for.
+                    let window = ChunkWindow::parse(&header, head)?;
+                    self.hold_to_offer(window.head().folder, Some(window.head().entry.name))?;
+                    worker.chunks(&window, &mut buffer, io)?;
+                }
+                FrameKind::Range => {
+                    let (head, digest) = match self.proof {
+                        None => (RangeHead::parse(&header, head)?, None),
+                        Some(_) => RangeHead::parse_proven(&header, head).map(|(head, digest)| (head, Some(digest)))?,
+                    };
+                    self.hold_to_offer(head.folder, Some(head.entry.name))?;
+                    worker.range(&header, &head, body, digest, io)?;
+                }
+                FrameKind::Batch => {
+                    let batch = match self.proof {
+                        None => Batch::parse(&header, head)?,
+                        Some(_) => Batch::parse_proven(&header, head)?,
+                    };
+                    self.hold_batch_to_offer(&batch)?;
+                    self.accounts.lock().ledger.batch(&batch);
+                    worker.batch(&batch, body, io)?;
+                }
+            }
+            self.staging
+                .writeback
+                .wrote(body_len as u64, &self.staging.dir, &self.staging.journal, || self.accounts.lock().huge_files());
+        }
+    }
+
+    /// All of a batch, before anything of it is made.
+    fn hold_batch_to_offer(&self, batch: &Batch<'_>) -> Result<(), ProtocolError> {
+        let mut at_top = true;
+        batch.items().try_for_each(|item| match item {
+            Item::Folder { path, .. } => {
+                at_top = path.is_root();
+                self.hold_to_offer(path, None)
+            }
+            Item::Entry(entry, _) if at_top => self.hold_to_offer(RelPath::ROOT, Some(entry.name)),
+            Item::Entry(..) => Ok(()),
+        })
+    }
+
+    /// What an error of the staging folder itself means.
+    fn staging_error(&self, error: io::Error) -> LaneError {
+        match self.or_gone(Operation::Create)(error) {
+            Trouble::Fatal(error) => error,
+            Trouble::Entry(error) => LaneError::Staging(error.into()),
+        }
+    }
+
+    /// Lets the other lanes know what ended this one.
+    pub(super) fn stopped_by(&self, error: LaneError) -> LaneError {
+        match error {
+            LaneError::DestinationFull => self.flags.is_full.store(true, Ordering::Relaxed),
+            LaneError::TooMuch { .. } => self.flags.is_too_much.store(true, Ordering::Relaxed),
+            _ => {}
+        }
+        error
+    }
+
+    /// Whether nobody has stopped it.
+    pub(super) fn goes_on(&self) -> bool {
+        !self.flags.is_cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Opens something, waiting for descriptors where there are none.
+    pub(super) fn wait_to_open<T>(&self, open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        wait_to_open(|| self.goes_on(), open)
+    }
+
+    pub(super) fn check_running(&self) -> Result<(), LaneError> {
+        if !self.goes_on() {
+            return Err(LaneError::Cancelled);
+        }
+        self.check_allowed()?;
+        if self.flags.is_full.load(Ordering::Relaxed) { Err(LaneError::DestinationFull) } else { Ok(()) }
+    }
+}
+
+fn read_exact(from: &mut dyn LaneSource, mut into: &mut [u8]) -> Result<(), LaneError> {
+    while !into.is_empty() {
+        match from.read(into) {
+            Ok(0) => return Err(LaneError::Source(io::ErrorKind::UnexpectedEof.into())),
+            Ok(read) => into = &mut into[read..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(LaneError::Source(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Reads `len` bytes, which the header has bounded, into a buffer that grows as needed and is kept.
+fn read_into<'b>(from: &mut dyn LaneSource, buffer: &'b mut PageBuffer, len: usize) -> Result<&'b [u8], LaneError> {
+    let part = buffer.grow(len);
+    read_exact(from, part)?;
+    Ok(part)
+}
+
+impl<'i> Worker<'i> {
+    pub(super) fn new(incoming: &'i Incoming) -> Result<Self, LaneError> {
+        let name = format!("parts-{}", incoming.flags.lanes.fetch_add(1, Ordering::Relaxed));
+        let made = incoming.staging.dir.make_dir(name.as_bytes(), FILLING_FOLDER_MODE);
+        let parts = made
+            .and_then(|()| open_made(&incoming.staging.dir, name.as_bytes(), incoming.staging.folders_masked))
+            .map_err(|error| incoming.staging_error(error))?;
+        Ok(Self {
+            incoming,
+            folders: FolderCache::default(),
+            parts: Arc::new(parts),
+            parts_name: name.into_bytes(),
+            parts_made: 0,
+            last_kept: LastKept::default(),
+            wholes: Wholes::default(),
+            durable: Wholes::default(),
+            reading: None,
+        })
+    }
+
+    /// The next temporary name in this lane's own folder.
+    pub(super) fn next_part(&mut self) -> Vec<u8> {
+        self.parts_made += 1;
+        self.parts_made.to_string().into_bytes()
+    }
+
+    /// Books what went wrong: an entry's failure by name, or the end of everything.
+    pub(super) fn report(&self, trouble: Trouble, folder: &[u8], name: Option<&[u8]>) -> Result<(), LaneError> {
+        match trouble {
+            Trouble::Entry(error) => {
+                // What was not done because there is too much of it is no failure of the entry.
+                self.incoming.check_allowed()?;
+                self.incoming.results.failures.add(folder, name, error);
+                Ok(())
+            }
+            Trouble::Fatal(error) => Err(self.incoming.stopped_by(error)),
+        }
+    }
+
+    fn batch(&mut self, batch: &Batch<'_>, body: &[u8], io: &mut FileIo) -> Result<(), LaneError> {
+        let mut group = Vec::with_capacity(self.incoming.options.open.group);
+        let worked = self.batch_items(batch, body, io, &mut group);
+        if worked.is_err() {
+            for filling in group.drain(..) {
+                filling.discard();
+            }
+        }
+        worked
+    }
+
+    fn batch_items<'b>(
+        &mut self,
+        batch: &Batch<'b>,
+        body: &'b [u8],
+        io: &mut FileIo,
+        group: &mut Vec<Filling<'b>>,
+    ) -> Result<(), LaneError> {
+        let mut path = RelPath::ROOT;
+        let mut current = Err(EntryError::IN_THE_WAY);
+        let mut files = 0;
+        for item in batch.items() {
+            match item {
+                Item::Folder { path: folder, attributes, xattrs } => {
+                    path = folder;
+                    current = self.enter(path, attributes, xattrs)?;
+                }
+                Item::Entry(entry, contents) => {
+                    let digest = batch.digest(files);
+                    files += usize::from(matches!(entry.kind, EntryKind::File { .. }));
+                    let contents = SmallContents { body: &body[contents], digest };
+                    let done = match &current {
+                        Ok(folder) => self.entry(folder, path, entry, contents, group, io),
+                        Err(error) => Err((*error).into()),
+                    };
+                    if let Err(trouble) = done {
+                        self.report(trouble, path.as_bytes(), Some(entry.name.as_bytes()))?;
+                    }
+                    // Enough for the ring to be worth its entry, where there are descriptors for
+                    // that.
+                    if group.len() >= self.incoming.options.open.group {
+                        self.finish_group(group, io)?;
+                        self.incoming.check_running()?;
+                    }
+                }
+            }
+        }
+        self.finish_group(group, io)
+    }
+
+    /// Makes `path` the current folder. When that fails, all its entries will, each by name.
+    fn enter(
+        &mut self,
+        path: RelPath<'_>,
+        attributes: Option<Attributes>,
+        xattrs: Xattrs<'_>,
+    ) -> Result<Result<Arc<Folder>, EntryError>, LaneError> {
+        let folder = match self.folders.folder(self.incoming, path) {
+            Ok(folder) => folder,
+            Err(Trouble::Entry(error)) => {
+                if attributes.is_some() {
+                    self.report(error.into(), path.as_bytes(), None)?;
+                }
+                return Ok(Err(error));
+            }
+            Err(Trouble::Fatal(error)) => return Err(self.incoming.stopped_by(error)),
+        };
+        if let Some(attributes) = attributes {
+            self.incoming.results.tally.folder_made();
+            let set = match self.incoming.may_dress(&folder) {
+                Ok(true) => {
+                    let _opening = if xattrs.is_empty() { None } else { self.incoming.open_for_change(&folder) };
+                    self.incoming.set_xattrs(&folder.dir, xattrs)
+                }
+                Ok(false) => Ok(()),
+                Err(error) => Err(error),
+            };
+            let set = set.map_err(during(Operation::Metadata));
+            let record = FolderRecord { staged: folder.is_staged(), attributes, path };
+            if let Err(trouble) = set.and(self.incoming.defer_folder(&record)) {
+                self.report(trouble, path.as_bytes(), None)?;
+            }
+        }
+        Ok(Ok(folder))
+    }
+
+    fn entry<'b>(
+        &mut self,
+        folder: &Arc<Folder>,
+        path: RelPath<'b>,
+        entry: Entry<'b>,
+        contents: SmallContents<'b>,
+        group: &mut Vec<Filling<'b>>,
+        io: &mut FileIo,
+    ) -> Result<(), Trouble> {
+        match entry.kind {
+            EntryKind::File { .. } => {
+                let incoming = self.incoming;
+                let spare = |worker: &mut Self| {
+                    worker.finish_group(group, io)?;
+                    Ok(worker.folders.give_back())
+                };
+                let start = |worker: &mut Self| worker.start_file(folder, path, entry, contents);
+                let started = patiently(self, spare, || incoming.goes_on(), start)?;
+                group.extend(started);
+            }
+            EntryKind::Symlink { target } => {
+                self.symlink(folder, &entry, target)?;
+            }
+            EntryKind::HardLink { link_id, last } => {
+                // Its file may be among those not finished.
+                self.finish_group(group, io)?;
+                // Until that is proven, so that it has no other names if it is not.
+                if self.incoming.proof.is_some() && self.incoming.deferred.links.lock().may_wait() {
+                    return self.incoming.defer_link(path, entry.name, link_id);
+                }
+                if self.hard_link(folder, &entry, link_id, last)? == Linked::NoFile {
+                    self.incoming.defer_link(path, entry.name, link_id)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,382 @@
+//! Writes the small files of a batch: created in groups, written together, then given their
+//! attributes and final names.
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ringway_model::{FailureReason, OnConflict, Operation};
+use ringway_sys::file_io::{FileIo, WriteAt};
+use ringway_wire::RelPath;
+use ringway_wire::lane::{Digest, Entry, EntryKind};
+use rustix::io::Errno;
+
+use crate::descriptors::patiently;
+use crate::receive::Incoming;
+use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed};
+use crate::receive::finish::digests::{Contents, Record};
+use crate::receive::finish::spool_error;
+use crate::receive::lane::Worker;
+use crate::receive::links::Place;
+use crate::receive::merge::attributes::CreationMode;
+use crate::receive::merge::folders::{Folder, Landing};
+use crate::receive::merge::landing::{Decision, Landed, Spot};
+use crate::receive::merge::read_only_folders::Opening;
+
+/// Bytes written by one call. Before each page that it copies, a filesystem that takes them one by
+/// one (tmpfs) makes sure that all the rest of the call's are there: with 1 MiB at a time that is 4
+/// % of all that receiving a large file takes.
+const WRITE_LEN: usize = 128 * 1024;
+
+/// What a small file is to hold.
+#[derive(Clone, Copy)]
+pub(in crate::receive) struct SmallContents<'a> {
+    pub(in crate::receive) body: &'a [u8],
+    /// By the sender, where it is to be proven.
+    pub(in crate::receive) digest: Option<Digest>,
+}
+
+/// A file of a batch that has been created and not yet finished.
+pub(in crate::receive) struct Filling<'a> {
+    file: OwnedFd,
+    created: CreationMode,
+    folder: Arc<Folder>,
+    path: RelPath<'a>,
+    entry: Entry<'a>,
+    contents: SmallContents<'a>,
+    spot: Spot,
+    decision: Decision,
+    /// Until it has its name.
+    _opening: Option<Opening>,
+}
+
+impl Filling<'_> {
+    pub(in crate::receive) fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    pub(in crate::receive) fn spot(&self) -> &Spot {
+        &self.spot
+    }
+
+    /// In the staging tree, which is synchronised as a whole.
+    pub(in crate::receive) fn is_staged(&self) -> bool {
+        matches!(self.spot, Spot::Own)
+    }
+
+    /// In the staging folder, to be renamed from there.
+    pub(in crate::receive) fn is_part(&self) -> bool {
+        matches!(self.spot, Spot::Part(..))
+    }
+
+    /// Removes it, the transfer being at an end.
+    pub(in crate::receive) fn discard(&self) {
+        self.spot.discard(&self.folder, self.entry.name.as_bytes());
+    }
+}
+
+impl Worker<'_> {
+    /// Creates a file of a batch, unless what is there stays or is in the way.
+    pub(in crate::receive) fn start_file<'a>(
+        &mut self,
+        folder: &Arc<Folder>,
+        path: RelPath<'a>,
+        entry: Entry<'a>,
+        contents: SmallContents<'a>,
+    ) -> Result<Option<Filling<'a>>, Trouble> {
+        let incoming = self.incoming;
+        incoming.admit(folder, entry.name.as_bytes())?;
+        let decision = if folder.is_staged() { Ok(Decision::Absent) } else { incoming.decide(folder, &entry) };
+        if let Ok(decision @ (Decision::Same | Decision::Kept | Decision::Beside)) = decision {
+            let bytes = contents.body.len() as u64;
+            return incoming.settle_unchanged(folder, path, &entry, decision, bytes).map(|()| None);
+        }
+        let created =
+            if folder.is_foreign() { CreationMode::Provisional } else { incoming.creation_mode(&entry.attributes) };
+        let _opening = incoming.open_for_change(folder);
+        let made = decision.and_then(|decision| Ok((decision, self.create(folder, entry.name.as_bytes(), created)?)));
+        let (decision, (file, spot)) = match made {
+            Err(trouble) if incoming.may_set_aside(&trouble, &entry) => {
+                let aside = self.create_aside(created)?;
+                self.report(trouble, path.as_bytes(), Some(entry.name.as_bytes()))?;
+                (Decision::Absent, aside)
+            }
+            made => made?,
+        };
+        let folder = Arc::clone(folder);
+        Ok(Some(Filling { file, created, folder, path, entry, contents, spot, decision, _opening }))
+    }
+
+    /// The same as [`create`](Self::create) where no files wait that could be closed: gives open
+    /// folders back where descriptors are short, and waits for others.
+    pub(in crate::receive) fn create_patiently(
+        &mut self,
+        folder: &Folder,
+        name: &[u8],
+        mode: CreationMode,
+    ) -> Result<(OwnedFd, Spot), Trouble> {
+        let incoming = self.incoming;
+        let spare = |worker: &mut Self| Ok(worker.folders.give_back());
+        patiently(self, spare, || incoming.goes_on(), |worker| worker.create(folder, name, mode))
+    }
+
+    /// Creates an empty file where it can be filled unseen.
+    pub(in crate::receive) fn create(
+        &mut self,
+        folder: &Folder,
+        name: &[u8],
+        mode: CreationMode,
+    ) -> Result<(OwnedFd, Spot), Trouble> {
+        let mode = mode.bits();
+        let gone = self.incoming.or_gone(Operation::Create);
+        if folder.is_staged() {
+            return match folder.dir.create_new(name, mode) {
+                Ok(file) => Ok((file, Spot::Own)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    Err(taken_in_staging(folder, name).into())
+                }
+                Err(error) => Err(gone(error)),
+            };
+        }
+        if folder.is_foreign() {
+            let temporary = self.incoming.temporary_name();
+            let file = folder.dir.create_new(&temporary, mode).map_err(gone)?;
+            return Ok((file, Spot::Beside(temporary)));
+        }
+        let part = self.next_part();
+        let file = self.parts.create_new(&part, mode).map_err(gone)?;
+        Ok((file, Spot::Part(Arc::clone(&self.parts), part)))
+    }
+
+    /// Creates an empty file that cannot have its name, for its other names.
+    pub(in crate::receive) fn create_aside(&mut self, mode: CreationMode) -> Result<(OwnedFd, Spot), Trouble> {
+        let part = self.next_part();
+        let file = self.parts.create_new(&part, mode.bits()).map_err(self.incoming.or_gone(Operation::Create))?;
+        Ok((file, Spot::Aside(Arc::clone(&self.parts), part)))
+    }
+
+    /// Writes and finishes a group of files, and empties it.
+    pub(in crate::receive) fn finish_group(
+        &mut self,
+        group: &mut Vec<Filling<'_>>,
+        io: &mut FileIo,
+    ) -> Result<(), LaneError> {
+        if group.is_empty() {
+            return Ok(());
+        }
+        let mut written = Vec::with_capacity(group.len());
+        write_group(group, io, &mut written);
+        self.begin_settling(group);
+        let incoming = self.incoming;
+        let dress = |filling: &Filling<'_>| {
+            let Entry { attributes, xattrs, .. } = &filling.entry;
+            incoming.set_attributes(&filling.file, filling.created, attributes, *xattrs)
+        };
+        let dressed: Vec<_> =
+            group.iter().zip(&written).map(|(filling, written)| written.is_ok().then(|| dress(filling))).collect();
+        let together = self.settle_group(group);
+        let mut ended = Ok(());
+        for (filling, (written, dressed)) in group.drain(..).zip(written.into_iter().zip(dressed)) {
+            if ended.is_err() {
+                filling.discard();
+                continue;
+            }
+            let (path, name) = (filling.path, filling.entry.name);
+            let settled = written
+                .map_err(during(Operation::Write))
+                .and_then(|()| together.settle(incoming, &filling).map_err(during(Operation::Sync)));
+            ended = match self.finish_file(filling, settled, dressed.unwrap_or(Ok(())), io) {
+                Ok(()) => Ok(()),
+                Err(trouble) => self.report(trouble, path.as_bytes(), Some(name.as_bytes())),
+            };
+        }
+        incoming.staging.journal.whole(&mut self.wholes, false);
+        ended
+    }
+
+    /// Gives a file its name, once its contents are where they must be for that.
+    fn finish_file(
+        &mut self,
+        filling: Filling<'_>,
+        settled: Result<(), Trouble>,
+        dressed: io::Result<()>,
+        io: &mut FileIo,
+    ) -> Result<(), Trouble> {
+        let incoming = self.incoming;
+        let name = filling.entry.name.as_bytes();
+        let bytes = filling.contents.body.len() as u64;
+        let holds = || (bytes, filling.contents.digest.map_or(Contents::InParts(None), Contents::Whole));
+        if let (Ok(()), Spot::Aside(..)) = (&settled, &filling.spot) {
+            incoming.set_aside(&filling.spot, &filling.entry, holds())?;
+            return Ok(());
+        }
+        let landed = match settled.and_then(|()| self.land_file(&filling, io)) {
+            Ok(landed) => landed,
+            Err(trouble) => {
+                let is_of_use = incoming.may_set_aside(&trouble, &filling.entry);
+                if !is_of_use || !incoming.set_aside(&filling.spot, &filling.entry, holds())? {
+                    filling.spot.discard(&filling.folder, name);
+                }
+                return Err(trouble);
+            }
+        };
+        incoming.keep_aside((&filling.spot, &landed), &filling.folder, &filling.entry, holds)?;
+        incoming.results.tally.file(bytes);
+        incoming.note_file(&filling.folder, filling.path, &filling.entry, &landed)?;
+        incoming.note_landing(&filling.folder, name, &landed, &filling.file);
+        if filling.is_staged() {
+            self.wholes.add(filling.path, &filling.entry, bytes);
+        }
+        if let Some(digest) = filling.contents.digest {
+            let record = Record::landed(&filling.folder, filling.path, &filling.entry, &landed, bytes);
+            incoming.keep_for_proof(&record, &landed, Contents::Whole(digest))?;
+        }
+        dressed.map_err(during(Operation::Metadata))
+    }
+
+    fn land_file(&mut self, filling: &Filling<'_>, io: &mut FileIo) -> Result<Landed, Trouble> {
+        if matches!(filling.spot, Spot::Own) {
+            return Ok(Landed::There);
+        }
+        let crossed = FailureReason::Os { errno: Errno::XDEV.raw_os_error() };
+        match self.incoming.land(&filling.spot, &filling.folder, &filling.entry, filling.decision) {
+            Err(Trouble::Entry(EntryError { reason, .. }))
+                if reason == crossed && matches!(filling.spot, Spot::Part(..)) =>
+            {
+                filling.folder.foreign.store(true, Ordering::Relaxed);
+                self.incoming.clear_left(&filling.folder);
+                filling.spot.discard(&filling.folder, filling.entry.name.as_bytes());
+                self.write_beside(filling, io)
+            }
+            landed => landed,
+        }
+    }
+
+    /// Writes a file once more, in its own folder, because that takes no renames from the staging
+    /// folder.
+    fn write_beside(&mut self, filling: &Filling<'_>, io: &mut FileIo) -> Result<Landed, Trouble> {
+        let incoming = self.incoming;
+        let created = CreationMode::Provisional;
+        let (file, spot) = self.create(&filling.folder, filling.entry.name.as_bytes(), created)?;
+        let landed = write_one(&file, 0, filling.contents.body, io).map_err(during(Operation::Write)).and_then(|()| {
+            // The same refusals were noted for the first copy.
+            let _ = incoming.set_attributes(&file, created, &filling.entry.attributes, filling.entry.xattrs);
+            incoming.settle(&file, &spot).map_err(during(Operation::Sync))?;
+            incoming.land(&spot, &filling.folder, &filling.entry, filling.decision)
+        });
+        match &landed {
+            // At the top nothing is known of its name before it is booked; there a file never comes
+            // this way.
+            Ok(landed) => incoming.note_landing(&filling.folder, filling.entry.name.as_bytes(), landed, &file),
+            Err(_) => spot.discard(&filling.folder, filling.entry.name.as_bytes()),
+        }
+        landed
+    }
+}
+
+/// Why a name in the staging tree is taken: by an entry of this transfer.
+pub(in crate::receive) fn taken_in_staging(folder: &Folder, name: &[u8]) -> EntryError {
+    match folder.dir.metadata(name) {
+        Ok(there) if there.kind != ringway_sys::attributes::Kind::File => EntryError::IN_THE_WAY,
+        _ => failed(Operation::Create, &Errno::EXIST.into()),
+    }
+}
+
+fn write_group(group: &[Filling<'_>], io: &mut FileIo, written: &mut Vec<io::Result<()>>) {
+    let writes: Vec<_> = group
+        .iter()
+        .map(|filling| WriteAt { fd: filling.file.as_fd(), offset: 0, bytes: filling.contents.body })
+        .collect();
+    io.write_all_at(&writes, written);
+}
+
+/// Writes one piece of one file, in calls of [`WRITE_LEN`].
+pub(in crate::receive) fn write_one(file: &OwnedFd, offset: u64, body: &[u8], io: &mut FileIo) -> io::Result<()> {
+    let calls = body.chunks(WRITE_LEN).enumerate();
+    let writes: Vec<_> = calls
+        .map(|(at, bytes)| WriteAt { fd: file.as_fd(), offset: offset + (at * WRITE_LEN) as u64, bytes })
+        .collect();
+    let mut written = Vec::with_capacity(writes.len());
+    io.write_all_at(&writes, &mut written);
+    written.into_iter().collect()
+}
+
+impl Incoming {
+    /// Keeps what a file is to hold, now that it has its name, if it is to be proven. What was
+    /// there and was compared with what came needs no more; what stays whatever it is proves
+    /// nothing.
+    pub(in crate::receive) fn keep_for_proof(
+        &self,
+        record: &Record,
+        landed: &Landed,
+        contents: Contents,
+    ) -> Result<(), Trouble> {
+        let Some(proof) = &self.proof else { return Ok(()) };
+        match landed {
+            Landed::There | Landed::As(_) => {
+                proof.file(&Record { contents, ..record.clone() }, &self.staging.dir)?;
+            }
+            Landed::Unchanged | Landed::Own | Landed::Beside(_) => proof.was_here(record.bytes),
+            Landed::Kept => {}
+        }
+        Ok(())
+    }
+
+    /// Notes that something was written, if everybody sees it.
+    pub(in crate::receive) fn note_written(&self, folder: &Folder) {
+        if !folder.is_staged() {
+            self.flags.has_merged.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Remembers a file of the sender's as it landed where others see it; for after it was booked.
+    pub(in crate::receive) fn note_landing(&self, folder: &Folder, name: &[u8], landed: &Landed, file: impl AsFd) {
+        match landed {
+            Landed::There => self.note_landed(folder, name, file),
+            Landed::As(_) | Landed::Unchanged | Landed::Kept | Landed::Own | Landed::Beside(_) => {}
+        }
+    }
+
+    /// Counts what landed by what was there before.
+    pub(in crate::receive) fn count_landed(&self, folder: &Folder, landed: &Landed) {
+        match landed {
+            _ if self.is_skipped(landed) => self.results.tally.skipped(),
+            _ if landed.is_unchanged() => self.results.tally.unchanged(),
+            _ => self.note_written(folder),
+        }
+    }
+
+    /// Whether what is there stays because everything does. Under other policies what stays is the
+    /// same as what was sent.
+    pub(in crate::receive) fn is_skipped(&self, landed: &Landed) -> bool {
+        self.options.on_conflict == OnConflict::Keep && *landed == Landed::Kept
+    }
+
+    /// Books a file that is there: for later hard links, for the report, and whether it was there
+    /// before.
+    pub(in crate::receive) fn note_file(
+        &self,
+        folder: &Folder,
+        path: RelPath<'_>,
+        entry: &Entry<'_>,
+        landed: &Landed,
+    ) -> Result<(), Trouble> {
+        let name = match landed {
+            Landed::As(name) | Landed::Beside(name) => name,
+            Landed::There | Landed::Unchanged | Landed::Kept | Landed::Own => entry.name.as_bytes(),
+        };
+        self.count_landed(folder, landed);
+        if folder.landing == Landing::Root {
+            self.note_arrived(name, *landed == Landed::There);
+        }
+        if let EntryKind::File { link_id: Some(id), .. } = entry.kind
+            && !matches!(landed, Landed::Kept | Landed::Own)
+            && let Ok(there) = folder.dir.metadata(name)
+        {
+            let place = Place { path, name, identity: Some((there.dev, there.ino)) };
+            let noted = self.deferred.links.lock().insert(id, place, &self.staging.dir);
+            noted.map_err(|error| spool_error(&error))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,10 @@
+//! Where entries land among what is there already: folders, final names, what is replaced or kept,
+//! and what a device brought before.
+pub(super) mod attributes;
+pub(super) mod case_folding;
+pub(super) mod edits;
+pub(super) mod folders;
+pub(super) mod landing;
+pub(super) mod owner_bit;
+pub(super) mod read_only_folders;
+pub(super) mod received_before;

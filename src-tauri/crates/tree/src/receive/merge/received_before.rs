@@ -1,0 +1,502 @@
+//! What a device brought to the top level before: which file or folder that is, and which files in
+//! it are as they were received.
+//!
+//! A name alone proves nothing: the owner may have deleted the folder and made another of that
+//! name. What was brought is recognised by its filesystem, its inode and its birth time. A new
+//! folder is filled where nobody sees it, so one span of time stands for all files in it. In a
+//! folder that others see, the owner may save a file at any moment, so each file that lands there
+//! is remembered by its inode and its change time (ctime).
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+use ringway_sys::attributes::{Kind, Metadata, Timestamp, birth_of, set_xattr};
+use ringway_sys::dir::Dir;
+use rustix::fs::{AtFlags, StatxFlags};
+
+/// The extended attribute that marks what was brought where the filesystem keeps no birth times.
+const MARK_NAME: &[u8] = b"user.ringway.received";
+
+/// Length of a mark, drawn at random.
+const MARK_LEN: usize = 16;
+
+/// Files that are remembered under one top-level name, besides those of the folder when it was new:
+/// 16 bytes each, 1.6 MB in all. Further ones count as touched, which is the careful side.
+pub(in crate::receive) const FILES_MAX: usize = 100_000;
+
+/// Files that one transfer remembers under all its top-level names, replaced ones and those put
+/// beside others included: 50 bytes each, 50 MB in all.
+pub(in crate::receive) const FILES_IN_ALL_MAX: usize = 1_000_000;
+
+/// Bytes of one remembered file: inode and change time.
+const FILE_LEN: usize = 16;
+
+/// Bytes of a record before its files, without and with the span of a new folder.
+#[cfg(test)]
+const HEAD_LENS: [usize; 2] = [35, 59];
+
+/// The record's format.
+const VERSION: u8 = 2;
+
+/// What tells an inode from a later one of the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Birth {
+    Time { secs: i64, nanos: u32 },
+    Mark([u8; MARK_LEN]),
+}
+
+/// Which file or folder something is, whatever it is called. Device numbers are no part of it: they
+/// change when a disk is plugged in again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::receive) struct Identity {
+    /// statvfs(3)'s filesystem id; 0 where the filesystem has none.
+    fsid: u64,
+    ino: u64,
+    birth: Birth,
+}
+
+impl Identity {
+    /// Of what has that name in `root` now. None where nothing tells it from another one.
+    pub(in crate::receive) fn of(root: &Dir, name: &[u8]) -> Option<Self> {
+        Self::look(root, name, read_mark)
+    }
+
+    /// The same for what this transfer has just put there: it is marked where there are no birth
+    /// times.
+    pub(in crate::receive) fn given(root: &Dir, name: &[u8]) -> Option<Self> {
+        Self::look(root, name, |fd| {
+            let mark: [u8; MARK_LEN] = crate::random().ok()?;
+            set_xattr(fd, MARK_NAME, &mark).ok().map(|()| mark)
+        })
+    }
+
+    fn look(
+        root: &Dir,
+        name: &[u8],
+        mark: impl FnOnce(&std::os::fd::OwnedFd) -> Option<[u8; MARK_LEN]>,
+    ) -> Option<Self> {
+        let kind = root.metadata(name).ok()?.kind;
+        // A folder may be a mount point: its own filesystem counts.
+        let folder = if kind == Kind::Dir { Some(root.open_dir(name).ok()?) } else { None };
+        let wanted = StatxFlags::INO | StatxFlags::BTIME;
+        let (at, fsid) = match &folder {
+            Some(folder) => (rustix::fs::statx(folder, "", AtFlags::EMPTY_PATH, wanted), fsid(folder)?),
+            None => (rustix::fs::statx(root, name, AtFlags::SYMLINK_NOFOLLOW, wanted), fsid(root)?),
+        };
+        let at = at.ok()?;
+        let birth = if at.stx_mask & StatxFlags::BTIME.bits() != 0 {
+            Birth::Time { secs: at.stx_btime.tv_sec, nanos: at.stx_btime.tv_nsec }
+        } else {
+            let open = || root.open_read(name).ok();
+            let fd = match (folder, kind) {
+                (Some(folder), _) => rustix::io::dup(&folder).ok(),
+                (None, Kind::File) => open(),
+                (None, _) => None,
+            };
+            Birth::Mark(mark(&fd?)?)
+        };
+        Some(Self { fsid, ino: at.stx_ino, birth })
+    }
+}
+
+fn fsid(at: &Dir) -> Option<u64> {
+    rustix::fs::fstatvfs(at).ok().map(|found| found.f_fsid)
+}
+
+fn read_mark(fd: &std::os::fd::OwnedFd) -> Option<[u8; MARK_LEN]> {
+    let mut mark = [0; MARK_LEN];
+    let len = rustix::fs::fgetxattr(fd, MARK_NAME, &mut mark[..]).ok()?;
+    (len == MARK_LEN).then_some(mark)
+}
+
+/// When a folder was born, where its filesystem says so.
+pub(in crate::receive) fn born(dir: &Dir) -> Option<Timestamp> {
+    birth_of(dir)
+}
+
+/// The same for the file or link `name`.
+pub(in crate::receive) fn born_at(dir: &Dir, name: &[u8]) -> Option<Timestamp> {
+    dir.birth(name)
+}
+
+/// The filesystem's own clock: the change time that it gives to `dir` now. On a network filesystem
+/// that is not this machine's clock.
+pub(in crate::receive) fn filesystem_time(dir: &Dir) -> io::Result<Timestamp> {
+    let mode = ringway_sys::attributes::metadata_of(dir)?.mode;
+    ringway_sys::attributes::set_mode(dir, mode)?;
+    Ok(ringway_sys::attributes::metadata_of(dir)?.ctime)
+}
+
+/// When the files of a new folder were made and written, hidden from everybody; in nanoseconds
+/// since 1970, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::receive) struct Filled {
+    /// When the first attempt began: what it left is moved to the next one's tree.
+    born_from: i64,
+    from: i64,
+    to: i64,
+}
+
+impl Filled {
+    /// From when its first file can be born, and from when on and until when they are written.
+    pub(in crate::receive) fn new(born_from: Timestamp, from: Timestamp, to: Timestamp) -> Self {
+        Self { born_from: nanos(born_from), from: nanos(from), to: nanos(to) }
+    }
+}
+
+/// What a device brought under one top-level name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brought {
+    pub(in crate::receive) identity: Identity,
+    /// Of a folder that was new then.
+    filled: Option<Filled>,
+    /// Inode and change time of files that landed where others see them, sorted.
+    files: Vec<(u64, i64)>,
+}
+
+pub(in crate::receive) fn nanos(time: Timestamp) -> i64 {
+    time.secs.saturating_mul(1_000_000_000).saturating_add(time.nanos.into())
+}
+
+impl Brought {
+    pub(in crate::receive) fn new(identity: Identity) -> Self {
+        Self { identity, filled: None, files: Vec::new() }
+    }
+
+    /// How many files are remembered by themselves.
+    pub(in crate::receive) fn files(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Remembers when a new folder was filled.
+    pub(in crate::receive) fn set_filled(&mut self, began: Filled) {
+        // Nothing gets into a folder before that is there.
+        let made = match self.identity.birth {
+            Birth::Time { secs, nanos: after } => nanos(Timestamp { secs, nanos: after }),
+            Birth::Mark(_) => i64::MIN,
+        };
+        self.filled = Some(Filled { from: began.from.max(made), ..began });
+    }
+
+    /// Takes over what a transfer has done in a folder that others see.
+    pub(in crate::receive) fn update(&mut self, landed: Landings) {
+        let Landings { files, mut gone, .. } = landed;
+        gone.sort_unstable();
+        self.files.retain(|file| gone.binary_search(file).is_err());
+        let room = FILES_MAX.saturating_sub(self.files.len());
+        self.files.extend(files.into_iter().map(|((_, ino), ctime)| (ino, ctime)).take(room));
+        self.files.sort_unstable();
+        self.files.dedup();
+    }
+
+    /// Whether nobody but this machine has changed a file since it was received, as far as its
+    /// times tell. Who writes into a file gives it equal modification and change times; what is
+    /// received gets the sender's modification time afterwards. `born` looks when it was born.
+    pub(in crate::receive) fn is_as_received(
+        &self,
+        there: &Metadata,
+        born: impl FnOnce() -> Option<Timestamp>,
+    ) -> bool {
+        let changed = nanos(there.ctime);
+        if there.ctime == there.mtime {
+            return false;
+        }
+        if self.files.binary_search(&(there.ino, changed)).is_ok() {
+            return true;
+        }
+        self.filled.is_some_and(|Filled { born_from, from, to }| {
+            (from..=to).contains(&changed)
+                && match self.identity.birth {
+                    Birth::Time { .. } => born().is_some_and(|born| (born_from..=to).contains(&nanos(born))),
+                    // No file there has a birth time.
+                    Birth::Mark(_) => true,
+                }
+        })
+    }
+
+    /// For the store.
+    pub fn encode(&self) -> Vec<u8> {
+        let Identity { fsid, ino, birth } = self.identity;
+        let mut out = Vec::with_capacity(59 + FILE_LEN * self.files.len());
+        out.push(VERSION);
+        out.extend_from_slice(&fsid.to_le_bytes());
+        out.extend_from_slice(&ino.to_le_bytes());
+        match birth {
+            Birth::Time { secs, nanos } => {
+                out.push(0);
+                out.extend_from_slice(&secs.to_le_bytes());
+                out.extend_from_slice(&u64::from(nanos).to_le_bytes());
+            }
+            Birth::Mark(mark) => {
+                out.push(1);
+                out.extend_from_slice(&mark);
+            }
+        }
+        out.push(u8::from(self.filled.is_some()));
+        if let Some(Filled { born_from, from, to }) = self.filled {
+            [born_from, from, to].iter().for_each(|time| out.extend_from_slice(&time.to_le_bytes()));
+        }
+        for (ino, ctime) in &self.files {
+            out.extend_from_slice(&ino.to_le_bytes());
+            out.extend_from_slice(&ctime.to_le_bytes());
+        }
+        out
+    }
+
+    /// From the store; none where it is not what this version writes.
+    pub fn decode(record: &[u8]) -> Option<Self> {
+        let (version, rest) = record.split_first()?;
+        if *version != VERSION {
+            return None;
+        }
+        let (fsid, rest) = rest.split_first_chunk::<8>()?;
+        let (ino, rest) = rest.split_first_chunk::<8>()?;
+        let (kind, rest) = rest.split_first()?;
+        let (birth, rest) = rest.split_first_chunk::<MARK_LEN>()?;
+        let birth = match kind {
+            0 => {
+                let (secs, nanos) = birth.split_first_chunk::<8>()?;
+                let nanos = u64::from_le_bytes(nanos.try_into().ok()?);
+                Birth::Time { secs: i64::from_le_bytes(*secs), nanos: u32::try_from(nanos).ok()? }
+            }
+            1 => Birth::Mark(*birth),
+            _ => return None,
+        };
+        let (filled, rest) = match rest.split_first()? {
+            (0, rest) => (None, rest),
+            (1, rest) => {
+                let (born_from, rest) = rest.split_first_chunk::<8>()?;
+                let (from, rest) = rest.split_first_chunk::<8>()?;
+                let (to, rest) = rest.split_first_chunk::<8>()?;
+                let [born_from, from, to] = [born_from, from, to].map(|time| i64::from_le_bytes(*time));
+                (Some(Filled { born_from, from, to }), rest)
+            }
+            _ => return None,
+        };
+        let (files, partial) = rest.as_chunks::<FILE_LEN>();
+        if !partial.is_empty() || files.len() > FILES_MAX {
+            return None;
+        }
+        let file = |file: &[u8; FILE_LEN]| {
+            let (ino, ctime) = file.split_first_chunk::<8>()?;
+            Some((u64::from_le_bytes(*ino), i64::from_le_bytes(ctime.try_into().ok()?)))
+        };
+        let files = files.iter().map(file).collect::<Option<Vec<_>>>()?;
+        let identity = Identity { fsid: u64::from_le_bytes(*fsid), ino: u64::from_le_bytes(*ino), birth };
+        files.is_sorted().then_some(Self { identity, filled, files })
+    }
+
+    /// Does as if everything in it had been received whenever it was last changed.
+    #[cfg(test)]
+    pub(in crate::receive) fn fill_for_ever(&mut self) {
+        self.filled = Some(Filled { born_from: i64::MIN, from: i64::MIN, to: i64::MAX });
+    }
+
+    /// One that a test makes up.
+    #[doc(hidden)]
+    pub fn of_number(ino: u64) -> Self {
+        Self::new(Identity { fsid: 1, ino, birth: Birth::Time { secs: 2, nanos: 3 } })
+    }
+}
+
+/// What a transfer has put under one top-level name where others see it.
+#[derive(Default)]
+pub(in crate::receive) struct Landings {
+    /// Files and links by device and inode, with their change times after this machine's last
+    /// change.
+    files: HashMap<(u64, u64), i64>,
+    /// Inode and change time of those that it has replaced, or changed since.
+    gone: Vec<(u64, i64)>,
+    /// Files and links that it has put beside an edited one, by device and inode. They are never
+    /// remembered: an entry of the sender's that has such a numbered name itself may not replace
+    /// them. Neither are their other names, which have the same inode.
+    beside: HashSet<(u64, u64)>,
+    /// A file that was put beside another could not be remembered. Any that lands later may be that
+    /// one.
+    has_lost_beside: bool,
+    /// How many more the transfer may remember.
+    room: usize,
+}
+
+impl Landings {
+    pub(in crate::receive) fn landed(&mut self, there: &Metadata) {
+        let key = (there.dev, there.ino);
+        if self.beside.contains(&key) || self.has_lost_beside {
+            return;
+        }
+        if let Some(changed) = self.files.get_mut(&key) {
+            *changed = nanos(there.ctime);
+        } else if self.files.len() < FILES_MAX && self.takes_room() {
+            self.files.insert(key, nanos(there.ctime));
+        }
+    }
+
+    pub(in crate::receive) fn went(&mut self, there: &Metadata) {
+        if self.has(there) {
+            self.forget(there);
+        }
+        if self.gone.len() < FILES_MAX && self.takes_room() {
+            self.gone.push((there.ino, nanos(there.ctime)));
+        }
+    }
+
+    /// Remembers what is about to get a numbered name.
+    pub(in crate::receive) fn put_beside(&mut self, there: &Metadata) {
+        let key = (there.dev, there.ino);
+        self.forget(there);
+        if self.beside.contains(&key) {
+            return;
+        }
+        if self.beside.len() < FILES_MAX && self.takes_room() {
+            self.beside.insert(key);
+        } else {
+            self.has_lost_beside = true;
+        }
+    }
+
+    fn forget(&mut self, there: &Metadata) {
+        self.room += usize::from(self.files.remove(&(there.dev, there.ino)).is_some());
+    }
+
+    fn takes_room(&mut self) -> bool {
+        self.room.checked_sub(1).map(|room| self.room = room).is_some()
+    }
+
+    /// Whether this transfer has given it a numbered name.
+    pub(in crate::receive) fn is_beside(&self, there: &Metadata) -> bool {
+        self.beside.contains(&(there.dev, there.ino))
+    }
+
+    /// Whether something is there just as this transfer has left it.
+    pub(in crate::receive) fn has(&self, there: &Metadata) -> bool {
+        // Who writes into a file gives it equal times.
+        there.ctime != there.mtime && self.files.get(&(there.dev, there.ino)) == Some(&nanos(there.ctime))
+    }
+}
+
+/// What a transfer has put where others see it, by top-level name.
+pub(in crate::receive) struct AllLandings {
+    by_top: HashMap<Vec<u8>, Landings>,
+    /// How many more files are remembered, under whichever name.
+    room: usize,
+}
+
+impl Default for AllLandings {
+    fn default() -> Self {
+        Self { by_top: HashMap::new(), room: FILES_IN_ALL_MAX }
+    }
+}
+
+impl AllLandings {
+    /// Of one top-level name, if something was put there.
+    pub(in crate::receive) fn get(&self, top: &[u8]) -> Option<&Landings> {
+        self.by_top.get(top)
+    }
+
+    /// Works on those of one top-level name.
+    pub(in crate::receive) fn with<T>(&mut self, top: &[u8], work: impl FnOnce(&mut Landings) -> T) -> T {
+        let landings = match self.by_top.get_mut(top) {
+            Some(landings) => landings,
+            None => self.by_top.entry(top.to_vec()).or_default(),
+        };
+        landings.room = self.room;
+        let done = work(landings);
+        self.room = landings.room;
+        done
+    }
+
+    /// What has changed under one of its names has changed under all.
+    pub(in crate::receive) fn changed(&mut self, was: &Metadata, now: &Metadata) {
+        self.by_top.values_mut().filter(|landings| landings.has(was)).for_each(|landings| landings.landed(now));
+    }
+
+    /// Takes those of one top-level name.
+    pub(in crate::receive) fn take(&mut self, top: &[u8]) -> Option<Landings> {
+        self.by_top.remove(top)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn at(secs: i64) -> Timestamp {
+        Timestamp { secs, nanos: 5 }
+    }
+
+    fn landings(files: impl IntoIterator<Item = (u64, i64)>) -> Landings {
+        Landings { files: files.into_iter().map(|(ino, ctime)| ((1, ino), ctime)).collect(), ..Landings::default() }
+    }
+
+    #[test]
+    fn a_record_survives_the_store_and_anything_else_is_refused() {
+        let bare = Brought::of_number(7);
+        let mut brought = bare.clone();
+        brought.set_filled(Filled::new(at(5), at(10), at(20)));
+        brought.update(landings([(4, 9), (2, 8)]));
+        assert_eq!(brought.files, [(2, 8), (4, 9)]);
+        let marked = Brought::new(Identity { birth: Birth::Mark([9; MARK_LEN]), ..brought.identity });
+        for one in [&bare, &brought, &marked] {
+            assert_eq!(Brought::decode(&one.encode()).as_ref(), Some(one));
+        }
+        let record = brought.encode();
+        let is_whole = |len: &usize| *len >= HEAD_LENS[1] && (*len - HEAD_LENS[1]).is_multiple_of(FILE_LEN);
+        (0..record.len())
+            .filter(|len| !is_whole(len))
+            .for_each(|len| assert_eq!(Brought::decode(&record[..len]), None));
+        assert_eq!(Brought::decode(&[&[1][..], &record[1..]].concat()), None, "another version's");
+    }
+
+    #[test]
+    fn the_number_of_remembered_files_is_bounded() {
+        let mut brought = Brought::of_number(7);
+        brought.update(landings([(1, 1)]));
+        brought.update(landings((0..FILES_MAX as u64 + 10).map(|ino| (ino + 2, 5))));
+        assert_eq!((brought.files.len(), brought.files[0]), (FILES_MAX, (1, 1)));
+        // What was replaced makes room.
+        brought.update(Landings { gone: vec![(1, 1)], ..landings([(0, 7)]) });
+        assert_eq!((brought.files.len(), brought.files[0]), (FILES_MAX, (0, 7)));
+    }
+
+    #[test]
+    fn files_that_land_are_bounded_over_all_names_and_one_that_goes_makes_room() {
+        let home = tempfile::tempdir().unwrap();
+        let mut there = ringway_sys::attributes::metadata_of(Dir::open(home.path()).unwrap()).unwrap();
+        there.mtime = at(0);
+        let file = |ino| Metadata { ino, ..there };
+        let mut all = AllLandings { room: 3, ..AllLandings::default() };
+        (1..=2).for_each(|ino| all.with(b"a", |landings| landings.landed(&file(ino))));
+        (3..=5).for_each(|ino| all.with(b"b", |landings| landings.landed(&file(ino))));
+        let known = |all: &AllLandings| {
+            let has = |top: &[u8], ino| all.get(top).is_some_and(|landings| landings.has(&file(ino)));
+            (1..=5).filter(|ino| has(b"a", *ino) || has(b"b", *ino)).collect::<Vec<_>>()
+        };
+        assert_eq!(known(&all), [1, 2, 3]);
+        all.with(b"b", |landings| landings.put_beside(&file(4)));
+        assert!(!all.get(b"b").unwrap().is_beside(&file(4)));
+        all.with(b"a", |landings| landings.put_beside(&file(1)));
+        assert!(all.get(b"a").unwrap().is_beside(&file(1)), "its own place was free");
+        all.with(b"b", |landings| landings.landed(&file(5)));
+        assert_eq!(known(&all), [2, 3], "it may be what was put beside another");
+    }
+
+    #[test]
+    fn another_folder_of_the_same_name_is_another_one_and_a_moved_one_is_the_same() {
+        let home = tempfile::tempdir().unwrap();
+        let root = Dir::open(home.path()).unwrap();
+        let (album, other) = (home.path().join("album"), home.path().join("other"));
+        fs::create_dir(&album).unwrap();
+        let first = Identity::given(&root, b"album");
+        assert!(first.is_some());
+        fs::rename(&album, &other).unwrap();
+        assert_eq!(Identity::of(&root, b"other"), first);
+        fs::rename(&other, &album).unwrap();
+        // Most filesystems give the freed inode away again.
+        for _ in 0..20 {
+            fs::remove_dir(&album).unwrap();
+            fs::create_dir(&album).unwrap();
+            assert_ne!(Identity::of(&root, b"album"), first);
+        }
+    }
+}

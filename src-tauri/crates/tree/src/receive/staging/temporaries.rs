@@ -1,0 +1,98 @@
+//! Temporary names in folders that everybody sees, for what cannot be renamed there from the
+//! staging folder; and clearing away those that attempts which were killed have left.
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ringway_sys::attributes::Kind;
+
+use crate::receive::Incoming;
+use crate::receive::merge::folders::Folder;
+
+/// Hex digits that tell an attempt's names from those of earlier attempts at the same transfer.
+const MARK_DIGITS: usize = 16;
+
+/// This attempt's temporary names: the staging folder's, a mark that no other attempt has, a
+/// number.
+pub(in crate::receive) struct Temporaries {
+    stem: Vec<u8>,
+    mark: String,
+    count: AtomicU64,
+    /// There was an attempt before this one.
+    may_be_left: bool,
+}
+
+impl Temporaries {
+    /// For the attempt that fills this staging folder; `mark` is drawn at random.
+    pub(in crate::receive) fn new(staging_name: &[u8], mark: u64, may_be_left: bool) -> Self {
+        let stem = [staging_name, b"-"].concat();
+        Self { stem, mark: format!("{mark:0MARK_DIGITS$x}"), count: AtomicU64::new(0), may_be_left }
+    }
+
+    /// Whether there was an attempt before this one.
+    pub(in crate::receive) fn may_be_left(&self) -> bool {
+        self.may_be_left
+    }
+
+    fn next(&self) -> Vec<u8> {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        [&self.stem[..], format!("{}-{number}", self.mark).as_bytes()].concat()
+    }
+
+    /// Whether an attempt that is over has given that name: only one at a time fills the staging
+    /// folder that it begins with (flock).
+    fn is_left(&self, name: &[u8]) -> bool {
+        let Some((mark, number)) =
+            name.strip_prefix(&self.stem[..]).and_then(|rest| rest.split_at_checked(MARK_DIGITS))
+        else {
+            return false;
+        };
+        let is_number = |number: &[u8]| !number.is_empty() && number.iter().all(u8::is_ascii_digit);
+        mark != self.mark.as_bytes()
+            && mark.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+            && number.strip_prefix(b"-").is_some_and(is_number)
+    }
+}
+
+impl Incoming {
+    /// A name for a temporary file that cannot be in the staging folder, being on another
+    /// filesystem.
+    pub(in crate::receive) fn temporary_name(&self) -> Vec<u8> {
+        self.staging.temporaries.next()
+    }
+
+    /// Removes what earlier attempts have left in a folder under their temporary names. Best
+    /// effort: what stays is in nobody's way.
+    pub(in crate::receive) fn clear_left(&self, folder: &Folder) {
+        if !self.staging.temporaries.may_be_left || folder.is_staged() {
+            return;
+        }
+        let Ok(mut entries) = folder.dir.entries() else { return };
+        while let Some(Ok(entry)) = entries.next() {
+            if !self.staging.temporaries.is_left(entry.name) {
+                continue;
+            }
+            let kind = folder.dir.metadata(entry.name).map(|there| there.kind);
+            if matches!(kind, Ok(Kind::File | Kind::Symlink)) {
+                let _ = folder.dir.unlink(entry.name);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_an_earlier_attempt_has_given_are_left() {
+        let (now, before) = (Temporaries::new(b".ringway-a", 7, true), Temporaries::new(b".ringway-a", 6, true));
+        let other = Temporaries::new(b".ringway-b", 6, true);
+        assert!(before.next() != before.next());
+        assert!(now.is_left(&before.next()) && before.is_left(&now.next()));
+        assert!(!now.is_left(&now.next()) && !now.is_left(&other.next()));
+        for text in
+            ["", "-", "-0", "-0000000000000006", "-0000000000000006-", "-000000000000000G-1", "-0000000000000006-1x"]
+        {
+            assert!(!now.is_left(format!(".ringway-a{text}").as_bytes()), "{text}");
+        }
+    }
+}

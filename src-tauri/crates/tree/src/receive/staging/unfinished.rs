@@ -1,0 +1,216 @@
+//! What attempts that did not end have left in a folder: told of by who sent what, and removed when
+//! a person says so.
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ignore::WalkBuilder;
+use ringway_model::{Fault, Operation};
+use ringway_sys::attributes::{Kind, metadata_of};
+use ringway_sys::dir::Dir;
+
+use crate::receive::merge::read_only_folders;
+use crate::receive::staging::{self, BEGUN, removal};
+use crate::receive::{OWN_PREFIX, STAGING_ID_DIGITS};
+
+/// Bytes of what is noted of an attempt: enough for a device's name and, as a rule, all that is
+/// offered by name.
+const ABOUT_MAX: usize = 4096;
+
+/// Entries that are looked at to tell what one of them takes.
+const ENTRIES_COUNTED_MAX: usize = 2_000_000;
+
+/// What a transfer that did not end has left, hidden, in the folder that it was received into: the
+/// same send again goes on with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfinished {
+    /// The folder it was received into.
+    pub folder: PathBuf,
+    /// Tells it from others in that folder: 16 hex digits.
+    pub id: String,
+    /// What the device that sent it was called then; a peer's text. None where nothing says so.
+    pub from: Option<String>,
+    /// The first of the top-level names that were offered; a peer's text.
+    pub names: Vec<OsString>,
+    /// How many more there were.
+    pub more_names: u64,
+    /// Regular files that are there, whole or begun; the first 2,000,000 entries count.
+    pub files: u64,
+    /// Bytes that they take on the disk.
+    pub disk_bytes: u64,
+    /// When an attempt was at work in it for the last time.
+    pub last_used: SystemTime,
+    /// One is now: it cannot be removed.
+    pub is_in_use: bool,
+}
+
+/// Who sends what in an attempt, as it is noted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(in crate::receive) struct About {
+    pub(in crate::receive) from: String,
+    pub(in crate::receive) names: Vec<Vec<u8>>,
+    pub(in crate::receive) more_names: u64,
+}
+
+impl About {
+    /// In [`ABOUT_MAX`] bytes at most, each part after a NUL, which is in no name; names that do
+    /// not fit are only counted.
+    pub(in crate::receive) fn encode(&self) -> Vec<u8> {
+        let mut left = ABOUT_MAX - 2 - u64::MAX.to_string().len();
+        let mut fits = |part: &[u8]| match left.checked_sub(part.len() + 1) {
+            Some(rest) => {
+                left = rest;
+                true
+            }
+            None => false,
+        };
+        let from = if fits(self.from.as_bytes()) { self.from.as_bytes() } else { b"" };
+        let names: Vec<_> = self.names.iter().take_while(|name| fits(name)).collect();
+        let more = self.more_names.saturating_add((self.names.len() - names.len()) as u64).to_string();
+        let parts = [more.as_bytes(), from].into_iter().chain(names.into_iter().map(Vec::as_slice));
+        parts.flat_map(|part| [b"\0", part].concat()).collect()
+    }
+
+    /// What is noted behind the first NUL, if anything is. Earlier versions have noted the boot and
+    /// the mount before it.
+    pub(in crate::receive) fn decode(noted: &[u8]) -> Option<Self> {
+        let mut parts = noted.split(|byte| *byte == 0).skip(1);
+        let more_names = std::str::from_utf8(parts.next()?).ok()?.parse().ok()?;
+        let from = String::from_utf8(parts.next()?.to_vec()).ok()?;
+        Some(Self { from, names: parts.map(<[u8]>::to_vec).collect(), more_names })
+    }
+}
+
+/// What is noted at the beginning of the first attempt: who sends what.
+fn noted(staging: &Dir) -> io::Result<Vec<u8>> {
+    let file = staging.open_read(BEGUN)?;
+    if metadata_of(&file)?.kind != Kind::File {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut noted = Vec::new();
+    std::fs::File::from(file).take(2 * ABOUT_MAX as u64).read_to_end(&mut noted)?;
+    Ok(noted)
+}
+
+/// What unfinished transfers have left in a folder, the latest first.
+///
+/// # Errors
+/// [`Fault::Path`]: it cannot be opened or read.
+pub fn unfinished(folder: &Path) -> Result<Vec<Unfinished>, Fault> {
+    let at = |source| Fault::path(folder.to_owned(), Operation::Read, source);
+    let root = Dir::open(folder).map_err(at)?;
+    let names = staging::names_of(&root, |name| id_of(name).is_some()).map_err(at)?;
+    let mut found: Vec<_> = names.iter().filter_map(|name| look(folder, &root, name)).collect();
+    found.sort_by_key(|left| std::cmp::Reverse(left.last_used));
+    Ok(found)
+}
+
+/// Removes one of them. False if there is none with that id, or an attempt is at work in it.
+///
+/// # Errors
+/// [`Fault::Path`] with what could not be opened or removed; what is left of it can be removed
+/// again.
+pub fn discard(folder: &Path, id: &str) -> Result<bool, Fault> {
+    let at = |source| Fault::path(folder.to_owned(), Operation::Write, source);
+    let name = [OWN_PREFIX, id.as_bytes()].concat();
+    if id_of(&name).is_none() {
+        return Ok(false);
+    }
+    let root = Dir::open(folder).map_err(at)?;
+    let dir = match staging::open_ours(&root, &name) {
+        Some(dir) if staging::lock_again(&root, &name, &dir) => dir,
+        _ => return Ok(false),
+    };
+    read_only_folders::restore_left(&root, &dir);
+    let removed = removal::remove_tree(&root, &name);
+    drop(dir);
+    removed.map(|()| true).map_err(at)
+}
+
+/// The id in a staging folder's name.
+pub(in crate::receive) fn id_of(name: &[u8]) -> Option<String> {
+    let digits = name.strip_prefix(OWN_PREFIX)?;
+    let is_id =
+        digits.len() == STAGING_ID_DIGITS && digits.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    is_id.then(|| String::from_utf8_lossy(digits).into_owned())
+}
+
+fn look(folder: &Path, root: &Dir, name: &[u8]) -> Option<Unfinished> {
+    let dir = staging::open_ours(root, name)?;
+    let touched = metadata_of(&dir).ok()?.mtime;
+    let about = noted(&dir).ok().and_then(|noted| About::decode(&noted));
+    let (from, names, more_names) = match about {
+        Some(About { from, names, more_names }) => (Some(from), names, more_names),
+        None => (None, Vec::new(), 0),
+    };
+    let (files, disk_bytes) = size(&folder.join(OsString::from_vec(name.to_vec())));
+    Some(Unfinished {
+        folder: folder.to_owned(),
+        id: id_of(name)?,
+        from: from.filter(|from| !from.is_empty()),
+        names: names.into_iter().map(OsString::from_vec).collect(),
+        more_names,
+        files,
+        disk_bytes,
+        last_used: UNIX_EPOCH + Duration::new(touched.secs.try_into().unwrap_or(0), touched.nanos),
+        is_in_use: staging::is_held(&dir),
+    })
+}
+
+/// Files in a tree, and what they take on the disk. What cannot be looked at is not counted: an
+/// attempt may be at work in it.
+fn size(tree: &Path) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    let walk = WalkBuilder::new(tree).standard_filters(false).follow_links(false).build();
+    let ours = [BEGUN, ringway_wire::resume::JOURNAL];
+    walk.take(ENTRIES_COUNTED_MAX)
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let metadata = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
+            let is_ours = ours.contains(&entry.file_name().as_bytes());
+            Some((u64::from(!is_ours), metadata.blocks() * 512))
+        })
+        .fold((0, 0), |(files, bytes), (file, blocks)| (files + file, bytes + blocks))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn about(from: &str, names: &[&[u8]], more_names: u64) -> About {
+        About { from: from.to_owned(), names: names.iter().map(|name| name.to_vec()).collect(), more_names }
+    }
+
+    #[test]
+    fn names_that_do_not_fit_are_counted() {
+        let long = vec![b'x'; 255];
+        let many: Vec<&[u8]> = (0..100).map(|_| &long[..]).collect();
+        let noted = about("laptop", &many, 7).encode();
+        assert!(noted.len() <= ABOUT_MAX);
+        let read = About::decode(&noted).unwrap();
+        assert_eq!((&*read.from, read.names.len() as u64 + read.more_names), ("laptop", 107));
+        assert!(read.names.len() > 10);
+    }
+
+    #[test]
+    fn what_an_earlier_version_noted_names_nobody() {
+        assert_eq!(About::decode(b"boot\n"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_noted_is_read_again(from in "[^\0]{1,64}", names in proptest::collection::vec("[^\0/]{1,20}", 0..8), more in any::<u64>()) {
+            let about = About { from, names: names.into_iter().map(String::into_bytes).collect(), more_names: more };
+            let noted = [b"boot".to_vec(), about.encode()].concat();
+            prop_assert_eq!(About::decode(&noted), Some(about));
+        }
+
+        #[test]
+        fn anything_may_be_found(noted in proptest::collection::vec(any::<u8>(), 0..200)) {
+            About::decode(&noted);
+        }
+    }
+}

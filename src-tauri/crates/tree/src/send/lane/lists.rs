@@ -1,0 +1,160 @@
+//! Asking the receiver which files of a unit it wants, before any of them is opened.
+use std::io;
+use std::os::fd::AsFd;
+
+use ringway_sys::attributes::{Metadata, metadata_of};
+use ringway_sys::dir::Dir;
+use ringway_wire::lane::Digest;
+use ringway_wire::limits::{CHUNKED_SIZE_MIN, LANE_BODY_MAX};
+
+use crate::send::attributes;
+use crate::send::lane::Lane;
+use crate::send::lane::batch::file_entry;
+use crate::send::links::LinkSet;
+use crate::send::queue::{Batch, BatchItem, Large, Listed, Unit};
+
+impl Lane<'_> {
+    /// Names a unit's files to the receiver; the unit is kept until that has answered. Files that
+    /// one head does not hold are sent unasked.
+    pub(in crate::send) fn send_list(&mut self, mut unit: Unit) -> io::Result<()> {
+        let number = self.shared.queue.next_list();
+        self.head.begin_list(number);
+        let files = match &mut unit {
+            Unit::Batch(batch) => {
+                let digests = if self.shared.compares() { self.digests(batch)? } else { Vec::new() };
+                self.list_batch(batch, &digests)?
+            }
+            Unit::Large(large) => {
+                let digest = self.digest_before_asked(large);
+                self.list_large(number, large, digest);
+                if self.shared.is_proven() {
+                    large.listed = Listed::WithoutDigest;
+                }
+                1
+            }
+            Unit::Share(_) => return Err(io::ErrorKind::InvalidInput.into()),
+        };
+        // Before it is sent: the answer may come at once.
+        self.shared.queue.hold(number, unit, files);
+        let header = self.head.list_header();
+        self.send(header, 0..0)
+    }
+
+    /// Lists a large file once more if the receiver has asked for its digest; else, or where it has
+    /// none, gives it back to be sent.
+    pub(in crate::send) fn list_again(&mut self, large: Large) -> io::Result<Option<Large>> {
+        if large.listed != Listed::DigestWanted {
+            return Ok(Some(large));
+        }
+        let large = Large { listed: Listed::Done, ..large };
+        // Of one that is mostly holes only the data is sent, which takes less than reading all of
+        // it at both ends.
+        let is_sparse = attributes::allocated(&large.metadata) < large.metadata.size / 2;
+        let Some(digest) = (if is_sparse { None } else { self.digest_of_large(&large) }) else {
+            return Ok(Some(large));
+        };
+        let number = self.shared.queue.next_list();
+        self.list_large(number, &large, Some(digest));
+        self.shared.queue.hold_again(number, large);
+        let header = self.head.list_header();
+        self.send(header, 0..0)?;
+        Ok(None)
+    }
+
+    fn list_large(&mut self, number: u32, large: &Large, digest: Option<Digest>) {
+        self.head.begin_large_list(number, attributes::stamp(&large.folder, &large.metadata));
+        self.head.folder(large.folder_path());
+        self.list_file(&large.path, &large.folder, &large.name, &large.metadata, large.link.as_deref());
+        if self.shared.compares() {
+            self.head.digest(digest.unwrap_or(Digest::NONE));
+        }
+    }
+
+    /// The digest of each file of a batch as it is now. One that cannot be read, or is not any more
+    /// what the walk saw, has one that no contents have: then it is wanted, and what is the matter
+    /// shows when it is sent.
+    ///
+    /// Of files that the receiver does not doubt there is no digest, and nothing is read where it
+    /// doubts none.
+    fn digests(&mut self, batch: &Batch) -> io::Result<Vec<Digest>> {
+        let files = batch.items.iter().filter_map(|item| match item {
+            BatchItem::File(file) => Some(file),
+            _ => None,
+        });
+        if !files.clone().any(|file| self.shared.is_doubted(&file.metadata)) {
+            return Ok(files.map(|_| Digest::NONE).collect());
+        }
+        let read = self.read_batch(batch)?;
+        let mut at = 0;
+        let digests = files.zip(read).map(|(file, read)| {
+            let contents = at..at + file.metadata.size as usize;
+            at = contents.end;
+            let stayed = read.is_some_and(|read| attributes::same_contents(&read.metadata, &file.metadata));
+            match stayed && self.shared.is_doubted(&file.metadata) {
+                true => Digest(*blake3::hash(&self.body[contents]).as_bytes()),
+                false => Digest::NONE,
+            }
+        });
+        Ok(digests.collect())
+    }
+
+    /// The digest of a file in ranges that is too small for chunks; one that is larger is compared
+    /// chunk by chunk. Of those that are to be proven the receiver asks for it where it has
+    /// something to compare: nothing is read for files that are new.
+    fn digest_before_asked(&mut self, large: &Large) -> Option<Digest> {
+        let is_asked_for = self.shared.is_proven() || !self.shared.is_doubted(&large.metadata);
+        if is_asked_for || large.metadata.size >= CHUNKED_SIZE_MIN { None } else { self.digest_of_large(large) }
+    }
+
+    /// The digest of a file in ranges; none where it cannot be read as the walk saw it.
+    fn digest_of_large(&mut self, large: &Large) -> Option<Digest> {
+        let size = large.metadata.size;
+        let opened = self.open_file(&large.folder, &large.name).ok()?;
+        let mut hasher = blake3::Hasher::new();
+        let mut at = 0;
+        while at < size && !self.shared.queue.is_cancelled() {
+            let len = (size - at).min(LANE_BODY_MAX as u64) as usize;
+            let read = self.io.read_at(opened.file.as_fd(), at, &mut self.body[..len]).ok()?;
+            if read != len {
+                return None;
+            }
+            hasher.update(&self.body[..len]);
+            at += len as u64;
+        }
+        let now = metadata_of(&opened.file).ok()?;
+        attributes::same_contents(&now, &large.metadata).then(|| Digest(*hasher.finalize().as_bytes()))
+    }
+
+    fn list_batch(&mut self, batch: &Batch, digests: &[Digest]) -> io::Result<usize> {
+        let (mut folder, mut said, mut files) = (0, None, 0);
+        for item in &batch.items {
+            match item {
+                BatchItem::Folder(index) | BatchItem::NewFolder(index, _) => folder = *index,
+                BatchItem::File(_) if !self.head.has_room() => break,
+                BatchItem::File(file) => {
+                    let within = batch.folder(folder);
+                    let dir = within.dir.as_ref().ok_or(io::ErrorKind::InvalidInput)?;
+                    if said.replace(folder) != Some(folder) {
+                        self.head.folder(within.path());
+                    }
+                    let name = batch.name(file.name).to_bytes();
+                    self.list_file(&within.path, dir, name, &file.metadata, file.link.as_deref());
+                    digests.get(files).into_iter().for_each(|digest| self.head.digest(*digest));
+                    files += 1;
+                }
+                BatchItem::Symlink { .. } | BatchItem::HardLink { .. } => {}
+            }
+        }
+        Ok(files)
+    }
+
+    fn list_file(&mut self, path: &[u8], dir: &Dir, name: &[u8], metadata: &Metadata, link: Option<&LinkSet>) {
+        let found = match dir.user_xattrs(name) {
+            // That it has gone is said once, when it is to be read.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            found => found,
+        };
+        let xattrs = self.xattrs(path, name, found);
+        self.head.entry(&file_entry(name, link, metadata, &xattrs));
+    }
+}

@@ -1,0 +1,206 @@
+//! A large file while it is sent, by one lane or several: who takes which piece, and who says how
+//! it ended.
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use parking_lot::Mutex;
+use ringway_model::{FailureReason, Operation};
+
+use crate::send::lane::OpenFile;
+use crate::send::lane::pieces::{Pieces, RANGE_LEN};
+use crate::send::lane::reread::Told;
+use crate::send::queue::Large;
+use crate::send::reason;
+
+/// Another lane joins only where so many bytes are left: with less the file is over before that
+/// pays, and a lane that is far behind would hold many files open at the receiver.
+const JOIN_LEFT_MIN: u64 = 8 * RANGE_LEN as u64;
+
+/// Why a file could not be read to its end.
+pub(in crate::send) type Unreadable = (Operation, FailureReason);
+
+/// A file that lanes send.
+pub(in crate::send) struct Ranged {
+    pub(in crate::send) large: Large,
+    pub(in crate::send) opened: OpenFile,
+    pub(in crate::send) id: u64,
+    /// Of the version that was opened.
+    pub(in crate::send) stamp: u64,
+    /// What the receiver has been told of its contents, where that is to be proven.
+    pub(in crate::send) told: Option<Mutex<Told>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    pieces: Pieces,
+    /// One lane asks which of its chunks are there already: nobody takes what was not asked about.
+    asks: bool,
+    /// Chunks that are not there, of what was.
+    wanted: VecDeque<Range<u64>>,
+    /// Lanes that are at it.
+    lanes: u32,
+    /// Bytes that were handed to their sinks, or that the receiver had.
+    sent: u64,
+    unreadable: Option<Unreadable>,
+}
+
+/// What a lane does next with a file.
+pub(in crate::send) enum Share {
+    /// Sends this piece; with `last`, it is the file's end too: no other lane is at it and none can
+    /// join.
+    Piece { range: Range<u64>, last: bool },
+    /// Says how it ended, all others being done with it.
+    End(Option<Unreadable>),
+    /// Goes on to something else: who is still at it says how it ended.
+    Nothing,
+}
+
+impl State {
+    /// Bytes that lanes may take now, at the most.
+    fn left(&self) -> u64 {
+        let wanted: u64 = self.wanted.iter().map(|range| range.end - range.start).sum();
+        wanted + if self.asks { 0 } else { self.pieces.left() }
+    }
+
+    /// The next piece of what is wanted.
+    fn take_wanted(&mut self) -> Option<Range<u64>> {
+        let range = self.wanted.front_mut()?;
+        let piece = range.start..range.end.min(range.start + RANGE_LEN as u64);
+        range.start = piece.end;
+        if range.is_empty() {
+            self.wanted.pop_front();
+        }
+        Some(piece)
+    }
+
+    fn leave(&mut self) -> Share {
+        self.lanes -= 1;
+        if self.lanes == 0 { Share::End(self.unreadable) } else { Share::Nothing }
+    }
+}
+
+impl Ranged {
+    /// With the calling lane at it.
+    pub(in crate::send) fn new(
+        large: Large,
+        opened: OpenFile,
+        (id, stamp): (u64, u64),
+        pieces: Pieces,
+        proves: bool,
+    ) -> Self {
+        let (asks, wanted) = (false, VecDeque::new());
+        let state = State { pieces, asks, wanted, lanes: 1, sent: large.has.total(), unreadable: None };
+        let told = proves.then(Mutex::default);
+        Self { large, opened, id, stamp, told, state: Mutex::new(state) }
+    }
+
+    /// Takes a lane on, if enough is left for it.
+    pub(in crate::send) fn join(&self) -> bool {
+        let mut state = self.state.lock();
+        let joins = state.unreadable.is_none() && state.left() >= JOIN_LEFT_MIN;
+        state.lanes += u32::from(joins);
+        joins
+    }
+
+    /// What a lane that is at it does next. After anything but a piece it is not at it any more.
+    pub(in crate::send) fn next(&self) -> Share {
+        let mut state = self.state.lock();
+        if state.unreadable.is_none() {
+            let next = match state.take_wanted() {
+                Some(wanted) => Ok(Some(wanted)),
+                None if state.asks => Ok(None),
+                None => state.pieces.next(&self.opened.file),
+            };
+            match next {
+                Ok(Some(range)) => {
+                    let last = state.lanes == 1 && !state.asks && state.left() == 0;
+                    return Share::Piece { range, last };
+                }
+                Ok(None) => {}
+                Err(error) => state.unreadable = Some((Operation::Read, reason(&error))),
+            }
+        }
+        state.leave()
+    }
+
+    /// A piece from what was not asked about, if more is left behind it and the file can be read.
+    pub(in crate::send) fn take_first(&self) -> Option<Range<u64>> {
+        let mut state = self.state.lock();
+        if state.unreadable.is_some() || state.left() <= RANGE_LEN as u64 {
+            return None;
+        }
+        match state.pieces.next(&self.opened.file) {
+            Ok(piece) => piece,
+            Err(error) => {
+                state.unreadable = Some((Operation::Read, reason(&error)));
+                None
+            }
+        }
+    }
+
+    /// From now on one lane asks which chunks are there already, and the others take what it learns
+    /// to be wanted.
+    pub(in crate::send) fn begin_asking(&self) {
+        self.state.lock().asks = true;
+    }
+
+    /// Whether one does.
+    pub(in crate::send) fn is_asked_about(&self) -> bool {
+        self.state.lock().asks
+    }
+
+    /// The next stretch to ask about.
+    pub(in crate::send) fn next_stretch(&self) -> Result<Option<Range<u64>>, Unreadable> {
+        let found = self.state.lock().pieces.next_whole(&self.opened.file);
+        found.map_err(|error| (Operation::Read, reason(&error)))
+    }
+
+    /// Adds what is wanted of what was asked about.
+    pub(in crate::send) fn want(&self, ranges: impl IntoIterator<Item = Range<u64>>) {
+        self.state.lock().wanted.extend(ranges);
+    }
+
+    /// The next piece of that, unless the file cannot be read any more.
+    pub(in crate::send) fn take_wanted(&self) -> Option<Range<u64>> {
+        let mut state = self.state.lock();
+        if state.unreadable.is_some() { None } else { state.take_wanted() }
+    }
+
+    /// Whether there is one, and whether the file can be read.
+    pub(in crate::send) fn wants(&self) -> (bool, bool) {
+        let state = self.state.lock();
+        (!state.wanted.is_empty(), state.unreadable.is_none())
+    }
+
+    /// Nothing more is asked about: what is left, with the rest of the stretch that was given last,
+    /// is for every lane.
+    pub(in crate::send) fn end_asking(&self, rest: Option<Range<u64>>) {
+        let mut state = self.state.lock();
+        state.asks = false;
+        if let Some(rest) = rest {
+            state.pieces.put_back(rest);
+        }
+    }
+
+    /// Bytes that are left to be sent at the most, on all lanes.
+    pub(in crate::send) fn left(&self) -> u64 {
+        self.state.lock().left()
+    }
+
+    /// The same for a lane that has other work: it takes no further piece.
+    pub(in crate::send) fn leave(&self) -> Share {
+        self.state.lock().leave()
+    }
+
+    /// Counts bytes that are being handed to a sink; all so far.
+    pub(in crate::send) fn sent(&self, len: usize) -> u64 {
+        let mut state = self.state.lock();
+        state.sent += len as u64;
+        state.sent
+    }
+
+    /// No lane takes another piece; the first reason is the one that is told.
+    pub(in crate::send) fn give_up(&self, why: Unreadable) {
+        self.state.lock().unreadable.get_or_insert(why);
+    }
+}

@@ -1,0 +1,155 @@
+//! Files with several names, as walks meet them, and whether the receiver has the file that further
+//! names are linked to.
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use ringway_sys::attributes::{Metadata, Timestamp};
+use ringway_wire::limits::{KEPT_LINK_SETS_MAX, LINK_SETS_MAX};
+
+use super::attributes::{self, Identity};
+
+/// Link sets remembered at once. Less than the receiver remembers: on several lanes it may be a
+/// little behind.
+const LINK_SETS_SENT_MAX: usize = LINK_SETS_MAX / 4 * 3;
+
+/// Files with several names, while more of them may be found.
+#[derive(Default)]
+pub(super) struct Links {
+    sets: HashMap<Identity, Found>,
+    next_id: u64,
+}
+
+struct Found {
+    set: Arc<LinkSet>,
+    /// Names not found yet, by the count when the first was.
+    left: u64,
+}
+
+pub(super) enum Seen {
+    /// It has one name, or too many files with several are being remembered: it travels by itself.
+    Alone,
+    First(Arc<LinkSet>),
+    Again {
+        set: Arc<LinkSet>,
+        last: bool,
+    },
+}
+
+/// One file that the walk met under several names.
+pub(super) struct LinkSet {
+    pub(super) id: u64,
+    /// As the walk saw it under its first name.
+    file: Metadata,
+    /// When it was born, where its filesystem says so: an inode number may be another file's by
+    /// now.
+    born: Option<Timestamp>,
+    state: Mutex<State>,
+    /// The receiver keeps what it has under one of its names.
+    is_kept: AtomicBool,
+}
+
+/// Where the file of a link set is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It is to be sent under one of its names.
+    Pending,
+    /// The receiver has this version of it, or is about to: further names may be links to it.
+    There(Version),
+    /// It could not be sent under the names that were tried: the next one carries the contents.
+    Lost,
+}
+
+/// What tells the contents of one file from those that it has later: its size, and when they were
+/// modified.
+type Version = (u64, Timestamp);
+
+fn version(metadata: &Metadata) -> Version {
+    (metadata.size, metadata.mtime)
+}
+
+/// What a lane does with a further name of a link set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Further {
+    /// Sends a link, if the name still holds what the receiver has.
+    Link(Version),
+    /// Sends the file under this name. The set is pending until it is settled again.
+    File,
+    /// Tries again once a set has been settled.
+    Wait,
+}
+
+impl Links {
+    /// Meets a name; `born` looks when its file was born.
+    pub(super) fn see(&mut self, metadata: &Metadata, born: impl FnOnce() -> Option<Timestamp>) -> Seen {
+        if metadata.nlink < 2 {
+            return Seen::Alone;
+        }
+        let identity = attributes::identity(metadata);
+        if let Some(found) = self.sets.get_mut(&identity) {
+            // An inode number may have been reused for another file since. Where this does not show
+            // it, its birth will.
+            if !attributes::same_contents(&found.set.file, metadata) {
+                return Seen::Alone;
+            }
+            found.left -= 1;
+            let (set, last) = (found.set.clone(), found.left == 0);
+            if last {
+                self.sets.remove(&identity);
+            }
+            return Seen::Again { set, last };
+        }
+        if self.sets.len() >= LINK_SETS_SENT_MAX {
+            return Seen::Alone;
+        }
+        let state = Mutex::new(State::Pending);
+        let is_kept = AtomicBool::new(false);
+        let set = Arc::new(LinkSet { id: self.next_id, file: *metadata, born: born(), state, is_kept });
+        self.next_id += 1;
+        self.sets.insert(identity, Found { set: set.clone(), left: metadata.nlink - 1 });
+        Seen::First(set)
+    }
+}
+
+impl LinkSet {
+    /// Whether this is still the file that the walk saw, whatever is in it by now.
+    pub(super) fn is(&self, metadata: &Metadata, born: Option<Timestamp>) -> bool {
+        attributes::identity(metadata) == attributes::identity(&self.file) && born == self.born
+    }
+
+    /// Whether it is, and its contents are still those that the receiver has.
+    pub(super) fn is_as(&self, sent: Version, metadata: &Metadata, born: Option<Timestamp>) -> bool {
+        version(metadata) == sent && self.is(metadata, born)
+    }
+
+    /// What to do with a further name. Whoever is told [`Further::File`] settles the set.
+    pub(super) fn further(&self) -> Further {
+        let mut state = self.state.lock();
+        match *state {
+            State::Pending => Further::Wait,
+            State::There(version) => Further::Link(version),
+            State::Lost => {
+                *state = State::Pending;
+                Further::File
+            }
+        }
+    }
+
+    /// Settles a name that the receiver keeps as it is, whatever file that is: none of the others
+    /// is linked to it. Whether that counts as a link, another name being kept already.
+    pub(super) fn keep(&self) -> bool {
+        self.settle(None);
+        self.id < KEPT_LINK_SETS_MAX && self.is_kept.swap(true, Ordering::Relaxed)
+    }
+
+    pub(super) fn is_pending(&self) -> bool {
+        *self.state.lock() == State::Pending
+    }
+
+    /// Says what the receiver gets under the name that was tried: the file as it was when it was
+    /// read, or nothing.
+    pub(super) fn settle(&self, there: Option<&Metadata>) {
+        *self.state.lock() = there.map_or(State::Lost, |there| State::There(version(there)));
+    }
+}

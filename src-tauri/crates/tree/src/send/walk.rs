@@ -1,0 +1,413 @@
+//! The walk: lists the sources depth first by directory descriptors and tells what it finds, be
+//! that to be sent or only to be counted.
+pub(super) mod count;
+pub(super) mod gather;
+pub(super) mod readahead;
+pub(super) mod roots;
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use ringway_model::{FailureReason, Operation};
+use ringway_sys::attributes::{Kind, Metadata, metadata_of};
+use ringway_sys::dir::Dir;
+use ringway_wire::limits::{LINK_TARGET_MAX, PATH_MAX};
+use ringway_wire::name::Name;
+use ringway_wire::offered::OfferedNames;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::attributes::{self, Identity};
+use super::queue::{Cancelled, FolderPath};
+use super::walk::roots::Root;
+use super::{joined, reason};
+use crate::descriptors::{self, ForSending, Shortage};
+use crate::filesystem::listing::{Position, Window, first_name};
+
+/// Entries of a folder that are listed, sorted and looked at together: enough that inode order
+/// pays, little memory.
+const WINDOW_LEN: usize = 8192;
+
+/// The same once much is held for the folders above.
+const SMALL_WINDOW_LEN: usize = 128;
+
+/// Names held for later by all levels together, beyond which windows get small.
+const HELD_MAX: usize = 2 * 1024 * 1024;
+
+/// Bytes of one getdents64 call.
+const LISTING_LEN: usize = 32 * 1024;
+
+/// The same for small windows. Must take one entry of any name.
+const SMALL_LISTING_LEN: usize = 4 * 1024;
+
+/// Whom a walk tells what it finds.
+pub(super) trait Finds {
+    /// A folder, before what is in it; without a descriptor where it cannot be looked into.
+    fn folder(&mut self, path: &FolderPath, metadata: &Metadata, dir: Option<&Arc<Dir>>) -> Result<(), Cancelled>;
+
+    /// A regular file.
+    fn file(&mut self, path: &FolderPath, dir: &Arc<Dir>, name: &[u8], metadata: &Metadata) -> Result<(), Cancelled>;
+
+    /// A symbolic link.
+    fn symlink(&mut self, path: &FolderPath, name: &[u8], target: &[u8], metadata: &Metadata) -> Result<(), Cancelled>;
+
+    /// What is there and cannot be sent.
+    fn failed(&self, folder: &[u8], name: &[u8], operation: Operation, reason: FailureReason);
+
+    /// The process is out of descriptors: those that are held are to be let go.
+    fn let_go(&mut self) -> Result<(), Cancelled>;
+
+    /// Whether nobody wants to know any more.
+    fn is_over(&self) -> bool;
+}
+
+pub(super) struct Walk<F> {
+    finds: F,
+    stack: Vec<Level>,
+    /// Levels of the tree, from the deepest, that keep their descriptor.
+    open_levels_max: usize,
+    /// Bytes of names of subfolders that wait on the stack.
+    held: usize,
+    window: Window,
+    listing: Vec<MaybeUninit<u8>>,
+    /// The source that is being walked, from which levels are opened again, and how much of their
+    /// paths it has itself.
+    root: Option<(Arc<Dir>, usize)>,
+    /// The top-level names that were offered, and which of them were met.
+    offered: Arc<OfferedNames>,
+    met: Vec<u64>,
+}
+
+/// A folder on the way from the source to where the walk is.
+struct Level {
+    path: FolderPath,
+    /// Closed where many levels are open below.
+    dir: Option<Arc<Dir>>,
+    identity: Identity,
+    position: Position,
+    /// Subfolders of the window that was listed last, each with its NUL.
+    folders: Vec<u8>,
+    next_folder: usize,
+}
+
+impl<F: Finds> Walk<F> {
+    pub(super) fn new(finds: F, offered: Arc<OfferedNames>) -> Self {
+        Self {
+            finds,
+            stack: Vec::new(),
+            open_levels_max: ForSending::here().levels,
+            held: 0,
+            window: Window::default(),
+            listing: vec![MaybeUninit::uninit(); LISTING_LEN],
+            root: None,
+            met: vec![0; offered.len().div_ceil(u64::BITS as usize)],
+            offered,
+        }
+    }
+
+    /// Whoever was told.
+    pub(super) fn into_finds(self) -> F {
+        self.finds
+    }
+
+    /// Whether what is found under a top-level name is to be sent: it was offered, or cannot be
+    /// sent at all, which is said.
+    fn is_offered(&mut self, name: &[u8]) -> bool {
+        match self.offered.position(name) {
+            Some(at) => {
+                self.met[at / u64::BITS as usize] |= 1 << (at % u64::BITS as usize);
+                true
+            }
+            None => Name::new(name).is_err(),
+        }
+    }
+
+    /// Reports the offered names under which nothing was found any more.
+    pub(super) fn report_vanished(&self) {
+        for (at, name) in self.offered.iter().enumerate() {
+            if self.met[at / u64::BITS as usize] >> (at % u64::BITS as usize) & 1 == 0 {
+                self.fail(b"", name, Operation::Open, &Errno::NOENT.into());
+            }
+        }
+    }
+
+    /// Walks one source to its end.
+    pub(super) fn root(&mut self, root: Root) -> Result<(), Cancelled> {
+        let top: FolderPath = Arc::from(&b""[..]);
+        if let Root::Folder(_, name) | Root::Entry(_, name) = &root
+            && !self.is_offered(name)
+        {
+            return Ok(());
+        }
+        match root {
+            Root::Contents(dir) => match metadata_of(&dir) {
+                Ok(metadata) => self.enter(dir, top, attributes::identity(&metadata), 0),
+                Err(error) => self.fail(b"", b"", Operation::Open, &error),
+            },
+            Root::Folder(dir, name) => {
+                let (path, len) = (FolderPath::from(name.as_slice()), name.len());
+                match metadata_of(&dir) {
+                    Ok(metadata) => {
+                        self.finds.folder(&path, &metadata, Some(&dir))?;
+                        self.enter(dir, path, attributes::identity(&metadata), len);
+                    }
+                    Err(error) => self.fail(b"", &name, Operation::Open, &error),
+                }
+            }
+            Root::Entry(parent, name) => match parent.metadata(&name) {
+                Ok(metadata) => self.entry(&top, &parent, &name, &metadata)?,
+                Err(error) => self.fail(b"", &name, Operation::Open, &error),
+            },
+        }
+        while !self.stack.is_empty() {
+            self.step()?;
+        }
+        Ok(())
+    }
+
+    /// Starts a source that is a folder.
+    fn enter(&mut self, dir: Arc<Dir>, path: FolderPath, identity: Identity, own: usize) {
+        self.root = Some((dir.clone(), own));
+        self.push(dir, path, identity);
+    }
+
+    fn push(&mut self, dir: Arc<Dir>, path: FolderPath, identity: Identity) {
+        self.stack.push(Level {
+            path,
+            dir: Some(dir),
+            identity,
+            position: Position::default(),
+            folders: Vec::new(),
+            next_folder: 0,
+        });
+        if let Some(far) = self.stack.len().checked_sub(self.open_levels_max + 1) {
+            self.stack[far].dir = None;
+        }
+    }
+
+    /// Descends into the deepest folder's next subfolder, or lists on in it, or leaves it.
+    fn step(&mut self) -> Result<(), Cancelled> {
+        let Some(level) = self.stack.last_mut() else { return Ok(()) };
+        if level.next_folder < level.folders.len() {
+            let name = first_name(&level.folders[level.next_folder..]).to_owned();
+            level.next_folder += name.len() + 1;
+            return match self.current_dir()? {
+                Some(dir) => self.descend(&dir, &name),
+                None => Ok(()),
+            };
+        }
+        self.held -= level.folders.len();
+        level.folders = Vec::new();
+        level.next_folder = 0;
+        if level.position.ended {
+            self.stack.pop();
+            return Ok(());
+        }
+        match self.current_dir()? {
+            Some(dir) => self.list(&dir),
+            None => Ok(()),
+        }
+    }
+
+    /// The deepest folder's descriptor, opened again if it was closed meanwhile. None if the folder
+    /// is not there any more: then it has been reported and left.
+    fn current_dir(&mut self) -> Result<Option<Arc<Dir>>, Cancelled> {
+        let Some(level) = self.stack.last() else { return Ok(None) };
+        if let Some(dir) = &level.dir {
+            return Ok(Some(dir.clone()));
+        }
+        let (path, identity, position) = (level.path.clone(), level.identity, level.position);
+        match self.reopen(&path, identity, position)? {
+            Ok(dir) => {
+                let dir = Arc::new(dir);
+                if let Some(level) = self.stack.last_mut() {
+                    level.dir = Some(dir.clone());
+                }
+                Ok(Some(dir))
+            }
+            Err(error) => {
+                self.fail(&path, b"", Operation::Open, &error);
+                if let Some(level) = self.stack.pop() {
+                    self.held -= level.folders.len();
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    fn reopen(
+        &mut self,
+        path: &FolderPath,
+        identity: Identity,
+        position: Position,
+    ) -> Result<io::Result<Dir>, Cancelled> {
+        let Some((root, own)) = self.root.clone() else { return Ok(Err(Errno::NOENT.into())) };
+        let below = path[own..].strip_prefix(b"/").unwrap_or(&path[own..]);
+        let opened =
+            self.with_descriptors(|| if below.is_empty() { root.try_clone() } else { root.open_beneath(below) })?;
+        Ok(opened.and_then(|dir| {
+            if attributes::identity(&metadata_of(&dir)?) != identity {
+                return Err(Errno::NOENT.into());
+            }
+            position.restore(dir.as_fd())?;
+            Ok(dir)
+        }))
+    }
+
+    /// Opens something, waiting for the lanes to give descriptors back where the process or system
+    /// is out of them.
+    fn with_descriptors<T>(&mut self, mut open: impl FnMut() -> io::Result<T>) -> Result<io::Result<T>, Cancelled> {
+        for _ in 0..descriptors::WAITS {
+            match open() {
+                Err(error) if error.is_of_descriptors() => {
+                    self.finds.let_go()?;
+                    std::thread::sleep(descriptors::WAIT);
+                }
+                result => return Ok(result),
+            }
+            if self.finds.is_over() {
+                return Err(Cancelled);
+            }
+        }
+        Ok(open())
+    }
+
+    /// Lists one window of the deepest folder: what is not a folder goes into batches, subfolders
+    /// wait.
+    fn list(&mut self, dir: &Arc<Dir>) -> Result<(), Cancelled> {
+        if self.finds.is_over() {
+            return Err(Cancelled);
+        }
+        let Some(level) = self.stack.last_mut() else { return Ok(()) };
+        let small = self.held > HELD_MAX;
+        let (len, buffer) = if small { (SMALL_WINDOW_LEN, SMALL_LISTING_LEN) } else { (WINDOW_LEN, LISTING_LEN) };
+        let path = level.path.clone();
+        let listed = self.window.fill(dir.as_fd(), &mut level.position, len, &mut self.listing[..buffer]);
+        if let Err(errno) = listed {
+            level.position.ended = true;
+            self.fail(&path, b"", Operation::Read, &errno.into());
+        }
+        let window = std::mem::take(&mut self.window);
+        let mut folders = Vec::new();
+        let result = (0..window.len()).try_for_each(|index| {
+            let (name, file_type) = window.entry(index);
+            if path.is_empty() && !self.is_offered(name) {
+                return Ok(());
+            }
+            if file_type == FileType::Directory {
+                wait(name, &mut folders);
+                return Ok(());
+            }
+            match dir.metadata(name) {
+                Ok(metadata) if metadata.kind == Kind::Dir => {
+                    wait(name, &mut folders);
+                    Ok(())
+                }
+                Ok(metadata) => self.entry(&path, dir, name, &metadata),
+                Err(error) => {
+                    self.fail(&path, name, Operation::Open, &error);
+                    Ok(())
+                }
+            }
+        });
+        self.window = window;
+        folders.shrink_to_fit();
+        self.held += folders.len();
+        if let Some(level) = self.stack.last_mut() {
+            level.folders = folders;
+        }
+        result
+    }
+
+    fn descend(&mut self, parent: &Arc<Dir>, name: &[u8]) -> Result<(), Cancelled> {
+        let Some(level) = self.stack.last() else { return Ok(()) };
+        let above = level.path.clone();
+        let Some(path) = joined(&above, name) else {
+            self.finds.failed(&above, name, Operation::Open, FailureReason::PathTooLong);
+            return Ok(());
+        };
+        let path = FolderPath::from(path);
+        let opened = self.with_descriptors(|| parent.open_dir(name))?;
+        let metadata = match &opened {
+            Ok(dir) => metadata_of(dir),
+            Err(_) => parent.metadata(name),
+        };
+        // Bind mounts can show a folder inside itself.
+        let is_inside_itself = |metadata: &Metadata| {
+            let identity = attributes::identity(metadata);
+            self.stack.iter().any(|level| level.identity == identity)
+        };
+        if path.len() > PATH_MAX {
+            self.finds.failed(&above, name, Operation::Open, FailureReason::PathTooLong);
+            if let (Ok(dir), Ok(metadata)) = (opened, metadata)
+                && !is_inside_itself(&metadata)
+            {
+                // What is in it is counted: nobody would know how much is missing.
+                self.push(Arc::new(dir), path, attributes::identity(&metadata));
+            }
+            return Ok(());
+        }
+        match (opened, metadata) {
+            (Ok(dir), Ok(metadata)) => {
+                if is_inside_itself(&metadata) {
+                    self.fail(&above, name, Operation::Open, &Errno::LOOP.into());
+                    return Ok(());
+                }
+                let dir = Arc::new(dir);
+                self.finds.folder(&path, &metadata, Some(&dir))?;
+                self.push(dir, path, attributes::identity(&metadata));
+                Ok(())
+            }
+            // What was a folder when it was listed is something else by now.
+            (Err(_), Ok(metadata)) if metadata.kind != Kind::Dir => self.entry(&above, parent, name, &metadata),
+            // A folder that cannot be looked into is made there, empty, and reported.
+            (Err(error), Ok(metadata)) => {
+                self.fail(&above, name, Operation::Open, &error);
+                self.finds.folder(&path, &metadata, None)
+            }
+            (_, Err(error)) => {
+                self.fail(&above, name, Operation::Open, &error);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes in one entry that is not a folder.
+    fn entry(&mut self, path: &FolderPath, dir: &Arc<Dir>, name: &[u8], metadata: &Metadata) -> Result<(), Cancelled> {
+        let len = path.len() + usize::from(!path.is_empty()) + name.len();
+        if Name::new(name).is_err() || len > PATH_MAX {
+            self.finds.failed(path, name, Operation::Open, FailureReason::PathTooLong);
+            return Ok(());
+        }
+        match metadata.kind {
+            Kind::File => self.finds.file(path, dir, name, metadata),
+            Kind::Symlink => match dir.read_link(name) {
+                Ok(target) if target.is_empty() || target.len() > LINK_TARGET_MAX => {
+                    self.finds.failed(path, name, Operation::Read, FailureReason::PathTooLong);
+                    Ok(())
+                }
+                Ok(target) => self.finds.symlink(path, name, &target, metadata),
+                Err(error) => {
+                    self.fail(path, name, Operation::Read, &error);
+                    Ok(())
+                }
+            },
+            _ => {
+                self.finds.failed(path, name, Operation::Open, FailureReason::SpecialFile);
+                Ok(())
+            }
+        }
+    }
+
+    fn fail(&self, folder: &[u8], name: &[u8], operation: Operation, error: &io::Error) {
+        self.finds.failed(folder, name, operation, reason(error));
+    }
+}
+
+/// Keeps a subfolder's name for later.
+fn wait(name: &[u8], folders: &mut Vec<u8>) {
+    folders.extend_from_slice(name);
+    folders.push(0);
+}

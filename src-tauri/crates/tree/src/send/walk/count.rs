@@ -1,0 +1,75 @@
+//! Counting the sources ahead of a walk that waits for the lanes, so that whoever watches sees how
+//! much is left, and when it will be through.
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ringway_model::{FailureReason, Operation};
+use ringway_sys::attributes::Metadata;
+use ringway_sys::dir::Dir;
+use ringway_sys::thread::give_way;
+use ringway_wire::offered::OfferedNames;
+
+use crate::send::Shared;
+use crate::send::links::{Links, Seen};
+use crate::send::queue::{Cancelled, FolderPath};
+use crate::send::walk::gather::bytes_of;
+use crate::send::walk::roots::Root;
+use crate::send::walk::{Finds, Walk};
+
+/// Counts what is in the sources, on a thread of its own. Without one the totals firm up later.
+pub(in crate::send) fn start(roots: Vec<Root>, offered: Arc<OfferedNames>, shared: &Arc<Shared>) {
+    let shared = Arc::clone(shared);
+    // Whether there is one changes nothing else.
+    let _ = std::thread::Builder::new().name("count".to_owned()).spawn(move || run(&roots, offered, &shared));
+}
+
+fn run(roots: &[Root], offered: Arc<OfferedNames>, shared: &Shared) {
+    give_way();
+    let mut walk = Walk::new(Counting { shared, links: Links::default() }, offered);
+    // A source that cannot be opened again leaves it at what the walk finds.
+    let counted = roots.iter().try_for_each(|root| walk.root(root.again().map_err(|_| Cancelled)?));
+    if counted.is_ok() {
+        shared.counted.complete.store(true, Ordering::Release);
+    }
+}
+
+/// Counts as the walk that sends does, which also tells what fails.
+struct Counting<'a> {
+    shared: &'a Shared,
+    links: Links,
+}
+
+impl Counting<'_> {
+    fn count(&self, bytes: u64) -> Result<(), Cancelled> {
+        self.shared.counted.tally.add(bytes);
+        if self.shared.walked.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(()) }
+    }
+}
+
+impl Finds for Counting<'_> {
+    fn folder(&mut self, _: &FolderPath, _: &Metadata, _: Option<&Arc<Dir>>) -> Result<(), Cancelled> {
+        self.count(0)
+    }
+
+    fn file(&mut self, _: &FolderPath, _: &Arc<Dir>, _: &[u8], metadata: &Metadata) -> Result<(), Cancelled> {
+        let bytes = match self.links.see(metadata, || None) {
+            Seen::Alone | Seen::First(_) => bytes_of(metadata),
+            Seen::Again { .. } => 0,
+        };
+        self.count(bytes)
+    }
+
+    fn symlink(&mut self, _: &FolderPath, _: &[u8], _: &[u8], _: &Metadata) -> Result<(), Cancelled> {
+        self.count(0)
+    }
+
+    fn failed(&self, _: &[u8], _: &[u8], _: Operation, _: FailureReason) {}
+
+    fn let_go(&mut self) -> Result<(), Cancelled> {
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.shared.queue.is_cancelled()
+    }
+}

@@ -1,0 +1,180 @@
+//! The sources as a person gave them: resolved to folders and entries with their names in the
+//! transfer.
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ringway_model::{Fault, Invalid, Operation, Source};
+use ringway_sys::attributes::Kind;
+use ringway_sys::dir::Dir;
+use ringway_wire::name::Name;
+use ringway_wire::offered::{NameCollector, OfferedNames};
+use rustix::fs::{CWD, Mode, OFlags};
+
+use crate::filesystem::listing::{Position, Window};
+
+/// Entries read at a time where a folder's names are only looked through.
+const LOOK_WINDOW: usize = 1024;
+
+/// Bytes of one getdents64 call there.
+const LOOK_BUFFER: usize = 32 * 1024;
+
+/// What is said where an offer would have more names than one may have.
+const TOO_MANY_NAMES: &str =
+    "there are too many names at the top of what is to be sent: send the folder itself instead of its contents";
+
+/// A source.
+#[derive(Clone)]
+pub(in crate::send) enum Root {
+    /// A folder whose contents go to the transfer's root.
+    Contents(Arc<Dir>),
+    /// A folder under its name.
+    Folder(Arc<Dir>, Vec<u8>),
+    /// Anything else, in its parent folder.
+    Entry(Arc<Dir>, Vec<u8>),
+}
+
+/// Opens the sources and refuses names that collide.
+pub(in crate::send) fn resolve(sources: &[Source]) -> Result<Vec<Root>, Fault> {
+    if sources.is_empty() {
+        return Err(Fault::Invalid(Invalid::NothingToSend));
+    }
+    let roots = sources.iter().map(resolve_one).collect::<Result<Vec<_>, _>>()?;
+    for (at, first) in roots.iter().enumerate() {
+        for second in &roots[at + 1..] {
+            if let Some(name) = in_both(first, second)? {
+                return Err(Fault::Invalid(Invalid::SameName { name: OsString::from_vec(name).into() }));
+            }
+        }
+    }
+    Ok(roots)
+}
+
+fn resolve_one(source: &Source) -> Result<Root, Fault> {
+    let failed = |operation| move |error: io::Error| path_error(&source.path, operation, error);
+    let open = |path: &Path| Dir::open(path).map(Arc::new).map_err(failed(Operation::Open));
+    if source.contents_only {
+        return Ok(Root::Contents(open(&source.path)?));
+    }
+    // `.`, `..` and `/` have no name of their own; a person means the folder behind them, and of
+    // `/` its contents.
+    let path = match source.path.file_name() {
+        Some(_) => source.path.clone(),
+        None => source.path.canonicalize().map_err(failed(Operation::Open))?,
+    };
+    let Some(name) = path.file_name() else {
+        return Ok(Root::Contents(open(&path)?));
+    };
+    Name::new(name.as_bytes()).map_err(|_| Fault::Invalid(Invalid::NameTooLong { name: name.into() }))?;
+    let parent = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let parent = open_anchor(parent).map(Arc::new).map_err(failed(Operation::Open))?;
+    match parent.metadata(name.as_bytes()).map_err(failed(Operation::Open))?.kind {
+        Kind::Dir => {
+            let dir = parent.open_dir(name.as_bytes()).map_err(failed(Operation::Open))?;
+            Ok(Root::Folder(Arc::new(dir), name.as_bytes().to_vec()))
+        }
+        kind => {
+            if kind == Kind::File {
+                parent.open_read(name.as_bytes()).map_err(failed(Operation::Open))?;
+            }
+            Ok(Root::Entry(parent, name.as_bytes().to_vec()))
+        }
+    }
+}
+
+/// A folder that is only passed through needs no permission to list it (O_PATH, open(2)).
+fn open_anchor(path: &Path) -> io::Result<Dir> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Dir::from_fd(rustix::fs::openat(CWD, path, flags, Mode::empty())?)
+}
+
+fn path_error(path: &Path, operation: Operation, source: io::Error) -> Fault {
+    Fault::path(path.to_path_buf(), operation, source)
+}
+
+impl Root {
+    /// The same with a descriptor of its own, since where a listing stands belongs to an open one
+    /// (lseek(2)).
+    pub(in crate::send) fn again(&self) -> io::Result<Self> {
+        let again = |dir: &Arc<Dir>| open_again(dir).and_then(Dir::from_fd).map(Arc::new);
+        Ok(match self {
+            Self::Contents(dir) => Self::Contents(again(dir)?),
+            Self::Folder(dir, name) => Self::Folder(again(dir)?, name.clone()),
+            Self::Entry(parent, name) => Self::Entry(Arc::clone(parent), name.clone()),
+        })
+    }
+
+    fn name(&self) -> Option<&[u8]> {
+        match self {
+            Self::Contents(_) => None,
+            Self::Folder(_, name) | Self::Entry(_, name) => Some(name),
+        }
+    }
+}
+
+/// A name under which two sources would put something; none where they keep out of each other's
+/// way.
+fn in_both(first: &Root, second: &Root) -> Result<Option<Vec<u8>>, Fault> {
+    let named =
+        |root: &Root, is_there: &dyn Fn(&[u8]) -> bool| root.name().filter(|name| is_there(name)).map(<[u8]>::to_vec);
+    match (first, second) {
+        (Root::Contents(first), Root::Contents(second)) => {
+            let mut found = None;
+            each_name(second, |name| {
+                if found.is_none() && first.metadata(name).is_ok() {
+                    found = Some(name.to_vec());
+                }
+            })?;
+            Ok(found)
+        }
+        (Root::Contents(folder), other) | (other, Root::Contents(folder)) => {
+            Ok(named(other, &|name| folder.metadata(name).is_ok()))
+        }
+        (first, second) => Ok(named(first, &|name| second.name() == Some(name))),
+    }
+}
+
+/// All top-level names, for the offer.
+pub(in crate::send) fn names(roots: &[Root]) -> Result<OfferedNames, Fault> {
+    let mut names = NameCollector::default();
+    let mut added = Ok(());
+    let mut add = |name: &[u8]| {
+        // The kernel can list what the wire cannot carry; the walk reports those.
+        if let (Ok(name), Ok(())) = (Name::new(name), &added) {
+            added = names.add(name);
+        }
+    };
+    for root in roots {
+        match root {
+            Root::Contents(folder) => each_name(folder, &mut add)?,
+            named => named.name().into_iter().for_each(&mut add),
+        }
+    }
+    added.map_err(|_| Fault::option(TOO_MANY_NAMES))?;
+    Ok(names.sorted())
+}
+
+/// A folder's listing from its beginning.
+fn open_again(folder: &Dir) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(folder, c".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+fn each_name(folder: &Dir, mut look: impl FnMut(&[u8])) -> Result<(), Fault> {
+    // A descriptor of its own: the walk's starts at the beginning.
+    let listed = |error: io::Error| path_error(&PathBuf::from(OsStr::new(".")), Operation::Read, error);
+    let own = open_again(folder).map_err(listed)?;
+    let (mut window, mut position) = (Window::default(), Position::default());
+    let mut buffer = vec![MaybeUninit::uninit(); LOOK_BUFFER];
+    while !position.ended {
+        window.fill(own.as_fd(), &mut position, LOOK_WINDOW, &mut buffer).map_err(|error| listed(error.into()))?;
+        (0..window.len()).for_each(|index| look(window.entry(index).0));
+    }
+    Ok(())
+}
