@@ -668,9 +668,9 @@ impl Transfer {
     }
 }
 
-/// The failures by name. What a copy writes over in place may be half of two versions now. The copy
-/// says so where it was stopped. Where the disk refused more, it gives such files the time 0, and no
-/// others. One that the copy had made is gone.
+/// The failures by name. What a copy writes over in place may be half of two versions now. The
+/// copy says so where it was stopped. Where the disk refused more, it gives such files the time 0,
+/// and no others. One that the copy had made is gone.
 fn failures(figures: &Figures, direction: Direction) -> Vec<Failure> {
     let mut all = figures.failures.clone();
     for failure in all.iter_mut().filter(|_| direction == Direction::Copying) {

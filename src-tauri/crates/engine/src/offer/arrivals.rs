@@ -100,8 +100,7 @@ impl Arriving {
         self.lists.values().filter(|list| list.device == device).map(|list| list.bytes).sum()
     }
 
-    /// Ends the longest list of the device that holds most, if that is more than a device holds that
-    /// has so many bytes.
+    /// Ends the longest list of the device that holds most, if that is more than `of_device` bytes.
     fn make_room(&mut self, of_device: usize) -> bool {
         let weight = |list: &List| (self.of(list.device), list.bytes);
         let unfinished = self.lists.iter().filter(|(_, list)| list.leave.is_some() && list.bytes > 0);

@@ -7,8 +7,8 @@ use ringway_engine::limits::{
     FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, HANDSHAKES_OF_STRANGERS, HANDSHAKES_WHERE_KNOWN, OFFERS_IN_VAIN,
     OFFERS_OF_ONE_MAX, OFFERS_UNANSWERED_MAX, PAIRING_FAILURES_FREE, UNAUTHENTICATED_FROM_ONE_MAX, UNAUTHENTICATED_MAX,
 };
-use ringway_engine::{Compression, Delta, IncomingOffer, Receiver, ReceiverEvent, SendRequest, Source};
-use ringway_model::{AuthError, DeclineReason, Fault, IoMode, Outcome, TlsMode};
+use ringway_engine::{IncomingOffer, Receiver, ReceiverEvent, SendRequest};
+use ringway_model::{AuthError, Compression, DeclineReason, Delta, Fault, IoMode, Outcome, Source, TlsMode};
 use ringway_wire::control::{Message, Offer, Refusal};
 use ringway_wire::limits::{NAME_MAX, OFFERED_BYTES_MAX};
 use ringway_wire::pair::{Binding, EXPORTER_LABEL, Initiator};
@@ -414,7 +414,7 @@ async fn forty_devices_that_offer_long_lists_at_once_are_all_asked_about() {
         while timeout(Duration::from_millis(1), receiver.next_event()).await.is_ok() {}
         laptops.push(laptop);
     }
-    // All of them together are half of what may wait for a person, and more than may arrive at once.
+    // All together are half of what may wait for a person, and more than may arrive at once.
     let folder = many_files(&lab, 3_000, NAME_MAX);
     let sending: Vec<_> = laptops.iter().map(|laptop| laptop.engine.send(contents_of(&folder, address))).collect();
     let mut shown = std::collections::HashMap::new();

@@ -36,8 +36,8 @@ pub enum AcceptorEvent {
     /// Both have proved the code. *Answer*: store the peer, then [`Acceptor::paired`]; or
     /// [`Acceptor::refuse`].
     PairingConcluded,
-    /// Some top-level names of an offer have arrived, which take so many bytes of memory, and others
-    /// are to come. [`Acceptor::refuse`] takes no more of them.
+    /// Some top-level names of an offer have arrived, which take so many bytes of memory. Others
+    /// are to come, unless [`Acceptor::refuse`] ends it.
     NamesArriving(usize),
     /// An offer, with all its top-level names. *Answer*: [`Acceptor::accept`] or
     /// [`Acceptor::decline`].
