@@ -382,7 +382,7 @@ describe("activity", () => {
     const failures = [{ path: "data/secret.bin", side: "here", operation: "open", reason: "os", errno: 13, detail: "" }] as const;
     const ended = {
       outcome: "partial",
-      files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skippedBytes: 0, reused: 0, proven: { files: 8, bytes: 800, tookMs: 700 }, edited: 1, edits: [{ path: "data/p2.jpg", beside: "p2 (1).jpg" }], failed: 1,
+      files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: { files: 8, bytes: 800, seconds: 0.7 }, edited: 1, edits: [{ path: "data/p2.jpg", beside: { path: "p2 (1).jpg" } }], failed: 1,
       failures: [...failures],
       runningMs: 500, reconnected: 0, bottleneck: null, here: null, there: null, arrived: [], copied: null, atMs: 0,
     } as const;
@@ -473,8 +473,8 @@ describe("activity", () => {
   });
 
   test("one that waits is told to go on by its own button, where that can help", async () => {
-    const interruption = { because: "full", missingBytes: 5000, missingEntries: 0, nextTryMs: null, givesUpMs: 60_000 } as const;
-    const waiting = { ...interruption, because: "broken" } as const;
+    const interruption = { why: "full", needed: 6000, free: 1000, entries: 0, next_try_seconds: null, gives_up_seconds: 60 } as const;
+    const waiting = { why: "broken", next_try_seconds: null, gives_up_seconds: 60 } as const;
     const awaited = moving({ id: "t2", title: "pictures", direction: "receiving", tick: tick({ stage: "reconnecting", interruption: waiting }) });
     const shell = await startWindow({ transfers: [moving({ tick: tick({ stage: "paused", interruption }) }), awaited] });
     await show("activity");
@@ -485,10 +485,10 @@ describe("activity", () => {
   });
 
   test("is paused where that can be, and resumed by whom it was paused", async () => {
-    const waits = { missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: 60_000 };
+    const waits = { why: "paused", next_try_seconds: null, gives_up_seconds: 60 } as const;
     const running = moving({ id: "t1", title: "dataset-v3", tick: tick({ canPause: true }) });
-    const held = moving({ id: "t2", title: "pictures", tick: tick({ stage: "paused", interruption: { because: "pausedHere", ...waits } }) });
-    const awaited = moving({ id: "t3", title: "music", tick: tick({ stage: "paused", canPause: true, interruption: { because: "pausedThere", ...waits } }) });
+    const held = moving({ id: "t2", title: "pictures", tick: tick({ stage: "paused", interruption: { ...waits, by: "here" } }) });
+    const awaited = moving({ id: "t3", title: "music", tick: tick({ stage: "paused", canPause: true, interruption: { ...waits, by: "there" } }) });
     const shell = await startWindow({ transfers: [running, held, awaited] });
     await show("activity");
     const shown = (action: "activity.pause" | "activity.resume") =>
@@ -660,7 +660,7 @@ describe("what has ended before", () => {
   test("is listed, and one opens into its course, where it lies and what failed", async () => {
     const details = {
       failures: [{ path: "thesis/pipe", side: "here", operation: "open", reason: "special_file" }],
-      edits: [{ path: "thesis/notes", beside: "notes (1)" }],
+      edits: [{ path: "thesis/notes", beside: { path: "notes (1)" } }],
       course: [0, 500, 1000, 1500, 2000].map((atMs) => ({ atMs, bytes: atMs * 3000, bottleneck: atMs > 500 ? "network" : null })),
     };
     const shell = await startWindow({}, { past: () => [earlier(), seven], pastDetails: () => details });
@@ -958,7 +958,7 @@ describe("a machine's rule", () => {
   });
 
   test("an offer says why somebody is asked in spite of it", async () => {
-    await startWindow({ offers: [offer({ askedBecause: { because: "tooMuch", maxBytes: 1_000_000 } })] });
+    await startWindow({ offers: [offer({ askedBecause: { because: "too_much", bytes_max: 1_000_000 } })] });
     await show("inbox");
     expect(screen.getByText(t("inbox.askedTooMuch", { size: "1.0 MB" }))).toBeVisible();
   });

@@ -1,18 +1,18 @@
 // What a machine's card says of it: whether it is there, and what was last moved.
 import { now } from "./clock";
 import { ago, bytes } from "./format";
-import type { AskedBecause, LastTransfer, MachineKind, Nearby, PairedDevice, Rule } from "./ipc";
+import type { AskedBecause, LastTransfer, DeviceKind, Nearby, PairedDevice, Rule } from "./ipc";
 import { type Key, t } from "./messages";
 import type { IconName } from "./ui/Icon.svelte";
 
-const ICONS = { laptop: "here", desktop: "devices", server: "server", other: "devices" } as const satisfies Record<MachineKind, IconName>;
+const ICONS = { laptop: "here", desktop: "devices", server: "server", other: "devices" } as const satisfies Record<DeviceKind, IconName>;
 
 /** What a machine looks like, as far as it has said so. */
 export function machineIcon(nearby: Nearby | undefined): IconName {
   return ICONS[nearby?.kind ?? "other"];
 }
 
-const KINDS = { laptop: "kind.laptop", desktop: "kind.desktop", server: "kind.server" } as const satisfies Partial<Record<MachineKind, Key>>;
+const KINDS = { laptop: "kind.laptop", desktop: "kind.desktop", server: "kind.server" } as const satisfies Partial<Record<DeviceKind, Key>>;
 
 /**
  * What its icon says, for those who do not see it; empty where it has not said what it looks like.
@@ -53,5 +53,5 @@ export function ruleWords({ consent, maxBytes, folder }: Rule): string {
 
 /** Why somebody is asked in spite of a rule. */
 export function askedWords(asked: AskedBecause): string {
-  return asked.because === "tooMuch" ? t("inbox.askedTooMuch", { size: bytes(asked.maxBytes) }) : t("inbox.askedNoFolder", { folder: asked.folder });
+  return asked.because === "too_much" ? t("inbox.askedTooMuch", { size: bytes(asked.bytes_max) }) : t("inbox.askedNoFolder", { folder: asked.folder.path });
 }

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import type { Copied, Ended, FailureReason, Bottleneck, Waits, Direction } from "./ipc/bindings";
+import type { Copied, Ended, FailureReason, Bottleneck, Interruption, Side, Direction } from "./ipc/bindings";
 import { LIMIT_MARKS } from "./limit-marks";
 import { cameToNothing, copyFaultWords, copyPathWords, copyRefusedWords, endWords, failureWords, limitWords, stageWords } from "./transfer-words";
 import { tick } from "./testing/shell";
 
 const copied: Copied = { filesystem: "vfat", sharedBytes: 0, specials: 0, verified: 0, ownersLost: 0, attributesLost: 0 };
-const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skippedBytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], runningMs: 1000 };
+const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], runningMs: 1000 };
 const ended = (change: Partial<Ended> = {}): Ended => ({
   outcome: "complete",
   ...none,
@@ -34,7 +34,7 @@ test("what was sent is told from what was there and what was skipped", () => {
   expect(said({ unchanged: 3 }).next).toContain("3 items already existed.");
   expect(said({ moved: 20_000_000 }).what).toContain("3 files, 50.0 MB (20.0 MB transferred) in 1.0 s");
   expect(said({ moved: 50_000_000 }).what).toContain("3 files, 50.0 MB in 1.0 s");
-  expect(said({ skipped: 2, skippedBytes: 30_000_000, moved: 20_000_000 }).next).toContain("2 existing items were kept (30.0 MB offered).");
+  expect(said({ skipped: 2, skipped_bytes: 30_000_000, moved: 20_000_000 }).next).toContain("2 existing items were kept (30.0 MB offered).");
 });
 
 test("a transfer of which nothing moves says for how long", () => {
@@ -158,33 +158,32 @@ describe("what limits a transfer", () => {
 });
 
 describe("a lost connection", () => {
-  const waiting = (interruption: Waits) => tick({ stage: "reconnecting", interruption });
+  const waiting = (interruption: Interruption) => tick({ stage: "reconnecting", interruption });
 
   test("says at either end who waits for what, and how long", () => {
-    const soon = waiting({ because: "broken", missingBytes: 0, missingEntries: 0, nextTryMs: 3200, givesUpMs: 899_000 });
+    const soon = waiting({ why: "broken", next_try_seconds: 3.2, gives_up_seconds: 899 });
     expect(stageWords(soon, "lab-ws", "sending")).toBe("Connection to lab-ws lost. Trying again in 4 s, times out in 14 min 59 s");
-    const trying = waiting({ because: "unreachable", missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: 600_000 });
+    const trying = waiting({ why: "unreachable", next_try_seconds: null, gives_up_seconds: 600 });
     expect(stageWords(trying, "lab-ws", "sending")).toBe("lab-ws cannot be reached. Trying again…");
-    const awaited = waiting({ because: "silent", missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: 600_000 });
+    const awaited = waiting({ why: "silent", next_try_seconds: null, gives_up_seconds: 600 });
     expect(stageWords(awaited, "laptop", "receiving")).toMatch(/^Interrupted. Waiting for laptop, times out in \d+ min/);
   });
 
   test("is nothing that a full disk is taken for", () => {
     const full = (missingBytes: number, missingEntries = 0) =>
-      tick({ stage: "paused", interruption: { because: "full", missingBytes, missingEntries, nextTryMs: null, givesUpMs: 60_000 } });
+      tick({ stage: "paused", interruption: { why: "full", needed: missingBytes, free: 0, entries: missingEntries, next_try_seconds: null, gives_up_seconds: 60 } });
     expect(stageWords(full(32_000_000), "lab-ws", "sending")).toBe("Paused: the disk of lab-ws is full, 32.0 MB more needed. The transfer resumes once there is space");
     expect(stageWords(full(0, 1200), "lab-ws", "sending")).toContain(", 1,200 items too many");
     expect(stageWords(full(0), "laptop", "receiving")).toBe("Paused: the disk is full. Free up space to resume");
   });
 
   test("is nothing that a pause is taken for, which is told with who it was", () => {
-    const paused = (because: "pausedHere" | "pausedThere") =>
-      tick({ stage: "paused", interruption: { because, missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: 8 * 3_600_000 } });
+    const paused = (by: Side) => tick({ stage: "paused", interruption: { why: "paused", by, next_try_seconds: null, gives_up_seconds: 8 * 3600 } });
     for (const direction of ["sending", "receiving"] as const) {
-      expect(stageWords(paused("pausedHere"), "lab-ws", direction)).toMatch(/^Paused here. Resume within .*$/);
-      expect(stageWords(paused("pausedThere"), "lab-ws", direction)).toMatch(/^Paused by lab-ws. Times out in .*$/);
+      expect(stageWords(paused("here"), "lab-ws", direction)).toMatch(/^Paused here. Resume within .*$/);
+      expect(stageWords(paused("there"), "lab-ws", direction)).toMatch(/^Paused by lab-ws. Times out in .*$/);
     }
-    const copy = tick({ stage: "paused", interruption: { because: "pausedHere", missingBytes: 0, missingEntries: 0, nextTryMs: null, givesUpMs: null } });
+    const copy = tick({ stage: "paused", interruption: { why: "paused", by: "here", next_try_seconds: null, gives_up_seconds: null } });
     expect(stageWords(copy, "/srv/sets", "copying")).toBe("Paused");
   });
 

@@ -1,9 +1,9 @@
 // Every sentence about one transfer: where it stands, how it ended, what did not come through;
 // sent, received or copied.
 import { bytes, duration, left } from "./format";
-import type { Copied, Ended, Failure, Outcome, Fault, KeptEdit, Bottleneck, Proven, Tick, Waits, Direction } from "./ipc/bindings";
+import type { Copied, Edit, Ended, Failure, Interruption, Outcome, Fault, Bottleneck, Proven, Tick, Direction } from "./ipc/bindings";
 import { type Key, t } from "./messages";
-import { operationWords, faultWords, missingWords, osNext, type Sentence, system } from "./words";
+import { operationWords, faultWords, osNext, shortageWords, type Sentence, system } from "./words";
 
 const RUNNING = { sending: "stage.sending", receiving: "stage.receiving", copying: "stage.copying" } as const satisfies Record<Direction, Key>;
 
@@ -32,18 +32,19 @@ export function stageWords(tick: Tick, peer: string, direction: Direction): stri
 }
 
 /** Why a transfer does not go on that was under way, and what is done about it. */
-function waitWords({ because, missingBytes, missingEntries, nextTryMs, givesUpMs }: Waits, peer: string, sending: boolean): string {
-  if (because === "full") {
-    const missing = missingWords(missingBytes, missingEntries);
+function waitWords(interruption: Interruption, peer: string, sending: boolean): string {
+  if (interruption.why === "full") {
+    const missing = shortageWords(interruption);
     return sending ? t("wait.fullThere", { peer, missing }) : t("wait.fullHere", { missing });
   }
+  const { next_try_seconds: nextTry, gives_up_seconds: givesUp } = interruption;
   // A copy inside this machine waits for as long as one likes.
-  if (givesUpMs === null) return t("wait.paused");
-  if (because === "pausedHere") return t("wait.pausedHere", { left: left(givesUpMs) });
-  if (because === "pausedThere") return t("wait.pausedThere", { peer, left: left(givesUpMs) });
-  if (!sending) return t("wait.forPeer", { peer, left: left(givesUpMs) });
-  const why = t(WAITS[because], { peer });
-  return nextTryMs === null ? t("wait.tryingNow", { why }) : t("wait.tryingIn", { why, time: left(nextTryMs), left: left(givesUpMs) });
+  if (givesUp === null) return t("wait.paused");
+  const time = left(givesUp * 1000);
+  if (interruption.why === "paused") return interruption.by === "here" ? t("wait.pausedHere", { left: time }) : t("wait.pausedThere", { peer, left: time });
+  if (!sending) return t("wait.forPeer", { peer, left: time });
+  const why = t(WAITS[interruption.why], { peer });
+  return nextTry === null ? t("wait.tryingNow", { why }) : t("wait.tryingIn", { why, time: left(nextTry * 1000), left: time });
 }
 
 const WAITS = {
@@ -51,8 +52,8 @@ const WAITS = {
   silent: "wait.silent",
   unreachable: "wait.unreachable",
   busy: "wait.busy",
-  tooManyOffers: "wait.tooManyOffers",
-} as const satisfies Record<Exclude<Waits["because"], "full" | "pausedHere" | "pausedThere">, Key>;
+  too_many_offers: "wait.tooManyOffers",
+} as const satisfies Record<Exclude<Interruption["why"], "full" | "paused">, Key>;
 
 /** What limits a transfer, as in "limited by …". */
 export function limitWords(by: Bottleneck, peer: string, direction: Direction): string {
@@ -86,10 +87,10 @@ function whatMoved(ended: Ended): string {
  * What of all files was read back, at whose disk, and how long that took. Files that the receiver
  * keeps by its policy are not compared.
  */
-function provenWords({ tookMs, files }: Proven, all: number, peer: string, sending: boolean): string {
+function provenWords({ seconds, files }: Proven, all: number, peer: string, sending: boolean): string {
   const kept = Math.max(0, all - files);
   if (files === 0 && kept > 0) return t("end.verifiedNone", { n: kept });
-  const told = { time: duration(tookMs), n: files };
+  const told = { time: duration(seconds * 1000), n: files };
   const verified = sending ? t("end.verifiedThere", { ...told, peer }) : t("end.verifiedHere", told);
   return kept > 0 ? `${verified} ${t("end.notVerified", { n: kept })}` : verified;
 }
@@ -116,7 +117,7 @@ export function endWords(ended: Ended, peer: string, direction: Direction): Sent
   if (ended.proven) notes.push(provenWords(ended.proven, ended.files, peer, sending));
   if (ended.edited > 0) notes.push(sending ? t("end.edited.there", { n: ended.edited, peer }) : t("end.edited.here", { n: ended.edited }));
   if (ended.unchanged > 0) notes.push(t("end.unchanged", { n: ended.unchanged }));
-  if (ended.skipped > 0) notes.push(t("end.kept", { n: ended.skipped, size: bytes(ended.skippedBytes) }));
+  if (ended.skipped > 0) notes.push(t("end.kept", { n: ended.skipped, size: bytes(ended.skipped_bytes) }));
   if (ended.reused > 0) notes.push(t("end.reused", { size: bytes(ended.reused) }));
   if (ended.reconnected > 0) notes.push(t("end.reconnected", { n: ended.reconnected }));
   const moved = whatMoved(ended);
@@ -148,8 +149,8 @@ export function failureList(failures: Failure[], total: number, peer: string, di
 /**
  * Files that the receiver had edited and keeps, each with the name of the new version beside it.
  */
-export function editList(edits: KeptEdit[], total: number): EntryList {
-  const entries = edits.slice(0, ENTRIES_LISTED_MAX).map(({ path, beside }) => ({ path, words: t("activity.newVersion", { name: beside }) }));
+export function editList(edits: Edit[], total: number): EntryList {
+  const entries = edits.slice(0, ENTRIES_LISTED_MAX).map(({ path, beside }) => ({ path, words: t("activity.newVersion", { name: beside.path }) }));
   return { summary: t("activity.edited", { n: total }), entries, total };
 }
 

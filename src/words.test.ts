@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { bindingsFaultCodes, bindingsInvalidReasons } from "./testing/codes";
 import { encryptionWords, faultWords } from "./words";
-import type { Fault, Paths, Remedy } from "./ipc/bindings";
+import type { Fault, PathTaken, Remedy } from "./ipc/bindings";
 
 const os = { errno: 111, detail: "Connection refused (os error 111)" };
-const path = (by: "kernel" | "userspace"): Paths => ({
-  encryption: by === "kernel" ? { by } : { by, why: "moduleNotLoaded" },
-  fileIo: { by: "uring" },
+const path = (by: "kernel" | "userspace"): PathTaken => ({
+  tls: by === "kernel" ? by : { user: "module_not_loaded" },
+  io: "uring",
 });
 
 describe("faults in words", () => {

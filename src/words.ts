@@ -5,21 +5,21 @@ import type {
   Aim,
   DeclineReason,
   Operation,
-  Encryption,
   Fault,
-  FileIo,
+  IoPath,
   Means,
   Nearby,
   Offer,
   OsError,
-  Paths,
+  PathTaken,
   Remedy,
   RoomThere,
   Shortage,
   StartAtLogin,
-  SyncIoWhy,
+  SyncIoReason,
+  TlsPath,
   Invalid,
-  UserTlsWhy,
+  UserTlsReason,
 } from "./ipc/bindings";
 import { type Key, t } from "./messages";
 import { unfitName } from "./names";
@@ -430,45 +430,52 @@ export function startsAtLogin({ now }: StartAtLogin): boolean {
   return now.by === "autostart" || now.by === "unit";
 }
 
+/** A reason's name: one that comes with an errno is an object with that name. */
+type ReasonName<Reason> = Reason extends string ? Reason : keyof Reason;
+
 const USER_TLS = {
   asked: "tls.why.configured",
-  notInKernel: "tls.why.notInKernel",
-  moduleNotLoaded: "tls.why.moduleNotLoaded",
-  modulesUnseen: "tls.why.modulesUnseen",
+  not_in_kernel: "tls.why.notInKernel",
+  module_not_loaded: "tls.why.moduleNotLoaded",
+  modules_unseen: "tls.why.modulesUnseen",
   refused: "tls.why.refused",
-} as const satisfies Record<UserTlsWhy, Key>;
+} as const satisfies Record<ReasonName<UserTlsReason>, Key>;
+
+function userTlsWords(reason: UserTlsReason): string {
+  return t(USER_TLS[typeof reason === "string" ? reason : "refused"]);
+}
 
 /** Who encrypts at this machine, with the reason. */
-export function encryptionHere(encryption: Encryption): string {
-  return encryption.by === "kernel" ? t("tls.kernel") : t("tls.userspace", { why: t(USER_TLS[encryption.why]) });
+export function encryptionHere(tls: TlsPath): string {
+  return tls === "kernel" ? t("tls.kernel") : t("tls.userspace", { why: userTlsWords(tls.user) });
 }
 
 /** Who encrypts a transfer at both ends. */
-export function encryptionWords(here: Paths | null, there: Paths | null, peer: string): string {
+export function encryptionWords(here: PathTaken | null, there: PathTaken | null, peer: string): string {
   if (!here) return "";
-  const mine = here.encryption;
-  if (mine.by === "kernel") {
+  if (here.tls === "kernel") {
     if (!there) return t("tls.kernelHere");
-    return there.encryption.by === "kernel" ? t("tls.kernelBoth") : t("tls.kernelHereOnly", { peer });
+    return there.tls === "kernel" ? t("tls.kernelBoth") : t("tls.kernelHereOnly", { peer });
   }
-  const why = t(USER_TLS[mine.why]);
+  const why = userTlsWords(here.tls.user);
   if (!there) return t("tls.userspaceHere", { why });
-  return there.encryption.by === "kernel" ? t("tls.kernelThereOnly", { peer, why }) : t("tls.userspaceBoth", { why });
+  return there.tls === "kernel" ? t("tls.kernelThereOnly", { peer, why }) : t("tls.userspaceBoth", { why });
 }
 
 const PLAIN_IO = {
   asked: "files.why.configured",
   faster: "files.why.faster",
-  notInKernel: "files.why.notInKernel",
+  not_in_kernel: "files.why.notInKernel",
   forbidden: "files.why.forbidden",
-  noMemory: "files.why.noMemory",
-  opcodeMissing: "files.why.opcodeMissing",
+  no_memory: "files.why.noMemory",
+  opcode_missing: "files.why.opcodeMissing",
   refused: "files.why.refused",
-} as const satisfies Record<SyncIoWhy, Key>;
+} as const satisfies Record<ReasonName<SyncIoReason>, Key>;
 
 /** Who moves files at this machine. */
-export function fileIoWords(io: FileIo): string {
-  return io.by === "uring" ? t("files.uring") : t("files.plain", { why: t(PLAIN_IO[io.why]) });
+export function fileIoWords(io: IoPath): string {
+  if (io === "uring") return t("files.uring");
+  return t("files.plain", { why: t(PLAIN_IO[typeof io.sync === "string" ? io.sync : "refused"]) });
 }
 
 /**
@@ -506,12 +513,12 @@ export function acceptFaultWords(fault: Fault, from: string): Sentence {
 }
 
 /** What a disk lacks by its figures, as the end of a sentence about it. */
-function shortageWords(shortage: Shortage | null): string {
+export function shortageWords(shortage: Shortage | null): string {
   return shortage ? missingWords(Math.max(0, shortage.needed - shortage.free), shortage.entries) : "";
 }
 
 /** What is missing at a disk, as the end of a sentence about it. */
-export function missingWords(missingBytes: number, missingEntries: number): string {
+function missingWords(missingBytes: number, missingEntries: number): string {
   const size = bytes(missingBytes);
   if (missingEntries === 0) return missingBytes > 0 ? t("missing.bytes", { size }) : "";
   return missingBytes > 0 ? t("missing.both", { size, n: missingEntries }) : t("missing.items", { n: missingEntries });

@@ -2,13 +2,12 @@
 //! for what takes a channel, a native dialog or the file manager.
 mod settings;
 
-use ringway_model::{Fault, Invalid};
+use ringway_model::{Fault, IntoHome, Invalid};
 use std::path::PathBuf;
 
 use ringway_service::control::protocol::{PageAnswers, PageCall};
 use ringway_service::copying::CopyFolder;
 use ringway_service::dto::{AppEvent, Chosen, Everything, Moving, Pick, Recipient, Update};
-use ringway_service::settings::IntoHome;
 use tauri::ipc::Channel;
 use tauri::{AppHandle, State, WebviewWindow};
 use tauri_plugin_dialog::{DialogExt, FilePath};

@@ -102,12 +102,20 @@ export type Asked = {
 	before: number | null,
 };
 
-/**  Why somebody is asked in spite of a rule. */
+/**  Why a person is asked in spite of a rule. */
 export type AskedBecause = 
 /**  It is more than the rule lets in. */
-{ because: "tooMuch"; maxBytes: number } | 
-/**  The rule's folder is not there, or cannot be written to. */
-{ because: "noFolder"; folder: string };
+{ because: "too_much"; 
+/**  Bytes of contents that it lets in. */
+bytes_max: number } | 
+/**
+ *  The rule's folder is not there, is another one by now, or cannot be written to: it would
+ *  land where everything does. Or the folder that everything lands in is not there, or another
+ *  one.
+ */
+{ because: "no_folder"; 
+/**  That folder. */
+folder: PathText };
 
 /**  Why pairing, or recognising a peer, failed. Exit code 5 of the command. */
 export type AuthError = 
@@ -208,9 +216,9 @@ export type ChosenSource = {
 export type Consent = 
 /**  A person is asked about each. */
 "ask" | 
-/**  They are accepted. */
+/**  They are accepted without asking. */
 "accept" | 
-/**  They are declined. */
+/**  They are declined without asking. */
 "refuse";
 
 /**  What came of a copy inside this machine, beyond the counts of every transfer. */
@@ -242,6 +250,40 @@ export type CopyFolder = {
 	thereAlready: number,
 	/**  Free bytes there. */
 	freeBytes: number | null,
+};
+
+/**  What a transfer came to, in numbers. In JSON they stand beside what else is said of it. */
+export type Counts = {
+	/**  Regular files that are there, by the receipt. */
+	files: number,
+	/**  Folders. */
+	folders: number,
+	/**  Symbolic and hard links. */
+	links: number,
+	/**  Bytes of file contents. */
+	bytes: number,
+	/**
+	 *  Those of them that this process sent, as far as the receiver said to have them, or received,
+	 *  or copied: over all connections. The others were there already, but for
+	 *  [`Self::skipped_bytes`], or another run of the program moved them. Of a transfer that
+	 *  failed, whatever it moved.
+	 */
+	moved: number,
+	/**  Files and links that were there already and are the same. */
+	unchanged: number,
+	/**  Files and links that were there already and stay by policy, whatever they are. */
+	skipped: number,
+	/**  Bytes of contents that were offered for those. */
+	skipped_bytes: number,
+	/**  Bytes of the others that were not sent, being in the files that they replaced. */
+	reused: number,
+	/**
+	 *  Files and links of the receiver that were kept because they were changed there since they
+	 *  were received: what was sent is beside them.
+	 */
+	edited: number,
+	/**  Entries that failed, both ends together. */
+	failed: number,
 };
 
 /**  What had been done by a moment, and what limited it since the one before. */
@@ -279,6 +321,17 @@ export type DeclineReason =
 /**  Milliseconds to wait. */
 wait_ms: number };
 
+/**  What a device looks like, for an icon and a word. */
+export type DeviceKind = 
+/**  A laptop, or another machine that is carried about. */
+"laptop" | 
+/**  A machine under a desk. */
+"desktop" | 
+/**  A machine in a rack. */
+"server" | 
+/**  None of these, or unknown. */
+"other";
+
 /**  Which way a transfer goes, seen from here. */
 export type Direction = 
 /**  From here. */
@@ -311,51 +364,37 @@ export type Earlier = {
 /**  What is long of a past transfer. */
 export type EarlierDetails = {
 	failures: Failure[],
-	edits: KeptEdit[],
+	edits: Edit[],
 	course: CoursePoint[],
 };
 
-/**  Who encrypts at one end. */
-export type Encryption = { by: "kernel" } | { by: "userspace"; why: UserTlsWhy };
+/**  A file or link of the receiver that was changed there since it was received, and was kept. */
+export type Edit = {
+	/**  The name, in the same folder, under which the sender's version is there. */
+	beside: PathText,
+} & PathText;
 
 /**  The last word on a transfer. */
 export type Ended = {
-	files: number,
-	folders: number,
-	links: number,
-	bytes: number,
-	/**  Those of them that were sent, or copied. */
-	moved: number,
-	/**  Files that were there already and are the same. */
-	unchanged: number,
-	/**  Files that stayed by policy, whatever they are. */
-	skipped: number,
-	/**  Bytes that were offered for those. */
-	skippedBytes: number,
-	/**  Bytes that were not sent, being in the files that were replaced. */
-	reused: number,
 	/**  Where it was to be verified. */
 	proven: Proven | null,
-	/**  Files that the receiver had edited, and keeps. */
-	edited: number,
-	/**  Those by name. */
-	edits: KeptEdit[],
-	failed: number,
+	/**  Files that the receiver had edited, by name. */
+	edits: Edit[],
 	failures: Failure[],
 	runningMs: number,
 	/**  How often it went on after its connection was lost. */
 	reconnected: number,
 	/**  For the longest time. */
 	bottleneck: Bottleneck | null,
-	here: Paths | null,
-	there: Paths | null,
+	here: PathTaken | null,
+	there: PathTaken | null,
 	/**  Final names of what came, for showing. */
 	arrived: string[],
 	/**  Of a copy inside this machine. */
 	copied: Copied | null,
 	/**  When it ended. */
 	atMs: number,
-} & Outcome;
+} & Outcome & Counts;
 
 /**  Everything the window shows, at its start. */
 export type Everything = {
@@ -672,8 +711,13 @@ detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: ne
 /**  Authentication failed. Its own codes stand beside those above. */
 AuthError;
 
-/**  Who moves file bytes at one end. */
-export type FileIo = { by: "uring" } | { by: "plain"; why: SyncIoWhy };
+/**  A transfer whose connection was lost, as it waits to go on. */
+export type Interruption = {
+	/**  At the sender: until it tries next. None while it does, and at the receiver. */
+	next_try_seconds: number | null,
+	/**  Until it is given up. None for a copy inside this machine, which is not. */
+	gives_up_seconds: number | null,
+} & Outage;
 
 /**  What is not acceptable of what was asked for. */
 export type Invalid = 
@@ -734,13 +778,12 @@ folder: PathText } |
 /**  What is wrong with it, in English. */
 detail: string };
 
-/**  A file that the receiver had edited since it was received. */
-export type KeptEdit = {
-	/**  Its path within the transfer, for showing. */
-	path: string,
-	/**  The name under which what was sent is beside it, for showing. */
-	beside: string,
-};
+/**  Who moves file bytes at one end. */
+export type IoPath = 
+/**  io_uring. */
+"uring" | 
+/**  Plain system calls, and why. */
+{ sync: SyncIoReason };
 
 /**  The latest transfer with a device, for its card. */
 export type LastTransfer = {
@@ -796,15 +839,12 @@ export type LooksLike = {
 /**  What this machine can do. */
 export type Machine = {
 	kernel: string,
-	encryption: Encryption,
-	fileIo: FileIo,
+	tls: TlsPath,
+	io: IoPath,
 	cpuAes: boolean,
 	/**  What would turn kernel TLS on. */
 	remedies: Remedy[],
 };
-
-/**  What a machine says that it looks like. */
-export type MachineKind = "laptop" | "desktop" | "server" | "other";
 
 /**  What starts it where it is switched on. */
 export type Means = 
@@ -835,7 +875,7 @@ export type Nearby = {
 	/**  That beginning as people compare it. */
 	shortId: string,
 	name: string,
-	kind: MachineKind,
+	kind: DeviceKind,
 	/**  Where it would be tried first, for showing. */
 	address: string,
 	/**  The number in front of the code that it shows, if it shows one. */
@@ -929,6 +969,33 @@ export type OsError = {
 	/**  What the system calls it, in English, without the number. */
 	detail: string,
 };
+
+/**  What stands between the two ends of a transfer that was under way. */
+export type Outage = 
+/**  The connection ended or was reset. */
+({ why: "broken" }) & { by?: never } | 
+/**  Nothing was heard for too long. */
+({ why: "silent" }) & { by?: never } | 
+/**  The last try reached nobody. */
+({ why: "unreachable" }) & { by?: never } | 
+/**  The last try was turned away: too many transfers there. */
+({ why: "busy" }) & { by?: never } | 
+/**
+ *  The last try was turned away: too many offers of this device came to nothing, and nobody is
+ *  asked for now.
+ */
+({ why: "too_many_offers" }) & { by?: never } | 
+/**
+ *  The receiver's disk, or what a user may have of it, is full. What it lacks for the rest, as
+ *  far as figures say.
+ */
+{
+	why: "full",
+} & Shortage | 
+/**  A person has paused it, here or there. */
+{ why: "paused"; 
+/**  Where. */
+by: Side };
 
 /**  How a transfer ended. */
 export type Outcome = 
@@ -1155,6 +1222,14 @@ export type PairedDevice = {
 /**  The service's answer to a call of the page, as it came. [`PageAnswers`] has its type. */
 export type Passed = unknown;
 
+/**  Both paths of one end. */
+export type PathTaken = {
+	/**  Who encrypts. */
+	tls: TlsPath,
+	/**  Who reads or writes files. */
+	io: IoPath,
+};
+
 /**  [`PathText`] as it is serialised. */
 export type PathText = {
 	/**  The path, safe to show. */
@@ -1163,20 +1238,17 @@ export type PathText = {
 	path_bytes?: string | null,
 };
 
-/**  The paths one end takes. */
-export type Paths = {
-	encryption: Encryption,
-	fileIo: FileIo,
-};
-
 /**  What the picker should pick. */
 export type Pick = "folders" | "files";
 
-/**  What was read back at the receiver and is what the sender read. */
+/**  What was read back from the receiver's medium and found to be what the sender had read. */
 export type Proven = {
+	/**  Files. */
 	files: number,
+	/**  Bytes of their contents; holes do not count. */
 	bytes: number,
-	tookMs: number,
+	/**  How long it took, after everything was written. */
+	seconds: number,
 };
 
 /**  To whom something is to be sent. */
@@ -1361,9 +1433,6 @@ export type SyncIoReason =
 /**  Another errno. */
 { refused: number };
 
-/**  Why files are moved by plain system calls. */
-export type SyncIoWhy = "asked" | "faster" | "notInKernel" | "forbidden" | "noMemory" | "opcodeMissing" | "refused";
-
 /**  A transfer's figures at one moment. */
 export type Tick = {
 	stage: Stage,
@@ -1393,15 +1462,22 @@ export type Tick = {
 	/**  For about a second; none while it is not known. */
 	bottleneck: Bottleneck | null,
 	/**  While it is reconnecting or paused. */
-	interruption: Waits | null,
+	interruption: Interruption | null,
 	/**  In the receiver's queue, while it is queued. */
 	place: number | null,
 	/**  Whether it can be paused here now. */
 	canPause: boolean,
 	lanes: number,
-	here: Paths | null,
-	there: Paths | null,
+	here: PathTaken | null,
+	there: PathTaken | null,
 };
+
+/**  Who encrypts a lane at one end. */
+export type TlsPath = 
+/**  The kernel (kTLS), both directions. */
+"kernel" | 
+/**  Userspace, and why. */
+{ user: UserTlsReason };
 
 /**  What a transfer that did not end keeps in a folder, so that the same send again goes on with it. */
 export type Unfinished = {
@@ -1439,43 +1515,8 @@ export type UserTlsReason =
 /**  The kernel refused the hand-off with this errno. */
 { refused: number };
 
-/**  Why lanes are not encrypted by the kernel. */
-export type UserTlsWhy = "asked" | "notInKernel" | "moduleNotLoaded" | "modulesUnseen" | "refused";
-
 /**  A view that the window can be asked for from outside. */
 export type View = "send" | "inbox";
-
-/**  A transfer whose connection was lost. */
-export type Waits = {
-	because: WaitsBecause,
-	/**  Where there is no room: what is missing for the rest, as far as figures say. */
-	missingBytes: number,
-	/**  And files and folders for which there is no place. */
-	missingEntries: number,
-	/**  Until this end tries next; none while it does, and where the other end tries. */
-	nextTryMs: number | null,
-	/**  None for a copy inside this machine, which is not given up. */
-	givesUpMs: number | null,
-};
-
-/**  What a transfer waits for that was under way. */
-export type WaitsBecause = 
-/**  The connection ended. */
-"broken" | 
-/**  Nothing was heard. */
-"silent" | 
-/**  The last try reached nobody. */
-"unreachable" | 
-/**  The last try met too many transfers. */
-"busy" | 
-/**  Too many offers of this device came to nothing. */
-"tooManyOffers" | 
-/**  The receiver has no room left. */
-"full" | 
-/**  Somebody at this machine has paused it. */
-"pausedHere" | 
-/**  Somebody at the other machine has. */
-"pausedThere";
 
 /* Tauri Specta runtime */
 async function typedError<T, E>(result: Promise<T>): Promise<{ status: "ok"; data: T } | { status: "error"; error: E }> {

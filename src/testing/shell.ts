@@ -21,7 +21,7 @@ import {
 } from "../ipc";
 import { AppState } from "../state/app.svelte";
 
-export const here = { encryption: { by: "userspace", why: "moduleNotLoaded" }, fileIo: { by: "uring" } } as const;
+export const here = { tls: { user: "module_not_loaded" }, io: "uring" } as const;
 
 export function tick(change: Partial<Tick> = {}): Tick {
   return {
@@ -67,7 +67,7 @@ export function moving(change: Partial<Moving> = {}): Moving {
 }
 
 export function failed(fault: Fault): Update {
-  const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skippedBytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], arrived: [], copied: null };
+  const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], arrived: [], copied: null };
   return {
     is: "ended",
     tick: tick({ stage: "ended", peer: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),

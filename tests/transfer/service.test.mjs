@@ -366,12 +366,12 @@ test("a transfer is paused and resumed by commands at the receiver, and its send
   assert.deepEqual([limited.limited_by, limited.interruption], ["limit", null]);
   assert.deepEqual(await asked(far, ["pause", id]), [{ event: "paused", id }]);
   const paused = await sending.event(({ event, stage }) => event === "progress" && stage === "paused");
-  assert.equal(paused.interruption.why, "paused_there", sending.said());
+  assert.deepEqual([paused.interruption.why, paused.interruption.by], ["paused", "there"], sending.said());
   const shown = await eventually("the pause", async () =>
     (await asked(far, ["status"])).find(({ event, stage }) => event === "transfer" && stage === "paused"),
   );
   assert.equal(shown.id, id);
-  assert.equal(shown.interruption.why, "paused_here");
+  assert.deepEqual([shown.interruption.why, shown.interruption.by], ["paused", "here"]);
   assert.ok(shown.interruption.gives_up_seconds > 0, JSON.stringify(shown));
   assert.deepEqual(await asked(far, ["resume", id]), [{ event: "resumed", id }]);
   assert.equal(await sending.exit(), EXIT.all, sending.said());

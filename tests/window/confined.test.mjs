@@ -31,8 +31,8 @@ driven("a page that was taken over could ask for nothing but Ringway's own comma
     "beWindow",
     { choose: { paths: ["/etc/passwd"] } },
     { send: { chosen: 1, target: { to: "typed", text: "10.0.0.1" }, code: null, verify: false, confirmed: "10.0.0.1" } },
-    { setDeviceFolder: { id: "ab", folder: "/", intoHome: "dotNames" } },
-    { changeSettings: { change: { receiveFolder: "/", intoHome: "dotNames" } } },
+    { setDeviceFolder: { id: "ab", folder: "/", intoHome: "dot_names" } },
+    { changeSettings: { change: { receiveFolder: "/", intoHome: "dot_names" } } },
     { raise: { paths: ["/etc/passwd"], view: null, token: null } },
   ];
   for (const asked of ofPrograms) {

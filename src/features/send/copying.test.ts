@@ -11,7 +11,7 @@ const user = userEvent.setup();
 const sets: CopyFolder = { path: "/data/sets", lands: "/data/sets/dataset-v3", thereAlready: 0, freeBytes: 12_000_000_000 };
 const copy = () => moving({ id: "c1", direction: "copying", target: sets.path });
 const quiet = { peer: null, here: null, there: null } as const;
-const counts = { files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skippedBytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], runningMs: 500, reconnected: 0, bottleneck: null };
+const counts = { files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], runningMs: 500, reconnected: 0, bottleneck: null };
 const copied = { filesystem: "ext4", sharedBytes: 0, specials: 0, verified: 0, ownersLost: 0, attributesLost: 0 };
 
 function ended(change: Partial<Ended> = {}): Ended {
@@ -279,7 +279,7 @@ test("reading back goes on in the graph, and the average is that of the copying"
 });
 
 test("a copy is paused and resumed, also while it reads back, which counts on in the graph", async () => {
-  const waits = { because: "pausedHere", shortage: null, nextTryMs: null, givesUpMs: null } as const;
+  const waits = { why: "paused", by: "here", next_try_seconds: null, gives_up_seconds: null } as const;
   const at = (change: object) => ({ is: "moved", tick: tick({ ...quiet, ...change }) }) as const;
   const shell = await startWindow({ transfers: [{ ...copy(), tick: tick({ ...quiet, canPause: true, runningMs: 1000, bytesDone: 4_000_000 }) }] });
   const [transfer] = shell.app.transfers.list;

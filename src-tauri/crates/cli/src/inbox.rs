@@ -88,8 +88,8 @@ fn list(engine: &Engine, out: &Output, args: InboxArgs) -> Result<()> {
             way(past.direction).to_owned(),
             device(past),
             title(past),
-            count(past.files),
-            bytes(past.bytes),
+            count(past.counts.files),
+            bytes(past.counts.bytes),
             ending(past),
         ]
     });
@@ -125,7 +125,7 @@ fn title(past: &Past) -> String {
 fn ending(past: &Past) -> String {
     match &past.outcome {
         Outcome::Complete => "complete".to_owned(),
-        Outcome::Partial => format!("{} failed", count(past.failed)),
+        Outcome::Partial => format!("{} failed", count(past.counts.failed)),
         Outcome::Failed(error) => match error {
             ringway_model::Fault::Cancelled { .. } | ringway_model::Fault::PeerForgotten => "stopped".to_owned(),
             ringway_model::Fault::Declined(_) => "declined".to_owned(),
@@ -150,29 +150,29 @@ fn shown(past: &Past, details: &PastDetails, now: SystemTime) -> Vec<String> {
     line("When", ago(past.ended, now));
     match &past.outcome {
         Outcome::Complete => line("Ended", "complete".to_owned()),
-        Outcome::Partial => line("Ended", format!("{} did not make it", words::entries(past.failed))),
+        Outcome::Partial => line("Ended", format!("{} did not make it", words::entries(past.counts.failed))),
         Outcome::Failed(error) => {
             let words = words::error(error);
             line("Ended", words.what);
             words.next.into_iter().for_each(|next| line("", next));
         }
     }
-    let counts = [(past.files, "file"), (past.folders, "folder"), (past.links, "link")];
+    let counts = [(past.counts.files, "file"), (past.counts.folders, "folder"), (past.counts.links, "link")];
     let counts: Vec<_> = counts.into_iter().filter(|(n, _)| *n > 0).map(|(n, noun)| counted(n, noun)).collect();
     if !counts.is_empty() {
-        line("There", format!("{}, {}", counts.join(", "), bytes(past.bytes)));
+        line("There", format!("{}, {}", counts.join(", "), bytes(past.counts.bytes)));
     }
-    if past.unchanged > 0 {
-        line("Before", format!("{} of them were there already", count(past.unchanged)));
+    if past.counts.unchanged > 0 {
+        line("Before", format!("{} of them were there already", count(past.counts.unchanged)));
     }
-    if past.skipped > 0 {
-        line("Skipped", format!("{} of them left as found there", count(past.skipped)));
+    if past.counts.skipped > 0 {
+        line("Skipped", format!("{} of them left as found there", count(past.counts.skipped)));
     }
-    if past.moved < past.bytes {
-        line("Sent", bytes(past.moved));
+    if past.counts.moved < past.counts.bytes {
+        line("Sent", bytes(past.counts.moved));
     }
-    if past.edited > 0 {
-        line("Kept", format!("{} that the receiver had edited", counted(past.edited, "file")));
+    if past.counts.edited > 0 {
+        line("Kept", format!("{} that the receiver had edited", counted(past.counts.edited, "file")));
     }
     if let Some(proven) = &past.proven {
         line("Proven", format!("{}, {}", counted(proven.files, "file"), bytes(proven.bytes)));
@@ -204,7 +204,7 @@ fn shown(past: &Past, details: &PastDetails, now: SystemTime) -> Vec<String> {
     if !details.failures.is_empty() {
         lines.push("Failed:".to_owned());
         lines.extend(details.failures.iter().map(|failure| format!("  {}", words::failure(failure, past.direction))));
-        let unnamed = past.failed.saturating_sub(details.failures.len() as u64);
+        let unnamed = past.counts.failed.saturating_sub(details.failures.len() as u64);
         if unnamed > 0 {
             lines.push(format!("  and {} more", count(unnamed)));
         }
@@ -228,7 +228,7 @@ fn rates(details: &PastDetails) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
     use ringway_engine::{Point, Resend};
-    use ringway_model::{DeviceId, Edit, TransferId};
+    use ringway_model::{Counts, DeviceId, Edit, TransferId};
     use ringway_model::{Failure, FailureReason, Fault};
     use ringway_model::{Operation, Side};
 
@@ -245,17 +245,17 @@ mod tests {
             paths: vec!["/in/data".into(), "/in/b".into()],
             ended: SystemTime::UNIX_EPOCH,
             outcome,
-            files: 1_204,
-            folders: 1,
-            links: 0,
-            bytes: 2_100_000_000,
-            edited: 1,
-            moved: 2_100_000_000,
-            unchanged: 4,
-            skipped: 0,
-            skipped_bytes: 0,
+            counts: Counts {
+                files: 1_204,
+                folders: 1,
+                bytes: 2_100_000_000,
+                moved: 2_100_000_000,
+                unchanged: 4,
+                edited: 1,
+                failed: 101,
+                ..Counts::default()
+            },
             proven: None,
-            failed: 101,
             running_for: Duration::from_millis(2_000),
             bottleneck: None,
             reconnected: 1,

@@ -19,10 +19,9 @@ use ringway_engine::{
     CopyReport, Decision, Device, NearbyDevice, OfferSummary, Past, PastDetails, Planned, Point, Report, Snapshot,
     Transfer, Unfinished,
 };
-use ringway_model::Outcome;
 use ringway_model::{
-    AuthError, DeclineReason, Direction, Edit, Failure, FailureReason, Fault, Interruption, IoPath, LookAlike, Outage,
-    PathTaken, Proven, StageTimes, TlsPath, TransferId,
+    AuthError, Consent, DeclineReason, Direction, Edit, Failure, FailureReason, Fault, IoPath, LookAlike, Outcome,
+    PathTaken, TlsPath, TransferId,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -113,13 +112,13 @@ pub(crate) fn auth_failed(from: &str, why: &AuthError, attempts_left: Option<u8>
 pub(crate) fn offer(offer: &OfferSummary) -> Value {
     let mut value = json!({ "event": "offer" });
     extend(&mut value, offered(offer));
-    let (decision, because) = match &offer.decision {
-        Decision::Ask(because) => ("ask", because.as_ref()),
-        Decision::Accept { .. } => ("accept", None),
-        Decision::Decline => ("refuse", None),
+    let decision = match offer.decision {
+        Decision::Ask(_) => Consent::Ask,
+        Decision::Accept { .. } => Consent::Accept,
+        Decision::Decline => Consent::Refuse,
     };
-    value["rule"] = decision.into();
-    value["asked_because"] = because.map(rule::asked_because_code).into();
+    value["rule"] = json!(decision);
+    value["asked_because"] = offer.decision.asked_because().map(|because| tag(because, "because")).into();
     value["destination"] = path(&offer.destination).into();
     value
 }
@@ -200,24 +199,10 @@ pub(crate) fn progress(id: TransferId, direction: Direction, snapshot: &Snapshot
     extend(&mut value, of_lanes(direction, snapshot.lanes, None));
     if direction != Direction::Copying {
         value["limited_by"] = json!(snapshot.bottleneck);
-        value["interruption"] = snapshot.interruption.map(interruption).into();
+        value["interruption"] = json!(snapshot.interruption);
         value["place"] = snapshot.place.map(NonZeroU32::get).into();
     }
     value
-}
-
-fn interruption(waits: Interruption) -> Value {
-    let shortage = match waits.why {
-        Outage::Full(shortage) => Some(shortage),
-        _ => None,
-    };
-    json!({
-        "why": tag(waits.why, "why"),
-        "missing_bytes": shortage.map(|shortage| shortage.bytes()),
-        "missing_entries": shortage.map(|shortage| shortage.entries),
-        "next_try_seconds": waits.next_try.map(|next| seconds(next.as_secs_f64())),
-        "gives_up_seconds": waits.gives_up.map(|left| seconds(left.as_secs_f64())),
-    })
 }
 
 /// `entry_failed`.
@@ -290,21 +275,12 @@ pub(crate) fn past(past: &Past, details: Option<&PastDetails>) -> Value {
         "ended_at": unix(past.ended),
         "outcome": outcome,
         "error": error,
-        "files": past.files,
-        "folders": past.folders,
-        "links": past.links,
-        "bytes": past.bytes,
-        "moved": past.moved,
-        "unchanged": past.unchanged,
-        "skipped": past.skipped,
-        "skipped_bytes": past.skipped_bytes,
-        "proven": past.proven.as_ref().map(proven),
-        "edited": past.edited,
-        "failed": past.failed,
+        "proven": past.proven,
         "seconds": seconds(past.running_for.as_secs_f64()),
         "limited_by": past.bottleneck,
         "reconnected": past.reconnected,
     });
+    extend(&mut value, json!(past.counts));
     if let Some(details) = details {
         value["failures"] = details.failures.iter().map(of_failure).collect();
         value["kept"] = details.edits.iter().map(of_edit).collect();
@@ -342,38 +318,22 @@ pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>
         "event": "finished",
         "outcome": outcome,
         "error": error,
-        "files": report.files,
-        "folders": report.folders,
-        "links": report.links,
-        "bytes": report.bytes,
-        "moved": report.moved,
-        "unchanged": report.unchanged,
-        "skipped": report.skipped,
-        "skipped_bytes": report.skipped_bytes,
-        "failed": report.failed,
         "seconds": seconds(report.running_for.as_secs_f64()),
         "arrived": report.arrived.iter().map(path).collect::<Vec<_>>(),
     });
+    extend(&mut value, json!(report.counts));
     extend(&mut value, of_transfer(transfer));
     extend(&mut value, of_lanes(transfer.direction(), report.lanes, Some((report.here, report.there))));
     if transfer.direction() != Direction::Copying {
         value["limited_by"] = json!(report.bottleneck);
-        value["times"] = report.times.as_ref().map(times).into();
+        value["times"] = json!(report.times);
         value["lanes_dropped"] = report.lanes_dropped.into();
         value["reconnected"] = report.reconnected.into();
-        value["packed"] =
-            report.packed.map(|packed| json!({ "contents": packed.contents, "wire": packed.wire })).into();
+        value["packed"] = json!(report.packed);
         value["left_behind"] = report.left_behind.as_deref().map(path).into();
-        value["reused"] = report.reused.into();
-        value["edited"] = report.edited.into();
-        value["proven"] = report.proven.as_ref().map(proven).into();
+        value["proven"] = json!(report.proven);
     }
     value
-}
-
-/// What was read back after `send --verify`.
-fn proven(proven: &Proven) -> Value {
-    json!({ "files": proven.files, "bytes": proven.bytes, "seconds": seconds(proven.took.as_secs_f64()) })
 }
 
 /// What `finished` says of a copy beyond a transfer's counts.
@@ -458,7 +418,7 @@ pub(crate) fn nearby(device: &NearbyDevice) -> Value {
         "event": "nearby",
         "name": said.name.as_str(),
         "id_begins": said.fingerprint.to_hex(),
-        "kind": said.kind.as_str(),
+        "kind": device.kind(),
         "code_number": said.code,
         "version": said.version,
         "addresses": addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -486,20 +446,6 @@ fn of_lanes(direction: Direction, lanes: u8, taken: Option<(Option<PathTaken>, O
     value
 }
 
-fn times(times: &StageTimes) -> Value {
-    let seconds = |time: std::time::Duration| seconds(time.as_secs_f64());
-    json!({
-        "finding": seconds(times.finding),
-        "reading": seconds(times.reading),
-        "encrypting": seconds(times.encrypting),
-        "sending": seconds(times.sending),
-        "limited": seconds(times.limited),
-        "receiving": seconds(times.receiving),
-        "decrypting": seconds(times.decrypting),
-        "writing": seconds(times.writing),
-    })
-}
-
 fn extend(value: &mut Value, more: Value) {
     if let (Value::Object(object), Value::Object(more)) = (value, more) {
         object.extend(more);
@@ -511,18 +457,26 @@ fn seconds(time: f64) -> f64 {
     (time * 1_000.0).round() / 1_000.0
 }
 
-fn io_choice(path: IoPath) -> (&'static str, Option<String>) {
-    match path {
-        IoPath::Uring => ("uring", None),
-        IoPath::Sync(reason) => ("sync", Some(tag(reason, ""))),
-    }
+/// What runs, and why it is not the fast path.
+fn tls_choice(path: TlsPath) -> (String, Option<String>) {
+    let reason = match path {
+        TlsPath::Kernel => None,
+        TlsPath::User(reason) => Some(tag(reason, "")),
+    };
+    (tag(path, ""), reason)
+}
+
+/// The same of files.
+fn io_choice(path: IoPath) -> (String, Option<String>) {
+    let reason = match path {
+        IoPath::Uring => None,
+        IoPath::Sync(reason) => Some(tag(reason, "")),
+    };
+    (tag(path, ""), reason)
 }
 
 fn paths(here: Option<PathTaken>, there: Option<PathTaken>) -> Value {
-    let tls = |path: PathTaken| match path.tls {
-        TlsPath::Kernel => ("kernel", None),
-        TlsPath::User(reason) => ("user", Some(tag(reason, ""))),
-    };
+    let tls = |path: PathTaken| tls_choice(path.tls);
     let io = |path: PathTaken| io_choice(path.io);
     let mut object = Map::new();
     let mut reasons = Map::new();
@@ -532,8 +486,9 @@ fn paths(here: Option<PathTaken>, there: Option<PathTaken>) -> Value {
         ("io_here", here.map(io)),
         ("io_there", there.map(io)),
     ] {
-        object.insert(key.into(), choice.as_ref().map(|(name, _)| *name).into());
-        if let Some((_, Some(reason))) = choice {
+        let (name, reason) = choice.unzip();
+        object.insert(key.into(), name.into());
+        if let Some(reason) = reason.flatten() {
             reasons.insert(key.into(), reason.into());
         }
     }
@@ -548,8 +503,10 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
     use std::time::Duration;
 
-    use ringway_model::{Bottleneck, Operation, Side, Stage};
-    use ringway_model::{DeviceId, SyncIoReason, UserTlsReason};
+    use ringway_model::{
+        Bottleneck, DeviceId, Interruption, Operation, Outage, Proven, Side, Stage, StageTimes, SyncIoReason,
+        UserTlsReason,
+    };
 
     const HOSTILE: &str = "a\n\"\\\x1b[2J\u{9b}\u{202e}\u{7f}<b>";
 
@@ -667,7 +624,7 @@ mod tests {
         let waiting = Snapshot { stage: Stage::Reconnecting, interruption: Some(waits), ..snapshot.clone() };
         let waiting = parsed(&progress(TransferId([0; 16]), Direction::Sending, &waiting));
         assert_eq!(waiting["stage"], "reconnecting");
-        let said = json!({ "why": "unreachable", "missing_bytes": null, "missing_entries": null, "next_try_seconds": 3.5, "gives_up_seconds": 900.0 });
+        let said = json!({ "why": "unreachable", "next_try_seconds": 3.5, "gives_up_seconds": 900.0 });
         assert_eq!((&waiting["interruption"], back.get("interruption")), (&said, Some(&Value::Null)));
         let copying = parsed(&progress(TransferId([0xab; 16]), Direction::Copying, &snapshot));
         assert_eq!((copying.get("lanes"), copying.get("limited_by")), (None, None), "a copy has no lanes");
@@ -680,7 +637,7 @@ mod tests {
             assert!(help().contains(&name_of(what)), "{what:?}");
         }
         let spent = StageTimes { reading: Duration::from_micros(1_234_567), ..StageTimes::default() };
-        let back = times(&spent);
+        let back = json!(spent);
         assert_eq!((&back["reading"], &back["writing"]), (&json!(1.235), &json!(0.0)));
         for key in back.as_object().unwrap().keys() {
             assert!(help().contains(key.as_str()), "{key} is not documented");
@@ -689,7 +646,7 @@ mod tests {
 
     #[test]
     fn a_proof_says_how_much_and_how_long() {
-        let back = proven(&Proven { files: 3, bytes: 7, took: Duration::from_millis(1_500) });
+        let back = json!(Proven { files: 3, bytes: 7, took: Duration::from_millis(1_500) });
         assert_eq!(back, json!({ "files": 3, "bytes": 7, "seconds": 1.5 }));
         assert!(help().contains("proven (after send --verify: {files, bytes, seconds}"));
     }

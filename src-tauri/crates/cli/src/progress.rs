@@ -456,7 +456,7 @@ fn name_failures(report: &Report, direction: Direction, out: &Output) {
     for failure in &report.failures[..shown] {
         out.warn(words::failure(failure, direction));
     }
-    let unnamed = report.failed.saturating_sub(shown as u64);
+    let unnamed = report.counts.failed.saturating_sub(shown as u64);
     if unnamed > 0 && shown < report.failures.len() {
         out.warn(format_args!("{} more failed; --verbose or --json names them", count(unnamed)));
     } else if unnamed > 0 && shown > 0 {
@@ -470,7 +470,7 @@ fn name_edits(report: &Report, direction: Direction, out: &Output) {
     for edit in &report.edits[..shown] {
         out.warn(words::edit(edit, direction));
     }
-    let unnamed = report.edited.saturating_sub(shown as u64);
+    let unnamed = report.counts.edited.saturating_sub(shown as u64);
     if unnamed > 0 {
         out.warn(format_args!("{} more edited files were kept", count(unnamed)));
     }
@@ -484,31 +484,34 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
     };
     line.push_str(&format!("{}, {}.", things(report), amount(report)));
     line.push_str(&stayed(report));
-    if report.reused > 0 {
-        line.push_str(&format!(" {} were there already, in the files that were replaced.", bytes(report.reused)));
+    if report.counts.reused > 0 {
+        line.push_str(&format!(
+            " {} were there already, in the files that were replaced.",
+            bytes(report.counts.reused)
+        ));
     }
     if let Some(proven) = &report.proven {
-        line.push_str(&self::proven(proven, report.files, direction, peer));
+        line.push_str(&self::proven(proven, report.counts.files, direction, peer));
     }
     if report.reconnected > 0 {
         let times = if report.reconnected == 1 { "once".to_owned() } else { format!("{} times", report.reconnected) };
         line.push_str(&format!(" The connection was lost {times} on the way."));
     }
-    if report.edited > 0 {
+    if report.counts.edited > 0 {
         let there = if direction == Direction::Sending { " there" } else { " here" };
-        line.push_str(&format!(" {} edited{there} and kept.", were(report.edited, "file")));
+        line.push_str(&format!(" {} edited{there} and kept.", were(report.counts.edited, "file")));
     }
-    if report.failed > 0 {
-        line.push_str(&format!(" {} FAILED.", count(report.failed)));
+    if report.counts.failed > 0 {
+        line.push_str(&format!(" {} FAILED.", count(report.counts.failed)));
     }
     line
 }
 
 /// How much is there, how much of it was sent, and in which time.
 fn amount(report: &Report) -> String {
-    let all = bytes(report.bytes);
-    match report.moved {
-        moved if moved == report.bytes => format!("{all} in {}", pace(report)),
+    let all = bytes(report.counts.bytes);
+    match report.counts.moved {
+        moved if moved == report.counts.bytes => format!("{all} in {}", pace(report)),
         0 => format!("{all}, none of it sent, in {}", took(report.running_for)),
         moved => format!("{all}, {} of it sent in {}", bytes(moved), pace(report)),
     }
@@ -517,21 +520,21 @@ fn amount(report: &Report) -> String {
 /// What was not sent, and why not.
 fn stayed(report: &Report) -> String {
     let mut line = String::new();
-    let present = report.present_bytes().saturating_sub(report.reused);
-    match (report.unchanged, present) {
+    let present = report.counts.present_bytes().saturating_sub(report.counts.reused);
+    match (report.counts.unchanged, present) {
         (0, 0) => {}
         (0, _) => line.push_str(&format!(" {} were there already, from an earlier try.", bytes(present))),
         (items, 0) => line.push_str(&format!(" {} already there.", were(items, "item"))),
         (items, _) => line.push_str(&format!(" {} already there ({}).", were(items, "item"), bytes(present))),
     }
-    if report.skipped > 0 {
-        let instead = if report.skipped_bytes > 0 {
-            format!(" (instead of {} offered)", bytes(report.skipped_bytes))
+    if report.counts.skipped > 0 {
+        let instead = if report.counts.skipped_bytes > 0 {
+            format!(" (instead of {} offered)", bytes(report.counts.skipped_bytes))
         } else {
             String::new()
         };
-        let they = if report.skipped == 1 { "it was" } else { "they were" };
-        line.push_str(&format!(" {} kept as {they} there{instead}.", were(report.skipped, "item")));
+        let they = if report.counts.skipped == 1 { "it was" } else { "they were" };
+        line.push_str(&format!(" {} kept as {they} there{instead}.", were(report.counts.skipped, "item")));
     }
     line
 }
@@ -557,8 +560,8 @@ fn proven(proven: &Proven, all: u64, direction: Direction, peer: &str) -> String
 
 /// Files, folders and links, as far as there are any.
 pub(crate) fn things(report: &Report) -> String {
-    let mut line = counted(report.files, "file");
-    for (number, noun) in [(report.folders, "folder"), (report.links, "link")] {
+    let mut line = counted(report.counts.files, "file");
+    for (number, noun) in [(report.counts.folders, "folder"), (report.counts.links, "link")] {
         if number > 0 {
             line.push_str(", ");
             line.push_str(&counted(number, noun));
@@ -571,8 +574,8 @@ pub(crate) fn things(report: &Report) -> String {
 pub(crate) fn pace(report: &Report) -> String {
     let mut line = took(report.running_for);
     let seconds = report.running_for.as_secs_f64();
-    if seconds > 0.0 && report.moved >= RATED_MIN {
-        line.push_str(&format!(" ({})", rate(report.moved as f64 / seconds)));
+    if seconds > 0.0 && report.counts.moved >= RATED_MIN {
+        line.push_str(&format!(" ({})", rate(report.counts.moved as f64 / seconds)));
     }
     line
 }
@@ -585,7 +588,7 @@ fn were(number: u64, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_model::{IoPath, PathTaken, Shortage, TlsPath};
+    use ringway_model::{Counts, IoPath, PathTaken, Shortage, TlsPath};
 
     fn snapshot() -> Snapshot {
         Snapshot {
@@ -686,19 +689,21 @@ mod tests {
     fn whole_report() -> Report {
         Report {
             outcome: Outcome::Partial,
-            files: 1_234,
-            folders: 1,
-            links: 2,
-            bytes: 2_000_000_000,
-            moved: 400_000_000,
-            unchanged: 1,
-            skipped: 2,
-            skipped_bytes: 90_000_000,
-            reused: 1_500_000_000,
+            counts: Counts {
+                files: 1_234,
+                folders: 1,
+                links: 2,
+                bytes: 2_000_000_000,
+                moved: 400_000_000,
+                unchanged: 1,
+                skipped: 2,
+                skipped_bytes: 90_000_000,
+                reused: 1_500_000_000,
+                edited: 2,
+                failed: 3,
+            },
             proven: Some(Proven { files: 1_233, bytes: 1_900_000_000, took: Duration::from_millis(700) }),
-            edited: 2,
             edits: Vec::new(),
-            failed: 3,
             failures: Vec::new(),
             running_for: Duration::from_secs(2),
             bottleneck: None,
@@ -719,7 +724,7 @@ mod tests {
     fn the_amount_tells_what_was_sent_and_no_rate_of_what_was_not() {
         let of = |moved| {
             let mut report = whole_report();
-            (report.outcome, report.moved, report.reused) = (Outcome::Complete, moved, 0);
+            (report.outcome, report.counts.moved, report.counts.reused) = (Outcome::Complete, moved, 0);
             amount(&report)
         };
         assert_eq!(of(2_000_000_000), "2.0 GB in 2.0 s (1.0 GB/s)");

@@ -225,7 +225,8 @@ fn question(offer: &OfferSummary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_engine::{AskedBecause, FreeSpace};
+    use ringway_engine::FreeSpace;
+    use ringway_model::AskedBecause;
     use ringway_model::{DeviceId, LookAlike, TransferId};
 
     #[test]

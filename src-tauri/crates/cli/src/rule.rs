@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{ArgGroup, Args};
-use ringway_engine::{AskedBecause, Consent, Device, DeviceRule, Engine};
+use ringway_engine::{Device, DeviceRule, Engine};
+use ringway_model::{AskedBecause, Consent};
 use serde_json::{Value, json};
 
 use crate::args::HomeArgs;
@@ -117,11 +118,7 @@ pub(crate) fn run(engine: &Engine, device: &Device, args: &RuleArgs, out: &Outpu
 /// A rule for programs.
 pub(crate) fn of(rule: &DeviceRule) -> Value {
     json!({
-        "offers": match rule.consent {
-            Consent::Ask => "ask",
-            Consent::Accept => "accept",
-            Consent::Refuse => "refuse",
-        },
+        "offers": rule.consent,
         "folder": rule.folder.as_ref().map(json::path),
         "max_bytes": rule.bytes_max,
     })
@@ -161,20 +158,12 @@ fn sentence(rule: &DeviceRule) -> String {
 pub(crate) fn asked_because(because: &AskedBecause) -> String {
     match because {
         AskedBecause::TooMuch { bytes_max } => format!("its rule lets in {} without asking", bytes(*bytes_max)),
-        AskedBecause::NoFolder(folder) => {
+        AskedBecause::NoFolder { folder } => {
             format!(
                 "{}, where it was to land, is not there, is another folder by now, or cannot be written to",
                 for_terminal(folder)
             )
         }
-    }
-}
-
-/// The same for programs.
-pub(crate) fn asked_because_code(because: &AskedBecause) -> &'static str {
-    match because {
-        AskedBecause::TooMuch { .. } => "too_much",
-        AskedBecause::NoFolder(_) => "no_folder",
     }
 }
 

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use ringway_engine::{Engine, RateLimit, Settings};
-use ringway_model::IntoHome;
 use ringway_service::control::protocol::GivenPath;
 use ringway_service::dto::Listening;
 use ringway_service::login::{Login, StartAtLogin};
@@ -44,7 +43,7 @@ pub(crate) async fn run(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
     let id = engine.this_device().id;
     let mut event = json!({ "event": "settings", "name": settings.name, "id": id.to_string(), "port": settings.port });
     event["receive_folder"] = json::path(&settings.receive_folder).into();
-    event["into_home"] = into_home(settings.into_home).into();
+    event["into_home"] = json!(settings.into_home);
     event["send_limit"] = settings.send_limit.map(RateLimit::bytes_per_s).into();
     event["announce"] = settings.announce.into();
     event["background"] = settings.background.into();
@@ -61,15 +60,6 @@ pub(crate) async fn run(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
     Ok(Exit::All)
 }
 
-/// What a home takes, for programs.
-fn into_home(into_home: IntoHome) -> &'static str {
-    match into_home {
-        IntoHome::Refuse => "refuse",
-        IntoHome::NoDotNames => "no_dot_names",
-        IntoHome::DotNames => "dot_names",
-    }
-}
-
 fn change(args: SettingsArgs) -> Result<SettingsChange> {
     let is_on = |switch: Option<SwitchArg>| switch.map(|switch| switch == SwitchArg::On);
     Ok(SettingsChange {
@@ -80,7 +70,7 @@ fn change(args: SettingsArgs) -> Result<SettingsChange> {
             .map(std::path::absolute)
             .transpose()?
             .map(|folder: PathBuf| GivenPath(folder)),
-        into_home: args.home.allow_home.then(|| args.home.into_home().into()),
+        into_home: args.home.allow_home.then(|| args.home.into_home()),
         send_limit: args.limit.map(|limit| limit.limit().map(RateLimit::bytes_per_s).into()),
         background: is_on(args.background),
         announce: is_on(args.announce),

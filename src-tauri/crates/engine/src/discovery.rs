@@ -8,13 +8,14 @@ mod nearby;
 
 use std::net::SocketAddr;
 
-use ringway_wire::announcement::{Announcement, DeviceKind};
+use ringway_wire::announcement::Announcement;
 use ringway_wire::limits::VERSION;
 
 use crate::connect;
 use crate::device::Device;
 use crate::target::Target;
-use ringway_model::Fault;
+use crate::wire_convert::decode_kind;
+use ringway_model::{DeviceKind, Fault};
 
 pub(crate) use announcer::{Announcer, Announcing};
 pub use nearby::Nearby;
@@ -32,6 +33,11 @@ pub struct NearbyDevice {
 }
 
 impl NearbyDevice {
+    /// What it says that it looks like.
+    pub fn kind(&self) -> DeviceKind {
+        decode_kind(self.said.kind)
+    }
+
     /// Whether it says to speak this program's protocol.
     pub fn is_compatible(&self) -> bool {
         self.said.version == VERSION

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ringway_model::{
-    AuthError, Bottleneck, DeviceId, Edit, Failure, Fault, Interruption, LookAlike, Outcome, PackedBytes, PathTaken,
-    Proven, Stage, StageTimes, TransferId, TransferKey,
+    AuthError, Bottleneck, Counts, DeviceId, Edit, Failure, Fault, Interruption, LookAlike, Outcome, PackedBytes,
+    PathTaken, Proven, Stage, StageTimes, TransferId, TransferKey,
 };
 use ringway_tree::filesystem::free_space::FreeSpace;
 
@@ -71,37 +71,14 @@ pub struct Snapshot {
 pub struct Report {
     /// How it ended.
     pub outcome: Outcome,
-    /// Regular files that are there, by the receipt.
-    pub files: u64,
-    /// Folders.
-    pub folders: u64,
-    /// Symbolic and hard links.
-    pub links: u64,
-    /// Bytes of file contents.
-    pub bytes: u64,
-    /// Those of them that this process sent, as far as the receiver said to have them, or received,
-    /// or copied: over all connections. The others were there already, but for
-    /// [`Self::skipped_bytes`], or another run of the program moved them. Of a transfer that
-    /// failed, whatever it moved.
-    pub moved: u64,
-    /// Files and links that were there already and are the same.
-    pub unchanged: u64,
-    /// Files and links that were there already and stay by policy, whatever they are.
-    pub skipped: u64,
-    /// Bytes of contents that were offered for those.
-    pub skipped_bytes: u64,
-    /// Bytes of the others that were not sent, being in the files that they replaced.
-    pub reused: u64,
+    /// Its numbers.
+    pub counts: Counts,
     /// What was proven, if [`verify`](crate::options::SendRequest::verify) was asked for and a
     /// receipt came.
     pub proven: Option<Proven>,
-    /// Files and links of the receiver that were kept because they were changed there since they
-    /// were received: what was sent is beside them.
-    pub edited: u64,
-    /// Those by name, the first [`crate::limits::FAILURES_LISTED_MAX`].
+    /// Files and links of the receiver that were kept, by name, the first
+    /// [`crate::limits::FAILURES_LISTED_MAX`].
     pub edits: Vec<Edit>,
-    /// Entries that failed, both ends together.
-    pub failed: u64,
     /// The failed ones by name, the first [`crate::limits::FAILURES_LISTED_MAX`].
     pub failures: Vec<Failure>,
     /// From the first byte to the receipt, but for what it was paused, by a person or by a full
@@ -136,29 +113,13 @@ pub struct Report {
 }
 
 impl Report {
-    /// Bytes of contents that were there already: of files that are the same, and in those that
-    /// were replaced.
-    pub fn present_bytes(&self) -> u64 {
-        self.bytes.saturating_sub(self.moved).saturating_sub(self.skipped_bytes)
-    }
-
     /// Of what never began.
     pub(crate) fn of_nothing(outcome: Outcome) -> Self {
         Self {
             outcome,
-            files: 0,
-            folders: 0,
-            links: 0,
-            bytes: 0,
-            moved: 0,
-            unchanged: 0,
-            skipped: 0,
-            skipped_bytes: 0,
-            reused: 0,
+            counts: Counts::default(),
             proven: None,
-            edited: 0,
             edits: Vec::new(),
-            failed: 0,
             failures: Vec::new(),
             running_for: Duration::ZERO,
             bottleneck: None,

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ringway_model::{
-    AuthError, Bottleneck, DeviceId, Direction, Edit, Failure, Fault, Outcome, Proven, Source, TransferId, TransferKey,
+    AuthError, Bottleneck, Counts, DeviceId, Direction, Edit, Failure, Fault, Outcome, Proven, Source, TransferId,
+    TransferKey,
 };
 
 use crate::event::{OfferSummary, Report};
@@ -62,29 +63,10 @@ pub struct Past {
     pub ended: SystemTime,
     /// How it ended. An [`Error`] of which only the words could be kept is [`Fault::Recorded`].
     pub outcome: Outcome,
-    /// Regular files that are there.
-    pub files: u64,
-    /// Folders.
-    pub folders: u64,
-    /// Symbolic and hard links.
-    pub links: u64,
-    /// Bytes of file contents.
-    pub bytes: u64,
-    /// Those of them that were sent or received, as in
-    /// [`Report::moved`](crate::event::Report::moved).
-    pub moved: u64,
-    /// Files and links that were there already and are the same.
-    pub unchanged: u64,
-    /// Files and links that stayed by the receiver's policy.
-    pub skipped: u64,
-    /// Bytes of contents that were offered for those.
-    pub skipped_bytes: u64,
+    /// Its numbers, as in [`Report::counts`].
+    pub counts: Counts,
     /// What was proven.
     pub proven: Option<Proven>,
-    /// Files of the receiver that were kept because they were changed there.
-    pub edited: u64,
-    /// Entries that failed.
-    pub failed: u64,
     /// From the first byte to the receipt, but for what it was paused.
     pub running_for: Duration,
     /// What limited it for the longest time.
@@ -177,7 +159,8 @@ impl Record {
 /// could not be is no failure of the offer, which is over.
 pub(crate) fn keep_unanswered(store: &Arc<Store>, offer: &OfferSummary) {
     let record = Record { store: Arc::clone(store), target: None, paths: Vec::new(), resend: None };
-    let report = Report { bytes: offer.bytes_so_far, ..Report::of_nothing(Outcome::Failed(Fault::Unanswered)) };
+    let counts = Counts { bytes: offer.bytes_so_far, ..Counts::default() };
+    let report = Report { counts, ..Report::of_nothing(Outcome::Failed(Fault::Unanswered)) };
     let more = (offer.names.len() as u64).saturating_add(offer.more_names).saturating_sub(1);
     record.keep(&Ended {
         id: offer.id,

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use ringway_model::{DeclineReason, Fault, IntoHome, Side, TransferId};
+use ringway_model::{Consent, DeclineReason, Fault, IntoHome, Side, TransferId};
 use ringway_tree::filesystem::free_space::FreeSpace;
 use ringway_wire::control::Totals;
 use ringway_wire::session::{Acceptor, AcceptorEvent};
@@ -32,7 +32,7 @@ use crate::limits::{ANSWER_TIME_MAX, DOT_NAMES_SHOWN_MAX, RULE_WAIT_MAX};
 use crate::look_alike;
 use crate::options::AcceptOptions;
 use crate::receive::{Listening, boot_ms};
-use crate::rules::{Consent, Decision, DeviceRule, Offered, is_usable};
+use crate::rules::{Decision, DeviceRule, Offered, is_usable};
 use crate::serve::Visitor;
 use crate::session::Session;
 use crate::transfer::Transfer;

@@ -30,6 +30,7 @@ use crate::limits::{EVENTS_QUEUED_MAX, OFFERS_IN_VAIN, PARTINGS_MAX, WRONG_ATTEM
 use crate::offer::{Arrivals, Queue, Shares};
 use crate::options::ReceiveOptions;
 use crate::token_bucket::TokenBuckets;
+use crate::wire_convert::encode_kind;
 use crate::{Inner, interfaces, lane, own_folders, random, serve};
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::receive::restore_all;
@@ -243,7 +244,7 @@ fn close_what_crashed_left_open(folders: Vec<PathBuf>) {
 fn announcer(listening: &Listening, at: SocketAddr) -> Result<Announcer, Fault> {
     let name = DeviceName::new(&listening.inner.settings().name).map_err(|_| Fault::Invalid(Invalid::DeviceName))?;
     let id = listening.inner.identity.id().0;
-    Announcer::start(at, Announcement::new(name, &id, kind_of_this(), listening.number_on_show()))
+    Announcer::start(at, Announcement::new(name, &id, encode_kind(kind_of_this()), listening.number_on_show()))
 }
 
 async fn accept(listener: TcpListener, listening: Arc<Listening>) {

@@ -2,20 +2,8 @@
 //! business, asking is the programs'.
 use std::path::{Path, PathBuf};
 
-use ringway_model::{Fault, IntoHome, Invalid};
+use ringway_model::{AskedBecause, Consent, Fault, IntoHome, Invalid};
 use rustix::fs::{Access, access};
-
-/// What is done with a device's offers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Consent {
-    /// A person is asked about each.
-    #[default]
-    Ask,
-    /// They are accepted without asking.
-    Accept,
-    /// They are declined without asking.
-    Refuse,
-}
 
 /// A paired device's rule; by default a person is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -54,7 +42,7 @@ impl DeviceRule {
             return Decision::Decline;
         }
         if let Some(folder) = &offered.lacks_folder {
-            return Decision::Ask(Some(AskedBecause::NoFolder(folder.clone())));
+            return Decision::Ask(Some(AskedBecause::NoFolder { folder: folder.into() }));
         }
         match (self.consent, self.bytes_max) {
             (Consent::Accept, Some(bytes_max)) if offered.is_more_than(bytes_max) => {
@@ -106,18 +94,14 @@ pub enum Decision {
     Decline,
 }
 
-/// Why a person is asked in spite of a rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AskedBecause {
-    /// It is more than the rule lets in.
-    TooMuch {
-        /// Bytes of contents that it lets in.
-        bytes_max: u64,
-    },
-    /// The rule's folder is not there, is another one by now, or cannot be written to: it would
-    /// land where everything does. Or the folder that everything lands in is not there, or another
-    /// one.
-    NoFolder(PathBuf),
+impl Decision {
+    /// Why a person is asked in spite of the rule, where that is so.
+    pub fn asked_because(&self) -> Option<&AskedBecause> {
+        match self {
+            Self::Ask(because) => because.as_ref(),
+            Self::Accept { .. } | Self::Decline => None,
+        }
+    }
 }
 
 /// Whether a rule's folder can be received into. It is not made: on a disk that is not mounted it
@@ -187,7 +171,7 @@ mod tests {
     fn a_folder_that_is_not_there_is_said_but_not_to_who_is_refused() {
         let gone = Offered { lacks_folder: Some("/media/usb".into()), ..offered(11, true) };
         let into = |consent| DeviceRule { folder: Some("/media/usb".into()), ..rule(consent, Some(10)) };
-        let asked = Decision::Ask(Some(AskedBecause::NoFolder("/media/usb".into())));
+        let asked = Decision::Ask(Some(AskedBecause::NoFolder { folder: "/media/usb".into() }));
         assert_eq!(into(Consent::Accept).decide(&gone), asked);
         assert_eq!(into(Consent::Ask).decide(&gone), asked);
         assert_eq!(into(Consent::Refuse).decide(&gone), Decision::Decline);

@@ -26,7 +26,7 @@ use crate::options::SendRequest;
 use crate::session::Session;
 use crate::throttle::Throttle;
 use crate::transfer::{Arrived, Transfer};
-use crate::wire_convert::{decode_edit, decode_failure, decode_paths, decode_proven, encode_failure, encode_paths};
+use crate::wire_convert::{decode_edit, decode_failure, decode_paths, encode_failure, encode_paths};
 use lanes::{LaneEnd, LaneOpener, Lanes, next_opened};
 use reach::refused;
 pub(crate) use reach::{greeting, reach};
@@ -337,7 +337,7 @@ impl Job<'_> {
 
     fn arrived(&self, receipt: &Receipt, failed_here: u64) -> Arrived {
         let moved = self.transfer.figures().moved_by(receipt, self.outgoing.handed_over());
-        arrived(receipt, moved, failed_here)
+        Arrived::by(receipt, moved, failed_here)
     }
 
     fn start_lane(
@@ -412,24 +412,5 @@ pub(crate) fn cancelled_there(cancel: Cancel) -> Fault {
         Cancel::TooMuch(bytes_max) => Fault::TooMuch { bytes_max, by: Side::There },
         Cancel::Failed => Fault::FailedThere,
         Cancel::Paused => Fault::Paused { by: Side::There },
-    }
-}
-
-fn arrived(receipt: &Receipt, moved: u64, failed_here: u64) -> Arrived {
-    Arrived {
-        files: receipt.there.files,
-        folders: receipt.there.folders,
-        links: receipt.there.links,
-        bytes: receipt.there.bytes,
-        moved,
-        unchanged: receipt.unchanged,
-        skipped: receipt.skipped,
-        skipped_bytes: receipt.skipped_bytes,
-        reused: receipt.reused,
-        proven: receipt.proven.map(decode_proven),
-        failed: failed_here.saturating_add(receipt.failed),
-        paths: Vec::new(),
-        left_behind: None,
-        copy: None,
     }
 }

@@ -22,12 +22,11 @@ use crate::messages::MessageReader;
 use crate::offer::{self, Arrival};
 use crate::random;
 use crate::receive::{Listening, is_open};
-use crate::rules::Consent;
 use crate::send::greeting;
 use crate::session::{Clock, Session};
 use crate::store::PairingNumber;
 use crate::tls::{Channel, TicketKey};
-use ringway_model::{AuthError, DeviceId, Fault};
+use ringway_model::{AuthError, Consent, DeviceId, Fault};
 
 /// Where a running transfer's lanes come in.
 pub(crate) struct LaneDoor {

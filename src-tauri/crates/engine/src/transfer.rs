@@ -6,8 +6,8 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use parking_lot::{Mutex, MutexGuard};
 use ringway_model::{
-    Bottleneck, DeviceId, Direction, Edit, Failure, FailureReason, Fault, Interruption, Invalid, Operation, Outage,
-    Outcome, PackedBytes, PathTaken, Proven, Side, Stage, TransferId, TransferKey,
+    Bottleneck, Counts, DeviceId, Direction, Edit, Failure, FailureReason, Fault, Interruption, Invalid, Operation,
+    Outage, Outcome, PackedBytes, PathTaken, Proven, Side, Stage, TransferId, TransferKey,
 };
 use ringway_tree::filesystem::free_space::Rest;
 use ringway_wire::control::{Receipt, Totals};
@@ -21,6 +21,7 @@ use crate::limits::{FAILURES_LISTED_MAX, STALLED_AFTER};
 use crate::rate::{Amounts, Rate};
 use crate::series::{Point, Series};
 use crate::stopwatch::Stopwatch;
+use crate::wire_convert::decode_proven;
 
 /// One offer under way, in either direction. Clones are the same transfer; dropping every clone
 /// does not cancel it.
@@ -609,7 +610,10 @@ impl Transfer {
             Ok(arrived) => self.end_with(None, arrived),
             Err(error) => {
                 let moved = self.figures().moved_in_all();
-                self.end_with(Some(error), Arrived { moved, ..Arrived::default() });
+                self.end_with(
+                    Some(error),
+                    Arrived { counts: Counts { moved, ..Counts::default() }, ..Arrived::default() },
+                );
             }
         }
     }
@@ -619,7 +623,7 @@ impl Transfer {
         let mut figures = self.figures();
         figures.watch.end(Instant::now());
         figures.set_stage(Stage::Ended);
-        let failed = arrived.failed.max(figures.failed_here.saturating_add(figures.failed_there));
+        let failed = arrived.counts.failed.max(figures.failed_here.saturating_add(figures.failed_there));
         let outcome = match error {
             Some(Fault::Cancelled { by: Side::Here }) if *self.shared.stop.borrow() == Some(Stop::Forgotten) => {
                 Outcome::Failed(Fault::PeerForgotten)
@@ -629,18 +633,8 @@ impl Transfer {
             None => Outcome::Partial,
         };
         let report = Report {
-            files: arrived.files,
-            folders: arrived.folders,
-            links: arrived.links,
-            bytes: arrived.bytes,
-            moved: arrived.moved,
-            unchanged: arrived.unchanged,
-            skipped: arrived.skipped,
-            skipped_bytes: arrived.skipped_bytes,
-            reused: arrived.reused,
+            counts: Counts { failed, edited: figures.edited, ..arrived.counts },
             proven: arrived.proven,
-            failed,
-            edited: figures.edited,
             edits: figures.edits.clone(),
             outcome,
             failures: failures(&figures, self.shared.direction),
@@ -695,21 +689,33 @@ fn is_cut_short(failure: &Failure, errno: Errno) -> bool {
 /// What a receipt says, for the report.
 #[derive(Debug, Default)]
 pub(crate) struct Arrived {
-    pub(crate) files: u64,
-    pub(crate) folders: u64,
-    pub(crate) links: u64,
-    pub(crate) bytes: u64,
-    pub(crate) moved: u64,
-    pub(crate) unchanged: u64,
-    pub(crate) skipped: u64,
-    pub(crate) skipped_bytes: u64,
-    pub(crate) reused: u64,
+    /// But for what was edited.
+    pub(crate) counts: Counts,
     pub(crate) proven: Option<Proven>,
-    /// Both ends together.
-    pub(crate) failed: u64,
     pub(crate) paths: Vec<std::path::PathBuf>,
     pub(crate) left_behind: Option<std::path::PathBuf>,
     pub(crate) copy: Option<ringway_copy::CopyReport>,
+}
+
+impl Arrived {
+    /// By a receipt; `moved` bytes of it by this process, with `failed_besides` that it does not
+    /// count.
+    pub(crate) fn by(receipt: &Receipt, moved: u64, failed_besides: u64) -> Self {
+        let counts = Counts {
+            files: receipt.there.files,
+            folders: receipt.there.folders,
+            links: receipt.there.links,
+            bytes: receipt.there.bytes,
+            moved,
+            unchanged: receipt.unchanged,
+            skipped: receipt.skipped,
+            skipped_bytes: receipt.skipped_bytes,
+            reused: receipt.reused,
+            edited: 0,
+            failed: receipt.failed.saturating_add(failed_besides),
+        };
+        Self { counts, proven: receipt.proven.map(decode_proven), ..Self::default() }
+    }
 }
 
 impl std::fmt::Debug for Transfer {

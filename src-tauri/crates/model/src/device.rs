@@ -51,6 +51,21 @@ impl specta::Type for DeviceId {
     }
 }
 
+/// What a device looks like, for an icon and a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "snake_case")]
+pub enum DeviceKind {
+    /// A laptop, or another machine that is carried about.
+    Laptop,
+    /// A machine under a desk.
+    Desktop,
+    /// A machine in a rack.
+    Server,
+    /// None of these, or unknown.
+    Other,
+}
+
 /// Another paired device whose name looks like this one's, so that people may take the one for the
 /// other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

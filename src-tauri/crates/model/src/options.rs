@@ -42,7 +42,6 @@ pub enum Delta {
 /// What may land in a folder that is somebody's home: entries there can change how programs start,
 /// those that begin with a dot above all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(rename_all = "snake_case")]
 pub enum IntoHome {
     /// Nothing: nobody has chosen it.

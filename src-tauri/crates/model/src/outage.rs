@@ -52,12 +52,43 @@ pub enum Outage {
 }
 
 /// A transfer whose connection was lost, as it waits to go on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 pub struct Interruption {
     /// Why it does not go on.
+    #[serde(flatten)]
     pub why: Outage,
     /// At the sender: until it tries next. None while it does, and at the receiver.
+    #[serde(rename = "next_try_seconds", with = "crate::seconds::option")]
+    #[cfg_attr(feature = "bindings", specta(type = Option<u32>))]
     pub next_try: Option<Duration>,
     /// Until it is given up. None for a copy inside this machine, which is not.
+    #[serde(rename = "gives_up_seconds", with = "crate::seconds::option")]
+    #[cfg_attr(feature = "bindings", specta(type = Option<u32>))]
     pub gives_up: Option<Duration>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interruption_is_serialised_with_its_reason_and_seconds() {
+        let gives_up = Some(Duration::from_secs(900));
+        for (why, json) in [
+            (Outage::Broken, r#"{"why":"broken","next_try_seconds":null,"gives_up_seconds":900.0}"#),
+            (
+                Outage::Full(Shortage { needed: 5, free: 3, entries: 1 }),
+                r#"{"why":"full","needed":5,"free":3,"entries":1,"next_try_seconds":null,"gives_up_seconds":900.0}"#,
+            ),
+            (
+                Outage::Paused { by: Side::There },
+                r#"{"why":"paused","by":"there","next_try_seconds":null,"gives_up_seconds":900.0}"#,
+            ),
+        ] {
+            let interruption = Interruption { why, next_try: None, gives_up };
+            assert_eq!(serde_json::to_string(&interruption).unwrap(), json);
+            assert_eq!(serde_json::from_str::<Interruption>(json).unwrap(), interruption);
+        }
+    }
 }

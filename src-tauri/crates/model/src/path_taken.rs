@@ -116,3 +116,21 @@ pub enum Unconfined {
     /// The kernel refused it with this errno, as a container's policy may.
     Refused(i32),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_taken_is_serialised_with_its_reasons() {
+        let path = PathTaken {
+            tls: TlsPath::User(UserTlsReason::ModuleNotLoaded),
+            io: IoPath::Sync(SyncIoReason::Refused(1)),
+        };
+        let json = r#"{"tls":{"user":"module_not_loaded"},"io":{"sync":{"refused":1}}}"#;
+        assert_eq!(serde_json::to_string(&path).unwrap(), json);
+        assert_eq!(serde_json::from_str::<PathTaken>(json).unwrap(), path);
+        let path = PathTaken { tls: TlsPath::Kernel, io: IoPath::Uring };
+        assert_eq!(serde_json::to_string(&path).unwrap(), r#"{"tls":"kernel","io":"uring"}"#);
+    }
+}

@@ -1,31 +1,78 @@
 //! Parts of a transfer's report.
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Fault;
+use crate::text::PathText;
+
+/// What a transfer came to, in numbers. In JSON they stand beside what else is said of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct Counts {
+    /// Regular files that are there, by the receipt.
+    pub files: u64,
+    /// Folders.
+    pub folders: u64,
+    /// Symbolic and hard links.
+    pub links: u64,
+    /// Bytes of file contents.
+    pub bytes: u64,
+    /// Those of them that this process sent, as far as the receiver said to have them, or received,
+    /// or copied: over all connections. The others were there already, but for
+    /// [`Self::skipped_bytes`], or another run of the program moved them. Of a transfer that
+    /// failed, whatever it moved.
+    pub moved: u64,
+    /// Files and links that were there already and are the same.
+    pub unchanged: u64,
+    /// Files and links that were there already and stay by policy, whatever they are.
+    pub skipped: u64,
+    /// Bytes of contents that were offered for those.
+    pub skipped_bytes: u64,
+    /// Bytes of the others that were not sent, being in the files that they replaced.
+    pub reused: u64,
+    /// Files and links of the receiver that were kept because they were changed there since they
+    /// were received: what was sent is beside them.
+    pub edited: u64,
+    /// Entries that failed, both ends together.
+    pub failed: u64,
+}
+
+impl Counts {
+    /// Bytes of contents that were there already: of files that are the same, and in those that
+    /// were replaced.
+    pub fn present_bytes(&self) -> u64 {
+        self.bytes.saturating_sub(self.moved).saturating_sub(self.skipped_bytes)
+    }
+}
 
 /// Where the time of a transfer's lanes has gone, summed over the lanes: each end's sum is the time
 /// that it ran times its lanes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct StageTimes {
     /// At the sender: waiting for the walk to find something.
+    #[serde(with = "crate::seconds")]
     pub finding: Duration,
     /// At the sender: reading files.
+    #[serde(with = "crate::seconds")]
     pub reading: Duration,
     /// At the sender: on the processor between file and network.
+    #[serde(with = "crate::seconds")]
     pub encrypting: Duration,
     /// At the sender: waiting for the network to take more.
+    #[serde(with = "crate::seconds")]
     pub sending: Duration,
     /// At the sender: waiting because of its limit.
+    #[serde(with = "crate::seconds")]
     pub limited: Duration,
     /// At the receiver: waiting for the network to bring more.
+    #[serde(with = "crate::seconds")]
     pub receiving: Duration,
     /// At the receiver: on the processor between network and file.
+    #[serde(with = "crate::seconds")]
     pub decrypting: Duration,
     /// At the receiver: writing files.
+    #[serde(with = "crate::seconds")]
     pub writing: Duration,
 }
 
@@ -62,7 +109,7 @@ impl StageTimes {
 }
 
 /// What packing came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackedBytes {
     /// Bytes of file contents that were packed.
     pub contents: u64,
@@ -71,23 +118,28 @@ pub struct PackedBytes {
 }
 
 /// What was read back from the receiver's medium and found to be what the sender had read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 pub struct Proven {
     /// Files.
     pub files: u64,
     /// Bytes of their contents; holes do not count.
     pub bytes: u64,
     /// How long it took, after everything was written.
+    #[serde(rename = "seconds", with = "crate::seconds")]
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub took: Duration,
 }
 
 /// A file or link of the receiver that was changed there since it was received, and was kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 pub struct Edit {
     /// Its path within the transfer; any bytes, where the other end says it.
-    pub path: PathBuf,
+    #[serde(flatten)]
+    pub path: PathText,
     /// The name, in the same folder, under which the sender's version is there.
-    pub beside: OsString,
+    pub beside: PathText,
 }
 
 /// How a transfer ended.

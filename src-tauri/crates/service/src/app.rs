@@ -10,14 +10,14 @@ use ringway_engine::{
     SendRequest, Target, Transfer,
 };
 use ringway_model::{
-    Compression, Delta, DeviceId, Direction, Fault, IntoHome, IoMode, OnExisting, Outage, Stage, TlsMode,
+    Compression, Consent, Delta, DeviceId, Direction, Fault, IntoHome, IoMode, OnExisting, Outage, Stage, TlsMode,
 };
 use tokio::sync::Notify;
 
 use crate::choice::Choices;
 use crate::copying::CopyFolder;
 use crate::destination::Destination;
-use crate::dto::{AppEvent, Chosen, Consent, Ended, Everything, Moving, PairedDevice, Recipient};
+use crate::dto::{AppEvent, Chosen, Ended, Everything, Moving, PairedDevice, Recipient};
 use crate::nearby::Around;
 use crate::past::folder_of;
 use crate::receiving::{Receiving, Reception};
@@ -422,7 +422,7 @@ impl App {
     /// Says what is done with a paired device's offers, and how large one may be that is accepted
     /// without asking. Its folder stays.
     pub fn set_device_rule(&self, id: &str, consent: Consent, max_bytes: Option<u64>) -> Result<(), Fault> {
-        self.change_rule(id, |rule| DeviceRule { consent: consent.into(), bytes_max: max_bytes, ..rule })
+        self.change_rule(id, |rule| DeviceRule { consent, bytes_max: max_bytes, ..rule })
     }
 
     /// Says where what a paired device sends lands, and what may where that is a home; none is the

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ringway_engine::{Announcement, Engine, Fingerprint, NearbyDevice, Paths, Target};
-use ringway_model::Outcome;
 use ringway_model::{
-    AuthError, DeclineReason, Direction, FailureReason, Fault, OnConflict, OnExisting, Side, Stage, TransferKey,
+    AuthError, DeclineReason, Direction, FailureReason, Fault, OnConflict, OnExisting, Outcome, Side, Stage,
+    TransferKey,
 };
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -248,7 +248,7 @@ async fn a_yes_to_an_offer_that_has_outgrown_what_was_shown_shows_it_again() {
     assert_eq!(far.event(counted).await.id, offer.id, "it is shown again");
     assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
     far.app.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
-    assert_eq!(near.ended(&sent).await.failed, 0);
+    assert_eq!(near.ended(&sent).await.counts.failed, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,7 @@
 //! What crosses to the front end: the engine's types as serde sees them, every text already safe to
 //! show.
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
+mod machine;
 mod nearby;
 mod past;
 mod rule;
@@ -11,18 +12,18 @@ use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{Device, FreeSpace, OfferSummary, Past, Report, Snapshot, ThisDevice, Transfer};
-use ringway_model::Outcome;
 use ringway_model::{
-    Bottleneck, Direction, Failure, Fault, Interruption, LookAlike, Outage, Remedy, Shortage, Side, Stage,
+    AskedBecause, Bottleneck, Counts, Direction, Edit, Failure, Fault, Interruption, LookAlike, Outcome, PathTaken,
+    Proven, Remedy, Stage,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::copying::Copied;
-use crate::paths::{Machine, Paths};
 use crate::text::{shown, shown_text};
-pub use nearby::{MachineKind, Nearby};
+pub use machine::Machine;
+pub use nearby::Nearby;
 pub use past::{Again, Asked, CoursePoint, Earlier, EarlierDetails, LastTransfer};
-pub use rule::{AskedBecause, Consent, Rule};
+pub use rule::Rule;
 pub use settings::{StartAtLogin, StartsBy, StoredSettings};
 pub use unfinished::Unfinished;
 
@@ -245,78 +246,13 @@ impl Offer {
             folder,
             is_home,
             room: summary.free_space.map(|free| RoomThere::new(free, summary)),
-            asked_because: AskedBecause::of(&summary.decision),
+            asked_because: summary.decision.asked_because().cloned(),
         }
     }
 
     /// What a yes to it as it stands here is given to.
     pub fn size(&self) -> ShownSize {
         ShownSize { bytes: self.bytes_so_far, is_final: self.totals_final }
-    }
-}
-
-/// What a transfer waits for that was under way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub enum WaitsBecause {
-    /// The connection ended.
-    Broken,
-    /// Nothing was heard.
-    Silent,
-    /// The last try reached nobody.
-    Unreachable,
-    /// The last try met too many transfers.
-    Busy,
-    /// Too many offers of this device came to nothing.
-    TooManyOffers,
-    /// The receiver has no room left.
-    Full,
-    /// Somebody at this machine has paused it.
-    PausedHere,
-    /// Somebody at the other machine has.
-    PausedThere,
-}
-
-/// A transfer whose connection was lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct Waits {
-    pub because: WaitsBecause,
-    /// Where there is no room: what is missing for the rest, as far as figures say.
-    pub missing_bytes: u64,
-    /// And files and folders for which there is no place.
-    pub missing_entries: u64,
-    /// Until this end tries next; none while it does, and where the other end tries.
-    pub next_try_ms: Option<u64>,
-    /// None for a copy inside this machine, which is not given up.
-    pub gives_up_ms: Option<u64>,
-}
-
-impl From<Interruption> for Waits {
-    fn from(waits: Interruption) -> Self {
-        let because = match waits.why {
-            Outage::Broken => WaitsBecause::Broken,
-            Outage::Silent => WaitsBecause::Silent,
-            Outage::Unreachable => WaitsBecause::Unreachable,
-            Outage::Busy => WaitsBecause::Busy,
-            Outage::TooManyOffers => WaitsBecause::TooManyOffers,
-            Outage::Full(_) => WaitsBecause::Full,
-            Outage::Paused { by: Side::Here } => WaitsBecause::PausedHere,
-            Outage::Paused { by: Side::There } => WaitsBecause::PausedThere,
-        };
-        let shortage = match waits.why {
-            Outage::Full(shortage) => shortage,
-            _ => Shortage::default(),
-        };
-        Self {
-            because,
-            missing_bytes: shortage.bytes(),
-            missing_entries: shortage.entries,
-            next_try_ms: waits.next_try.map(whole_ms),
-            gives_up_ms: waits.gives_up.map(whole_ms),
-        }
     }
 }
 
@@ -350,14 +286,14 @@ pub struct Tick {
     /// For about a second; none while it is not known.
     pub bottleneck: Option<Bottleneck>,
     /// While it is reconnecting or paused.
-    pub interruption: Option<Waits>,
+    pub interruption: Option<Interruption>,
     /// In the receiver's queue, while it is queued.
     pub place: Option<u32>,
     /// Whether it can be paused here now.
     pub can_pause: bool,
     pub lanes: u8,
-    pub here: Option<Paths>,
-    pub there: Option<Paths>,
+    pub here: Option<PathTaken>,
+    pub there: Option<PathTaken>,
 }
 
 impl Tick {
@@ -385,12 +321,12 @@ impl Tick {
             left_ms: snapshot.time_left.map(whole_ms),
             stalled_ms: snapshot.stalled_for.map(whole_ms),
             bottleneck: snapshot.bottleneck,
-            interruption: snapshot.interruption.map(Waits::from),
+            interruption: snapshot.interruption,
             place: snapshot.place.map(NonZeroU32::get),
             can_pause: snapshot.can_pause,
             lanes: snapshot.lanes,
-            here: snapshot.here.map(Paths::from),
-            there: snapshot.there.map(Paths::from),
+            here: snapshot.here,
+            there: snapshot.there,
         }
     }
 }
@@ -401,39 +337,6 @@ fn whole_rate(rate: f64) -> u64 {
     rate as u64
 }
 
-/// What was read back at the receiver and is what the sender read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct Proven {
-    pub files: u64,
-    pub bytes: u64,
-    pub took_ms: u64,
-}
-
-impl From<&ringway_model::Proven> for Proven {
-    fn from(proven: &ringway_model::Proven) -> Self {
-        Self { files: proven.files, bytes: proven.bytes, took_ms: whole_ms(proven.took) }
-    }
-}
-
-/// A file that the receiver had edited since it was received.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct KeptEdit {
-    /// Its path within the transfer, for showing.
-    pub path: String,
-    /// The name under which what was sent is beside it, for showing.
-    pub beside: String,
-}
-
-impl From<&ringway_model::Edit> for KeptEdit {
-    fn from(edit: &ringway_model::Edit) -> Self {
-        Self { path: shown(&edit.path), beside: shown(&edit.beside) }
-    }
-}
-
 /// The last word on a transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -441,35 +344,20 @@ impl From<&ringway_model::Edit> for KeptEdit {
 pub struct Ended {
     #[serde(flatten)]
     pub outcome: Outcome,
-    pub files: u64,
-    pub folders: u64,
-    pub links: u64,
-    pub bytes: u64,
-    /// Those of them that were sent, or copied.
-    pub moved: u64,
-    /// Files that were there already and are the same.
-    pub unchanged: u64,
-    /// Files that stayed by policy, whatever they are.
-    pub skipped: u64,
-    /// Bytes that were offered for those.
-    pub skipped_bytes: u64,
-    /// Bytes that were not sent, being in the files that were replaced.
-    pub reused: u64,
+    #[serde(flatten)]
+    pub counts: Counts,
     /// Where it was to be verified.
     pub proven: Option<Proven>,
-    /// Files that the receiver had edited, and keeps.
-    pub edited: u64,
-    /// Those by name.
-    pub edits: Vec<KeptEdit>,
-    pub failed: u64,
+    /// Files that the receiver had edited, by name.
+    pub edits: Vec<Edit>,
     pub failures: Vec<Failure>,
     pub running_ms: u64,
     /// How often it went on after its connection was lost.
     pub reconnected: u32,
     /// For the longest time.
     pub bottleneck: Option<Bottleneck>,
-    pub here: Option<Paths>,
-    pub there: Option<Paths>,
+    pub here: Option<PathTaken>,
+    pub there: Option<PathTaken>,
     /// Final names of what came, for showing.
     pub arrived: Vec<String>,
     /// Of a copy inside this machine.
@@ -482,25 +370,15 @@ impl From<&Report> for Ended {
     fn from(report: &Report) -> Self {
         Self {
             outcome: report.outcome.clone(),
-            files: report.files,
-            folders: report.folders,
-            links: report.links,
-            bytes: report.bytes,
-            moved: report.moved,
-            unchanged: report.unchanged,
-            skipped: report.skipped,
-            skipped_bytes: report.skipped_bytes,
-            reused: report.reused,
-            proven: report.proven.as_ref().map(Proven::from),
-            edited: report.edited,
-            edits: report.edits.iter().map(KeptEdit::from).collect(),
-            failed: report.failed,
+            counts: report.counts,
+            proven: report.proven,
+            edits: report.edits.clone(),
             failures: report.failures.clone(),
             running_ms: whole_ms(report.running_for),
             reconnected: report.reconnected,
             bottleneck: report.bottleneck,
-            here: report.here.map(Paths::from),
-            there: report.there.map(Paths::from),
+            here: report.here,
+            there: report.there,
             arrived: report.arrived.iter().map(shown).collect(),
             copied: report.copy.as_ref().map(Copied::from),
             at_ms: unix_ms(SystemTime::now()),

@@ -16,7 +16,6 @@ pub mod language;
 pub mod login;
 mod nearby;
 mod past;
-pub mod paths;
 mod receiving;
 pub mod settings;
 pub mod text;

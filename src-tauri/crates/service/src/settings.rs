@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use ringway_engine::{FreeSpace, RateLimit, Settings};
-use ringway_model::{Fault, Operation};
+use ringway_model::{Fault, IntoHome, Operation};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -37,39 +37,6 @@ pub struct SettingsChange {
     pub receiving: Option<bool>,
 }
 
-/// What may land in a folder that is somebody's home.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum IntoHome {
-    /// Nothing.
-    #[default]
-    Refuse,
-    /// What has no name at its top that begins with a dot.
-    NoDotNames,
-    /// Anything.
-    DotNames,
-}
-
-impl From<IntoHome> for ringway_model::IntoHome {
-    fn from(into_home: IntoHome) -> Self {
-        match into_home {
-            IntoHome::Refuse => Self::Refuse,
-            IntoHome::NoDotNames => Self::NoDotNames,
-            IntoHome::DotNames => Self::DotNames,
-        }
-    }
-}
-
-impl From<ringway_model::IntoHome> for IntoHome {
-    fn from(into_home: ringway_model::IntoHome) -> Self {
-        match into_home {
-            ringway_model::IntoHome::Refuse => Self::Refuse,
-            ringway_model::IntoHome::NoDotNames => Self::NoDotNames,
-            ringway_model::IntoHome::DotNames => Self::DotNames,
-        }
-    }
-}
-
 /// A limit on sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -94,8 +61,8 @@ impl SettingsChange {
     /// be received into. What else is not acceptable is refused when it is stored.
     pub fn apply(self, to: Settings) -> Result<Settings, Fault> {
         let into_home = match (self.into_home, &self.receive_folder) {
-            (Some(into_home), _) => into_home.into(),
-            (None, Some(_)) => ringway_model::IntoHome::Refuse,
+            (Some(into_home), _) => into_home,
+            (None, Some(_)) => IntoHome::Refuse,
             (None, None) => to.into_home,
         };
         let receive_folder = match self.receive_folder {

@@ -45,9 +45,9 @@ pub(super) fn go_on(failures: &[Failure], words: &[OsString], began: Option<&str
 
 /// What ended a copy early, and in what state it left things. `go_on` is how to finish it.
 pub(super) fn error(error: &Fault, report: &Report, go_on: &str, dry_run: bool) -> Words {
-    let so_far = match report.files {
+    let so_far = match report.counts.files {
         0 => "no file had been copied whole".to_owned(),
-        _ => format!("{} ({}) had been copied", things(report), bytes(report.bytes)),
+        _ => format!("{} ({}) had been copied", things(report), bytes(report.counts.bytes)),
     };
     match error {
         Fault::Cancelled { .. } if dry_run => Words::only("Stopped. Nothing was written."),
@@ -87,25 +87,31 @@ pub(super) fn summary(title: &str, report: &Report, args: &CopyArgs) -> String {
     let copy = report.copy.as_ref();
     let (specials, excluded, verified) = copy.map_or((0, 0, 0), |copy| (copy.specials, copy.excluded, copy.verified));
     if !args.dry_run
-        && report.failed > 0
-        && report.files + report.folders + report.links + report.unchanged + report.skipped + specials == 0
+        && report.counts.failed > 0
+        && report.counts.files
+            + report.counts.folders
+            + report.counts.links
+            + report.counts.unchanged
+            + report.counts.skipped
+            + specials
+            == 0
     {
-        return format!("Nothing was copied. {} FAILED.", count(report.failed));
+        return format!("Nothing was copied. {} FAILED.", count(report.counts.failed));
     }
     let mut line = format!("{} {title}: {}", if args.dry_run { "Would copy" } else { "Copied" }, things(report));
     if specials > 0 {
         line.push_str(&format!(", {}", counted(specials, "special file")));
     }
-    line.push_str(&format!(", {}", bytes(report.bytes)));
+    line.push_str(&format!(", {}", bytes(report.counts.bytes)));
     if !args.dry_run {
         line.push_str(&format!(" in {}", pace(report)));
     }
     line.push('.');
     let sentences = [
-        (report.unchanged + report.skipped, kept(report, args.existing(), args.r#continue.is_some())),
+        (report.counts.unchanged + report.counts.skipped, kept(report, args.existing(), args.r#continue.is_some())),
         (excluded, format!("{} left out, as asked.", entries(excluded))),
         (verified, format!("{} read back and found equal.", counted(verified, "file"))),
-        (report.failed, format!("{} FAILED.", count(report.failed))),
+        (report.counts.failed, format!("{} FAILED.", count(report.counts.failed))),
         (args.dry_run.into(), "Nothing was written.".to_owned()),
     ];
     for (_, sentence) in sentences.iter().filter(|(number, _)| *number > 0) {
@@ -116,9 +122,9 @@ pub(super) fn summary(title: &str, report: &Report, args: &CopyArgs) -> String {
 }
 
 fn kept(report: &Report, why: OnExisting, continued: bool) -> String {
-    let number = report.unchanged + report.skipped;
+    let number = report.counts.unchanged + report.counts.skipped;
     let (entries, were) = (entries(number), if number == 1 { "was" } else { "were" });
-    let differ = match report.skipped {
+    let differ = match report.counts.skipped {
         0 => String::new(),
         1 => "; 1 of these differs from the source".to_owned(),
         skipped => format!("; {} of these differ from the source", count(skipped)),
@@ -259,9 +265,7 @@ const FILE_SYSTEM_LIMIT_MIN: u64 = (4 << 30) - 1;
 mod tests {
     use super::*;
     use clap::Parser;
-    use ringway_model::Outcome;
-    use ringway_model::Side;
-    use ringway_model::SyncIoReason;
+    use ringway_model::{Counts, Outcome, Side, SyncIoReason};
     use std::time::Duration;
 
     use crate::args::{Cli, Command};
@@ -296,19 +300,15 @@ mod tests {
     fn report(copy: Option<CopyReport>) -> Report {
         Report {
             outcome: Outcome::Complete,
-            files: 100_000,
-            folders: 100,
-            links: 0,
-            bytes: 410_000_000,
-            edited: 0,
-            edits: Vec::new(),
-            moved: 410_000_000,
-            unchanged: 0,
-            skipped: 0,
-            skipped_bytes: 0,
-            reused: 0,
+            counts: Counts {
+                files: 100_000,
+                folders: 100,
+                bytes: 410_000_000,
+                moved: 410_000_000,
+                ..Counts::default()
+            },
             proven: None,
-            failed: 0,
+            edits: Vec::new(),
             failures: Vec::new(),
             running_for: Duration::from_millis(1_600),
             bottleneck: None,
@@ -335,24 +335,23 @@ mod tests {
             summary("dataset-v3", &report(Some(copied())), &args(&[])),
             "Copied dataset-v3: 100,000 files, 100 folders, 410 MB in 1.6 s (256 MB/s)."
         );
-        let more = Report {
-            unchanged: 12,
-            failed: 1,
-            ..report(Some(CopyReport { excluded: 3, verified: 9, specials: 2, ..copied() }))
-        };
+        let with = |counts, copy| Report { counts, ..report(copy) };
+        let all = report(None).counts;
+        let copy = CopyReport { excluded: 3, verified: 9, specials: 2, ..copied() };
+        let more = with(Counts { unchanged: 12, failed: 1, ..all }, Some(copy));
         assert_eq!(
             summary("x", &more, &args(&["-u"])),
             "Copied x: 100,000 files, 100 folders, 2 special files, 410 MB in 1.6 s (256 MB/s). 12 entries were as new or newer there and kept. \
              3 entries left out, as asked. 9 files read back and found equal. 1 FAILED."
         );
-        let nothing = Report { files: 0, folders: 0, bytes: 0, failed: 1, ..report(Some(copied())) };
+        let nothing = with(Counts { failed: 1, ..Counts::default() }, Some(copied()));
         assert_eq!(summary("x", &nothing, &args(&[])), "Nothing was copied. 1 FAILED.");
-        let differ = Report { unchanged: 9, skipped: 3, ..report(None) };
+        let differ = with(Counts { unchanged: 9, skipped: 3, ..all }, None);
         assert!(
             summary("x", &differ, &args(&["-n"]))
                 .ends_with(" 12 entries were already there and kept; 3 of these differ from the source.")
         );
-        let kept = Report { unchanged: 1, ..report(None) };
+        let kept = with(Counts { unchanged: 1, ..all }, None);
         assert!(summary("x", &kept, &args(&["-n"])).ends_with(" 1 entry was already there and kept."));
         assert_eq!(
             summary("x", &kept, &args(&["--dry-run", "-u"])),
@@ -424,10 +423,7 @@ mod tests {
         assert!(full.what.contains("100,000 files, 100 folders (410 MB)") && full.what.contains("removed"), "{full:?}");
         assert!(full.next.unwrap().starts_with("Make room there. What is complete is kept. To finish "));
         assert_eq!(error(&Fault::Cancelled { by: Side::Here }, &plain, "", true).what, "Stopped. Nothing was written.");
-        let file = tempfile::NamedTempFile::new().unwrap();
-        file.as_file().set_modified(std::time::UNIX_EPOCH).unwrap();
-        let cut = Failure { path: file.path().into(), ..failed(FailureReason::Os { errno: 125 }) };
-        let cut = Report { failures: vec![cut], ..report(None) };
+        let cut = Report { failures: vec![failed(FailureReason::CutShort { errno: 125 })], ..report(None) };
         let stopped = error(&Fault::Cancelled { by: Side::Here }, &cut, &way(&cut, Some("1.5"), false), false);
         assert!(stopped.next.unwrap().contains("files that were being written over are copied again. To finish"));
         let full = error(&Fault::DestinationFull { shortage: None }, &cut, &way(&cut, Some("1.5"), true), false);

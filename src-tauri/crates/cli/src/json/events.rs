@@ -69,8 +69,9 @@ pub(crate) const EVENTS: &[Described] = &[
                  bytes_done, bytes_moved (those of them that were sent), bytes_total, \
                  totals_final, failed, bytes_per_s, entries_per_s, seconds, seconds_left or null, \
                  stalled_seconds (how long nothing has moved, from 5 s on) or null, lanes, \
-                 limited_by or null, interruption ({why, missing_bytes, missing_entries, \
-                 next_try_seconds, gives_up_seconds}: while it is reconnecting or paused) or null",
+                 limited_by or null, interruption ({why, next_try_seconds, \
+                 gives_up_seconds}, and what why comes with: while it is reconnecting or paused) or \
+                 null",
     },
     Described {
         names: &["entry_failed"],
@@ -134,10 +135,10 @@ pub(crate) const EVENTS: &[Described] = &[
         fields: "number, id, direction, peer, peer_id or null, target (of what was sent) or null, \
                  title {path}, more_names, paths (list of {path}: what was sent, or where it \
                  lies), ended_at, outcome, error, files, folders, links, bytes, moved, unchanged, \
-                 skipped, skipped_bytes, proven, edited, failed, seconds, limited_by, reconnected \
-                 as in finished; show: failures (list of {path, side, operation, reason, errno, \
-                 message}), kept (list of {path, beside}) and series (list of {seconds, bytes, \
-                 entries, limited_by}: what had been done by then)",
+                 skipped, skipped_bytes, reused, proven, edited, failed, seconds, limited_by, \
+                 reconnected as in finished; show: failures (list of {path, side, operation, \
+                 reason, errno, message}), kept (list of {path, beside}) and series (list of \
+                 {seconds, bytes, entries, limited_by}: what had been done by then)",
     },
     Described { names: &["past_forgotten"], from: "inbox forget, clear", fields: "transfers (how many)" },
     Described {
@@ -217,11 +218,12 @@ const NOTES: &[&str] = &[
      sending, limited (at the sender; sending is waiting for the network to take more), receiving, \
      decrypting, writing (at the receiver; receiving is waiting for the network to bring more).",
     "interruption says why a transfer does not go on that was under way: broken (the connection \
-     ended), silent (nothing was heard), unreachable or busy (the last try), full (the receiver's \
-     disk; then it is paused, and missing_bytes and missing_entries say what the rest lacks there, \
-     both 0 where no figure shows it, as with a quota); next_try_seconds is null while it is \
-     tried, and at the receiver, which waits. gives_up_seconds is when that ends. seconds leave \
-     out what a transfer was paused.",
+     ended), silent (nothing was heard), unreachable, busy or too_many_offers (the last try), \
+     paused (by: here or there), full (the receiver's disk; then it is paused, too, and needed and \
+     free are the bytes that the rest needs and has there, entries the files and folders for which \
+     there is no place; all 0 where no figure shows it, as with a quota). next_try_seconds is null \
+     while it is tried, and at the receiver, which waits. gives_up_seconds is when that ends. \
+     seconds leave out what a transfer was paused.",
     "Events of copy have no peer, peer_id, lanes, lanes_dropped, reconnected, interruption, \
      limited_by, times, packed, proven and paths taken. Their \"copy\" is null if the copy did not \
      come so far, or has: threads (that were started), queue_depth, chunk_bytes, io (uring, sync: \

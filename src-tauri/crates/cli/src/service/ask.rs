@@ -65,7 +65,7 @@ pub(crate) async fn accept(args: AcceptArgs) -> Result<Exit> {
     let all = look(&client).await?;
     let offer = one(&all.offers, &all.devices, &args.offer, "offer", of_offer)?;
     if let Some(folder) = folder {
-        let into_home = args.home.into_home().into();
+        let into_home = args.home.into_home();
         client.set_offer_folder(offer.id.clone(), folder.into(), into_home).await?;
     }
     let on_conflict = match args.on_conflict {
@@ -274,7 +274,8 @@ fn distinct(id: &str, found: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ringway_service::dto::{Consent, Rule};
+    use ringway_model::Consent;
+    use ringway_service::dto::Rule;
 
     use super::*;
 

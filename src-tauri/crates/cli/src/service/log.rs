@@ -240,13 +240,18 @@ fn level(report: &Report) -> Level {
 fn ending(report: &Report) -> String {
     match &report.outcome {
         Outcome::Complete => {
-            format!("complete, {}, {} in {}", progress::things(report), bytes(report.bytes), progress::pace(report))
+            format!(
+                "complete, {}, {} in {}",
+                progress::things(report),
+                bytes(report.counts.bytes),
+                progress::pace(report)
+            )
         }
         Outcome::Partial => format!(
             "{} did not make it; {}, {} in {}",
-            words::entries(report.failed),
+            words::entries(report.counts.failed),
             progress::things(report),
-            bytes(report.bytes),
+            bytes(report.counts.bytes),
             progress::pace(report)
         ),
         Outcome::Failed(error) => words::error(error).what,

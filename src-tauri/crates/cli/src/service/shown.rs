@@ -4,9 +4,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_model::{Direction, Stage};
 use ringway_service::control::protocol::Hello;
-use ringway_service::dto::{AskedBecause, Everything, Listening, Moving, Offer, OpenCode, Waits, WaitsBecause};
+use ringway_service::dto::{Everything, Listening, Moving, Offer, OpenCode};
 use serde_json::{Value, json};
 
+use crate::codes::tag;
 use crate::json;
 use crate::rule;
 use crate::text::{bytes, clock, count, for_how_long, rate, table};
@@ -65,22 +66,15 @@ pub(crate) fn offer_event(offer: &Offer) -> Value {
         "bytes_so_far": offer.bytes_so_far,
         "totals_final": offer.totals_final,
         "destination": offer.folder,
-        "asked_because": offer.asked_because.as_ref().map(because).as_ref().map(rule::asked_because_code),
+        "asked_because": offer.asked_because.as_ref().map(|because| tag(because, "because")),
         "free_bytes": offer.room.map(|room| room.free_bytes),
         "writable": offer.room.map(|room| room.writable),
     })
 }
 
-fn because(asked: &AskedBecause) -> ringway_engine::AskedBecause {
-    match asked {
-        AskedBecause::TooMuch { max_bytes } => ringway_engine::AskedBecause::TooMuch { bytes_max: *max_bytes },
-        AskedBecause::NoFolder { folder } => ringway_engine::AskedBecause::NoFolder(folder.into()),
-    }
-}
-
 /// Why somebody is asked in spite of the rule, where that is so.
 pub(crate) fn asked_because(offer: &Offer) -> Option<String> {
-    offer.asked_because.as_ref().map(|asked| rule::asked_because(&because(asked)))
+    offer.asked_because.as_ref().map(rule::asked_because)
 }
 
 /// `transfer`.
@@ -104,31 +98,9 @@ pub(crate) fn transfer_event(moving: &Moving) -> Value {
         "failed": tick.failed,
         "bytes_per_s": tick.bytes_per_s,
         "limited_by": tick.bottleneck,
-        "interruption": tick.interruption.map(interruption),
+        "interruption": tick.interruption,
         "seconds_left": tick.left_ms.map(|ms| ms.div_ceil(1_000)),
         "stalled_seconds": tick.stalled_ms.map(|ms| ms / 1_000),
-    })
-}
-
-fn interruption(waits: Waits) -> Value {
-    let is_full = waits.because == WaitsBecause::Full;
-    let why = match waits.because {
-        WaitsBecause::Broken => "broken",
-        WaitsBecause::Silent => "silent",
-        WaitsBecause::Unreachable => "unreachable",
-        WaitsBecause::Busy => "busy",
-        WaitsBecause::TooManyOffers => "too_many_offers",
-        WaitsBecause::Full => "full",
-        WaitsBecause::PausedHere => "paused_here",
-        WaitsBecause::PausedThere => "paused_there",
-    };
-    let seconds = |ms: u64| ms as f64 / 1_000.0;
-    json!({
-        "why": why,
-        "missing_bytes": is_full.then_some(waits.missing_bytes),
-        "missing_entries": is_full.then_some(waits.missing_entries),
-        "next_try_seconds": waits.next_try_ms.map(seconds),
-        "gives_up_seconds": waits.gives_up_ms.map(seconds),
     })
 }
 

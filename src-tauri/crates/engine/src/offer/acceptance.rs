@@ -6,10 +6,10 @@ use ringway_wire::session::Acceptor;
 
 use crate::Inner;
 use crate::device::Device;
-use crate::rules::{Consent, DeviceRule};
+use crate::rules::DeviceRule;
 use crate::session::Session;
 use crate::store::PairingNumber;
-use ringway_model::DeclineReason;
+use ringway_model::{Consent, DeclineReason};
 
 /// Who has accepted an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

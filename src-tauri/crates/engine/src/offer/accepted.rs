@@ -38,7 +38,6 @@ use crate::session::Session;
 use crate::store::PairingNumber;
 use crate::tls::Channel;
 use crate::transfer::{Arrived, Transfer};
-use crate::wire_convert::decode_proven;
 use ringway_tree::receive::{Allowance, AttemptKey, Brought, DestinationOptions, Expected, Incoming};
 
 /// Answers to lists that wait to be sent.
@@ -385,20 +384,9 @@ impl Accepted {
     fn whole(&self, receipt: Receipt, paths: Vec<PathBuf>, left_behind: Option<PathBuf>) -> Whole {
         let failed_there = self.transfer.figures().failed_there;
         let arrived = Arrived {
-            files: receipt.there.files,
-            folders: receipt.there.folders,
-            links: receipt.there.links,
-            bytes: receipt.there.bytes,
-            moved: receipt.moved,
-            unchanged: receipt.unchanged,
-            skipped: receipt.skipped,
-            skipped_bytes: receipt.skipped_bytes,
-            reused: receipt.reused,
-            proven: receipt.proven.map(decode_proven),
-            failed: receipt.failed.saturating_add(failed_there),
             paths: paths.into_iter().take(ARRIVED_LISTED_MAX).collect(),
             left_behind,
-            copy: None,
+            ..Arrived::by(&receipt, receipt.moved, failed_there)
         };
         Whole { arrived, receipt }
     }

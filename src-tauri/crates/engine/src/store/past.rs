@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ringway_model::{Bottleneck, DeviceId, Direction, Edit, Fault, Outcome, Proven, Source, TransferId};
+use ringway_model::{Bottleneck, Counts, DeviceId, Direction, Edit, Fault, Outcome, Proven, Source, TransferId};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
 
 use super::Store;
@@ -51,7 +51,8 @@ pub(super) const SCHEMA: &str = "
         edits        BLOB NOT NULL DEFAULT x'',
         moved        INTEGER,
         skipped      INTEGER NOT NULL DEFAULT 0,
-        skipped_bytes INTEGER NOT NULL DEFAULT 0
+        skipped_bytes INTEGER NOT NULL DEFAULT 0,
+        reused       INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE TABLE IF NOT EXISTS past_failure (
         number    INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -76,7 +77,7 @@ const RECEIVED_INTO_MAX: usize = 256;
 
 const COLUMNS: &str = "number, transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, \
     files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck, reconnected, resend, \
-    target_device, edited, target_announced, moved, skipped, skipped_bytes";
+    target_device, edited, target_announced, moved, skipped, skipped_bytes, reused";
 
 /// Gives a file of an earlier version the columns that have been added since.
 pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
@@ -89,6 +90,7 @@ pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
         ("moved", "INTEGER"),
         ("skipped", "INTEGER NOT NULL DEFAULT 0"),
         ("skipped_bytes", "INTEGER NOT NULL DEFAULT 0"),
+        ("reused", "INTEGER NOT NULL DEFAULT 0"),
     ];
     for (name, kind) in added {
         let is_there = || connection.prepare("SELECT 1 FROM pragma_table_info('past') WHERE name = ?1")?.exists([name]);
@@ -263,6 +265,7 @@ impl Store {
 
 fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> rusqlite::Result<()> {
     let report = ended.report;
+    let counts = &report.counts;
     let paths = record.paths(report);
     let mut joined = Vec::new();
     for path in paths {
@@ -273,11 +276,11 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
     transaction.execute(
         "INSERT INTO past (transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, is_whole,
             files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck,
-            reconnected, series, words, resend, target_device, target_announced, edited, edits, moved, skipped, skipped_bytes)
+            reconnected, series, words, resend, target_device, target_announced, edited, edits, moved, skipped, skipped_bytes, reused)
          VALUES (:transfer, :direction, :device, :device_name, :title, :more, :target, :paths, :ended_ms, :ending, :is_whole,
             :files, :folders, :links, :bytes, :unchanged, :proven_files, :proven_bytes, :proven_ms, :failed, :running_ms, :bottleneck,
             :reconnected, :series, :words, :resend, :target_device, :target_announced, :edited, :edits,
-            :moved, :skipped, :skipped_bytes)",
+            :moved, :skipped, :skipped_bytes, :reused)",
         named_params! {
             ":transfer": ended.id.0,
             ":direction": direction_number(ended.direction),
@@ -298,26 +301,27 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
             ":ended_ms": ms_since_1970(SystemTime::now()),
             ":ending": report.outcome.to_json(),
             ":is_whole": matches!(report.outcome, Outcome::Complete),
-            ":files": signed(report.files),
-            ":folders": signed(report.folders),
-            ":links": signed(report.links),
-            ":bytes": signed(report.bytes),
-            ":unchanged": signed(report.unchanged),
+            ":files": signed(counts.files),
+            ":folders": signed(counts.folders),
+            ":links": signed(counts.links),
+            ":bytes": signed(counts.bytes),
+            ":unchanged": signed(counts.unchanged),
             ":proven_files": report.proven.map(|proven| signed(proven.files)),
             ":proven_bytes": report.proven.map(|proven| signed(proven.bytes)),
             ":proven_ms": report.proven.map(|proven| in_ms(proven.took)),
-            ":failed": signed(report.failed),
+            ":failed": signed(counts.failed),
             ":running_ms": in_ms(report.running_for),
             ":bottleneck": report.bottleneck.map(|bottleneck| bottleneck as u8),
             ":reconnected": report.reconnected,
             ":series": series::stored(ended.series),
             ":words": words(record, ended, paths),
             ":resend": record.resend.as_ref().map(resend_stored),
-            ":edited": signed(report.edited),
+            ":edited": signed(counts.edited),
             ":edits": edits_stored(&report.edits),
-            ":moved": signed(report.moved),
-            ":skipped": signed(report.skipped),
-            ":skipped_bytes": signed(report.skipped_bytes),
+            ":moved": signed(counts.moved),
+            ":skipped": signed(counts.skipped),
+            ":skipped_bytes": signed(counts.skipped_bytes),
+            ":reused": signed(counts.reused),
         },
     )?;
     let past = transaction.last_insert_rowid();
@@ -336,7 +340,7 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
 fn edits_stored(edits: &[Edit]) -> Vec<u8> {
     let mut stored = Vec::new();
     for edit in edits.iter().take(PAST_FAILURES_MAX) {
-        for part in [edit.path.as_os_str(), &edit.beside] {
+        for part in [edit.path.as_os_str(), edit.beside.as_os_str()] {
             stored.extend(part.as_bytes());
             stored.push(0);
         }
@@ -346,7 +350,7 @@ fn edits_stored(edits: &[Edit]) -> Vec<u8> {
 
 fn edits(stored: &[u8]) -> Vec<Edit> {
     let parts: Vec<_> = stored.split(|byte| *byte == 0).map(|part| OsString::from_vec(part.to_vec())).collect();
-    parts.chunks_exact(2).map(|pair| Edit { path: pair[0].clone().into(), beside: pair[1].clone() }).collect()
+    parts.chunks_exact(2).map(|pair| Edit { path: pair[0].clone().into(), beside: pair[1].clone().into() }).collect()
 }
 
 /// What a search looks through: lines in lower case, so that no match reaches from one into the
@@ -419,22 +423,31 @@ fn past(row: &Row<'_>) -> rusqlite::Result<Option<Past>> {
         paths,
         ended: UNIX_EPOCH + ms(9)?,
         outcome,
-        files: count(11)?,
-        folders: count(12)?,
-        links: count(13)?,
-        bytes: count(14)?,
-        // Earlier versions did not count that.
-        moved: row.get::<_, Option<i64>>("moved")?.map_or_else(|| count(14), |moved| Ok(unsigned(moved)))?,
-        unchanged: count(15)?,
-        skipped: count(28)?,
-        skipped_bytes: count(29)?,
+        counts: counts(row)?,
         proven,
-        edited: count(25)?,
-        failed: count(19)?,
         running_for: ms(20)?,
         bottleneck: bottleneck.and_then(|index| Bottleneck::ALL.get(usize::from(index)).copied()),
         reconnected: row.get(22)?,
     }))
+}
+
+fn counts(row: &Row<'_>) -> rusqlite::Result<Counts> {
+    let count = |name: &str| row.get::<_, i64>(name).map(unsigned);
+    // Earlier versions did not count what moved.
+    let moved = row.get::<_, Option<i64>>("moved")?.map(unsigned);
+    Ok(Counts {
+        files: count("files")?,
+        folders: count("folders")?,
+        links: count("links")?,
+        bytes: count("bytes")?,
+        moved: moved.map_or_else(|| count("bytes"), Ok)?,
+        unchanged: count("unchanged")?,
+        skipped: count("skipped")?,
+        skipped_bytes: count("skipped_bytes")?,
+        reused: count("reused")?,
+        edited: count("edited")?,
+        failed: count("failed")?,
+    })
 }
 
 fn paths(joined: Vec<u8>) -> Vec<PathBuf> {
@@ -563,19 +576,21 @@ mod tests {
             reason: FailureReason::Os { errno: 28 },
         };
         Report {
-            files: 5,
-            folders: 4,
-            links: 3,
-            bytes: u64::MAX,
-            moved: 8,
-            unchanged: 1,
-            skipped: 2,
-            skipped_bytes: 7,
-            reused: 9,
+            counts: Counts {
+                files: 5,
+                folders: 4,
+                links: 3,
+                bytes: u64::MAX,
+                moved: 8,
+                unchanged: 1,
+                skipped: 2,
+                skipped_bytes: 7,
+                reused: 9,
+                edited: 1,
+                failed: failures as u64,
+            },
             proven: Some(Proven { files: 5, bytes: 6, took: Duration::from_millis(7) }),
-            edited: 1,
             edits: vec![Edit { path: "data/p2.jpg".into(), beside: "p2 (1).jpg".into() }],
-            failed: failures as u64,
             failures: (0..failures).map(failure).collect(),
             running_for: Duration::from_millis(1_234),
             bottleneck: Some(Bottleneck::Limit),
@@ -605,10 +620,8 @@ mod tests {
         assert_eq!(past.peer, Some((DeviceId([3; 32]), "Übung".to_owned())));
         assert_eq!((&past.title, &past.paths[..]), (&("data".into(), 2), &["/the/Inbox".into()][..]));
         assert!(matches!(past.outcome, Outcome::Failed(Fault::DestinationFull { shortage: None })));
-        assert_eq!((past.files, past.folders, past.links, past.unchanged, past.failed), (5, 4, 3, 1, 2));
-        assert_eq!((past.moved, past.skipped, past.skipped_bytes), (8, 2, 7));
         // SQLite's integers end at half of ours.
-        assert_eq!(past.bytes, i64::MAX as u64);
+        assert_eq!(past.counts, Counts { bytes: i64::MAX as u64, failed: 2, ..report(Outcome::Complete, 0).counts });
         assert_eq!(past.proven, Some(Proven { files: 5, bytes: 6, took: Duration::from_millis(7) }));
         assert_eq!((past.running_for, past.bottleneck), (Duration::from_millis(1_234), Some(Bottleneck::Limit)));
         assert_eq!(past.reconnected, 2);
@@ -616,7 +629,7 @@ mod tests {
         let details = other.past_details(past.number).unwrap();
         assert_eq!((details.series, details.failures.len()), (series.to_vec(), 2));
         assert_eq!(details.failures[1].path.to_str(), Some("data/1"));
-        assert_eq!((past.edited, details.edits[0].path.to_str()), (1, Some("data/p2.jpg")));
+        assert_eq!((past.counts.edited, details.edits[0].path.to_str()), (1, Some("data/p2.jpg")));
         assert_eq!((details.edits.len(), details.edits[0].beside.to_str()), (1, Some("p2 (1).jpg")));
     }
 
@@ -672,7 +685,7 @@ mod tests {
         assert_eq!((kept[0].as_str(), kept[kept.len() - 1].as_str()), ("39", "photos"));
         let missed = &home.store.past(&all, 1).unwrap()[0];
         assert!(matches!(missed.outcome, Outcome::Failed(Fault::Unanswered)));
-        assert_eq!((missed.bytes, missed.files), (7, 0));
+        assert_eq!((missed.counts.bytes, missed.counts.files), (7, 0));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ringway_model::{
-    Bottleneck, DeviceId, Direction, Failure, FailureReason, Fault, Operation, Outcome, Proven, Side, Source,
+    Bottleneck, Counts, DeviceId, Direction, Failure, FailureReason, Fault, Operation, Outcome, Proven, Side, Source,
     TransferId,
 };
 
@@ -35,17 +35,20 @@ fn report(number: u32, failures: u32) -> Report {
         reason: FailureReason::Os { errno: 28 },
     };
     Report {
-        files: 100_000,
-        folders: 400,
-        links: 3,
-        bytes: 10_000_000_000,
-        moved: 8,
-        unchanged: 1,
-        skipped: 2,
-        skipped_bytes: 7,
-        reused: 9,
+        counts: Counts {
+            files: 100_000,
+            folders: 400,
+            links: 3,
+            bytes: 10_000_000_000,
+            moved: 8,
+            unchanged: 1,
+            skipped: 2,
+            skipped_bytes: 7,
+            reused: 9,
+            edited: 0,
+            failed: u64::from(failures),
+        },
         proven: Some(Proven { files: 5, bytes: 6, took: Duration::from_millis(7) }),
-        failed: u64::from(failures),
         failures: (0..failures).map(failure).collect(),
         running_for: Duration::from_secs(60),
         bottleneck: Some(Bottleneck::Limit),

@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
-use ringway_model::{DeviceId, Fault, IntoHome};
+use ringway_model::{Consent, DeviceId, Fault, IntoHome};
 use rusqlite::{Connection, params};
 
 use super::Store;
-use crate::rules::{Consent, DeviceRule};
+use crate::rules::DeviceRule;
 
 /// The trigger is in the file itself, so that a program that knows of no rules forgets them too: a
 /// device that pairs anew is asked about.

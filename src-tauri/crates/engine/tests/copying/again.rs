@@ -36,7 +36,11 @@ pub(crate) fn links(place: &Place) {
             let (first, second) = (format!("into/source/{first}"), format!("into/source/{second}"));
             assert_eq!(inode(&first) == inode(&second), linked, "{what}: {second}");
         }
-        assert_eq!((report.unchanged, report.skipped, report.skipped_bytes), (0, 2, 3), "{what}: what stays differs");
+        assert_eq!(
+            (report.counts.unchanged, report.counts.skipped, report.counts.skipped_bytes),
+            (0, 2, 3),
+            "{what}: what stays differs"
+        );
     }
 }
 
@@ -58,7 +62,11 @@ pub(crate) fn unread(place: &Place) {
             CopyOptions { existing, io: IoMode::Uring, reflink: ReflinkMode::Never, ..CopyOptions::default() };
         let exact = CopyOptions { exact_destination: true, ..options };
         let report = copy_all(&[&source], &got, &exact);
-        assert_eq!((report.files, report.unchanged, report.bytes), (1, 99, LEN as u64), "{existing:?}");
+        assert_eq!(
+            (report.counts.files, report.counts.unchanged, report.counts.bytes),
+            (1, 99, LEN as u64),
+            "{existing:?}"
+        );
         assert_eq!(report.copy.as_ref().unwrap().uring_bytes, LEN as u64, "{existing:?}");
         fs::remove_file(got.join("7")).unwrap();
     }

@@ -76,7 +76,7 @@ pub(crate) fn copy(sources: &[&Path], destination: &Path, options: &CopyOptions)
 pub(crate) fn copy_all(sources: &[&Path], destination: &Path, options: &CopyOptions) -> Arc<Report> {
     let report = copy(sources, destination, options);
     assert!(matches!(report.outcome, Outcome::Complete), "{:?}: {:?}", report.outcome, report.failures);
-    assert!(report.failures.is_empty() && report.failed == 0, "{:?}", report.failures);
+    assert!(report.failures.is_empty() && report.counts.failed == 0, "{:?}", report.failures);
     report
 }
 

@@ -14,7 +14,7 @@ pub(crate) fn ways(place: &Place) {
     let source = tree.settle();
     for (number, (driver, options)) in drivers(place).into_iter().enumerate() {
         let report = copy_all(&[&source], &place.path(&format!("got-{number}")), &options);
-        let (bytes, told) = (report.bytes, report.copy.as_ref().unwrap());
+        let (bytes, told) = (report.counts.bytes, report.copy.as_ref().unwrap());
         assert_eq!(told.reflinked_bytes + told.kernel_bytes + told.buffered_bytes, bytes, "{driver}");
         let as_named = match driver {
             "sync" => told.buffered_bytes == bytes && told.uring_bytes == 0,

@@ -337,7 +337,7 @@ pub(crate) fn same_file(place: &Place) {
         let report = case.run_by(&options, &folder);
         assert_eq!(fs::read(folder.join("file")).unwrap(), pattern(1, 100_000), "{what}, {driver}");
         assert!(["to/tree/x", "both/b"].iter().all(|path| fs::read(folder.join(path)).unwrap() == b"data"), "{what}");
-        if report.failed > 0 {
+        if report.counts.failed > 0 {
             assert!(
                 failed(&report).iter().all(|(_, reason)| *reason == FailureReason::SameFile),
                 "{:?}",

@@ -175,7 +175,11 @@ pub(crate) fn deeper_than_a_path(place: &Place) {
         let got = place.path(&format!("got-{number}"));
         let options = CopyOptions { verify: number % 2 == 0, ..options };
         let report = copy_all(&[&source], &got, &options);
-        assert_eq!((report.files, report.folders, report.links), (1, LEVELS as u64 + 1, 2), "{driver}");
+        assert_eq!(
+            (report.counts.files, report.counts.folders, report.counts.links),
+            (1, LEVELS as u64 + 1, 2),
+            "{driver}"
+        );
         let deepest = descend(&got, false);
         let mut contents = [0; 20];
         let length = rustix::io::read(deepest.open_read(b"file").unwrap(), &mut contents).unwrap();

@@ -103,7 +103,8 @@ pub(crate) fn dry_run(place: &Place) {
         options.dry_run = false;
         options.planned = None;
         let real = case.run_by(&options, &folder);
-        let counts = |report: &ringway_engine::Report| (report.files, report.links, report.folders);
+        let counts =
+            |report: &ringway_engine::Report| (report.counts.files, report.counts.links, report.counts.folders);
         assert_eq!(counts(&dry), counts(&real), "{destination}");
         [reference, folder].iter().for_each(|folder| fs::remove_dir_all(folder).unwrap());
     }
@@ -117,7 +118,7 @@ pub(crate) fn verify(place: &Place) {
         let got = place.path(&format!("got-{number}"));
         let report = copy_all(&[&source], &got, &CopyOptions { verify: true, ..options });
         compare::same(&expected, &got, driver);
-        assert_eq!(report.copy.as_ref().unwrap().verified, report.files, "{driver}");
+        assert_eq!(report.copy.as_ref().unwrap().verified, report.counts.files, "{driver}");
     }
 }
 

@@ -169,7 +169,7 @@ pub(crate) fn large(place: &Place) {
     };
     amid(place, &source, false, begun, half_written, |report, got, driver| {
         assert!(matches!(report.outcome, Outcome::Complete), "{driver}: {report:?}");
-        assert_eq!((report.files, report.bytes), (2, LARGE as u64 + 5), "{driver}");
+        assert_eq!((report.counts.files, report.counts.bytes), (2, LARGE as u64 + 5), "{driver}");
         compare::same(&source, got, driver);
     });
 }
@@ -188,7 +188,7 @@ pub(crate) fn small(place: &Place) {
     };
     amid(place, &source, false, begun, some, |report, got, driver| {
         assert!(matches!(report.outcome, Outcome::Complete), "{driver}: {report:?}");
-        assert_eq!(report.files, FILES as u64, "{driver}");
+        assert_eq!(report.counts.files, FILES as u64, "{driver}");
         compare::same(&source, got, driver);
     });
 }
@@ -274,7 +274,7 @@ pub(crate) fn changed_unseen(place: &Place) {
         assert!(matches!(report.outcome, Outcome::Partial), "{driver}: {report:?}");
         let [failure] = &*report.failures else { panic!("{driver}: {:?}", report.failures) };
         assert_eq!((&failure.path.0, failure.reason), (&large, FailureReason::ChangedWhileReading), "{driver}");
-        assert_eq!((report.files, report.copy.as_ref().unwrap().verified), (1, 1), "{driver}");
+        assert_eq!((report.counts.files, report.copy.as_ref().unwrap().verified), (1, 1), "{driver}");
         assert_eq!(fs::metadata(got.join("large")).unwrap().mtime(), 0, "{driver}: it passes for a copy");
         true
     });

@@ -78,12 +78,12 @@ pub(crate) fn paths(place: &Place) {
                 ["closed", "file"].iter().map(|name| (written.join("inner").join(name), denied)).collect();
             assert_eq!(failed(&report), told, "{source} to {destination}");
             // A folder that cannot be read is made, and is no folder that was copied.
-            assert_eq!((report.failed, report.folders), (2, 2), "{source} to {destination}");
+            assert_eq!((report.counts.failed, report.counts.folders), (2, 2), "{source} to {destination}");
         }
     }
     let report = copy(&[&tree.path("single")], &tree.path("other"), &CopyOptions::default());
     assert_eq!(failed(&report)[0].0, tree.path("single"));
-    assert_eq!(report.failed, 1);
+    assert_eq!(report.counts.failed, 1);
 }
 
 /// A large file that is cut short while it is read is torn: it is told once, verified or not, does
@@ -112,10 +112,10 @@ pub(crate) fn torn(place: &Place) {
             }
             copy(&[&source], &into, &options)
         };
-        let report = until(disturb, once, |report| report.failed > 0);
+        let report = until(disturb, once, |report| report.counts.failed > 0);
         let what = format!("{driver}, over {over}, verified {verify}");
         assert_eq!(failed(&report), [(torn.clone(), FailureReason::ChangedWhileReading)], "{what}");
-        assert_eq!((report.failed, report.files), (1, 1), "{what}");
+        assert_eq!((report.counts.failed, report.counts.files), (1, 1), "{what}");
         assert_eq!(report.copy.as_ref().unwrap().verified, u64::from(verify), "{what}");
         assert_eq!(
             (fs::metadata(&got).unwrap().mtime(), fs::read(into.join("source/whole")).unwrap()),
@@ -149,9 +149,9 @@ pub(crate) fn differing(place: &Place) {
         let _ = fs::remove_dir_all(&got);
         copy(&[&source], &got, &options)
     };
-    let report = until(disturb, once, |report| report.failed > 0);
+    let report = until(disturb, once, |report| report.counts.failed > 0);
     assert_eq!(failed(&report), [(got.join("victim"), FailureReason::Differs)], "{driver}");
-    assert_eq!((report.failed, report.copy.as_ref().unwrap().verified), (1, 1), "{driver}");
+    assert_eq!((report.counts.failed, report.copy.as_ref().unwrap().verified), (1, 1), "{driver}");
     assert!(matches!(report.outcome, Outcome::Partial), "{driver}");
 }
 
@@ -176,5 +176,5 @@ pub(crate) fn shared_unseen(place: &Place) {
     // One that changed between the sharing and the first reading, and not after, is told by its
     // copy.
     let report = until(disturb, once, |report| failed(report) == told);
-    assert_eq!((report.failed, report.copy.as_ref().unwrap().verified), (1, 1));
+    assert_eq!((report.counts.failed, report.copy.as_ref().unwrap().verified), (1, 1));
 }

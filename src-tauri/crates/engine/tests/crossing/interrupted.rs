@@ -204,8 +204,12 @@ async fn a_transfer_goes_on_by_itself_and_counts_each_file_once() {
     let tree = listing(&both.laptop.path("tree"));
     assert_eq!(tree, listing(&both.lab.path("in/tree")));
     for report in [&sent, &received] {
-        assert_eq!((report.reconnected, report.unchanged, report.failed), (1, 0, 0), "{report:?}");
-        assert_eq!(report.files + report.folders + report.links, 1 + tree.len() as u64, "{report:?}");
+        assert_eq!((report.reconnected, report.counts.unchanged, report.counts.failed), (1, 0, 0), "{report:?}");
+        assert_eq!(
+            report.counts.files + report.counts.folders + report.counts.links,
+            1 + tree.len() as u64,
+            "{report:?}"
+        );
     }
     assert_eq!(fs::read_dir(both.lab.path("in")).unwrap().count(), 1, "nothing but the tree");
     both.assert_asked_once().await;
@@ -288,7 +292,7 @@ async fn a_sender_that_is_started_anew_goes_on_without_asking() {
     assert_complete(&again);
     let received = end(&both.receiving).await;
     assert_complete(&received);
-    assert_eq!((received.reconnected, received.unchanged), (1, 0), "{received:?}");
+    assert_eq!((received.reconnected, received.counts.unchanged), (1, 0), "{received:?}");
     assert_eq!(listing(&both.laptop.path("tree")), listing(&both.lab.path("in/tree")));
     both.assert_asked_once().await;
 }
@@ -324,9 +328,9 @@ async fn a_receipt_that_was_lost_is_given_again() {
     both.mend();
     let sent = end(&both.sending).await;
     assert_complete(&sent);
-    assert_eq!((sent.files, sent.bytes), (received.files, received.bytes), "{sent:?}");
+    assert_eq!((sent.counts.files, sent.counts.bytes), (received.counts.files, received.counts.bytes), "{sent:?}");
     assert_eq!(
-        sent.unchanged, received.unchanged,
+        sent.counts.unchanged, received.counts.unchanged,
         "it is the receipt that was lost, and nothing was listed again: {sent:?}"
     );
     assert_eq!(listing(&both.laptop.path("tree")), listing(&both.lab.path("in/tree")));

@@ -80,7 +80,11 @@ async fn contents_that_shrink_are_packed_for_a_slow_line_and_arrive_as_they_were
         let sent = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
         let (_receiver, received) = accepting.await.unwrap();
         assert!(matches!(sent.outcome, Outcome::Complete), "{sent:?}");
-        assert_eq!((sent.bytes, received[0].bytes), (text.len() as u64, text.len() as u64), "counted as they are");
+        assert_eq!(
+            (sent.counts.bytes, received[0].counts.bytes),
+            (text.len() as u64, text.len() as u64),
+            "counted as they are"
+        );
         assert!(fs::read(lab.path("in/file")).unwrap() == text);
         match sent.packed {
             Some(packed) => assert!(packs && packed.wire * 4 < packed.contents, "{packed:?}"),

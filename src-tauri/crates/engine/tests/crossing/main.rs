@@ -305,7 +305,7 @@ async fn a_folder_crosses_between_two_that_never_met() {
             let (receiver, reports) = receiving.await.unwrap();
             assert_complete(&reports[0]);
             assert_eq!(listing(&laptop.path("tree")), listing(&lab.path("in/tree")));
-            assert_eq!((sent.files, sent.bytes), (reports[0].files, reports[0].bytes));
+            assert_eq!((sent.counts.files, sent.counts.bytes), (reports[0].counts.files, reports[0].counts.bytes));
             assert_eq!(fs::read_dir(lab.path("in")).unwrap().count(), 1, "nothing but the tree");
             assert!(receiver.code().is_none(), "a used code is closed");
             assert_eq!(laptop.engine.devices().unwrap()[0].name, "lab");
@@ -329,7 +329,7 @@ async fn what_was_sent_is_read_back_where_that_is_asked_for() {
         assert_complete(&sent);
         assert_complete(&received);
         let proven = sent.proven.unwrap();
-        assert_eq!((proven.files, proven.bytes), (sent.files, sent.bytes));
+        assert_eq!((proven.files, proven.bytes), (sent.counts.files, sent.counts.bytes));
         assert_eq!(received.proven, sent.proven);
         assert_eq!(listing(&laptop.path("tree")), listing(&lab.path("in/tree")));
     }

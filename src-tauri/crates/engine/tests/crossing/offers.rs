@@ -223,7 +223,14 @@ async fn both_ends_tell_what_was_sent_from_what_was_there_and_what_was_skipped()
     let tree = [folder(laptop.path("tree"))];
     let mut receiver = Some(receiver);
     let figures = |report: &Report| {
-        (report.moved, report.present_bytes(), report.skipped_bytes, report.unchanged, report.skipped, report.files)
+        (
+            report.counts.moved,
+            report.counts.present_bytes(),
+            report.counts.skipped_bytes,
+            report.counts.unchanged,
+            report.counts.skipped,
+            report.counts.files,
+        )
     };
     let mut rounds = Vec::new();
     for (on_conflict, edited) in [

@@ -93,7 +93,7 @@ async fn a_pause_that_the_figures_hold_back_goes_on_when_both_are_told_and_not_b
     assert!(room.elapsed() < FULL_LOOK_EVERY, "{:?}", room.elapsed());
     for report in &reports {
         assert_complete(report);
-        assert_eq!((report.reconnected, report.files), (0, 60), "{report:?}");
+        assert_eq!((report.reconnected, report.counts.files), (0, 60), "{report:?}");
     }
     assert_eq!(listing(&laptop.path("tree")), listing(&lab.path("in/tree")));
 }

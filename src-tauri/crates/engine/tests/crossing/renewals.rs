@@ -22,7 +22,7 @@ async fn lanes_go_on_in_new_connections_before_their_keys_are_used_up() {
         );
         assert_eq!(listing(&laptop.path("tree")), listing(&lab.path("in/tree")));
         let connections = connections.load(Ordering::SeqCst);
-        assert!(connections > 1 + usize::from(lanes) + 20, "{connections} connections for {} bytes", sent.bytes);
+        assert!(connections > 1 + usize::from(lanes) + 20, "{connections} connections for {} bytes", sent.counts.bytes);
     }
 }
 
@@ -95,7 +95,7 @@ async fn a_lane_that_cannot_be_renewed_ends_the_transfer_and_the_next_one_goes_o
     let receiving = tokio::spawn(accept(receiver, AcceptOptions::default(), 1));
     let again = laptop.send(&tree, &to, None).await;
     assert_complete(&again);
-    assert!(again.unchanged > 0 && again.bytes > 90_000_000, "{again:?}");
+    assert!(again.counts.unchanged > 0 && again.counts.bytes > 90_000_000, "{again:?}");
     assert_complete(&receiving.await.unwrap().1[0]);
     assert_eq!(listing(&laptop.path("tree")), listing(&lab.path("in/tree")));
     assert_eq!(left(), ["tree"]);

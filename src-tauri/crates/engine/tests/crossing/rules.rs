@@ -1,7 +1,7 @@
 //! A rule that is set while something that it decides on has not begun.
 use ringway_engine::limits::TRANSFERS_OF_ONE_MAX;
-use ringway_engine::{Consent, Decision, DeviceRule, IncomingOffer, Transfer};
-use ringway_model::Stage;
+use ringway_engine::{Decision, DeviceRule, IncomingOffer, Transfer};
+use ringway_model::{Consent, Stage};
 
 use super::*;
 

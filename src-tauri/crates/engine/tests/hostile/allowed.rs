@@ -1,7 +1,7 @@
 //! What a device gets past its rule that has been paired and is hostile: nothing that the rule does
 //! not say, whatever it says of its offers.
-use ringway_engine::{AskedBecause, Consent, Decision, DeviceRule, IncomingOffer};
-use ringway_model::{DeclineReason, DeviceId, Side, Stage};
+use ringway_engine::{Decision, DeviceRule, IncomingOffer};
+use ringway_model::{AskedBecause, Consent, DeclineReason, DeviceId, Side, Stage};
 use ringway_wire::control::Cancel;
 use ringway_wire::lane::{Attributes, Entry, EntryKind, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs};
 use ringway_wire::name::Name;
@@ -323,7 +323,7 @@ async fn a_rules_folder_takes_what_comes_and_one_that_has_gone_is_not_made() {
     ruled.lab.engine.set_rule(DeviceId(ruled.mallory.id()), &rule).unwrap();
     let _asking = ruled.offers(&small(&["x"])).await;
     let summary = offered(&mut ruled.receiver).await.summary();
-    assert_eq!(summary.decision, Decision::Ask(Some(AskedBecause::NoFolder(folder.clone()))));
+    assert_eq!(summary.decision, Decision::Ask(Some(AskedBecause::NoFolder { folder: (&folder).into() })));
     assert_eq!(summary.destination, ruled.lab.path("in"), "where everything lands");
     assert!(!folder.exists());
     fs::create_dir(&folder).unwrap();

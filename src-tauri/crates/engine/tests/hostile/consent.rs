@@ -2,8 +2,8 @@
 use std::time::Instant;
 
 use ringway_engine::limits::RULE_WAIT_MAX;
-use ringway_engine::{AskedBecause, Consent, Decision, DeviceRule, ShownSize};
-use ringway_model::{DeviceId, Fault, OnConflict, Outcome, Side};
+use ringway_engine::{Decision, DeviceRule, ShownSize};
+use ringway_model::{AskedBecause, Consent, DeviceId, Fault, OnConflict, Outcome, Side};
 use ringway_tree::limits::{ACCEPTED_GROWTH, ACCEPTED_GROWTH_MIN, ACCEPTED_MARGIN_MIN, ACCEPTED_MARGIN_PART};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Receipt;
@@ -306,7 +306,7 @@ async fn nine_accepted_bytes_do_not_become_more_than_the_margin() {
         let transfer = timeout(LONG, accepting).await.unwrap().unwrap().unwrap();
         let report = timeout(LONG, transfer.wait()).await.unwrap();
         let stopped = matches!(report.outcome, Outcome::Failed(Fault::TooMuch { by: Side::Here, .. }));
-        assert!(stopped && report.bytes <= 9 + MARGIN, "{report:?}");
+        assert!(stopped && report.counts.bytes <= 9 + MARGIN, "{report:?}");
     }
 }
 

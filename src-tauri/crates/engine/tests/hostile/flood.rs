@@ -259,7 +259,7 @@ async fn a_person_is_not_asked_again_and_again_by_one_device() {
     // A rule that accepts asks nobody, and takes nothing of what is left for questions.
     let id = ringway_model::DeviceId(nagging.id());
     let rule = |consent| ringway_engine::DeviceRule { consent, ..ringway_engine::DeviceRule::default() };
-    lab.engine.set_rule(id, &rule(ringway_engine::Consent::Accept)).unwrap();
+    lab.engine.set_rule(id, &rule(ringway_model::Consent::Accept)).unwrap();
     for number in 100..100 + OFFERS_IN_VAIN.burst as u8 {
         let mut inside = nagging.offers(address, "nagging", None, &Offer { transfer: [number; 16], ..offer() }).await;
         let ruled = next_offer(&mut receiver).await;
@@ -269,7 +269,7 @@ async fn a_person_is_not_asked_again_and_again_by_one_device() {
         is_closed(&mut inside.session).await;
     }
     // Nor does one that refuses.
-    lab.engine.set_rule(id, &rule(ringway_engine::Consent::Refuse)).unwrap();
+    lab.engine.set_rule(id, &rule(ringway_model::Consent::Refuse)).unwrap();
     let mut inside = nagging.offers(address, "nagging", None, &Offer { transfer: [200; 16], ..offer() }).await;
     assert_eq!(inside.session.hear().await, Some(Message::Decline(DeclineReason::ByChoice)));
 }

@@ -103,7 +103,7 @@ fn named(failures: u32) -> impl Iterator<Item = Message> {
 #[tokio::test(flavor = "multi_thread")]
 async fn failures_near_the_largest_number_are_a_failure_and_never_wrap() {
     let honest = tree_sent_to(encoded([Message::Receipt(receipt())]), false).await;
-    assert!(matches!(honest.outcome, Outcome::Partial) && honest.failed == 1, "{honest:?}");
+    assert!(matches!(honest.outcome, Outcome::Partial) && honest.counts.failed == 1, "{honest:?}");
     let nothing = Receipt::default();
     for receipt in [receipt(), nothing] {
         for failed in [u64::MAX, u64::MAX - 1, 1 << 48, 1_000] {
@@ -120,7 +120,7 @@ async fn failures_near_the_largest_number_are_a_failure_and_never_wrap() {
 async fn receipt_that_forgets_failures_it_named_is_a_failure() {
     let last = |failures, failed| encoded(named(failures).chain([Message::Receipt(Receipt { failed, ..receipt() })]));
     let report = tree_sent_to(last(2, 2), false).await;
-    assert!(matches!(report.outcome, Outcome::Partial) && report.failed == 3, "{report:?}");
+    assert!(matches!(report.outcome, Outcome::Partial) && report.counts.failed == 3, "{report:?}");
     for (failures, failed) in [(2, 0), (2, 1), (20_000, 0)] {
         let report = tree_sent_to(last(failures, failed), false).await;
         let is_refused = match &report.outcome {
@@ -130,7 +130,7 @@ async fn receipt_that_forgets_failures_it_named_is_a_failure() {
             _ => false,
         };
         assert!(is_refused, "{failures} named, {failed} counted: {report:?}");
-        assert!(report.failures.len() <= 1_000 && report.failed > 0);
+        assert!(report.failures.len() <= 1_000 && report.counts.failed > 0);
     }
 }
 
@@ -163,7 +163,7 @@ async fn receipt_of_a_second_session_that_forgets_failures_named_in_the_first_is
         let report = timeout(LONG, laptop.engine.send(request).wait()).await.unwrap();
         timeout(LONG, receiving).await.unwrap().unwrap();
         match &report.outcome {
-            Outcome::Partial => assert!(!is_refused && report.failed == 2, "{failed} counted: {report:?}"),
+            Outcome::Partial => assert!(!is_refused && report.counts.failed == 2, "{failed} counted: {report:?}"),
             Outcome::Failed(Fault::ReceiptContradicts { .. }) => assert!(is_refused, "{failed} counted: {report:?}"),
             _ => panic!("{failed} counted: {report:?}"),
         }

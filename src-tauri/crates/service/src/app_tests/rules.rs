@@ -1,8 +1,7 @@
 //! What a device's rule makes of its offers in the controller: accepted, asked about, refused.
-use ringway_model::{DeclineReason, Fault, OnConflict};
+use ringway_model::{AskedBecause, Consent, DeclineReason, Fault, OnConflict};
 
 use super::*;
-use crate::dto::{AskedBecause, Consent};
 
 /// Two that have met: the first has sent something to the second.
 async fn acquainted() -> (Machine, Machine, String) {
@@ -53,7 +52,7 @@ async fn what_is_more_than_a_rule_lets_in_is_asked_about_and_lands_in_its_folder
             _ => None,
         })
         .await;
-    assert_eq!(offer.asked_because, Some(AskedBecause::TooMuch { max_bytes: 3 }));
+    assert_eq!(offer.asked_because, Some(AskedBecause::TooMuch { bytes_max: 3 }));
     assert_eq!(offer.folder, into.to_str().unwrap());
     receiver.app.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
     assert!(matches!(sender.ended(&sent).await.outcome, Outcome::Complete));

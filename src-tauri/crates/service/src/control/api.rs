@@ -14,15 +14,15 @@
 
 /// The types of fields and answers, for the modules that use the rows.
 pub(super) mod types {
-    pub(crate) use ringway_model::{OnConflict, OnExisting};
+    pub(crate) use ringway_model::{Consent, IntoHome, OnConflict, OnExisting};
 
     pub(crate) use crate::control::given_path::GivenPath;
     pub(crate) use crate::copying::CopyFolder;
     pub(crate) use crate::dto::{
-        Again, Asked, Chosen, Consent, Earlier, EarlierDetails, Everything, Moving, Recipient, ShownSize, StartAtLogin,
+        Again, Asked, Chosen, Earlier, EarlierDetails, Everything, Moving, Recipient, ShownSize, StartAtLogin,
         StoredSettings, Unfinished, View,
     };
-    pub(crate) use crate::settings::{IntoHome, SettingsChange};
+    pub(crate) use crate::settings::SettingsChange;
 }
 
 /// Hands all operations to the macro `generate`, in three groups:
@@ -149,13 +149,13 @@ macro_rules! operations {
                     blocking |app| app.past_paths(number)?.into_iter().map(GivenPath).collect();
                 /// Receives one offer into another folder.
                 SetOfferFolder set_offer_folder(id: String, folder: GivenPath, into_home: IntoHome) -> () =
-                    blocking |app| app.set_offer_folder(&id, folder.0, into_home.into())?;
+                    blocking |app| app.set_offer_folder(&id, folder.0, into_home)?;
                 /// The folder in which a picker for a device's folder begins.
                 DeviceFolder device_folder(id: String) -> Option<GivenPath> =
                     blocking |app| app.device_folder(&id)?.map(GivenPath);
                 /// Sets the folder that a paired device's offers are received into.
                 SetDeviceFolder set_device_folder(id: String, folder: GivenPath, into_home: IntoHome) -> () =
-                    blocking |app| app.set_device_folder(&id, Some(folder.0), into_home.into())?;
+                    blocking |app| app.set_device_folder(&id, Some(folder.0), into_home)?;
                 /// Changes settings, all or none.
                 ChangeSettings change_settings(change: SettingsChange) -> StoredSettings =
                     task |shared| shared.app.change_settings(change).await?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use ringway_engine::{Engine, Paths};
-use ringway_model::{Fault, OnConflict};
+use ringway_model::{Fault, IntoHome, OnConflict};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -19,7 +19,7 @@ use super::{Client, ControlError, Hold, Place, Server};
 use crate::app::App;
 use crate::dto::{AppEvent, Listening, Recipient, Update, View};
 use crate::receiving::Reception;
-use crate::settings::{IntoHome, SettingsChange};
+use crate::settings::SettingsChange;
 
 /// How long anything may take before a test fails: two engines in a debug build on busy cores.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -115,7 +115,7 @@ async fn a_send_between_two_services_is_driven_by_their_clients() {
             }
         }
     };
-    assert_eq!(soon("the end", ended).await.failed, 0);
+    assert_eq!(soon("the end", ended).await.counts.failed, 0);
     assert!(soon("the last update", updates.recv()).await.is_none());
     let arrived = elsewhere.join(OsStr::from_bytes(b"caf\xe9"));
     assert_eq!(std::fs::read_to_string(arrived).unwrap(), "content");

@@ -129,7 +129,7 @@ fn ended(transfer: &Transfer, report: &Report, target: &str) -> Option<News> {
         Outcome::Failed(_) => Ending::Failed,
     };
     let Named { direction, title, more, peer } = named(transfer, target);
-    Some(News::Ended { direction, title, more, peer, ending, bytes: report.bytes })
+    Some(News::Ended { direction, title, more, peer, ending, bytes: report.counts.bytes })
 }
 
 /// What waits because a disk is full, here or there; none where it waits for a person.

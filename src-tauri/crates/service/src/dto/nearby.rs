@@ -1,30 +1,9 @@
 //! Receivers that announce themselves on the local network. All of it is what somebody there says.
-use ringway_engine::{DeviceKind, NearbyDevice};
+use ringway_engine::NearbyDevice;
+use ringway_model::DeviceKind;
 use serde::{Deserialize, Serialize};
 
 use crate::text::shown_text;
-
-/// What a machine says that it looks like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub enum MachineKind {
-    Laptop,
-    Desktop,
-    Server,
-    Other,
-}
-
-impl From<DeviceKind> for MachineKind {
-    fn from(kind: DeviceKind) -> Self {
-        match kind {
-            DeviceKind::Laptop => Self::Laptop,
-            DeviceKind::Desktop => Self::Desktop,
-            DeviceKind::Server => Self::Server,
-            DeviceKind::Other => Self::Other,
-        }
-    }
-}
 
 /// A receiver that announces itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +15,7 @@ pub struct Nearby {
     /// That beginning as people compare it.
     pub short_id: String,
     pub name: String,
-    pub kind: MachineKind,
+    pub kind: DeviceKind,
     /// Where it would be tried first, for showing.
     pub address: String,
     /// The number in front of the code that it shows, if it shows one.
@@ -56,7 +35,7 @@ impl From<&NearbyDevice> for Nearby {
             id: format!("{hex}-{}", first.map_or(0, |address| address.port())),
             short_id: hex.as_bytes().chunks(4).map(String::from_utf8_lossy).collect::<Vec<_>>().join("-"),
             name: shown_text(said.name.as_str()),
-            kind: said.kind.into(),
+            kind: device.kind(),
             address: first.map(ToString::to_string).unwrap_or_default(),
             code: said.code,
             known: device.known.as_ref().map(|device| device.id.to_string()),

@@ -1,10 +1,9 @@
 //! What has ended before, as the window lists it.
 use ringway_engine::{Past, PastDetails, Point};
-use ringway_model::{Bottleneck, Direction};
-use ringway_model::{Failure, Outcome};
+use ringway_model::{Bottleneck, Direction, Edit, Failure, Outcome};
 use serde::{Deserialize, Serialize};
 
-use super::{Chosen, Ended, KeptEdit, Proven, Recipient, unix_ms, whole_ms};
+use super::{Chosen, Ended, Recipient, unix_ms, whole_ms};
 use crate::text::{shown, shown_text};
 
 /// Which past transfers are asked for.
@@ -60,20 +59,9 @@ impl From<&Past> for Ended {
         let arrived = if past.direction == Direction::Sending { &[][..] } else { &past.paths };
         Self {
             outcome: past.outcome.clone(),
-            files: past.files,
-            folders: past.folders,
-            links: past.links,
-            bytes: past.bytes,
-            moved: past.moved,
-            unchanged: past.unchanged,
-            skipped: past.skipped,
-            skipped_bytes: past.skipped_bytes,
-            // It is not recorded.
-            reused: 0,
-            proven: past.proven.as_ref().map(Proven::from),
-            edited: past.edited,
+            counts: past.counts,
+            proven: past.proven,
             edits: Vec::new(),
-            failed: past.failed,
             failures: Vec::new(),
             running_ms: whole_ms(past.running_for),
             reconnected: past.reconnected,
@@ -120,7 +108,7 @@ impl From<&Past> for LastTransfer {
             direction: past.direction,
             title: shown(&past.title.0),
             more_titles: past.title.1,
-            bytes: past.bytes,
+            bytes: past.counts.bytes,
             is_whole: matches!(past.outcome, Outcome::Complete),
             at_ms: unix_ms(past.ended),
         }
@@ -151,7 +139,7 @@ impl From<&Point> for CoursePoint {
 #[serde(rename_all = "camelCase")]
 pub struct EarlierDetails {
     pub failures: Vec<Failure>,
-    pub edits: Vec<KeptEdit>,
+    pub edits: Vec<Edit>,
     pub course: Vec<CoursePoint>,
 }
 
@@ -159,7 +147,7 @@ impl EarlierDetails {
     pub fn new(details: &PastDetails) -> Self {
         Self {
             failures: details.failures.clone(),
-            edits: details.edits.iter().map(KeptEdit::from).collect(),
+            edits: details.edits.clone(),
             course: details.series.iter().map(CoursePoint::from).collect(),
         }
     }

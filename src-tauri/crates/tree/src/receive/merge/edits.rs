@@ -44,7 +44,7 @@ impl Edits {
             return;
         }
         let path = PathBuf::from(OsString::from_vec(folder.to_vec())).join(OsString::from_vec(name.to_vec()));
-        self.named.lock().push(Edit { path, beside: OsString::from_vec(beside.to_vec()) });
+        self.named.lock().push(Edit { path: path.into(), beside: OsString::from_vec(beside.to_vec()).into() });
     }
 
     pub(in crate::receive) fn count(&self) -> u64 {
