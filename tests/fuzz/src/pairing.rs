@@ -1,13 +1,13 @@
 //! Pairing: messages of a stranger, an honest exchange with one bit changed, what people type, and
-//! the book-keeping of tries.
+//! the book-keeping of attempts.
 use super::input::Input;
 use ringway_wire::code::{GivenSecret, PairingCode, PairingSecret};
 use ringway_wire::pair::{
-    Binding, CODE_LIFETIME_MS, CONFIRMATION_LEN, Confirmation, ENTROPY_LEN, Initiator, Lifetime, MAX_WRONG_TRIES,
+    Binding, CODE_LIFETIME_MS, CONFIRMATION_LEN, Confirmation, ENTROPY_LEN, Initiator, Lifetime, MAX_WRONG_ATTEMPTS,
     OpenCode, Outcome, PAKE_MESSAGE_LEN, PairError, PakeMessage, Refusal, Responder,
 };
 
-/// When the code of [`tries`] was opened.
+/// When the code of [`attempts`] was opened.
 const OPENED_MS: u64 = 1;
 
 /// The first byte chooses one of them.
@@ -18,7 +18,7 @@ pub fn pairing(data: &[u8]) {
         1 => stranger_answers(&mut input),
         2 => stranger_dials(&mut input),
         3 => one_bit_changed(&mut input),
-        _ => tries(&mut input),
+        _ => attempts(&mut input),
     }
 }
 
@@ -110,9 +110,9 @@ fn one_bit_changed(input: &mut Input<'_>) {
     assert_eq!(responder, bit >= before_last, "the responder, bit {bit}");
 }
 
-/// A guesser gets three wrong tries or one success, one at a time, within ten minutes, whatever
+/// A guesser gets three wrong attempts or one success, one at a time, within ten minutes, whatever
 /// comes in whatever order.
-fn tries(input: &mut Input<'_>) {
+fn attempts(input: &mut Input<'_>) {
     let mut now_ms = OPENED_MS;
     let mut open = OpenCode::new(secret(), now_ms, Lifetime::OneTime);
     let (mut held, mut wrong, mut paired) = (None, 0, 0);
@@ -121,12 +121,12 @@ fn tries(input: &mut Input<'_>) {
             0 => now_ms += u64::from(input.u16()) * 8,
             1 => match open.begin(now_ms) {
                 Ok(token) => {
-                    assert!(held.is_none() && wrong < MAX_WRONG_TRIES && paired == 0);
+                    assert!(held.is_none() && wrong < MAX_WRONG_ATTEMPTS && paired == 0);
                     assert!(now_ms < OPENED_MS + CODE_LIFETIME_MS && open.secret(&token).is_some());
                     held = Some(token);
                 }
                 Err(Refusal::Busy) => assert!(held.is_some()),
-                Err(Refusal::Burnt) => assert!(wrong == MAX_WRONG_TRIES || paired == 1),
+                Err(Refusal::Burnt) => assert!(wrong == MAX_WRONG_ATTEMPTS || paired == 1),
                 Err(Refusal::Expired) => assert!(now_ms >= OPENED_MS + CODE_LIFETIME_MS),
                 Err(Refusal::BackOff { .. }) => panic!("a code has no back-off"),
             },
@@ -139,6 +139,6 @@ fn tries(input: &mut Input<'_>) {
                 open.finish(token, outcome, now_ms);
             }
         }
-        assert!(wrong <= MAX_WRONG_TRIES && paired <= 1);
+        assert!(wrong <= MAX_WRONG_ATTEMPTS && paired <= 1);
     }
 }

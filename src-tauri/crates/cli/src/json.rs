@@ -103,9 +103,9 @@ pub(crate) fn paired(device: &Device, looks_like: Option<&LookAlike>) -> Value {
 }
 
 /// `auth_failed`.
-pub(crate) fn auth_failed(from: &str, why: &AuthError, tries_left: Option<u8>) -> Value {
+pub(crate) fn auth_failed(from: &str, why: &AuthError, attempts_left: Option<u8>) -> Value {
     let message = words::turned_away(why);
-    json!({ "event": "auth_failed", "from": from, "code": tag(why, "code"), "message": message, "tries_left": tries_left })
+    json!({ "event": "auth_failed", "from": from, "code": tag(why, "code"), "message": message, "tries_left": attempts_left })
 }
 
 /// `offer`.
@@ -143,10 +143,10 @@ fn offered(offer: &OfferSummary) -> Value {
         "entries_so_far": offer.entries_so_far,
         "bytes_so_far": offer.bytes_so_far,
         "totals_final": offer.totals_final,
-        "free_bytes": offer.room.map(|room| room.free_bytes),
-        "free_entries": offer.room.and_then(|room| room.free_entries),
-        "name_max": offer.room.and_then(|room| room.name_max),
-        "writable": offer.room.map(|room| room.is_writable),
+        "free_bytes": offer.free_space.map(|free| free.free_bytes),
+        "free_entries": offer.free_space.and_then(|free| free.free_entries),
+        "name_max": offer.free_space.and_then(|free| free.name_max),
+        "writable": offer.free_space.map(|free| free.is_writable),
     })
 }
 
@@ -532,7 +532,7 @@ mod tests {
             totals_final: false,
             decision: Decision::Ask(None),
             destination: "/in".into(),
-            room: None,
+            free_space: None,
         });
         let back = parsed(&offer);
         assert_eq!(back, offer);

@@ -204,7 +204,7 @@ fn question(offer: &OfferSummary) -> String {
     } else {
         format!("{} entries", count(offer.entries_so_far))
     };
-    let room = offer.room.map(|room| words::room(offer, room)).unwrap_or_default();
+    let space = offer.free_space.map(|free| words::free_space(offer, free)).unwrap_or_default();
     let because = match &offer.decision {
         Decision::Ask(Some(because)) => format!("\n  You are asked because {}.", rule::asked_because(because)),
         _ => String::new(),
@@ -213,7 +213,7 @@ fn question(offer: &OfferSummary) -> String {
     let alike = offer.looks_like.as_ref().map(|other| words::looks_like(&offer.from_name, offer.from, other));
     let alike = alike.map(|said| format!("\n  {said}")).unwrap_or_default();
     format!(
-        "{} offers {}: {}\n  {at_least}{entries}, {}{room}{alike}{dotted}{because}\nAccept into {}? [y/n] ",
+        "{} offers {}: {}\n  {at_least}{entries}, {}{space}{alike}{dotted}{because}\nAccept into {}? [y/n] ",
         for_terminal(&offer.from_name),
         counted(offer.names.len() as u64 + offer.more_names, "item"),
         named(offer),
@@ -225,7 +225,7 @@ fn question(offer: &OfferSummary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_engine::Room;
+    use ringway_engine::FreeSpace;
     use ringway_model::AskedBecause;
     use ringway_model::{DeviceId, LookAlike, TransferId};
 
@@ -257,7 +257,7 @@ mod tests {
             totals_final: false,
             decision: Decision::Ask(None),
             destination: "/in".into(),
-            room: Some(Room {
+            free_space: Some(FreeSpace {
                 free_bytes: 2_000_000_000,
                 free_entries: None,
                 name_max: Some(255),
@@ -297,7 +297,7 @@ mod tests {
             question(&offer),
             "laptop offers 2 items: data\\n\\u{1b}[2Jset, b\n  at least 1,234 entries, 5.0 MB; 2.0 GB free here\nAccept into /in? [y/n] "
         );
-        offer.room = Some(Room {
+        offer.free_space = Some(FreeSpace {
             free_bytes: 1_000_000,
             free_entries: Some(1_000),
             name_max: Some(5),

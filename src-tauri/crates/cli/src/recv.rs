@@ -282,10 +282,10 @@ impl Reception<'_> {
                     self.out.warn(words::looks_like(&device.name, device.id, &other));
                 }
             }
-            ReceiverEvent::AuthFailed { from, why, tries_left } => {
+            ReceiverEvent::AuthFailed { from, why, attempts_left } => {
                 let from = readable(from);
-                self.out.event(&json::auth_failed(&from, &why, tries_left));
-                let left = tries_left.map(|left| format!(" Tries left: {left}.")).unwrap_or_default();
+                self.out.event(&json::auth_failed(&from, &why, attempts_left));
+                let left = attempts_left.map(|left| format!(" Tries left: {left}.")).unwrap_or_default();
                 self.out.say(format_args!("Refused {from}: {}{left}", words::turned_away(&why)));
             }
             ReceiverEvent::OfferReceived(offer) => self.offered(offer),

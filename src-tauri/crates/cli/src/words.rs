@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use ringway_engine::{OfferSummary, Room, SecretError};
+use ringway_engine::{FreeSpace, OfferSummary, SecretError};
 use ringway_model::{
     Aim, AuthError, DeclineReason, DeviceId, Direction, Edit, Failure, FailureReason, Fault, Invalid, LookAlike,
     Operation, OsError, Remedy, Shortage, Side, StoreTrouble,
@@ -499,22 +499,22 @@ pub(crate) fn turned_away(error: &AuthError) -> String {
     }
 }
 
-/// What an offer's place has room for, after what is offered: `; 2.0 GB free here`, and what of it
-/// will not do.
-pub(crate) fn room(offer: &OfferSummary, room: Room) -> String {
-    let mut line = format!("; {} free here", bytes(room.free_bytes));
-    if !room.is_writable {
+/// Free space at an offer's destination, as text after the offer's size: `; 2.0 GB free here`, and
+/// warnings.
+pub(crate) fn free_space(offer: &OfferSummary, free: FreeSpace) -> String {
+    let mut line = format!("; {} free here", bytes(free.free_bytes));
+    if !free.is_writable {
         line.push_str(", but THIS FOLDER CANNOT BE WRITTEN TO");
     }
     // What is sparse, or there already, takes less: a person knows that better.
-    if let Some(missing) = offer.bytes_so_far.checked_sub(room.free_bytes).filter(|missing| *missing > 0) {
+    if let Some(missing) = offer.bytes_so_far.checked_sub(free.free_bytes).filter(|missing| *missing > 0) {
         line.push_str(&format!(", {} TOO LITTLE unless some of it is here already", bytes(missing)));
     }
-    if let Some(free) = room.free_entries.filter(|free| *free < offer.entries_so_far) {
-        line.push_str(&format!(", and room for {} ONLY", entries(free)));
+    if let Some(left) = free.free_entries.filter(|left| *left < offer.entries_so_far) {
+        line.push_str(&format!(", and room for {} ONLY", entries(left)));
     }
     let too_long = |max: u64| offer.names.iter().any(|name| name.len() as u64 > max);
-    if let Some(max) = room.name_max.filter(|max| too_long(*max)) {
+    if let Some(max) = free.name_max.filter(|max| too_long(*max)) {
         line.push_str(&format!(", and names may have {max} bytes at most"));
     }
     line

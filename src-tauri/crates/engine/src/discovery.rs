@@ -11,10 +11,10 @@ use std::net::SocketAddr;
 use ringway_wire::announcement::Announcement;
 use ringway_wire::limits::VERSION;
 
-use crate::codes::decode_kind;
 use crate::connect;
 use crate::device::Device;
 use crate::target::Target;
+use crate::wire_convert::decode_kind;
 use ringway_model::{DeviceKind, Fault};
 
 pub(crate) use announcer::{Announcer, Announcing};

@@ -9,7 +9,7 @@ use ringway_model::{
     AuthError, Bottleneck, Counts, DeviceId, Edit, Failure, Fault, Interruption, LookAlike, Outcome, PackedBytes,
     PathTaken, Proven, Stage, StageTimes, TransferId, TransferKey,
 };
-use ringway_tree::filesystem::free_space::Room;
+use ringway_tree::filesystem::free_space::FreeSpace;
 
 use crate::device::Device;
 use crate::receive::IncomingOffer;
@@ -150,8 +150,8 @@ pub enum ReceiverEvent {
         from: SocketAddr,
         /// Why.
         why: AuthError,
-        /// Wrong tries left for this code, where that is what failed.
-        tries_left: Option<u8>,
+        /// Wrong attempts left for this code, where that is what failed.
+        attempts_left: Option<u8>,
     },
     /// A known device offers something; it waits for [`IncomingOffer::accept`] or
     /// [`IncomingOffer::decline`], and dropping it declines. Whether a person is to be asked is in
@@ -204,8 +204,8 @@ pub struct OfferSummary {
     /// Where it lands unless it is accepted into another folder: its device's, or where the
     /// receiver has everything.
     pub destination: PathBuf,
-    /// What there is room for, if that could be asked.
-    pub room: Option<Room>,
+    /// Free space at the destination; none if it could not be determined.
+    pub free_space: Option<FreeSpace>,
 }
 
 impl OfferSummary {

@@ -1,21 +1,21 @@
-//! Whose handshake's turn it is: each costs processor time before anybody has shown who he is.
+//! Rate limits on TLS handshakes: each costs processor time before the peer has authenticated.
 use tokio::time::sleep;
 
-use crate::budget::Budgets;
+use crate::admission::{AdmissionSlot, Origin};
 use crate::limits::{HANDSHAKE_PAUSE, HANDSHAKES_OF_ALL_STRANGERS, HANDSHAKES_OF_STRANGERS, HANDSHAKES_WHERE_KNOWN};
-use crate::lobby::{Origin, Place};
 use crate::receive::boot_ms;
+use crate::token_bucket::TokenBuckets;
 
-/// What may still be begun, by each address and by all. Where known devices came from there is more
-/// of it, and what others use up is not missed.
+/// Token buckets of handshakes, for each origin and for all strangers together. Origins of known
+/// devices have larger ones of their own, which strangers elsewhere cannot drain.
 pub(crate) struct Handshakes {
-    strangers: Budgets,
-    where_known: Budgets,
-    all_strangers: Budgets,
+    strangers: TokenBuckets,
+    where_known: TokenBuckets,
+    all_strangers: TokenBuckets,
 }
 
-/// One that was begun.
-pub(crate) struct Turn {
+/// A handshake that may begin.
+pub(crate) struct Permit {
     origin: Origin,
     is_where_known: bool,
 }
@@ -23,33 +23,33 @@ pub(crate) struct Turn {
 impl Default for Handshakes {
     fn default() -> Self {
         Self {
-            strangers: Budgets::new(HANDSHAKES_OF_STRANGERS),
-            where_known: Budgets::new(HANDSHAKES_WHERE_KNOWN),
-            all_strangers: Budgets::new(HANDSHAKES_OF_ALL_STRANGERS),
+            strangers: TokenBuckets::new(HANDSHAKES_OF_STRANGERS),
+            where_known: TokenBuckets::new(HANDSHAKES_WHERE_KNOWN),
+            all_strangers: TokenBuckets::new(HANDSHAKES_OF_ALL_STRANGERS),
         }
     }
 }
 
 impl Handshakes {
-    /// Waits until a connection from `origin` may begin its handshake. It has a place meanwhile,
-    /// which it loses to those that come after it.
-    pub(crate) async fn turn(&self, place: &Place, origin: Origin) -> Turn {
+    /// Waits until a connection from `origin` may begin its handshake. It keeps its admission slot
+    /// meanwhile, and may be evicted from it.
+    pub(crate) async fn acquire(&self, slot: &AdmissionSlot, origin: Origin) -> Permit {
         loop {
-            let is_where_known = place.is_where_known();
+            let is_where_known = slot.is_from_known_origin();
             if self.take(origin, is_where_known, boot_ms()) {
-                return Turn { origin, is_where_known };
+                return Permit { origin, is_where_known };
             }
             sleep(HANDSHAKE_PAUSE).await;
         }
     }
 
-    /// It was a known device's.
-    pub(crate) fn give_back(&self, Turn { origin, is_where_known }: Turn) {
+    /// Returns the tokens of a handshake that proved to be a known device's.
+    pub(crate) fn refund(&self, Permit { origin, is_where_known }: Permit) {
         if is_where_known {
-            self.where_known.give_back(origin);
+            self.where_known.refund(origin);
         } else {
-            self.strangers.give_back(origin);
-            self.all_strangers.give_back(Origin::EVERYBODY);
+            self.strangers.refund(origin);
+            self.all_strangers.refund(Origin::EVERYBODY);
         }
     }
 
@@ -59,7 +59,7 @@ impl Handshakes {
         }
         let has_one = self.strangers.take(origin, now_ms);
         if has_one && !self.all_strangers.take(Origin::EVERYBODY, now_ms) {
-            self.strangers.give_back(origin);
+            self.strangers.refund(origin);
             return false;
         }
         has_one

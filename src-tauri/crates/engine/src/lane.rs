@@ -23,8 +23,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
 use tokio_rustls::TlsStream;
 
-use crate::cork::CorkStream;
 use crate::path_taken::user_tls;
+use crate::record_boundary::CorkStream;
 use crate::remedy;
 use crate::tls::Channel;
 pub(crate) use lasting::{Arriving, Begun, LaneStops, Renewing, Succeeding};

@@ -17,7 +17,7 @@ pub const DEFAULT_PORT: u16 = 17464;
 /// Wrong codes that a receiver is told, over all codes that it draws by itself, until a person has
 /// to ask for the next one: seven codes' worth, where people who mistype need one or two. A guesser
 /// has 21 chances in 2^22, one in 200,000, however long it goes on.
-pub const GUESSES_MAX: u32 = 21;
+pub const WRONG_ATTEMPTS_OF_ALL_CODES_MAX: u32 = 21;
 
 /// Failures a report names: enough to act on, and bounded when a whole tree cannot be written.
 pub const FAILURES_LISTED_MAX: usize = 1_000;
@@ -66,8 +66,8 @@ pub const HANDSHAKE_PAUSE: Duration = Duration::from_millis(20);
 /// asked no more often than that.
 pub const OFFERS_IN_VAIN: Allowance = Allowance { burst: 16, per_min: 4 };
 
-/// Origins of which is remembered what they have left.
-pub const BUDGETS_MAX: usize = 4_096;
+/// Origins whose token buckets are remembered.
+pub const TOKEN_BUCKETS_MAX: usize = 4_096;
 
 /// Time for a connection's first bytes: whoever means it sends them with the first round trip.
 pub const FIRST_BYTES_TIME_MAX: Duration = Duration::from_secs(5);
@@ -79,14 +79,14 @@ pub const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(15);
 pub const PAIRING_TURN_TIME: Duration = Duration::from_secs(1);
 
 /// How long an attempt to pair waits for its turn: less than the peer waits for the answer.
-pub const PAIRING_TURN_WAIT_MAX: Duration = Duration::from_secs(8);
+pub const PAIRING_QUEUE_WAIT_MAX: Duration = Duration::from_secs(8);
 
 /// Attempts to pair that wait for their turn, one from each address.
-pub const PAIRING_TURNS_WAITING_MAX: usize = 32;
+pub const PAIRING_QUEUE_LEN_MAX: usize = 32;
 
 /// Attempts to pair that an address may fail in before it waits: those of one code, and a slip with
 /// the next.
-pub const PAIRING_FAILURES_FREE: u32 = ringway_wire::pair::MAX_WRONG_TRIES + 1;
+pub const PAIRING_FAILURES_FREE: u32 = ringway_wire::pair::MAX_WRONG_ATTEMPTS + 1;
 
 /// Addresses remembered that failed to pair.
 pub const FAILING_ADDRESSES_MAX: usize = 1_024;

@@ -17,18 +17,18 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use ringway_model::{Consent, DeclineReason, Fault, IntoHome, Side, TransferId};
-use ringway_tree::filesystem::free_space::Room;
+use ringway_tree::filesystem::free_space::FreeSpace;
 use ringway_wire::control::Totals;
 use ringway_wire::session::{Acceptor, AcceptorEvent};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
+use crate::admission::Origin;
 use crate::device::Device;
 use crate::event::{OfferSummary, ReceiverEvent};
 use crate::history::keep_unanswered;
 use crate::limits::{ANSWER_TIME_MAX, DOT_NAMES_SHOWN_MAX, RULE_WAIT_MAX};
-use crate::lobby::Origin;
 use crate::look_alike;
 use crate::options::AcceptOptions;
 use crate::receive::{Listening, boot_ms};
@@ -309,7 +309,7 @@ async fn ask(
     let summary = Arc::clone(&shown.summary);
     let Visitor { device, offer, .. } = &mut visitor;
     if share.is_some() {
-        listening.offers_in_vain.give_back(Origin::Device(device.id));
+        listening.offers_in_vain.refund(Origin::Device(device.id));
     }
     drop(share);
     if let Some(chosen) = &options.destination {
@@ -505,7 +505,7 @@ fn summary(listening: &Listening, visitor: &Visitor, decision: Decision, folder:
         bytes_so_far: offer.so_far.bytes,
         totals_final: offer.so_far.complete,
         decision,
-        room: Room::look(&destination),
+        free_space: FreeSpace::look(&destination),
         destination,
     }
 }

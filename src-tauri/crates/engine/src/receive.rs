@@ -13,24 +13,24 @@ use ringway_model::{Fault, IntoHome, Invalid, PathTaken, Unconfined};
 use ringway_wire::DeviceName;
 use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{CODE_ENTROPY_LEN, GivenSecret, PairingCode, PairingSecret};
-use ringway_wire::pair::{Lifetime, MAX_WRONG_TRIES, OpenCode, Refusal};
+use ringway_wire::pair::{Lifetime, MAX_WRONG_ATTEMPTS, OpenCode, Refusal};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
-use crate::budget::Budgets;
-use crate::codes::encode_kind;
+use crate::accept_queue::AcceptQueue;
+use crate::admission::{AdmissionSlots, Origin};
+use crate::back_off::BackOff;
 use crate::descriptors::ForReceiving;
 use crate::discovery::{Announcer, Announcing, kind_of_this};
 use crate::event::ReceiverEvent;
 use crate::handshakes::Handshakes;
-use crate::limits::{EVENTS_QUEUED_MAX, GUESSES_MAX, OFFERS_IN_VAIN, PARTINGS_MAX};
-use crate::lobby::{Lobby, Origin};
+use crate::limits::{EVENTS_QUEUED_MAX, OFFERS_IN_VAIN, PARTINGS_MAX, WRONG_ATTEMPTS_OF_ALL_CODES_MAX};
 use crate::offer::{Arrivals, Queue, Shares};
 use crate::options::ReceiveOptions;
-use crate::patience::Patience;
-use crate::turns::Turns;
+use crate::token_bucket::TokenBuckets;
+use crate::wire_convert::encode_kind;
 use crate::{Inner, interfaces, lane, own_folders, random, serve};
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::receive::restore_all;
@@ -69,13 +69,13 @@ pub(crate) struct Listening {
     /// Whether what writes files is confined to the destination.
     pub(crate) confinement: Result<(), Unconfined>,
     pub(crate) events: mpsc::Sender<ReceiverEvent>,
-    pub(crate) patience: Patience,
-    pub(crate) turns: Arc<Turns>,
+    pub(crate) back_off: BackOff,
+    pub(crate) accept_queue: Arc<AcceptQueue>,
     pub(crate) handshakes: Handshakes,
     /// Offers of each device that a person is asked about.
-    pub(crate) offers_in_vain: Budgets,
+    pub(crate) offers_in_vain: TokenBuckets,
     /// How often the program is told that an offer of a device was refused.
-    pub(crate) refusals_told: Budgets,
+    pub(crate) refusals_told: TokenBuckets,
     /// How many known devices' connections are told at a time that they have no place.
     pub(crate) partings: Semaphore,
     /// The places of running transfers.
@@ -85,8 +85,8 @@ pub(crate) struct Listening {
     /// The offers that wait for a person's answer.
     pub(crate) shares: Shares,
     code: Mutex<Option<Opened>>,
-    /// Wrong codes that were tried since a person asked for one, of all codes together.
-    guesses: AtomicU32,
+    /// Wrong attempts since a person asked for a code, at all codes together.
+    wrong_attempts: AtomicU32,
 }
 
 /// Where offers land that come from now on.
@@ -112,10 +112,10 @@ impl Listening {
         self.code().as_mut().map(|opened| work(&mut opened.open, now_ms))
     }
 
-    /// Counts a wrong code, whichever of the codes it was to be.
-    pub(crate) fn guessed_wrong(&self) {
+    /// Counts a wrong attempt, at whichever code.
+    pub(crate) fn count_wrong_attempt(&self) {
         // There is nothing that this count orders. An error means that it stays at its end.
-        let _ = self.guesses.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |guesses| guesses.checked_add(1));
+        let _ = self.wrong_attempts.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_add(1));
     }
 
     /// Tells the program; one that has gone is told nothing.
@@ -192,17 +192,17 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
         io,
         confinement: ringway_sys::confine::support().map_err(crate::path_taken::unconfined),
         events,
-        patience: Patience::default(),
-        turns: Arc::default(),
+        back_off: BackOff::default(),
+        accept_queue: Arc::default(),
         handshakes: Handshakes::default(),
-        offers_in_vain: Budgets::new(OFFERS_IN_VAIN),
-        refusals_told: Budgets::new(OFFERS_IN_VAIN),
+        offers_in_vain: TokenBuckets::new(OFFERS_IN_VAIN),
+        refusals_told: TokenBuckets::new(OFFERS_IN_VAIN),
         partings: Semaphore::new(PARTINGS_MAX),
         queue: Queue::default(),
         arrivals: Arrivals::default(),
         shares: Shares::default(),
         code: Mutex::new(None),
-        guesses: AtomicU32::new(0),
+        wrong_attempts: AtomicU32::new(0),
     });
     match (&options.code, options.pairing) {
         (_, false) => {}
@@ -248,16 +248,16 @@ fn announcer(listening: &Listening, at: SocketAddr) -> Result<Announcer, Fault> 
 }
 
 async fn accept(listener: TcpListener, listening: Arc<Listening>) {
-    let lobby = Arc::new(Lobby::default());
+    let slots = Arc::new(AdmissionSlots::default());
     // A store that cannot be asked only means that they are met anew.
     for device in listening.inner.store.devices().unwrap_or_default() {
-        device.last_ip().into_iter().for_each(|ip| lobby.knows(Origin::of(ip)));
+        device.last_ip().into_iter().for_each(|ip| slots.note_known(Origin::of(ip)));
     }
     loop {
         match listener.accept().await {
             Ok((tcp, from)) => {
-                let (place, told_to_go) = lobby.enter(Origin::of(from.ip()));
-                tokio::spawn(serve::connection(Arc::clone(&listening), tcp, from, (place, told_to_go)));
+                let (slot, evicted) = slots.admit(Origin::of(from.ip()));
+                tokio::spawn(serve::connection(Arc::clone(&listening), tcp, from, (slot, evicted)));
             }
             Err(error) if is_about_one_connection(&error) => {}
             Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
@@ -345,7 +345,7 @@ impl Receiver {
         found
     }
 
-    /// The open code, none while pairing is closed (after a success or three wrong tries, until
+    /// The open code, none while pairing is closed (after a success or three wrong attempts, until
     /// [`Receiver::renew_code`]).
     pub fn code(&self) -> Option<ShownCode> {
         let now_ms = boot_ms();
@@ -373,12 +373,12 @@ impl Receiver {
         if !self.listening.pairing {
             return Err(Fault::Invalid(Invalid::PairingOff));
         }
-        self.listening.guesses.store(0, Ordering::Relaxed);
+        self.listening.wrong_attempts.store(0, Ordering::Relaxed);
         self.listening.draw_code()
     }
 
-    /// Draws a new code in place of one that is gone, without anybody asking. False where so many
-    /// wrong codes were tried that the next one could lead beyond [`GUESSES_MAX`]: pairing stays
+    /// Draws a new code in place of one that is gone, without a person asking. False if wrong
+    /// attempts at the next code could exceed [`WRONG_ATTEMPTS_OF_ALL_CODES_MAX`]: pairing stays
     /// closed until [`Receiver::renew_code`].
     ///
     /// # Errors
@@ -387,8 +387,8 @@ impl Receiver {
         if !self.listening.pairing {
             return Err(Fault::Invalid(Invalid::PairingOff));
         }
-        let may_be_guessed = self.listening.guesses.load(Ordering::Relaxed).saturating_add(MAX_WRONG_TRIES);
-        if may_be_guessed > GUESSES_MAX {
+        let after_next_code = self.listening.wrong_attempts.load(Ordering::Relaxed).saturating_add(MAX_WRONG_ATTEMPTS);
+        if after_next_code > WRONG_ATTEMPTS_OF_ALL_CODES_MAX {
             return Ok(false);
         }
         self.listening.draw_code().map(|()| true)

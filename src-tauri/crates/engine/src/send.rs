@@ -18,15 +18,15 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::Inner;
-use crate::codes::{decode_edit, decode_failure, decode_paths, encode_failure, encode_paths};
-use crate::growth::Growth;
+use crate::bottleneck::{Clocked, Clocks};
 use crate::lane::{self, Lane, Relay, Relayed, Renewing};
+use crate::lane_growth::LaneGrowth;
 use crate::limits::{ANSWER_TIME_MAX, TICK};
 use crate::options::SendRequest;
-use crate::pace::{Clocked, Clocks};
 use crate::session::Session;
 use crate::throttle::Throttle;
 use crate::transfer::{Arrived, Transfer};
+use crate::wire_convert::{decode_edit, decode_failure, decode_paths, encode_failure, encode_paths};
 use lanes::{LaneEnd, LaneOpener, Lanes, next_opened};
 use reach::refused;
 pub(crate) use reach::{greeting, reach};
@@ -120,7 +120,7 @@ impl Job<'_> {
                         self.transfer.figures().begin();
                         session.machine.path_taken(encode_paths(self.paths));
                         let needed = self.lanes_first.min(lanes_max);
-                        let growth = Growth::new(needed, if self.lanes_first < self.lanes_max { lanes_max } else { needed });
+                        let growth = LaneGrowth::new(needed, if self.lanes_first < self.lanes_max { lanes_max } else { needed });
                         let begun = lanes.insert(Lanes::new(needed, growth));
                         begun.open(&self.opener, needed);
                     }
@@ -242,7 +242,7 @@ impl Job<'_> {
         };
         // Lanes that come to their end have nothing to share.
         if lanes.opening.is_empty() && lanes.running == lanes.started {
-            let more = lanes.growth.look(now, bytes, limited);
+            let more = lanes.growth.lanes_to_add(now, bytes, limited);
             lanes.open(&self.opener, more);
         }
     }
@@ -253,7 +253,7 @@ impl Job<'_> {
         Seen {
             acknowledged: self.opener.stops.acknowledged(),
             here: self.clocks.of_sender(),
-            there: figures.gauge.receiver_said(),
+            there: figures.gauge.receiver_reported(),
             is_handed_over: lanes.are_over(),
             bytes: figures.bytes_total,
         }

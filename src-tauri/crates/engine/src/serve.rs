@@ -12,11 +12,12 @@ use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
+use crate::accept_queue::Turn;
+use crate::admission::{AdmissionSlot, Origin};
 use crate::device::Device;
 use crate::event::ReceiverEvent;
 use crate::lane::Lane;
 use crate::limits::{FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, PARTING_TIME_MAX};
-use crate::lobby::{Origin, Place};
 use crate::messages::MessageReader;
 use crate::offer::{self, Arrival};
 use crate::random;
@@ -25,7 +26,6 @@ use crate::send::greeting;
 use crate::session::{Clock, Session};
 use crate::store::PairingNumber;
 use crate::tls::{Channel, TicketKey};
-use crate::turns::Turn;
 use ringway_model::{AuthError, Consent, DeviceId, Fault};
 
 /// Where a running transfer's lanes come in.
@@ -46,9 +46,9 @@ pub(crate) struct Entrance {
     pub(crate) successors: mpsc::Sender<Result<Lane, Fault>>,
 }
 
-/// Resolves when a connection is to make room for another one. Who has left its place is not told
-/// any more.
-type ToldToGo = oneshot::Receiver<()>;
+/// Resolves when a connection is evicted from its admission slot. It does not resolve after the
+/// connection has given its slot back.
+type Evicted = oneshot::Receiver<()>;
 
 /// Serves a connection. Whatever goes wrong with a stranger ends it and is nobody's news; failed
 /// authentication is told.
@@ -56,7 +56,7 @@ pub(crate) async fn connection(
     listening: Arc<Listening>,
     tcp: TcpStream,
     from: SocketAddr,
-    (place, mut told_to_go): (Place, ToldToGo),
+    (slot, mut evicted): (AdmissionSlot, Evicted),
 ) {
     let mut messages = MessageReader::default();
     let greeted = timeout(HANDSHAKE_TIME_MAX, async {
@@ -65,18 +65,18 @@ pub(crate) async fn connection(
         // It is looked whether that is there: "readable" may be said of one that has said nothing.
         let spoken = timeout(FIRST_BYTES_TIME_MAX, tcp.peek(&mut [0; 1])).await;
         spoken.map_err(|_| std::io::ErrorKind::TimedOut.into()).flatten().map_err(Fault::lost)?;
-        let turn = listening.handshakes.turn(&place, Origin::of(from.ip())).await;
+        let permit = listening.handshakes.acquire(&slot, Origin::of(from.ip())).await;
         let mut channel = listening.inner.tls.accept(tcp).await?;
         if listening.inner.store.by_id(channel.peer).is_ok_and(|device| device.is_some()) {
-            place.recognise(channel.peer);
-            listening.handshakes.give_back(turn);
+            slot.recognise(channel.peer);
+            listening.handshakes.refund(permit);
         }
         let first = messages.next(&mut channel.stream).await?;
         Ok::<_, Fault>((channel, first))
     });
     let greeted = tokio::select! {
         // Dropping what serves it closes the connection.
-        Ok(()) = &mut told_to_go => return,
+        Ok(()) = &mut evicted => return,
         greeted = greeted => greeted,
     };
     let Ok(Ok((channel, Some(first)))) = greeted else {
@@ -88,16 +88,16 @@ pub(crate) async fn connection(
         Message::LaneJoin { .. } if !listening.inner.store.by_id(channel.peer).is_ok_and(|known| known.is_some()) => {}
         Message::LaneJoin { transfer, lane, connection, ticket } if messages.is_empty() => {
             tokio::select! {
-                Ok(()) = told_to_go => {}
+                Ok(()) = evicted => {}
                 // A lane that cannot join is closed; its sender hears of it there.
-                _ = join_lane(&listening, channel, transfer, (lane, connection), ticket, place) => {}
+                _ = join_lane(&listening, channel, transfer, (lane, connection), ticket, slot) => {}
             }
         }
         first => {
             let visit =
                 Visit { listening, from, peer: channel.peer, name: None, attempt: None, turn: None, is_proven: false };
             // The peer was told; what the program should know was told as an event.
-            let _ = visit.run(channel, messages, first, (place, told_to_go)).await;
+            let _ = visit.run(channel, messages, first, (slot, evicted)).await;
         }
     }
 }
@@ -108,7 +108,7 @@ async fn join_lane(
     transfer: [u8; 16],
     (lane, connection): (u8, u16),
     ticket: Ticket,
-    place: Place,
+    slot: AdmissionSlot,
 ) -> Result<(), Fault> {
     let (deliver, successors) = {
         let mut doors = listening.inner.doors();
@@ -122,7 +122,7 @@ async fn join_lane(
         entrance.joining = connection > 0;
         (door.deliver.clone(), entrance.successors.clone())
     };
-    drop(place);
+    drop(slot);
     let key = (channel.peer, transfer);
     if connection == 0 {
         let channel = welcome_lane(channel).await?;
@@ -220,7 +220,7 @@ impl Visit {
         channel: Channel,
         messages: MessageReader,
         first: Message,
-        (place, told_to_go): (Place, ToldToGo),
+        (slot, evicted): (AdmissionSlot, Evicted),
     ) -> Result<(), Fault> {
         let clock = Clock::start();
         let exporter = channel.export(EXPORTER_LABEL)?;
@@ -230,7 +230,7 @@ impl Visit {
         let mut session = Session::new(machine, channel.stream, messages, clock);
         let welcomed = match session.feed(first) {
             Ok(()) => tokio::select! {
-                Ok(()) = told_to_go => return self.turn_away(session, place).await,
+                Ok(()) = evicted => return self.turn_away(session, slot).await,
                 welcomed = self.welcome(&mut session, &exporter) => welcomed,
             },
             Err(error) => Err(error),
@@ -238,13 +238,13 @@ impl Visit {
         self.give_back(Outcome::Abandoned);
         match welcomed {
             Ok(Welcomed::Offered(offered)) => {
-                drop(place);
+                drop(slot);
                 let FromKnown { device, pairing, offer, names, arrival } = *offered;
                 let (listening, names) = (Arc::clone(&self.listening), Arc::new(names));
                 offer::run(listening, Visitor { session, tickets, device, pairing, offer, names, arrival }).await;
                 Ok(())
             }
-            Ok(Welcomed::TurnedAway) => self.turn_away(session, place).await,
+            Ok(Welcomed::TurnedAway) => self.turn_away(session, slot).await,
             Ok(Welcomed::Over) => {
                 session.close().await;
                 Ok(())
@@ -253,10 +253,10 @@ impl Visit {
         }
     }
 
-    /// Its place is another one's. A device that is known is told so: its person would take a
+    /// Its admission slot was given away. A known device is told so: its person would take a
     /// closed connection for a broken network.
-    async fn turn_away(self, mut session: Session<Acceptor>, place: Place) -> Result<(), Fault> {
-        drop(place);
+    async fn turn_away(self, mut session: Session<Acceptor>, slot: AdmissionSlot) -> Result<(), Fault> {
+        drop(slot);
         let is_known = self.listening.inner.store.by_id(self.peer).is_ok_and(|device| device.is_some());
         // One that was not welcomed yet comes again by itself. What is said to who attempts to pair
         // must not tell of the code.
@@ -281,7 +281,7 @@ impl Visit {
                 },
                 (Some(turn), _) => tokio::select! {
                     event = session.next() => event?,
-                    () = turn.is_over() => {
+                    () = turn.expired() => {
                         session.machine.refuse(Refusal::PairingBusy(PAIRING_BUSY_MS));
                         self.give_back(Outcome::Abandoned);
                         continue;
@@ -301,7 +301,7 @@ impl Visit {
                 }
                 AcceptorEvent::PairingConcluded if self.may_conclude() => self.conclude(session).await?,
                 // The code ended while the attempt lasted: it lets in nobody any more, and its end
-                // is not to be told from a wrong guess.
+                // is not to be told from a wrong attempt.
                 AcceptorEvent::CodeProven | AcceptorEvent::PairingConcluded => {
                     session.machine.refuse(Refusal::WrongCode);
                     self.give_back(Outcome::Abandoned);
@@ -378,7 +378,7 @@ impl Visit {
         });
         match begun {
             Some(Ok(attempt)) => self.attempt = Some(attempt),
-            // What it waits for is the code's, which others have guessed wrongly.
+            // What it waits for is the code's, after wrong attempts of others.
             Some(Err(pair::Refusal::BackOff { ms })) => session.machine.refuse(busy_for(ms)),
             Some(Err(pair::Refusal::Busy)) => session.machine.refuse(Refusal::PairingBusy(PAIRING_BUSY_MS)),
             Some(Err(pair::Refusal::Expired | pair::Refusal::Burnt)) | None => {
@@ -394,9 +394,9 @@ impl Visit {
     /// could do anything about others being faster.
     async fn takes_turn(&mut self, session: &mut Session<Acceptor>) -> bool {
         let origin = Origin::of(self.from.ip());
-        let patience = &self.listening.patience;
+        let back_off = &self.listening.back_off;
         let asked = self.listening.with_code(|code, now_ms| {
-            is_open(code, now_ms).then(|| (patience.wait_ms(&origin, now_ms), patience.failures_of(&origin, now_ms)))
+            is_open(code, now_ms).then(|| (back_off.wait_ms(&origin, now_ms), back_off.failures_of(&origin, now_ms)))
         });
         // A code that is closed is closed for who would have to wait, too.
         let Some((wait_ms, failures)) = asked.flatten() else { return true };
@@ -404,7 +404,7 @@ impl Visit {
             session.machine.refuse(busy_for(wait_ms));
             return false;
         }
-        self.turn = self.listening.turns.take(origin, failures).await;
+        self.turn = self.listening.accept_queue.take(origin, failures).await;
         if self.turn.is_none() {
             session.machine.refuse(Refusal::PairingBusy(PAIRING_BUSY_MS));
         }
@@ -413,8 +413,8 @@ impl Visit {
 
     async fn wrong_code(&mut self) {
         self.give_back(Outcome::WrongSecret);
-        self.listening.guessed_wrong();
-        let left = self.listening.with_code(|code, _| code.tries_left()).flatten();
+        self.listening.count_wrong_attempt();
+        let left = self.listening.with_code(|code, _| code.attempts_left()).flatten();
         self.auth_failed(AuthError::WrongCode, left.and_then(|left| u8::try_from(left).ok())).await;
         if left == Some(0) {
             self.listening.tell(ReceiverEvent::CodeChanged).await;
@@ -447,8 +447,8 @@ impl Visit {
         Ok(())
     }
 
-    async fn auth_failed(&self, why: AuthError, tries_left: Option<u8>) {
-        self.listening.tell(ReceiverEvent::AuthFailed { from: self.from, why, tries_left }).await;
+    async fn auth_failed(&self, why: AuthError, attempts_left: Option<u8>) {
+        self.listening.tell(ReceiverEvent::AuthFailed { from: self.from, why, attempts_left }).await;
     }
 
     /// Ends the attempt that is under way, if one is.
@@ -458,8 +458,8 @@ impl Visit {
             self.listening.with_code(|code, now_ms| {
                 code.finish(attempt, outcome, now_ms);
                 match outcome {
-                    Outcome::Paired => self.listening.patience.paired(&origin),
-                    Outcome::WrongSecret | Outcome::Abandoned => self.listening.patience.failed(origin, now_ms),
+                    Outcome::Paired => self.listening.back_off.paired(&origin),
+                    Outcome::WrongSecret | Outcome::Abandoned => self.listening.back_off.failed(origin, now_ms),
                 }
             });
         }

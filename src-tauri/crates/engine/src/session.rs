@@ -14,8 +14,8 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep_until, timeout};
 use tokio_rustls::TlsStream;
 
-use crate::cork::CorkStream;
 use crate::messages::MessageReader;
+use crate::record_boundary::CorkStream;
 use ringway_model::Fault;
 
 /// How long a peer may take none of what we say: control messages are small, so a stuck one is a

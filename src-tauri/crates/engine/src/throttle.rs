@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use ringway_wire::record::CONTENT_MAX;
 
+use crate::bottleneck::{Activity, LaneClock};
 use crate::options::RateLimit;
-use crate::pace::{Activity, LaneClock};
 
 /// What was not sent in so long a time may be made up for: enough for a thread that wakes late, and
 /// nothing that a line would notice.

@@ -22,8 +22,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 use zeroize::Zeroizing;
 
-use crate::cork::CorkStream;
 use crate::identity::{Identity, device_id};
+use crate::record_boundary::CorkStream;
 
 /// The exporter that sessions are known by (RFC 8446 section 7.5); lanes' tickets derive from it.
 const SESSION_EXPORTER_LABEL: &[u8] = b"EXPORTER-ringway-session-v1";

@@ -14,14 +14,14 @@ use ringway_wire::control::{Receipt, Totals};
 use rustix::io::Errno;
 use tokio::sync::watch;
 
-use crate::codes::decode_proven;
+use crate::bottleneck::Gauge;
 use crate::event::{Report, Snapshot};
 use crate::history::{Ended, Record};
 use crate::limits::{FAILURES_LISTED_MAX, STALLED_AFTER};
-use crate::pace::Gauge;
 use crate::rate::{Amounts, Rate};
 use crate::series::{Point, Series};
 use crate::stopwatch::Stopwatch;
+use crate::wire_convert::decode_proven;
 
 /// One offer under way, in either direction. Clones are the same transfer; dropping every clone
 /// does not cancel it.
@@ -135,7 +135,7 @@ impl Figures {
         if let Some(Interrupted { is_loss, .. }) = interrupted.filter(|_| self.has_begun()) {
             self.reconnected += u32::from(is_loss);
             self.sessions_before = true;
-            self.gauge.begin_again();
+            self.gauge.restart();
             self.moved_in_earlier = self.moved_in_all;
             (self.moved_before, self.moved_now) = (self.moved_in_all, 0);
             self.rate.go_on(self.running_for(), self.amounts());

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use ringway_engine::{
-    CopyOptions, CopyRequest, Device, DeviceRule, Engine, Fingerprint, GivenSecret, PairingSecret, Room, SendRequest,
-    Target, Transfer,
+    CopyOptions, CopyRequest, Device, DeviceRule, Engine, Fingerprint, FreeSpace, GivenSecret, PairingSecret,
+    SendRequest, Target, Transfer,
 };
 use ringway_model::{
     Compression, Consent, Delta, DeviceId, Direction, Fault, IntoHome, IoMode, OnExisting, Outage, Stage, TlsMode,
@@ -260,7 +260,7 @@ impl App {
             path: shown(&folder),
             lands: shown(if let [only] = landings.as_slice() { only } else { &folder }),
             there_already: landings.iter().filter(|path| path.symlink_metadata().is_ok()).count() as u64,
-            free_bytes: Room::look(&folder).map(|room| room.free_bytes),
+            free_bytes: FreeSpace::look(&folder).map(|free| free.free_bytes),
         })
     }
 
@@ -349,7 +349,7 @@ impl App {
         let transfers = self.inner.transfers.lock();
         for listed in transfers.iter().filter(|listed| listed.ended.is_none()) {
             match listed.transfer.snapshot().stage {
-                Stage::Paused if lacks_room(&listed.transfer) => standing.without_room += 1,
+                Stage::Paused if lacks_space(&listed.transfer) => standing.without_room += 1,
                 Stage::Paused => standing.paused += 1,
                 _ => standing.moving += 1,
             }
@@ -482,7 +482,7 @@ fn fold(transfers: &mut Vec<Listed>) {
 }
 
 /// Whether it is paused because this machine's disk is full.
-fn lacks_room(transfer: &Transfer) -> bool {
+fn lacks_space(transfer: &Transfer) -> bool {
     let why = transfer.snapshot().interruption.map(|interruption| interruption.why);
     transfer.direction() != Direction::Sending && matches!(why, Some(Outage::Full(_)))
 }

@@ -11,7 +11,7 @@ mod unfinished;
 use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ringway_engine::{Device, OfferSummary, Past, Report, Room, Snapshot, ThisDevice, Transfer};
+use ringway_engine::{Device, FreeSpace, OfferSummary, Past, Report, Snapshot, ThisDevice, Transfer};
 use ringway_model::{
     AskedBecause, Bottleneck, Counts, Direction, Edit, Failure, Fault, Interruption, LookAlike, Outcome, PathTaken,
     Proven, Remedy, Stage,
@@ -218,13 +218,13 @@ pub struct RoomThere {
 
 impl RoomThere {
     /// As it is for what is offered.
-    pub fn new(room: Room, summary: &OfferSummary) -> Self {
+    pub fn new(free: FreeSpace, summary: &OfferSummary) -> Self {
         let too_long = |max: &u64| summary.names.iter().any(|name| name.len() as u64 > *max);
         Self {
-            free_bytes: room.free_bytes,
-            free_entries: room.free_entries,
-            writable: room.is_writable,
-            names_at_most: room.name_max.filter(too_long),
+            free_bytes: free.free_bytes,
+            free_entries: free.free_entries,
+            writable: free.is_writable,
+            names_at_most: free.name_max.filter(too_long),
         }
     }
 }
@@ -245,7 +245,7 @@ impl Offer {
             totals_final: summary.totals_final,
             folder,
             is_home,
-            room: summary.room.map(|room| RoomThere::new(room, summary)),
+            room: summary.free_space.map(|free| RoomThere::new(free, summary)),
             asked_because: summary.decision.asked_because().cloned(),
         }
     }

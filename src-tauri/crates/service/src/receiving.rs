@@ -351,9 +351,9 @@ impl App {
                 self.tell(AppEvent::DevicePaired { name: crate::text::shown_text(&device.name) });
                 self.tell_devices();
             }
-            ReceiverEvent::AuthFailed { from, why, tries_left } => {
+            ReceiverEvent::AuthFailed { from, why, attempts_left } => {
                 let from = from.ip().to_canonical().to_string();
-                self.tell(AppEvent::PairingFailed { from, fault: why.into(), tries_left });
+                self.tell(AppEvent::PairingFailed { from, fault: why.into(), tries_left: attempts_left });
             }
             ReceiverEvent::OfferReceived(offer) => self.offer_came(offer),
             ReceiverEvent::OfferWithdrawn(key) => self.offer_gone(key, Left::Withdrawn),

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use ringway_engine::{RateLimit, Room, Settings};
+use ringway_engine::{FreeSpace, RateLimit, Settings};
 use ringway_model::{Fault, IntoHome, Operation};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
@@ -110,7 +110,7 @@ pub(crate) fn can_land(folder: &Path) -> Result<(), Fault> {
         Err(Fault::Path { source, .. })
             if source.kind() == io::ErrorKind::NotFound
                 && folder == ringway_engine::default_folder()
-                && Room::look(folder).is_some_and(|room| room.is_writable) =>
+                && FreeSpace::look(folder).is_some_and(|free| free.is_writable) =>
         {
             Ok(())
         }

@@ -37,8 +37,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 mod open_code;
 pub use open_code::{
-    AttemptToken, BACK_OFF_FIRST_MS, BACK_OFF_MAX_MS, CODE_LIFETIME_MS, Lifetime, MAX_WRONG_TRIES, OpenCode, Outcome,
-    Refusal, WRONG_FORGOTTEN_MS, back_off_ms,
+    AttemptToken, BACK_OFF_FIRST_MS, BACK_OFF_MAX_MS, CODE_LIFETIME_MS, Lifetime, MAX_WRONG_ATTEMPTS, OpenCode,
+    Outcome, Refusal, WRONG_FORGOTTEN_MS, back_off_ms,
 };
 
 /// Which version of this exchange the transcript speaks of.

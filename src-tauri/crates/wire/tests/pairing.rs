@@ -9,10 +9,10 @@ use ringway_wire::pair::{
 
 #[path = "pairing/attacks.rs"]
 mod attacks;
+#[path = "pairing/attempts.rs"]
+mod attempts;
 #[path = "pairing/codes.rs"]
 mod codes;
-#[path = "pairing/tries.rs"]
-mod tries;
 
 const LAPTOP: PublicKeyHash = [0xa1; 32];
 const LAB: PublicKeyHash = [0xb2; 32];

@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStringExt;
 
 use ringway_model::{Failure, Operation, Side};
 
-use crate::codes::{self, OPERATIONS, operation_code, reason_code};
+use crate::wire_convert::{OPERATIONS, decode_reason, operation_code, reason_code};
 
 /// A failure's side, operation, reason and errno (0 where it has none), as the store keeps them.
 pub(crate) fn failure_stored(failure: &Failure) -> [i32; 4] {
@@ -15,7 +15,7 @@ pub(crate) fn failure_stored(failure: &Failure) -> [i32; 4] {
 
 /// The failure that [`failure_stored`] was given; none where it is no such thing.
 pub(crate) fn failure(path: Vec<u8>, [side, doing, reason, errno]: [i32; 4]) -> Option<Failure> {
-    let reason = codes::reason(u8::try_from(reason).ok()?, errno)?;
+    let reason = decode_reason(u8::try_from(reason).ok()?, errno)?;
     let side = if side == 0 { Side::Here } else { Side::There };
     let operation = operation(u64::try_from(doing).ok()?)?;
     Some(Failure { path: OsString::from_vec(path).into(), side, operation, reason })

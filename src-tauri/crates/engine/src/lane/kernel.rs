@@ -3,7 +3,7 @@
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
-use crate::cork::CorkStream;
+use crate::record_boundary::CorkStream;
 use ringway_model::Fault;
 
 /// What rustls had decrypted already, and the socket, which the kernel encrypts and decrypts from

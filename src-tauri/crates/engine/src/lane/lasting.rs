@@ -17,8 +17,8 @@ use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
 
 use super::Lane;
+use crate::bottleneck::LaneClock;
 use crate::limits::TICK;
-use crate::pace::LaneClock;
 use crate::throttle::{Throttle, split_off};
 
 /// Ends a transfer's lanes from another thread: whatever they wait for fails at once, and so does

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_model::{DeclineReason, Direction, Fault, Invalid, Outage, Side, TransferId};
-use ringway_tree::filesystem::free_space::{Room, is_full_errno};
+use ringway_tree::filesystem::free_space::{FreeSpace, is_full_errno};
 use ringway_tree::limits::ARRIVED_LISTED_MAX;
 use ringway_tree::receive::{Homes, OwnFolders};
 use ringway_wire::OfferedNames;
@@ -73,7 +73,7 @@ pub(super) struct Opened {
     joined: mpsc::UnboundedReceiver<(u8, Channel)>,
     successors: Vec<Option<mpsc::Receiver<Result<Lane, Fault>>>>,
     /// What there was room for, where all that is found must fit into it.
-    room: Option<Room>,
+    free_space: Option<FreeSpace>,
 }
 
 /// How a session ended.
@@ -174,18 +174,18 @@ impl Accepted {
         let incoming = match self.begin(&offer, answers).await {
             Ok(incoming) => incoming,
             Err(Fault::Path { source, .. }) if is_full_errno(source.errno) => {
-                return Err(self.refused_for_room(Room::look(&self.destination), &offer, session));
+                return Err(self.refused_for_space(FreeSpace::look(&self.destination), &offer, session));
             }
             Err(error) => {
                 session.machine.decline(DeclineReason::NotWritable);
                 return Err((error, session));
             }
         };
-        let room = self.room_for_all(&incoming);
-        if room.is_some_and(|room| room.free_bytes < offer.so_far.bytes) {
+        let free_space = self.space_for_all(&incoming);
+        if free_space.is_some_and(|free| free.free_bytes < offer.so_far.bytes) {
             // Nothing was written yet.
             self.leave(incoming, |incoming| drop(incoming.keep())).await;
-            return Err(self.refused_for_room(room, &offer, session));
+            return Err(self.refused_for_space(free_space, &offer, session));
         }
         let (deliver, joined) = mpsc::unbounded_channel();
         let (entrances, successors) = (0..offer.lanes.min(LANES_MAX).min(ForReceiving::here().lanes))
@@ -209,19 +209,22 @@ impl Accepted {
             session.machine.decline(DeclineReason::Busy);
             return Err((Fault::Invalid(Invalid::Running), session));
         }
-        Ok(Opened { session, offer, incoming, to_answer, joined, successors, room })
+        Ok(Opened { session, offer, incoming, to_answer, joined, successors, free_space })
     }
 
     /// What there is room for, where what is offered needs all the room that it is long: nothing of
     /// it can be here already.
-    fn room_for_all(&self, incoming: &Incoming) -> Option<Room> {
+    fn space_for_all(&self, incoming: &Incoming) -> Option<FreeSpace> {
         let is_first = !self.transfer.figures().has_begun();
-        (is_first && !incoming.lists()).then(|| Room::look(&self.destination)).flatten().filter(|room| room.is_exact)
+        (is_first && !incoming.lists())
+            .then(|| FreeSpace::look(&self.destination))
+            .flatten()
+            .filter(|free| free.is_exact)
     }
 
-    fn refused_for_room(
+    fn refused_for_space(
         &self,
-        room: Option<Room>,
+        free_space: Option<FreeSpace>,
         offer: &Offer,
         mut session: Session<Acceptor>,
     ) -> (Fault, Session<Acceptor>) {
@@ -230,7 +233,7 @@ impl Accepted {
             figures.found(offer.so_far);
             figures.rest()
         };
-        let reason = DeclineReason::NoRoom(room.map(|room| room.shortage(rest)).unwrap_or_default());
+        let reason = DeclineReason::NoRoom(free_space.map(|free| free.shortage(rest)).unwrap_or_default());
         session.machine.decline(reason);
         (Fault::Declined(reason), session)
     }
@@ -290,10 +293,10 @@ impl Accepted {
 
     /// Receives what comes in one session, after `earlier` ones.
     async fn session(&self, opened: Opened, earlier: Earlier, renewed: Option<&mut mpsc::Receiver<Renewed>>) -> Ended {
-        let Opened { mut session, offer, incoming, to_answer, joined, successors, room } = opened;
+        let Opened { mut session, offer, incoming, to_answer, joined, successors, free_space } = opened;
         session.machine.accept(successors.len() as u8, incoming.lists(), incoming.doubts());
         let transfer = (&self.transfer, (self.from.id, self.pairing));
-        let mut job = Job::new(&self.listening, transfer, &incoming, self.destination.clone(), successors, room);
+        let mut job = Job::new(&self.listening, transfer, &incoming, self.destination.clone(), successors, free_space);
         let ended = match job.totals(offer.so_far) {
             Ok(()) => job.run(&mut session, joined, to_answer, renewed).await,
             Err(error) => Err(error),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_model::{DeviceId, Fault, Operation, Side, Stage};
-use ringway_tree::filesystem::free_space::Room;
+use ringway_tree::filesystem::free_space::FreeSpace;
 use ringway_wire::control::{Progress, Receipt, ReceiverTimes, Totals, Wanted};
 use ringway_wire::lane::Counts;
 use ringway_wire::session::{Acceptor, AcceptorEvent};
@@ -15,16 +15,16 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::renewals::Renewed;
 use super::silence::Silence;
-use crate::codes::{decode_failure, decode_paths, encode_edit, encode_failure, encode_paths};
+use crate::bottleneck::{Clocked, Clocks};
 use crate::lane::{self, Arriving, Begun, Lane, LaneStops, Succeeding};
 use crate::limits::TICK;
-use crate::pace::{Clocked, Clocks};
 use crate::receive::Listening;
 use crate::send::{REASON_TIME_MAX, cancelled_there};
 use crate::session::Session;
 use crate::store::PairingNumber;
 use crate::tls::Channel;
 use crate::transfer::Transfer;
+use crate::wire_convert::{decode_failure, decode_paths, encode_edit, encode_failure, encode_paths};
 use ringway_tree::receive::{FinishError, Incoming, LaneError};
 
 /// Time for the sender to open its lanes after our yes.
@@ -55,7 +55,7 @@ pub(super) struct Job<'a> {
     clocks: Clocks,
     finishing: Option<JoinHandle<Finished>>,
     /// What there was room for at the beginning, where all that is found must fit into it.
-    room: Option<Room>,
+    free_space: Option<FreeSpace>,
     /// The sender's next session, come before the end of this one was noticed.
     pub(super) successor: Option<Renewed>,
 }
@@ -103,7 +103,7 @@ impl<'a> Job<'a> {
         incoming: &'a Arc<Incoming>,
         destination: PathBuf,
         successors: Vec<Option<mpsc::Receiver<Result<Lane, Fault>>>>,
-        room: Option<Room>,
+        free_space: Option<FreeSpace>,
     ) -> Self {
         Self {
             listening,
@@ -119,7 +119,7 @@ impl<'a> Job<'a> {
             silence: Silence::new(std::time::Instant::now()),
             clocks: Clocks::default(),
             finishing: None,
-            room,
+            free_space,
             successor: None,
         }
     }
@@ -273,12 +273,12 @@ impl Job<'_> {
 
     /// Stops before the disk is full where what was found by now cannot fit: not into what was free
     /// at the beginning, since what is under way shows in what is free now, nor into that, for
-    /// somebody may have made room.
+    /// somebody may have freed space.
     fn fits(&self, found: Totals) -> Result<(), Fault> {
-        let is_too_much = self.room.is_some_and(|room| room.free_bytes < found.bytes);
+        let is_too_much = self.free_space.is_some_and(|free| free.free_bytes < found.bytes);
         let is_short = || {
             let rest = self.transfer.figures().rest();
-            Room::look(&self.destination).is_some_and(|room| room.free_bytes < rest.bytes)
+            FreeSpace::look(&self.destination).is_some_and(|free| free.free_bytes < rest.bytes)
         };
         if is_too_much && is_short() { Err(Fault::DestinationFull { shortage: None }) } else { Ok(()) }
     }

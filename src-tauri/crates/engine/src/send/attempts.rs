@@ -15,14 +15,14 @@ use super::Job;
 use super::again::{Headway, Tries};
 use super::lanes::LaneOpener;
 use super::reach::reach;
+use crate::bottleneck::Clocks;
 use crate::connect::Destination;
 use crate::device::Device;
 use crate::forgetting::stop_when;
-use crate::growth::lanes_to_begin_with;
 use crate::lane::{self, LaneStops};
+use crate::lane_growth::initial_lanes;
 use crate::limits::{LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX, STALL_TIME_MIN};
 use crate::options::SendRequest;
-use crate::pace::Clocks;
 use crate::store::PairingNumber;
 use crate::target::Address;
 use crate::throttle::Throttle;
@@ -260,7 +260,7 @@ impl Sending<'_> {
             packed: Arc::clone(&self.packed),
             relay: Arc::default(),
             lanes_max: lanes.unwrap_or(LANES_MAX).min(ForSending::here().lanes),
-            lanes_first: lanes.unwrap_or_else(|| lanes_to_begin_with(cores, reached.round_trip)),
+            lanes_first: lanes.unwrap_or_else(|| initial_lanes(cores, reached.round_trip)),
             retry: self.retry,
             handed: self.handed,
             timeout: request.timeout.map(|timeout| timeout.max(STALL_TIME_MIN)),

@@ -11,8 +11,8 @@ use tokio::time::timeout;
 
 use super::find::dial_any;
 use crate::Inner;
-use crate::growth::Growth;
 use crate::lane::{Lane, LaneStops};
+use crate::lane_growth::LaneGrowth;
 use crate::limits::HANDSHAKE_TIME_MAX;
 use crate::messages::MessageReader;
 use crate::tls::{Channel, Expected, TicketKey};
@@ -35,7 +35,7 @@ pub(super) struct Lanes {
     /// Those that the receiver is to see the end of.
     pub(super) started: u8,
     pub(super) running: u8,
-    pub(super) growth: Growth,
+    pub(super) growth: LaneGrowth,
 }
 
 /// How a lane's thread ended.
@@ -49,7 +49,7 @@ pub(super) enum LaneEnd {
 
 impl Lanes {
     /// None yet.
-    pub(super) fn new(needed: u8, growth: Growth) -> Self {
+    pub(super) fn new(needed: u8, growth: LaneGrowth) -> Self {
         Self { opening: JoinSet::new(), begun: 0, needed, started: 0, running: 0, growth }
     }
 

@@ -557,7 +557,7 @@ mod tests {
                 totals_final: false,
                 decision: Decision::Ask(None),
                 destination: "/the/Inbox".into(),
-                room: None,
+                free_space: None,
             };
             crate::history::keep_unanswered(&self.store, &offer);
         }

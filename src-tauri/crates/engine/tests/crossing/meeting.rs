@@ -45,7 +45,7 @@ async fn three_wrong_codes_burn_it_and_a_new_one_works() {
         assert!(matches!(failed(&report), Fault::Auth(AuthError::WrongCode)), "{report:?}");
         let told = timeout(LONG, receiver.next_event()).await.unwrap().unwrap();
         assert!(
-            matches!(told, ReceiverEvent::AuthFailed { why: AuthError::WrongCode, tries_left: Some(n), .. } if n == left),
+            matches!(told, ReceiverEvent::AuthFailed { why: AuthError::WrongCode, attempts_left: Some(n), .. } if n == left),
             "{told:?}"
         );
     }

@@ -126,7 +126,7 @@ async fn a_man_in_the_middle_who_relays_everything_learns_nothing() {
     assert!(matches!(refused, Fault::Auth(AuthError::WrongCode)), "{refused:?}");
     let told = timeout(LONG, receiver.next_event()).await.unwrap().unwrap();
     assert!(
-        matches!(told, ReceiverEvent::AuthFailed { why: AuthError::WrongCode, tries_left: Some(2), .. }),
+        matches!(told, ReceiverEvent::AuthFailed { why: AuthError::WrongCode, attempts_left: Some(2), .. }),
         "{told:?}"
     );
     assert!(laptop.engine.devices().unwrap().is_empty(), "the sender trusts nobody");
@@ -140,18 +140,18 @@ async fn a_man_in_the_middle_who_relays_everything_learns_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_guesser_gets_three_tries_however_they_are_spread() {
+async fn a_guesser_gets_three_attempts_however_they_are_spread() {
     let lab = Device::new("lab");
     let (_receiver, address) = lab.receiver().await;
     let mut verdicts = Vec::new();
-    for try_number in 0..4 {
+    for attempt in 0..4 {
         let mallory = Mallory::new();
         let mut channel = mallory.dial(address).await;
-        channel.hello(&format!("guest-{try_number}"), false).await;
+        channel.hello(&format!("guest-{attempt}"), false).await;
         assert!(matches!(channel.hear().await, Some(Message::Hello(_))));
         let binding = Binding::new(mallory.id(), channel.peer_id(), channel.export(EXPORTER_LABEL)).unwrap();
         let guess = given("7-river-zebra").to_pairing_secret();
-        let (_, start) = Initiator::start(&guess, binding, &[try_number + 1; 64]);
+        let (_, start) = Initiator::start(&guess, binding, &[attempt + 1; 64]);
         channel.say(&Message::PairStart(start)).await;
         match channel.hear().await {
             Some(Message::PairReply(_)) => {
@@ -166,7 +166,7 @@ async fn a_guesser_gets_three_tries_however_they_are_spread() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn junk_in_place_of_a_guess_costs_no_try() {
+async fn junk_in_place_of_a_guess_costs_no_attempt() {
     let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
     let (_receiver, address) = lab.receiver().await;
     for guest in 2..7 {

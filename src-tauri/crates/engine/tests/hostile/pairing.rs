@@ -267,7 +267,7 @@ async fn a_wrong_code_at_a_known_devices_address_pairs_and_sends_nothing() {
     assert_eq!(refused(&report), &AuthError::WrongCode);
     loop {
         match timeout(LONG, receiver.next_event()).await.unwrap().unwrap() {
-            ReceiverEvent::AuthFailed { tries_left: Some(1), .. } => break,
+            ReceiverEvent::AuthFailed { attempts_left: Some(1), .. } => break,
             ReceiverEvent::OfferReceived(_) => panic!("something was offered"),
             _ => {}
         }
@@ -590,7 +590,7 @@ async fn guesses_are_counted_over_all_codes_that_expire() {
         }
     }
     assert!(!opened, "there is an end to it");
-    assert!(told <= ringway_engine::limits::GUESSES_MAX, "{told}");
+    assert!(told <= ringway_engine::limits::WRONG_ATTEMPTS_OF_ALL_CODES_MAX, "{told}");
     assert!(!receiver.replace_code().unwrap(), "however long it waits");
     assert_eq!(guesses(250, address).await, Some(Message::Refused(Refusal::NoCodeOpen)));
     receiver.renew_code().unwrap();

@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use ringway_engine::{AcceptOptions, Decision, IncomingOffer, Room};
+use ringway_engine::{AcceptOptions, Decision, FreeSpace, IncomingOffer};
 use ringway_model::{DeclineReason, Fault, IntoHome, OnConflict, TransferKey};
 
 use crate::app::App;
@@ -28,7 +28,7 @@ impl Waiting {
             None => Offer::new(self.id.clone(), &summary, shown(&summary.destination), self.is_home),
             Some((folder, _)) => {
                 let mut offer = Offer::new(self.id.clone(), &summary, shown(folder), self.is_home);
-                offer.room = Room::look(folder).map(|room| RoomThere::new(room, &summary));
+                offer.room = FreeSpace::look(folder).map(|free| RoomThere::new(free, &summary));
                 offer
             }
         }

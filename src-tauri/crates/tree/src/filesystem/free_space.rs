@@ -1,5 +1,5 @@
-//! Room at a destination: what its filesystem says of itself before anything comes, and whether it
-//! takes so much more.
+//! Free space at a destination: what its filesystem reports before a transfer begins, and a probe
+//! whether a number of bytes still fits.
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -11,7 +11,7 @@ use rustix::fs::{Access, access};
 
 /// So much more room than there was lets a transfer go on that was stopped by a full disk, although
 /// figures say that not all of the rest will fit: each time costs going through the source again.
-const FULL_ROOM_MIN: u64 = 16 << 20;
+const FULL_SPACE_MIN: u64 = 16 << 20;
 
 /// And so many more places for files and folders.
 const FULL_ENTRIES_MIN: u64 = 256;
@@ -20,10 +20,10 @@ const FULL_ENTRIES_MIN: u64 = 256;
 /// than what is free cannot fit.
 const KEEPS_AS_GIVEN: [&str; 5] = ["ext4", "xfs", "tmpfs", "vfat", "exfat"];
 
-/// What a folder has room for, as its filesystem says. Estimates: what is compressed, sparse or
-/// there already takes less than it is long.
+/// Free space in a folder, as its filesystem reports it. These are estimates: compressed, sparse or
+/// existing files need less space than their length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct FreeSpace {
     /// Bytes that may still be written.
     pub free_bytes: u64,
     /// Files and folders that may still be made; none where there is no such limit.
@@ -32,7 +32,7 @@ pub struct Room {
     pub name_max: Option<u64>,
     /// Whether this user may make something there.
     pub is_writable: bool,
-    /// Whether bytes take all the room that they are long.
+    /// Whether files need as much space as they are long.
     pub is_exact: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct Rest {
     pub entries: u64,
 }
 
-impl Room {
+impl FreeSpace {
     /// Looks at `folder`, or at the nearest folder above it that is there. None if nothing can be
     /// looked at, or its filesystem does not say.
     pub fn look(folder: &Path) -> Option<Self> {
@@ -70,11 +70,12 @@ impl Room {
         Shortage { needed: rest.bytes, free: self.free_bytes, entries }
     }
 
-    /// Whether a transfer that ran out of room when there was `before` is worth going on with: the
-    /// rest fits by the figures, or a good deal more is free than was. Figures of what was left at
-    /// that time may be too high, for some of it may be here already.
-    pub fn is_worth_a_try(&self, rest: Rest, before: &Self) -> bool {
-        let bytes = self.free_bytes >= rest.bytes || self.free_bytes >= before.free_bytes.saturating_add(FULL_ROOM_MIN);
+    /// Whether a transfer that found the disk full at `before` should resume: the rest fits by the
+    /// figures, or much more is free than before. The figures for the rest may be too high, because
+    /// part of it may be here already.
+    pub fn may_resume(&self, rest: Rest, before: &Self) -> bool {
+        let bytes =
+            self.free_bytes >= rest.bytes || self.free_bytes >= before.free_bytes.saturating_add(FULL_SPACE_MIN);
         let entries = self
             .free_entries
             .zip(before.free_entries)
@@ -83,7 +84,7 @@ impl Room {
     }
 }
 
-/// Whether a file of so many bytes, [`FULL_ROOM_MIN`] at most, can be made in `folder` now: asked
+/// Whether a file of so many bytes, [`FULL_SPACE_MIN`] at most, can be made in `folder` now: asked
 /// by making one, since quotas show in no figure.
 pub fn takes(folder: &Path, bytes: u64, probe: &[u8]) -> io::Result<bool> {
     let folder = Dir::open(folder)?;
@@ -96,7 +97,7 @@ pub fn takes(folder: &Path, bytes: u64, probe: &[u8]) -> io::Result<bool> {
         Err(error) if is_full(&error) => return Ok(false),
         Err(error) => return Err(error),
     };
-    let takes = match preallocate(&file, bytes.clamp(1, FULL_ROOM_MIN)) {
+    let takes = match preallocate(&file, bytes.clamp(1, FULL_SPACE_MIN)) {
         // Where nothing can be reserved the figure has to do.
         Ok(false) => Ok(space(&file)?.free_bytes >= bytes),
         Err(error) if is_full(&error) => Ok(false),
@@ -106,7 +107,7 @@ pub fn takes(folder: &Path, bytes: u64, probe: &[u8]) -> io::Result<bool> {
     takes
 }
 
-/// No room, no inodes, or no quota left.
+/// No space, no inodes, or no quota left.
 pub fn is_full(error: &io::Error) -> bool {
     is_full_errno(error.raw_os_error())
 }
@@ -124,44 +125,44 @@ mod tests {
     #[test]
     fn a_folder_that_is_not_there_yet_is_judged_by_the_one_above() {
         let folder = tempfile::tempdir().unwrap();
-        let room = Room::look(&folder.path().join("not/there/yet")).unwrap();
-        assert!(room.free_bytes > 0 && room.is_writable && room.name_max == Some(255), "{room:?}");
-        assert!(Room::look(Path::new("not there")).is_some(), "relative to where we are");
+        let found = FreeSpace::look(&folder.path().join("not/there/yet")).unwrap();
+        assert!(found.free_bytes > 0 && found.is_writable && found.name_max == Some(255), "{found:?}");
+        assert!(FreeSpace::look(Path::new("not there")).is_some(), "relative to where we are");
     }
 
-    fn room(free_bytes: u64, free_entries: Option<u64>) -> Room {
-        Room { free_bytes, free_entries, name_max: None, is_writable: true, is_exact: true }
+    fn free(free_bytes: u64, free_entries: Option<u64>) -> FreeSpace {
+        FreeSpace { free_bytes, free_entries, name_max: None, is_writable: true, is_exact: true }
     }
 
     #[test]
     fn what_is_missing_is_counted_in_bytes_and_in_places() {
         let rest = Rest { bytes: 100, entries: 10 };
-        let lacks = |room: Room| {
-            let shortage = room.shortage(rest);
+        let lacks = |free: FreeSpace| {
+            let shortage = free.shortage(rest);
             (shortage.bytes(), shortage.entries)
         };
-        assert_eq!(lacks(room(100, Some(10))), (0, 0));
-        assert_eq!(lacks(room(60, Some(3))), (40, 7));
-        assert_eq!(lacks(room(0, None)), (100, 0), "no limit to entries");
+        assert_eq!(lacks(free(100, Some(10))), (0, 0));
+        assert_eq!(lacks(free(60, Some(3))), (40, 7));
+        assert_eq!(lacks(free(0, None)), (100, 0), "no limit to entries");
     }
 
     #[test]
     fn it_goes_on_when_the_rest_fits_or_much_more_is_free_than_was() {
         let rest = Rest { bytes: 1 << 30, entries: 1_000_000 };
-        let before = room(5 << 20, Some(50));
+        let before = free(5 << 20, Some(50));
         let plenty = Some(rest.entries);
         for (now, goes_on) in [
             (before, false),
-            (room(rest.bytes, plenty), true),
-            (room(before.free_bytes + FULL_ROOM_MIN - 1, plenty), false),
-            (room(before.free_bytes + FULL_ROOM_MIN, plenty), true),
-            (room(rest.bytes, Some(50 + FULL_ENTRIES_MIN - 1)), false),
-            (room(rest.bytes, Some(50 + FULL_ENTRIES_MIN)), true),
+            (free(rest.bytes, plenty), true),
+            (free(before.free_bytes + FULL_SPACE_MIN - 1, plenty), false),
+            (free(before.free_bytes + FULL_SPACE_MIN, plenty), true),
+            (free(rest.bytes, Some(50 + FULL_ENTRIES_MIN - 1)), false),
+            (free(rest.bytes, Some(50 + FULL_ENTRIES_MIN)), true),
         ] {
-            assert_eq!(now.is_worth_a_try(rest, &before), goes_on, "{now:?}");
+            assert_eq!(now.may_resume(rest, &before), goes_on, "{now:?}");
         }
         // A quota shows in no figure: then the probe decides.
-        assert!(room(1 << 40, None).is_worth_a_try(rest, &room(1 << 40, None)));
+        assert!(free(1 << 40, None).may_resume(rest, &free(1 << 40, None)));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The receiving side's book-keeping of one open secret: how long, how often and by how many at a
-//! time it may be tried.
+//! The receiving side's book-keeping of one open secret: how long it is open, how many attempts it
+//! allows, and how many at a time.
 use crate::code::PairingSecret;
 use std::sync::{Arc, Weak};
 
@@ -7,30 +7,30 @@ use std::sync::{Arc, Weak};
 /// guess in.
 pub const CODE_LIFETIME_MS: u64 = 10 * 60 * 1000;
 
-/// Wrong tries that burn a one-time code: slips of the finger are forgiven twice, and a guesser has
-/// 3 chances in 2^22.
-pub const MAX_WRONG_TRIES: u32 = 3;
+/// Wrong attempts that burn a one-time code: two typing errors are allowed, and a guesser has 3
+/// chances in 2^22.
+pub const MAX_WRONG_ATTEMPTS: u32 = 3;
 
-/// The wait after the first wrong try of a standing secret, in milliseconds. It doubles with each
-/// further one.
+/// The wait after the first wrong attempt at a standing secret, in milliseconds. It doubles with
+/// each further one.
 pub const BACK_OFF_FIRST_MS: u64 = 1000;
 
-/// The longest wait after a wrong try of a standing secret, in milliseconds: a guesser gets fewer
-/// than 300 tries a day, and somebody who is in the right is kept out by somebody else's guesses no
-/// longer than this at a time.
+/// The longest wait after a wrong attempt at a standing secret, in milliseconds. A guesser gets
+/// fewer than 300 attempts a day. A peer with the right secret is kept out by them no longer than
+/// this at a time.
 pub const BACK_OFF_MAX_MS: u64 = 5 * 60 * 1000;
 
-/// Wrong tries of a standing secret are forgotten when none has come for so long, in milliseconds.
-/// Right ones forget none: a guesser would try between them. Nine tries, which take a guesser eight
-/// minutes and a half, and this again are 190 tries a day.
+/// Wrong attempts at a standing secret are forgotten after this long without one, in milliseconds.
+/// Right attempts do not reset them: a guesser would make attempts between them. Nine attempts take
+/// a guesser eight and a half minutes. With this pause after them that is 190 attempts a day.
 pub const WRONG_FORGOTTEN_MS: u64 = 60 * 60 * 1000;
 
 /// What kind of secret is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
-    /// A code: expires, and is burnt by one success or [`MAX_WRONG_TRIES`] failures.
+    /// A code: expires, and is burnt by one success or [`MAX_WRONG_ATTEMPTS`] failures.
     OneTime,
-    /// A standing secret: neither, but wrong tries make everybody wait.
+    /// A standing secret: neither, but wrong attempts make everybody wait.
     Standing,
 }
 
@@ -46,8 +46,8 @@ pub enum Refusal {
     /// Another attempt is under way.
     #[error("another device is pairing")]
     Busy,
-    /// Wrong tries came before this one.
-    #[error("too many wrong tries: wait {ms} ms")]
+    /// Wrong attempts came before this one.
+    #[error("too many wrong attempts: wait {ms} ms")]
     BackOff {
         /// Milliseconds to wait.
         ms: u64,
@@ -98,7 +98,7 @@ pub struct OpenCode {
     lifetime: Lifetime,
     opened_ms: u64,
     life_ms: u64,
-    wrong_tries: u32,
+    wrong_attempts: u32,
     last_wrong_ms: u64,
     not_before_ms: u64,
     in_flight: Weak<()>,
@@ -113,7 +113,7 @@ impl OpenCode {
             lifetime,
             opened_ms: now_ms,
             life_ms: CODE_LIFETIME_MS,
-            wrong_tries: 0,
+            wrong_attempts: 0,
             last_wrong_ms: 0,
             not_before_ms: 0,
             in_flight: Weak::new(),
@@ -185,24 +185,24 @@ impl OpenCode {
             (Outcome::WrongSecret, lifetime) => {
                 let quiet_ms = now_ms.saturating_sub(self.last_wrong_ms);
                 if lifetime == Lifetime::Standing && quiet_ms >= WRONG_FORGOTTEN_MS {
-                    self.wrong_tries = 0;
+                    self.wrong_attempts = 0;
                 }
                 self.last_wrong_ms = now_ms;
-                self.wrong_tries = self.wrong_tries.saturating_add(1);
+                self.wrong_attempts = self.wrong_attempts.saturating_add(1);
                 match lifetime {
-                    Lifetime::OneTime if self.wrong_tries >= MAX_WRONG_TRIES => self.close(Refusal::Burnt),
+                    Lifetime::OneTime if self.wrong_attempts >= MAX_WRONG_ATTEMPTS => self.close(Refusal::Burnt),
                     Lifetime::OneTime => {}
-                    Lifetime::Standing => self.not_before_ms = now_ms.saturating_add(back_off_ms(self.wrong_tries)),
+                    Lifetime::Standing => self.not_before_ms = now_ms.saturating_add(back_off_ms(self.wrong_attempts)),
                 }
             }
         }
     }
 
-    /// Wrong tries that are left. None for a standing secret, which has no such end.
-    pub fn tries_left(&self) -> Option<u32> {
+    /// Wrong attempts that are left. None for a standing secret, which has no such end.
+    pub fn attempts_left(&self) -> Option<u32> {
         match self.lifetime {
             Lifetime::OneTime if self.secret.is_none() => Some(0),
-            Lifetime::OneTime => Some(MAX_WRONG_TRIES - self.wrong_tries),
+            Lifetime::OneTime => Some(MAX_WRONG_ATTEMPTS - self.wrong_attempts),
             Lifetime::Standing => None,
         }
     }
@@ -229,10 +229,10 @@ impl OpenCode {
     }
 }
 
-/// How long a standing secret is closed after so many wrong tries, in milliseconds.
-pub fn back_off_ms(wrong_tries: u32) -> u64 {
-    match wrong_tries {
+/// How long a standing secret is closed after so many wrong attempts, in milliseconds.
+pub fn back_off_ms(wrong_attempts: u32) -> u64 {
+    match wrong_attempts {
         0 => 0,
-        tries => 2u64.saturating_pow(tries - 1).saturating_mul(BACK_OFF_FIRST_MS).min(BACK_OFF_MAX_MS),
+        attempts => 2u64.saturating_pow(attempts - 1).saturating_mul(BACK_OFF_FIRST_MS).min(BACK_OFF_MAX_MS),
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_model::{DeclineReason, Fault, Outage, Shortage, Side};
-use ringway_tree::filesystem::free_space::{self, Rest, Room};
+use ringway_tree::filesystem::free_space::{self, FreeSpace, Rest};
 use ringway_wire::limits::SILENCE_MAX_MS;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -23,7 +23,7 @@ const PROBE_PREFIX: &str = ".ringway-room-";
 /// A disk that was full.
 struct Full {
     /// What it had when that was found.
-    before: Option<Room>,
+    before: Option<FreeSpace>,
     /// When it is waited for no longer.
     until: Instant,
 }
@@ -66,7 +66,7 @@ impl Accepted {
                     silent_until = Instant::now() + silence;
                     if paused_here.is_some() {
                         decline(next, DeclineReason::Paused);
-                    } else if let Some(full) = &full && !self.has_room(full.before).await {
+                    } else if let Some(full) = &full && !self.has_space(full.before).await {
                         decline(next, DeclineReason::NoRoom(self.shortage()));
                     } else {
                         let Renewed { visitor, place } = next;
@@ -100,7 +100,7 @@ impl Accepted {
     }
 
     fn found_full(&self) -> Full {
-        Full { before: Room::look(&self.destination), until: Instant::now() + FULL_TIME_MAX }
+        Full { before: FreeSpace::look(&self.destination), until: Instant::now() + FULL_TIME_MAX }
     }
 
     /// Removes or keeps what there is of it. What is not confined does nothing.
@@ -118,18 +118,18 @@ impl Accepted {
     /// What the destination lacks for the rest, as far as figures say.
     pub(super) fn shortage(&self) -> Shortage {
         let rest = self.transfer.figures().rest();
-        Room::look(&self.destination).map(|room| room.shortage(rest)).unwrap_or_default()
+        FreeSpace::look(&self.destination).map(|free| free.shortage(rest)).unwrap_or_default()
     }
 
     /// Whether it is worth going on.
-    async fn has_room(&self, before: Option<Room>) -> bool {
+    async fn has_space(&self, before: Option<FreeSpace>) -> bool {
         let rest @ Rest { bytes, .. } = self.transfer.figures().rest();
         let probe = format!("{PROBE_PREFIX}{}", self.transfer.id()).into_bytes();
         let destination = self.destination.clone();
         let asked = tokio::task::spawn_blocking(move || {
-            let figures = Room::look(&destination).zip(before);
+            let figures = FreeSpace::look(&destination).zip(before);
             // A destination that cannot be asked is found out by whoever begins there.
-            figures.is_none_or(|(now, before)| now.is_worth_a_try(rest, &before))
+            figures.is_none_or(|(now, before)| now.may_resume(rest, &before))
                 && free_space::takes(&destination, bytes, &probe).unwrap_or(true)
         });
         asked.await.expect("asking for room does not panic")

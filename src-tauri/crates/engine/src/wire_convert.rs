@@ -1,5 +1,5 @@
-//! Meaning for the wire's codes: paths taken, operations, reasons, refusals and declines, both
-//! ways.
+//! Conversions between model's types and the wire's: paths taken, operations, reasons, failures,
+//! edits. Numbers of operations and reasons also go into the store.
 use ringway_model::{
     DeviceKind, Edit, Failure, FailureReason, IoPath, Operation, PathTaken, Proven, Side, SyncIoReason, TlsPath,
     UserTlsReason,
@@ -101,8 +101,8 @@ pub(crate) fn reason_code(reason: FailureReason) -> (u8, i32) {
     }
 }
 
-/// The reason of that number; none where it is none's.
-pub(crate) fn reason(number: u8, errno: i32) -> Option<FailureReason> {
+/// The reason with that number; none for an unknown number.
+pub(crate) fn decode_reason(number: u8, errno: i32) -> Option<FailureReason> {
     match number.checked_sub(1) {
         None => Some(FailureReason::Os { errno }),
         Some(_) if number == CUT_SHORT => Some(FailureReason::CutShort { errno }),
@@ -136,7 +136,7 @@ pub(crate) fn decode_failure(failed: EntryFailed) -> Failure {
         path: std::ffi::OsString::from_vec(failed.path).into(),
         side: Side::There,
         operation: OPERATIONS.get(usize::from(failed.operation)).copied().unwrap_or(Operation::Open),
-        reason: reason(failed.reason, failed.errno).unwrap_or(FailureReason::Os { errno: failed.errno }),
+        reason: decode_reason(failed.reason, failed.errno).unwrap_or(FailureReason::Os { errno: failed.errno }),
     }
 }
 

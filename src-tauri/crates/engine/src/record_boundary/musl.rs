@@ -1,4 +1,4 @@
-//! The cork of a build for musl: it counts the records that are read through it.
+//! `CorkStream` for musl: it follows the headers of the records that are read through it.
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// Type, version and length (RFC 8446 section 5.1).
 const HEADER_LEN: usize = 5;
 
-/// Stops reading between two of them.
+/// A stream that can stop reading between two records.
 pub(crate) struct CorkStream<S> {
     pub(crate) io: S,
     /// Whether reading ends, as at the end of the stream, where the next record would begin.

@@ -135,7 +135,7 @@ fn whoever_does_not_wait_is_what_limits() {
         ([0, 0, 0, 0, 0], [0, 100, 900], Writing),
         ([0; 5], [0; 3], Network),
     ] {
-        assert_eq!(name(&times(sender, receiver), None), limits, "{sender:?} {receiver:?}");
+        assert_eq!(bottleneck_of(&times(sender, receiver), None), limits, "{sender:?} {receiver:?}");
     }
 }
 
@@ -145,12 +145,12 @@ fn two_stages_that_are_alike_do_not_take_turns() {
     let reading = times([0, 500, 480, 20, 0], [500, 250, 250]);
     let encrypting = times([0, 480, 500, 20, 0], [500, 250, 250]);
     for before in [Reading, Encrypting] {
-        assert_eq!([name(&reading, Some(before)), name(&encrypting, Some(before))], [before; 2]);
+        assert_eq!([bottleneck_of(&reading, Some(before)), bottleneck_of(&encrypting, Some(before))], [before; 2]);
     }
     let waits_now_and_then = times([0, 400, 380, 220, 0], [230, 370, 400]);
-    assert_eq!(name(&waits_now_and_then, None), Network);
-    assert_eq!(name(&waits_now_and_then, Some(Reading)), Reading);
-    assert_eq!(name(&times([0, 420, 400, 180, 0], [230, 370, 400]), Some(Network)), Network);
+    assert_eq!(bottleneck_of(&waits_now_and_then, None), Network);
+    assert_eq!(bottleneck_of(&waits_now_and_then, Some(Reading)), Reading);
+    assert_eq!(bottleneck_of(&times([0, 420, 400, 180, 0], [230, 370, 400]), Some(Network)), Network);
 }
 
 fn any_time() -> impl Strategy<Value = Duration> {
@@ -182,9 +182,9 @@ proptest! {
     fn what_is_named_has_taken_time_or_both_ends_wait(times in any_times(), before in any_before()) {
         let sender = shares([times.finding, times.reading, times.encrypting, times.sending, times.limited]);
         let receiver = shares([times.receiving, times.decrypting, times.writing]);
-        let named = name(&times, before);
+        let named = bottleneck_of(&times, before);
         let (share, least) = match named {
-            Bottleneck::Limit => (sender[4], LIMITED - STAY),
+            Bottleneck::Limit => (sender[4], LIMITED_MIN - HYSTERESIS),
             Bottleneck::Finding => (sender[0], 0.2),
             Bottleneck::Reading => (sender[1], 0.2),
             Bottleneck::Encrypting => (sender[2], 0.2),
@@ -192,7 +192,7 @@ proptest! {
             Bottleneck::Writing => (receiver[2], 0.3),
             Bottleneck::Network => {
                 let busier = sender[..3].iter().sum::<f64>().max(receiver[1..].iter().sum());
-                (1.0 - busier, 1.0 - FULL - STAY)
+                (1.0 - busier, 1.0 - BUSY_MIN - HYSTERESIS)
             }
             // The times do not show it.
             Bottleneck::Stalled => (0.0, 1.0),
@@ -215,7 +215,7 @@ proptest! {
         };
         // Where two stages are as good as equal, rounding decides.
         prop_assume!(!near_a_bound(&times));
-        prop_assert_eq!(name(&times, before), name(&longer, before));
+        prop_assert_eq!(bottleneck_of(&times, before), bottleneck_of(&longer, before));
     }
 
     #[test]
@@ -239,10 +239,10 @@ fn near_a_bound(times: &StageTimes) -> bool {
     let sender = shares([times.finding, times.reading, times.encrypting, times.sending, times.limited]);
     let receiver = shares([times.receiving, times.decrypting, times.writing]);
     let stages = [sender[0], sender[1], sender[2], receiver[1], receiver[2]];
-    let near = |a: f64, b: f64| [-STAY, 0.0, STAY].iter().any(|lean| (a - b + lean).abs() < 1e-6);
+    let near = |a: f64, b: f64| [-HYSTERESIS, 0.0, HYSTERESIS].iter().any(|lean| (a - b + lean).abs() < 1e-6);
     let sums = [sender[..3].iter().sum::<f64>(), receiver[1..].iter().sum::<f64>()];
     let alike = (0..stages.len()).any(|a| (0..a).any(|b| stages[a] > 0.0 && near(stages[a], stages[b])));
-    alike || sums.iter().any(|sum| near(*sum, FULL)) || near(sender[4], LIMITED)
+    alike || sums.iter().any(|sum| near(*sum, BUSY_MIN)) || near(sender[4], LIMITED_MIN)
 }
 
 /// Ticks of a tenth of a second, each with what both ends spent since the last one.
@@ -289,9 +289,12 @@ fn a_stall_is_not_the_network_s_time_and_ends_with_the_first_work() {
     gauge.sample(Duration::from_millis(6_100), Some(Duration::from_secs(5)));
     assert_eq!((gauge.bottleneck(), gauge.longest()), (Some(Bottleneck::Stalled), Some(Bottleneck::Stalled)));
     gauge.sample(Duration::from_millis(6_200), Some(Duration::from_millis(5_100)));
-    let held = gauge.held;
-    assert_eq!(held[Bottleneck::Stalled as usize], Duration::from_millis(5_200), "its beginning counts once");
-    assert_eq!(held[Bottleneck::Network as usize], held.iter().sum::<Duration>() - Duration::from_millis(5_200));
+    let named_for = gauge.named_for;
+    assert_eq!(named_for[Bottleneck::Stalled as usize], Duration::from_millis(5_200), "its beginning counts once");
+    assert_eq!(
+        named_for[Bottleneck::Network as usize],
+        named_for.iter().sum::<Duration>() - Duration::from_millis(5_200)
+    );
     gauge.sample(Duration::from_millis(6_300), None);
     assert_eq!(gauge.bottleneck(), Some(Bottleneck::Network));
 }

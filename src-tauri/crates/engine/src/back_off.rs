@@ -1,16 +1,16 @@
-//! How long an address waits that has failed to pair: what one of them does keeps no other from a
-//! code for long.
+//! Per-address back-off after failed pairings, so that one guesser cannot lock others out of a
+//! code.
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 
 use ringway_wire::pair::{CODE_LIFETIME_MS, back_off_ms};
 
+use crate::admission::Origin;
 use crate::limits::{FAILING_ADDRESSES_MAX, PAIRING_FAILURES_FREE};
-use crate::lobby::Origin;
 
-/// Who has failed of late. Times are milliseconds of any clock that never goes back.
+/// Recent failures of each origin. Times are milliseconds of any monotonic clock.
 #[derive(Default)]
-pub(crate) struct Patience(Mutex<HashMap<Origin, Failures>>);
+pub(crate) struct BackOff(Mutex<HashMap<Origin, Failures>>);
 
 #[derive(Clone, Copy, Default)]
 struct Failures {
@@ -19,7 +19,7 @@ struct Failures {
 }
 
 impl Failures {
-    /// What is left of its wait.
+    /// The rest of its wait.
     fn wait_ms(self, now_ms: u64) -> u64 {
         let wait = back_off_ms((self.count + 1).saturating_sub(PAIRING_FAILURES_FREE));
         (self.last_ms + wait).saturating_sub(now_ms)
@@ -30,8 +30,8 @@ impl Failures {
     }
 }
 
-impl Patience {
-    /// Milliseconds until `origin` may try again: 0 for who has not failed often.
+impl BackOff {
+    /// Milliseconds until the next attempt of `origin`; 0 if it has not failed often.
     pub(crate) fn wait_ms(&self, origin: &Origin, now_ms: u64) -> u64 {
         self.failures()
             .get(origin)
@@ -39,17 +39,17 @@ impl Patience {
             .map_or(0, |failures| failures.wait_ms(now_ms))
     }
 
-    /// How many attempts of `origin` have come to nothing of late.
+    /// The number of recent failed attempts of `origin`.
     pub(crate) fn failures_of(&self, origin: &Origin, now_ms: u64) -> u32 {
         self.failures().get(origin).filter(|failures| !failures.is_over(now_ms)).map_or(0, |failures| failures.count)
     }
 
-    /// An attempt of `origin` came to nothing, whyever.
+    /// Counts a failed attempt of `origin`, for whatever reason.
     pub(crate) fn failed(&self, origin: Origin, now_ms: u64) {
         let mut failing = self.failures();
         if failing.len() >= FAILING_ADDRESSES_MAX && !failing.contains_key(&origin) {
             failing.retain(|_, failures| !failures.is_over(now_ms));
-            // Who has failed least, longest ago.
+            // The origin with the fewest and oldest failures.
             let least = failing.iter().min_by_key(|(_, failures)| (failures.count, failures.last_ms));
             if let Some(least) = least.map(|(origin, _)| *origin).filter(|_| failing.len() >= FAILING_ADDRESSES_MAX) {
                 failing.remove(&least);
@@ -62,7 +62,7 @@ impl Patience {
         *failures = Failures { count: failures.count.saturating_add(1).min(u32::MAX - 1), last_ms: now_ms };
     }
 
-    /// `origin` has paired: it is forgiven.
+    /// `origin` has paired: its failures are forgotten.
     pub(crate) fn paired(&self, origin: &Origin) {
         self.failures().remove(origin);
     }
@@ -84,38 +84,38 @@ mod tests {
 
     #[test]
     fn slips_are_free_and_then_the_wait_doubles_up_to_its_end() {
-        let patience = Patience::default();
+        let back_off = BackOff::default();
         let mut waits = Vec::new();
         for _ in 0..30 {
-            patience.failed(from(1), 1_000);
-            waits.push(patience.wait_ms(&from(1), 1_000));
+            back_off.failed(from(1), 1_000);
+            waits.push(back_off.wait_ms(&from(1), 1_000));
         }
         assert_eq!(waits[..6], [0, 0, 0, 1_000, 2_000, 4_000]);
         assert_eq!(waits[29], BACK_OFF_MAX_MS);
-        assert_eq!(patience.wait_ms(&from(1), 1_000 + BACK_OFF_MAX_MS), 0);
-        assert_eq!(patience.wait_ms(&from(2), 1_000), 0, "nobody else waits");
+        assert_eq!(back_off.wait_ms(&from(1), 1_000 + BACK_OFF_MAX_MS), 0);
+        assert_eq!(back_off.wait_ms(&from(2), 1_000), 0, "nobody else waits");
     }
 
     #[test]
     fn a_success_and_the_life_of_a_code_end_it() {
-        let patience = Patience::default();
-        (0..5).for_each(|_| patience.failed(from(1), 1_000));
-        patience.paired(&from(1));
-        assert_eq!(patience.wait_ms(&from(1), 1_000), 0);
-        (0..9).for_each(|_| patience.failed(from(1), 1_000));
+        let back_off = BackOff::default();
+        (0..5).for_each(|_| back_off.failed(from(1), 1_000));
+        back_off.paired(&from(1));
+        assert_eq!(back_off.wait_ms(&from(1), 1_000), 0);
+        (0..9).for_each(|_| back_off.failed(from(1), 1_000));
         let later = 1_001 + CODE_LIFETIME_MS;
-        patience.failed(from(1), later);
-        assert_eq!(patience.wait_ms(&from(1), later), 0, "it is the first again");
+        back_off.failed(from(1), later);
+        assert_eq!(back_off.wait_ms(&from(1), later), 0, "it is the first again");
     }
 
     #[test]
     fn what_is_remembered_is_bounded_and_the_worst_are_kept() {
-        let patience = Patience::default();
-        (0..9).for_each(|_| patience.failed(from(0), 1));
+        let back_off = BackOff::default();
+        (0..9).for_each(|_| back_off.failed(from(0), 1));
         for address in 1..3 * FAILING_ADDRESSES_MAX as u32 {
-            patience.failed(from(address), 2);
+            back_off.failed(from(address), 2);
         }
-        assert_eq!(patience.failures().len(), FAILING_ADDRESSES_MAX);
-        assert!(patience.wait_ms(&from(0), 2) > 0);
+        assert_eq!(back_off.failures().len(), FAILING_ADDRESSES_MAX);
+        assert!(back_off.wait_ms(&from(0), 2) > 0);
     }
 }

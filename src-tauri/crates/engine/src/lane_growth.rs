@@ -1,5 +1,5 @@
-//! How many lanes a transfer has: to begin with by cores and distance, then more for as long as
-//! that gains.
+//! The number of lanes of a transfer: it starts by cores and round-trip time, and grows as long as
+//! more lanes raise the rate.
 use std::time::Duration;
 
 use crate::lane::LONG_LINK_FOR_LANES;
@@ -13,10 +13,10 @@ const GAIN_MIN: f64 = 1.1;
 /// Lanes to begin with over a long link.
 const LONG_LINK_LANES: u8 = 4;
 
-/// How many lanes to begin with on `cores` processors over a link of that round-trip time.
+/// The number of lanes at the start, on `cores` processors over a link of that round-trip time.
 ///
 /// A lane keeps a core busy at each end, and on two cores a second one costs more than it brings.
-pub(crate) fn lanes_to_begin_with(cores: usize, round_trip: Option<Duration>) -> u8 {
+pub(crate) fn initial_lanes(cores: usize, round_trip: Option<Duration>) -> u8 {
     let by_cores = match cores {
         0..4 => 1,
         4..8 => 2,
@@ -30,7 +30,7 @@ pub(crate) fn lanes_to_begin_with(cores: usize, round_trip: Option<Duration>) ->
 
 /// Lanes that are added while the network is what a transfer waits for.
 #[derive(Debug)]
-pub(crate) struct Growth {
+pub(crate) struct LaneGrowth {
     lanes: u8,
     lanes_max: u8,
     epoch: Epoch,
@@ -45,31 +45,31 @@ struct Epoch {
     begun: Duration,
     bytes: u64,
     network: u32,
-    looks: u32,
+    observations: u32,
 }
 
-impl Growth {
+impl LaneGrowth {
     pub(crate) fn new(lanes: u8, lanes_max: u8) -> Self {
         Self { lanes, lanes_max, epoch: Epoch::default(), before: None, settling: false }
     }
 
-    /// One that was added could not be had, or did not last: no more are tried, for what refuses
-    /// one seldom takes the next.
+    /// An added lane could not be opened or broke at once. No more are added: a peer that refuses
+    /// one lane seldom takes the next.
     pub(crate) fn dropped(&mut self) {
         self.lanes -= 1;
         self.lanes_max = self.lanes;
     }
 
-    /// Looks at a transfer that has run for `now` and has written `bytes`; how many lanes to add.
-    pub(crate) fn look(&mut self, now: Duration, bytes: u64, network_limits: bool) -> u8 {
-        self.epoch.looks += 1;
+    /// How many lanes to add to a transfer that has run for `now` and has written `bytes`.
+    pub(crate) fn lanes_to_add(&mut self, now: Duration, bytes: u64, network_limits: bool) -> u8 {
+        self.epoch.observations += 1;
         self.epoch.network += u32::from(network_limits);
         let elapsed = now.saturating_sub(self.epoch.begun);
         if elapsed < EPOCH || self.lanes >= self.lanes_max {
             return 0;
         }
         let rate = bytes.saturating_sub(self.epoch.bytes) as f64 / elapsed.as_secs_f64();
-        let limited = self.epoch.network * 2 > self.epoch.looks;
+        let limited = self.epoch.network * 2 > self.epoch.observations;
         self.epoch = Epoch { begun: now, bytes, ..Epoch::default() };
         if std::mem::take(&mut self.settling) {
             return 0;
@@ -96,11 +96,11 @@ mod tests {
     /// A transfer of a minute over a link that carries `link` in all and `lane` on each connection;
     /// how many lanes it ends with.
     fn grown(begin: u8, lane: u64, link: u64) -> u8 {
-        let mut growth = Growth::new(begin, 16);
+        let mut growth = LaneGrowth::new(begin, 16);
         let (mut lanes, mut bytes) = (begin, 0);
         for tenth in 1..600 {
             bytes += (u64::from(lanes) * lane).min(link) / 10;
-            lanes += growth.look(Duration::from_millis(100 * tenth), bytes, true);
+            lanes += growth.lanes_to_add(Duration::from_millis(100 * tenth), bytes, true);
         }
         lanes
     }
@@ -115,19 +115,20 @@ mod tests {
 
     #[test]
     fn lanes_are_not_added_where_the_network_is_not_what_limits() {
-        let mut growth = Growth::new(1, 16);
-        let looks =
-            (1..600).map(|tenth| growth.look(Duration::from_millis(100 * tenth), 1_000_000 * tenth, tenth % 3 == 0));
-        assert_eq!(looks.sum::<u8>(), 0);
+        let mut growth = LaneGrowth::new(1, 16);
+        let observations = (1..600)
+            .map(|tenth| growth.lanes_to_add(Duration::from_millis(100 * tenth), 1_000_000 * tenth, tenth % 3 == 0));
+        assert_eq!(observations.sum::<u8>(), 0);
     }
 
     #[test]
     fn no_more_are_tried_once_one_was_dropped() {
-        let mut growth = Growth::new(2, 16);
-        let mut look = |second: u64, rate: u64| growth.look(Duration::from_secs(second), second * rate, true);
-        assert_eq!((look(1, 1_000_000), look(2, 1_000_000)), (2, 0));
+        let mut growth = LaneGrowth::new(2, 16);
+        let mut add = |second: u64, rate: u64| growth.lanes_to_add(Duration::from_secs(second), second * rate, true);
+        assert_eq!((add(1, 1_000_000), add(2, 1_000_000)), (2, 0));
         growth.dropped();
-        let later = (3..60).map(|second| growth.look(Duration::from_secs(second), second * second * 1_000_000, true));
+        let later =
+            (3..60).map(|second| growth.lanes_to_add(Duration::from_secs(second), second * second * 1_000_000, true));
         assert_eq!(later.sum::<u8>(), 0);
         assert_eq!(growth.lanes, 3);
     }
@@ -135,7 +136,7 @@ mod tests {
     #[test]
     fn a_long_link_begins_with_more() {
         let (near, far) = (Some(Duration::from_micros(200)), Some(Duration::from_millis(50)));
-        assert_eq!((lanes_to_begin_with(2, near), lanes_to_begin_with(2, far)), (1, 4));
-        assert_eq!((lanes_to_begin_with(16, None), lanes_to_begin_with(16, far)), (4, 4));
+        assert_eq!((initial_lanes(2, near), initial_lanes(2, far)), (1, 4));
+        assert_eq!((initial_lanes(16, None), initial_lanes(16, far)), (4, 4));
     }
 }

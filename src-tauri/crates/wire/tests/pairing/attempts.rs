@@ -2,7 +2,7 @@
 use super::{CODE, attempt, binding, entropy, secret};
 use proptest::prelude::*;
 use ringway_wire::pair::{
-    BACK_OFF_MAX_MS, CODE_LIFETIME_MS, Lifetime, MAX_WRONG_TRIES, OpenCode, Outcome, PairError, Refusal,
+    BACK_OFF_MAX_MS, CODE_LIFETIME_MS, Lifetime, MAX_WRONG_ATTEMPTS, OpenCode, Outcome, PairError, Refusal,
     WRONG_FORGOTTEN_MS, back_off_ms,
 };
 
@@ -14,7 +14,7 @@ fn one_time() -> OpenCode {
 }
 
 /// One whole attempt with what an initiator typed; tells whether it paired.
-fn try_with(open: &mut OpenCode, typed: &str, now_ms: u64) -> Result<bool, Refusal> {
+fn attempt_with(open: &mut OpenCode, typed: &str, now_ms: u64) -> Result<bool, Refusal> {
     let token = open.begin(now_ms)?;
     let ours = open.secret(&token).expect("begun");
     let verdict = attempt((&secret(typed), binding(), entropy(1)), (ours, binding(), entropy(2))).responder;
@@ -23,29 +23,29 @@ fn try_with(open: &mut OpenCode, typed: &str, now_ms: u64) -> Result<bool, Refus
 }
 
 #[test]
-fn three_wrong_tries_burn_a_code_for_the_right_one_too() {
+fn three_wrong_attempts_burn_a_code_for_the_right_one_too() {
     let mut open = one_time();
-    for left in (0..MAX_WRONG_TRIES).rev() {
-        assert_eq!(try_with(&mut open, "42-river-candy", OPENED_MS), Ok(false));
-        assert_eq!(open.tries_left(), Some(left));
+    for left in (0..MAX_WRONG_ATTEMPTS).rev() {
+        assert_eq!(attempt_with(&mut open, "42-river-candy", OPENED_MS), Ok(false));
+        assert_eq!(open.attempts_left(), Some(left));
     }
-    assert_eq!(try_with(&mut open, CODE, OPENED_MS), Err(Refusal::Burnt));
+    assert_eq!(attempt_with(&mut open, CODE, OPENED_MS), Err(Refusal::Burnt));
 }
 
 #[test]
 fn two_slips_and_the_right_code_pair() {
     let mut open = one_time();
-    assert_eq!(try_with(&mut open, "42-river-candy", OPENED_MS), Ok(false));
-    assert_eq!(try_with(&mut open, "24-river-castle", OPENED_MS), Ok(false));
-    assert_eq!(try_with(&mut open, CODE, OPENED_MS), Ok(true));
-    assert_eq!(open.tries_left(), Some(0));
+    assert_eq!(attempt_with(&mut open, "42-river-candy", OPENED_MS), Ok(false));
+    assert_eq!(attempt_with(&mut open, "24-river-castle", OPENED_MS), Ok(false));
+    assert_eq!(attempt_with(&mut open, CODE, OPENED_MS), Ok(true));
+    assert_eq!(open.attempts_left(), Some(0));
 }
 
 #[test]
 fn one_success_burns_a_code() {
     let mut open = one_time();
-    assert_eq!(try_with(&mut open, CODE, OPENED_MS), Ok(true));
-    assert_eq!(try_with(&mut open, CODE, OPENED_MS), Err(Refusal::Burnt));
+    assert_eq!(attempt_with(&mut open, CODE, OPENED_MS), Ok(true));
+    assert_eq!(attempt_with(&mut open, CODE, OPENED_MS), Err(Refusal::Burnt));
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_code_expires_after_ten_minutes_and_stays_so_when_the_clock_goes_back() {
     assert_eq!(open.expires_in_ms(OPENED_MS + CODE_LIFETIME_MS - 1), Some(1));
     assert_eq!(open.begin(OPENED_MS + CODE_LIFETIME_MS), Err(Refusal::Expired));
     assert_eq!(open.begin(OPENED_MS), Err(Refusal::Expired));
-    assert_eq!(open.tries_left(), Some(0));
+    assert_eq!(open.attempts_left(), Some(0));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_second_attempt_waits_for_the_first() {
     open.finish(first, Outcome::WrongSecret, OPENED_MS);
     let second = open.begin(OPENED_MS).expect("the first has ended");
     open.finish(second, Outcome::Abandoned, OPENED_MS);
-    assert_eq!(open.tries_left(), Some(MAX_WRONG_TRIES - 1));
+    assert_eq!(open.attempts_left(), Some(MAX_WRONG_ATTEMPTS - 1));
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn an_attempt_on_a_code_that_was_replaced_does_not_touch_the_new_one() {
     open.finish(late, Outcome::Paired, OPENED_MS);
     assert_eq!(open.begin(OPENED_MS), Err(Refusal::Busy));
     open.finish(current, Outcome::Abandoned, OPENED_MS);
-    assert_eq!(open.tries_left(), Some(MAX_WRONG_TRIES));
+    assert_eq!(open.attempts_left(), Some(MAX_WRONG_ATTEMPTS));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_token_that_is_lost_does_not_keep_the_code_busy() {
     let mut open = one_time();
     drop(open.begin(OPENED_MS));
     assert_eq!(open.check(OPENED_MS), Ok(()));
-    assert_eq!(open.tries_left(), Some(MAX_WRONG_TRIES));
+    assert_eq!(open.attempts_left(), Some(MAX_WRONG_ATTEMPTS));
 }
 
 #[test]
@@ -117,33 +117,33 @@ fn attempts_without_a_tested_guess_cost_nothing() {
         let token = open.begin(OPENED_MS).unwrap();
         open.finish(token, error.outcome(), OPENED_MS);
     }
-    assert_eq!(open.tries_left(), Some(MAX_WRONG_TRIES));
-    assert_eq!(try_with(&mut open, CODE, OPENED_MS), Ok(true));
+    assert_eq!(open.attempts_left(), Some(MAX_WRONG_ATTEMPTS));
+    assert_eq!(attempt_with(&mut open, CODE, OPENED_MS), Ok(true));
 }
 
 #[test]
 fn a_standing_secret_outlives_successes_and_time() {
     let mut open = OpenCode::new(secret(STANDING), OPENED_MS, Lifetime::Standing);
-    assert_eq!(try_with(&mut open, STANDING, OPENED_MS), Ok(true));
-    assert_eq!(try_with(&mut open, STANDING, OPENED_MS + 1000 * CODE_LIFETIME_MS), Ok(true));
-    assert_eq!((open.tries_left(), open.expires_in_ms(OPENED_MS)), (None, None));
+    assert_eq!(attempt_with(&mut open, STANDING, OPENED_MS), Ok(true));
+    assert_eq!(attempt_with(&mut open, STANDING, OPENED_MS + 1000 * CODE_LIFETIME_MS), Ok(true));
+    assert_eq!((open.attempts_left(), open.expires_in_ms(OPENED_MS)), (None, None));
 }
 
 #[test]
-fn wrong_tries_of_a_standing_secret_make_everybody_wait_whoever_is_right_meanwhile() {
+fn wrong_attempts_of_a_standing_secret_make_everybody_wait_whoever_is_right_meanwhile() {
     let mut open = OpenCode::new(secret(STANDING), OPENED_MS, Lifetime::Standing);
     let mut now_ms = OPENED_MS;
     for wait_ms in [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000, 300_000] {
-        assert_eq!(try_with(&mut open, "incorrect horse battery staple", now_ms), Ok(false));
-        assert_eq!(try_with(&mut open, STANDING, now_ms + wait_ms - 1), Err(Refusal::BackOff { ms: 1 }));
+        assert_eq!(attempt_with(&mut open, "incorrect horse battery staple", now_ms), Ok(false));
+        assert_eq!(attempt_with(&mut open, STANDING, now_ms + wait_ms - 1), Err(Refusal::BackOff { ms: 1 }));
         now_ms += wait_ms;
     }
     // Who is in the right forgives no guesser.
-    assert_eq!(try_with(&mut open, STANDING, now_ms), Ok(true));
-    assert_eq!(try_with(&mut open, "incorrect horse battery staple", now_ms), Ok(false));
+    assert_eq!(attempt_with(&mut open, STANDING, now_ms), Ok(true));
+    assert_eq!(attempt_with(&mut open, "incorrect horse battery staple", now_ms), Ok(false));
     assert_eq!(open.check(now_ms), Err(Refusal::BackOff { ms: BACK_OFF_MAX_MS }));
     now_ms += WRONG_FORGOTTEN_MS;
-    assert_eq!(try_with(&mut open, "incorrect horse battery staple", now_ms), Ok(false));
+    assert_eq!(attempt_with(&mut open, "incorrect horse battery staple", now_ms), Ok(false));
     assert_eq!(open.check(now_ms), Err(Refusal::BackOff { ms: 1_000 }));
 }
 
@@ -154,8 +154,8 @@ fn fewer_than_300_guesses_at_a_standing_secret_are_judged_in_a_day() {
         let mut open = OpenCode::new(secret(STANDING), OPENED_MS, Lifetime::Standing);
         let (mut now_ms, mut judged) = (OPENED_MS, 0);
         while now_ms < OPENED_MS + DAY_MS {
-            assert_eq!(try_with(&mut open, STANDING, now_ms), Ok(true));
-            assert_eq!(try_with(&mut open, "incorrect horse battery staple", now_ms), Ok(false));
+            assert_eq!(attempt_with(&mut open, STANDING, now_ms), Ok(true));
+            assert_eq!(attempt_with(&mut open, "incorrect horse battery staple", now_ms), Ok(false));
             judged += 1;
             match open.check(now_ms) {
                 Err(Refusal::BackOff { ms }) if rests_ms > 0 && ms == BACK_OFF_MAX_MS => now_ms += rests_ms,
@@ -170,7 +170,7 @@ fn fewer_than_300_guesses_at_a_standing_secret_are_judged_in_a_day() {
 #[test]
 fn the_back_off_grows_and_has_an_end() {
     assert_eq!(back_off_ms(0), 0);
-    assert!((0..100).all(|tries| back_off_ms(tries) <= back_off_ms(tries + 1)));
+    assert!((0..100).all(|attempts| back_off_ms(attempts) <= back_off_ms(attempts + 1)));
     assert_eq!(back_off_ms(u32::MAX), BACK_OFF_MAX_MS);
 }
 
@@ -192,8 +192,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Whatever happens in whatever order: at most three wrong tries or one success, one at a time,
-    /// within ten minutes.
+    /// Whatever happens in whatever order: at most three wrong attempts or one success, one at a
+    /// time, within ten minutes.
     #[test]
     fn no_order_of_events_gives_a_guesser_more(steps in steps()) {
         let mut open = one_time();
@@ -203,13 +203,13 @@ proptest! {
                 Step::Wait(ms) => now_ms += ms,
                 Step::Begin => match open.begin(now_ms) {
                     Ok(token) => {
-                        prop_assert!(held.is_none() && wrong < MAX_WRONG_TRIES && paired == 0);
+                        prop_assert!(held.is_none() && wrong < MAX_WRONG_ATTEMPTS && paired == 0);
                         prop_assert!(now_ms < OPENED_MS + CODE_LIFETIME_MS);
                         prop_assert!(open.secret(&token).is_some());
                         held = Some(token);
                     }
                     Err(Refusal::Busy) => prop_assert!(held.is_some()),
-                    Err(Refusal::Burnt) => prop_assert!(wrong == MAX_WRONG_TRIES || paired == 1),
+                    Err(Refusal::Burnt) => prop_assert!(wrong == MAX_WRONG_ATTEMPTS || paired == 1),
                     Err(Refusal::Expired) => prop_assert!(now_ms >= OPENED_MS + CODE_LIFETIME_MS),
                     Err(Refusal::BackOff { .. }) => prop_assert!(false, "a code has no back-off"),
                 },
@@ -221,6 +221,6 @@ proptest! {
                 }
             }
         }
-        prop_assert!(wrong <= MAX_WRONG_TRIES && paired <= 1);
+        prop_assert!(wrong <= MAX_WRONG_ATTEMPTS && paired <= 1);
     }
 }

@@ -1,5 +1,5 @@
-//! Where a transfer's time goes: a clock at every lane of this end, and from the clocks of both
-//! ends the stage that limits the transfer.
+//! The bottleneck of a transfer: a clock for every lane of this end, and a gauge that names the
+//! limiting stage from the clocks of both ends.
 #[cfg(test)]
 mod tests;
 
@@ -14,26 +14,25 @@ use ringway_tree::bulk::{LaneSink, LaneSource};
 use ringway_wire::control::{ReceiverTimes, SenderTimes};
 use rustix::time::{ClockId, clock_gettime};
 
-/// How much past counts: a change is named about a second after it has come.
-const WINDOW: Duration = Duration::from_secs(1);
+/// The gauge compares samples over this long, so it names a change about a second later.
+const SAMPLE_WINDOW: Duration = Duration::from_secs(1);
 
-/// How much past it takes to name anything, after the first sample: until then lanes are opened and
-/// buffers fill.
-const SPAN_MIN: Duration = Duration::from_millis(300);
+/// The gauge names nothing before it has sampled for this long: lanes open and buffers fill.
+const SAMPLED_MIN: Duration = Duration::from_millis(300);
 
-/// Samples kept: those of a window at the rate of ticks, with room for some that came early.
+/// Samples kept: those of a window at the rate of ticks, and some spare for early ones.
 const SAMPLES_MAX: usize = 16;
 
-/// An end that works so much of its time does not wait for the other: what is left are buffers that
+/// An end that works this share of its time does not wait for the other. The rest is buffers that
 /// run full or empty for a moment.
-const FULL: f64 = 0.8;
+const BUSY_MIN: f64 = 0.8;
 
-/// A sender that waits so much of its time for its limit would be faster without.
-const LIMITED: f64 = 0.1;
+/// A sender that waits this share of its time for its rate limit is limited by it.
+const LIMITED_MIN: f64 = 0.1;
 
-/// By so much another stage must be worse before it is named instead, so that two that are alike do
-/// not take turns.
-const STAY: f64 = 0.05;
+/// Another stage must exceed the named one by this share, so that the name does not flicker
+/// between two similar stages.
+const HYSTERESIS: f64 = 0.05;
 
 /// What a lane's thread is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -259,12 +258,12 @@ impl<L: LaneSource> LaneSource for Clocked<L> {
 pub(crate) struct Gauge {
     sender: Option<SenderTimes>,
     receiver: Option<ReceiverTimes>,
-    /// What both said before the connection was lost.
+    /// The sums of both ends before the connection was lost.
     before: Option<StageTimes>,
     samples: VecDeque<(Duration, StageTimes)>,
     bottleneck: Option<Bottleneck>,
-    /// How long each was named.
-    held: [Duration; Bottleneck::ALL.len()],
+    /// How long each bottleneck was named.
+    named_for: [Duration; Bottleneck::ALL.len()],
 }
 
 impl Gauge {
@@ -278,13 +277,13 @@ impl Gauge {
         self.receiver = Some(times);
     }
 
-    /// What the receiver has said last of its clocks, in this session.
-    pub(crate) fn receiver_said(&self) -> ReceiverTimes {
+    /// The receiver's last report of its clocks, in this session.
+    pub(crate) fn receiver_reported(&self) -> ReceiverTimes {
         self.receiver.unwrap_or_default()
     }
 
-    /// Both ends' clocks begin anew.
-    pub(crate) fn begin_again(&mut self) {
+    /// Both ends' clocks start anew, with a new session.
+    pub(crate) fn restart(&mut self) {
         self.before = self.times();
         (self.sender, self.receiver, self.bottleneck) = (None, None, None);
         self.samples.clear();
@@ -293,24 +292,24 @@ impl Gauge {
     /// Books what is known at a moment since the beginning, and names the bottleneck anew.
     /// `stalled_for` is how long nothing has moved, where that is long.
     pub(crate) fn sample(&mut self, at: Duration, stalled_for: Option<Duration>) {
-        let Some(times) = self.said() else { return };
+        let Some(times) = self.reported() else { return };
         while self.samples.len() >= SAMPLES_MAX
-            || self.samples.get(1).is_some_and(|(next, _)| next.saturating_add(WINDOW) <= at)
+            || self.samples.get(1).is_some_and(|(next, _)| next.saturating_add(SAMPLE_WINDOW) <= at)
         {
             self.samples.pop_front();
         }
         let since_last = self.samples.back().map_or(Duration::ZERO, |(last, _)| at.saturating_sub(*last));
         self.samples.push_back((at, times));
-        let long_enough = |(begin, _): &&(Duration, StageTimes)| begin.saturating_add(SPAN_MIN) <= at;
+        let long_enough = |(begin, _): &&(Duration, StageTimes)| begin.saturating_add(SAMPLED_MIN) <= at;
         let Some((_, before)) = self.samples.front().filter(long_enough) else { return };
-        let named = match (name(&times.since(before), self.bottleneck), stalled_for) {
+        let named = match (bottleneck_of(&times.since(before), self.bottleneck), stalled_for) {
             (Bottleneck::Network, Some(still)) => {
                 self.stalled(still);
                 Bottleneck::Stalled
             }
             (named, _) => named,
         };
-        self.held[named as usize] += since_last;
+        self.named_for[named as usize] += since_last;
         self.bottleneck = Some(named);
     }
 
@@ -319,10 +318,10 @@ impl Gauge {
         if self.bottleneck == Some(Bottleneck::Stalled) {
             return;
         }
-        let network = &mut self.held[Bottleneck::Network as usize];
+        let network = &mut self.named_for[Bottleneck::Network as usize];
         let taken = still.min(*network);
         *network -= taken;
-        self.held[Bottleneck::Stalled as usize] += taken;
+        self.named_for[Bottleneck::Stalled as usize] += taken;
     }
 
     /// What limits it now.
@@ -332,20 +331,20 @@ impl Gauge {
 
     /// What limited it for the longest time.
     pub(crate) fn longest(&self) -> Option<Bottleneck> {
-        let longest = Bottleneck::ALL.into_iter().max_by_key(|one| self.held[*one as usize]);
-        longest.filter(|one| !self.held[*one as usize].is_zero())
+        let longest = Bottleneck::ALL.into_iter().max_by_key(|one| self.named_for[*one as usize]);
+        longest.filter(|one| !self.named_for[*one as usize].is_zero())
     }
 
     /// Where all the time went, as far as both ends have said.
     pub(crate) fn times(&self) -> Option<StageTimes> {
-        match (self.before, self.said()) {
-            (Some(before), Some(said)) => Some(said.and(&before)),
-            (before, said) => said.or(before),
+        match (self.before, self.reported()) {
+            (Some(before), Some(reported)) => Some(reported.and(&before)),
+            (before, reported) => reported.or(before),
         }
     }
 
-    /// What both have said since the connection began.
-    fn said(&self) -> Option<StageTimes> {
+    /// The sums of both ends since the connection began.
+    fn reported(&self) -> Option<StageTimes> {
         let (sender, receiver) = (self.sender?, self.receiver?);
         Some(StageTimes {
             finding: sender.finding.into(),
@@ -366,15 +365,15 @@ impl Gauge {
 /// waiting: an end that hardly waits for the other is what limits, by the stage that takes most of
 /// its time; where both are like that, the larger of all their stages is named; where both wait, it
 /// is what lies between them. An end of which nothing has come for a whole window is taken to wait.
-fn name(times: &StageTimes, before: Option<Bottleneck>) -> Bottleneck {
+fn bottleneck_of(times: &StageTimes, before: Option<Bottleneck>) -> Bottleneck {
     // A stall is the network's, until somebody works again.
     let before = before.map(|before| if before == Bottleneck::Stalled { Bottleneck::Network } else { before });
-    let stays = |stage: Bottleneck| if before == Some(stage) { STAY } else { 0.0 };
+    let stays = |stage: Bottleneck| if before == Some(stage) { HYSTERESIS } else { 0.0 };
     let sender = [times.finding, times.reading, times.encrypting, times.sending, times.limited];
     let receiver = [times.receiving, times.decrypting, times.writing];
     let [finding, reading, encrypting, _, limited] = shares(sender);
     let [_, decrypting, writing] = shares(receiver);
-    if limited + stays(Bottleneck::Limit) >= LIMITED {
+    if limited + stays(Bottleneck::Limit) >= LIMITED_MIN {
         return Bottleneck::Limit;
     }
     let sender = [(Bottleneck::Finding, finding), (Bottleneck::Reading, reading), (Bottleneck::Encrypting, encrypting)];
@@ -382,7 +381,7 @@ fn name(times: &StageTimes, before: Option<Bottleneck>) -> Bottleneck {
     let is_full = |stages: &[(Bottleneck, f64)]| {
         let working: f64 = stages.iter().map(|(_, share)| share).sum();
         let named: f64 = stages.iter().map(|(stage, _)| stays(*stage)).sum();
-        working + named - stays(Bottleneck::Network) >= FULL
+        working + named - stays(Bottleneck::Network) >= BUSY_MIN
     };
     [&sender[..], &receiver[..]]
         .into_iter()
