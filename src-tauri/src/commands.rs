@@ -2,9 +2,9 @@
 //! for what takes a channel, a native dialog or the file manager.
 mod settings;
 
-use ringway_model::{Fault, IntoHome, Invalid};
 use std::path::PathBuf;
 
+use ringway_model::{Fault, IntoHome, Invalid};
 use ringway_service::control::protocol::{PageAnswers, PageCall};
 use ringway_service::copying::CopyFolder;
 use ringway_service::dto::{AppEvent, Chosen, Everything, Moving, Pick, Recipient, Update};

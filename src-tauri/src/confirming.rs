@@ -1,8 +1,8 @@
 //! What a person confirms in a native dialog, so that a page that was taken over cannot confirm it.
-use ringway_model::Fault;
 use std::cell::Cell;
 
 use gtk::prelude::*;
+use ringway_model::Fault;
 use ringway_service::language::Language;
 use tauri::WebviewWindow;
 use tokio::sync::{Mutex, oneshot};

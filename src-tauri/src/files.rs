@@ -1,7 +1,7 @@
 //! What came, in the desktop's own file manager.
-use ringway_model::Fault;
 use std::path::{Path, PathBuf};
 
+use ringway_model::Fault;
 use ringway_service::control::protocol::GivenPath;
 use ringway_service::text::shown;
 use tauri::AppHandle;

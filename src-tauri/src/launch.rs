@@ -1,12 +1,12 @@
 //! Starting the service: the `ringway` beside our own executable, else the one on PATH, as a
 //! process that outlives the window.
-use ringway_model::Fault;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use ringway_engine::Paths;
 use ringway_engine::remedy;
+use ringway_model::Fault;
 use ringway_service::control::client::Notice;
 use ringway_service::control::{Client, ControlError, Place};
 use ringway_service::text::shown_text;

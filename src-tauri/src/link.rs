@@ -1,11 +1,11 @@
 //! The window's connection to the service: kept, found again when it is lost, and what comes over
 //! it handed to the page.
-use parking_lot::Mutex;
-use ringway_model::Fault;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gtk::prelude::GtkWindowExt;
+use parking_lot::Mutex;
+use ringway_model::Fault;
 use ringway_service::control::Client;
 use ringway_service::control::client::Notice;
 use ringway_service::dto::{AppEvent, Chosen, Drag, Everything};

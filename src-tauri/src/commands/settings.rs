@@ -1,8 +1,8 @@
 //! The commands that pick the folder to receive into, and set this machine up for the first time.
-use parking_lot::Mutex;
-use ringway_model::{Fault, Invalid};
 use std::path::PathBuf;
 
+use parking_lot::Mutex;
+use ringway_model::{Fault, Invalid};
 use ringway_service::dto::StoredSettings;
 use ringway_service::settings::SettingsChange;
 use ringway_service::text::shown;

@@ -3,6 +3,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use ringway_engine::limits;
 use ringway_model::{Compression, Delta, IntoHome, IoMode, OnConflict, Source, TlsMode};
 
@@ -14,9 +17,6 @@ use crate::listen_address::ListenAddress;
 use crate::retry::RetryArg;
 use crate::rule::RuleArgs;
 use crate::service::{ACCEPT_HELP, AcceptArgs, CodeShownArgs, OfferArgs, SERVE_HELP, ServeArgs, TransferArgs};
-use clap::builder::StyledStr;
-use clap::error::{ContextKind, ContextValue};
-use clap::{Args, Parser, Subcommand, ValueEnum};
 
 const ABOUT: &str = "Moves folders between Linux machines, encrypted, and copies them inside one, with nothing lost";
 

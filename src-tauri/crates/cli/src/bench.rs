@@ -21,7 +21,6 @@ use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
 use crate::text::for_terminal;
-
 use table::Table;
 
 const MODES_HELP: &str = "\

@@ -5,8 +5,6 @@ mod planned;
 mod words;
 
 pub(crate) use args::{COPY_HELP, COPY_USAGE, CopyArgs};
-use ringway_model::{Fault, Side};
-
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -18,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use ringway_engine::{CopyRequest, Report, Transfer};
-use ringway_model::Outcome;
+use ringway_model::{Fault, Outcome, Side};
 
 use crate::advised;
 use crate::args::ReportingArgs;
@@ -29,7 +27,6 @@ use crate::output::Output;
 use crate::progress;
 use crate::text::for_terminal;
 use crate::words::os;
-
 use planned::PlannedLines;
 
 /// Copies.

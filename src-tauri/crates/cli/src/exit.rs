@@ -2,8 +2,7 @@
 use std::process::ExitCode;
 
 use ringway_engine::{Report, SecretError};
-use ringway_model::Fault;
-use ringway_model::Outcome;
+use ringway_model::{Fault, Outcome};
 
 /// How the command ends. The numbers are an interface for scripts: `--help` and the man page list
 /// them.

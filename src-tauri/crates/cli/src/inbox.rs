@@ -4,8 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use ringway_engine::{Engine, Past, PastDetails, PastQuery};
-use ringway_model::Direction;
-use ringway_model::Outcome;
+use ringway_model::{Direction, Outcome};
 use serde_json::json;
 
 use crate::advised;

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use ringway_engine::{Report, Snapshot, Transfer};
-use ringway_model::Outcome;
-use ringway_model::{Direction, FailureReason, Fault, Interruption, Outage, PackedBytes, Proven, Side, Stage};
+use ringway_model::{Direction, FailureReason, Fault, Interruption, Outage, Outcome, PackedBytes, Proven, Side, Stage};
 use serde_json::{Value, json};
 
 use crate::exit::Exit;

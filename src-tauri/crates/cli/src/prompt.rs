@@ -1,8 +1,8 @@
 //! Questions at the terminal: lines typed by a person, seen or unseen.
-use parking_lot::Mutex;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcsetattr};
 use tokio::sync::mpsc;
 use zeroize::Zeroizing;

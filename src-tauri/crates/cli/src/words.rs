@@ -9,7 +9,6 @@ use ringway_model::{
     Aim, AuthError, DeclineReason, DeviceId, Direction, Edit, Failure, FailureReason, Fault, Invalid, LookAlike,
     Operation, OsError, Remedy, Shortage, Side, StoreTrouble,
 };
-
 use rustix::io::Errno;
 
 use crate::advised;

@@ -1,9 +1,9 @@
 //! The accept queue of a code: one attempt at a time, origins with the fewest failures first. An
 //! attempt that takes too long while others wait loses its turn.
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 

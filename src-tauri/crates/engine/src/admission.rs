@@ -1,16 +1,16 @@
 //! Admission slots for connections that have not authenticated yet: how many there may be, in all
 //! and from one origin, and which one is evicted for a new one.
-use parking_lot::{Mutex, MutexGuard};
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
+use ringway_model::DeviceId;
 use tokio::sync::oneshot;
 
 use crate::descriptors::ForReceiving;
 use crate::limits::{KNOWN_ADDRESSES_MAX, UNAUTHENTICATED_FROM_ONE_MAX};
-use ringway_model::DeviceId;
 
 /// Bits of an IPv6 address that its holder does not choose: a network has 2^64 addresses to come
 /// from (RFC 4291 section 2.5.1).

@@ -1,8 +1,8 @@
 //! Per-address back-off after failed pairings, so that one guesser cannot lock others out of a
 //! code.
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 
+use parking_lot::{Mutex, MutexGuard};
 use ringway_wire::pair::{CODE_LIFETIME_MS, back_off_ms};
 
 use crate::admission::Origin;

@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::thread;
 
+use ringway_model::{Fault, Invalid};
 use ringway_sys::resolve::{self, Family};
 use ringway_wire::announcement::Fingerprint;
 use tokio::net::TcpStream;
@@ -19,7 +20,6 @@ use crate::limits::{
 };
 use crate::store::Store;
 use crate::target::{Address, Target};
-use ringway_model::{Fault, Invalid};
 
 /// Where to go, and whom to find there.
 #[derive(Debug, Clone, PartialEq, Eq)]

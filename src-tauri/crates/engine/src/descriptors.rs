@@ -1,12 +1,12 @@
 //! How jobs share the limit on open descriptors (RLIMIT_NOFILE), and the least that each needs.
 use std::sync::OnceLock;
 
+use ringway_model::Fault;
 use ringway_tree::descriptors::{self, LANE, left, limit};
 
 use crate::limits::{
     LANES_MAX, OFFERS_UNANSWERED_MAX, QUEUE_BYTES_MAX, QUEUED_BYTES, TRANSFERS_MAX, UNAUTHENTICATED_MAX,
 };
-use ringway_model::Fault;
 
 /// What one transfer has open at the receiver beside its lanes: the folders that it lands in, its
 /// journal and lists, its session.

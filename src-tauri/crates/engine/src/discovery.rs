@@ -8,6 +8,7 @@ mod nearby;
 
 use std::net::SocketAddr;
 
+use ringway_model::{DeviceKind, Fault};
 use ringway_wire::announcement::Announcement;
 use ringway_wire::limits::VERSION;
 
@@ -15,7 +16,6 @@ use crate::connect;
 use crate::device::Device;
 use crate::target::Target;
 use crate::wire_convert::decode_kind;
-use ringway_model::{DeviceKind, Fault};
 
 pub(crate) use announcer::{Announcer, Announcing};
 pub use nearby::Nearby;

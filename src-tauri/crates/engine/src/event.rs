@@ -5,6 +5,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ringway_copy::CopyReport;
 use ringway_model::{
     AuthError, Bottleneck, Counts, DeviceId, Edit, Failure, Fault, Interruption, LookAlike, Outcome, PackedBytes,
     PathTaken, Proven, Stage, StageTimes, TransferId, TransferKey,
@@ -15,7 +16,6 @@ use crate::device::Device;
 use crate::receive::IncomingOffer;
 use crate::rules::Decision;
 use crate::transfer::Transfer;
-use ringway_copy::CopyReport;
 
 /// A transfer's figures at one moment. Cheap to take; meant to be polled 10 to 20 times a second.
 #[derive(Debug, Clone, PartialEq)]

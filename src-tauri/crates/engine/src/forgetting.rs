@@ -1,8 +1,9 @@
 //! Notices that a device was forgotten, or that its rule was changed, while something runs with it
 //! or waits, whichever program did that.
-use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
+use ringway_model::DeviceId;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -12,7 +13,6 @@ use crate::limits::FORGOTTEN_LOOK_EVERY;
 use crate::rules::DeviceRule;
 use crate::store::PairingNumber;
 use crate::transfer::Transfer;
-use ringway_model::DeviceId;
 
 /// Changes of the trust store. While something runs with another device, one task for all of it
 /// asks SQLite whether another program has written.

@@ -1,9 +1,9 @@
 //! Device names that look alike: by the skeletons of Unicode Technical Standard 39, section 4,
 //! without regard to case.
+use ringway_model::{DeviceId, Fault, LookAlike};
 use unicode_security::confusable_detection::skeleton;
 
 use crate::store::Store;
-use ringway_model::{DeviceId, Fault, LookAlike};
 
 /// What a name looks like as it is, in small letters and in capitals: letters are confused as they
 /// are shown, and I looks like l where i does not. Nobody counts blanks.

@@ -1,10 +1,9 @@
 //! Control messages over a TLS stream: framing for tokio, cancel-safe in both directions.
 use std::io;
 
+use ringway_model::Fault;
 use ringway_wire::control::{FRAME_PREFIX_LEN, Message};
 use tokio::io::{AsyncRead, AsyncReadExt};
-
-use ringway_model::Fault;
 
 /// Reads framed messages. Dropping a pending [`MessageReader::next`] loses nothing.
 #[derive(Default)]

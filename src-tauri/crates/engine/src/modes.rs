@@ -16,13 +16,12 @@ mod tests;
 mod transfers;
 mod work;
 
-use ringway_model::{Fault, Side, SyncIoReason, UserTlsReason};
-
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use ringway_model::{Fault, Side, SyncIoReason, UserTlsReason};
 use ringway_sys::instructions::{InstructionCounter, NoCounter};
 
 use data::Data;

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use ringway_model::{Consent, DeclineReason, Fault, IntoHome, Side, TransferId};
 use ringway_tree::filesystem::free_space::FreeSpace;
+use ringway_tree::receive::AttemptKey;
 use ringway_wire::control::Totals;
 use ringway_wire::session::{Acceptor, AcceptorEvent};
 use tokio::sync::mpsc::error::TrySendError;
@@ -40,7 +41,6 @@ use acceptance::{Acceptance, TakenBack};
 use accepted::Accepted;
 use queue::{Claim, Entered, Pending, Place, Turn, Waiting};
 use renewals::{Met, Renewed};
-use ringway_tree::receive::AttemptKey;
 
 pub(crate) use arrivals::{Arrival, Arrivals};
 pub(crate) use queue::Queue;

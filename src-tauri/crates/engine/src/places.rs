@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use parking_lot::{Mutex, MutexGuard};
 use ringway_sys::dir::Dir;
 use ringway_sys::mounts::mount_point;
+use ringway_tree::receive::{Expected, FolderIdentity};
 
 use crate::default_folder::may_be_made;
-use ringway_tree::receive::{Expected, FolderIdentity};
 
 /// What was found at each path when it was first looked at.
 #[derive(Default)]

@@ -10,6 +10,8 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, MutexGuard};
 use ringway_model::{Fault, IntoHome, Invalid, PathTaken, Unconfined};
+use ringway_tree::io_plan::IoPlan;
+use ringway_tree::receive::restore_all;
 use ringway_wire::DeviceName;
 use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{CODE_ENTROPY_LEN, GivenSecret, PairingCode, PairingSecret};
@@ -32,8 +34,6 @@ use crate::options::ReceiveOptions;
 use crate::token_bucket::TokenBuckets;
 use crate::wire_convert::encode_kind;
 use crate::{Inner, interfaces, lane, own_folders, random, serve};
-use ringway_tree::io_plan::IoPlan;
-use ringway_tree::receive::restore_all;
 
 pub use crate::offer::IncomingOffer;
 

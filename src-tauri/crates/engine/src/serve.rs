@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use ringway_model::{AuthError, Consent, DeviceId, Fault};
 use ringway_wire::control::{Message, Offer, Refusal, Ticket};
 use ringway_wire::pair::{self, AttemptToken, Binding, ENTROPY_LEN, EXPORTER_LABEL, Outcome};
 use ringway_wire::session::{Acceptor, AcceptorEvent};
@@ -26,7 +27,6 @@ use crate::send::greeting;
 use crate::session::{Clock, Session};
 use crate::store::PairingNumber;
 use crate::tls::{Channel, TicketKey};
-use ringway_model::{AuthError, Consent, DeviceId, Fault};
 
 /// Where a running transfer's lanes come in.
 pub(crate) struct LaneDoor {

@@ -6,6 +6,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use ringway_model::Fault;
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Message;
 use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent};
@@ -16,7 +17,6 @@ use tokio_rustls::TlsStream;
 
 use crate::messages::MessageReader;
 use crate::record_boundary::CorkStream;
-use ringway_model::Fault;
 
 /// How long a peer may take none of what we say: control messages are small, so a stuck one is a
 /// dead one.

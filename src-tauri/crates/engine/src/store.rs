@@ -18,6 +18,7 @@ use std::{fs, io};
 use parking_lot::{Mutex, MutexGuard};
 use ringway_model::{DeviceId, Fault, Invalid, Operation, StoreTrouble};
 use ringway_tree::limits::BROUGHT_NAMES_MAX;
+use ringway_tree::receive::Brought;
 use ringway_wire::limits::DEVICE_NAME_MAX;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use rustix::fs::Access;
@@ -26,7 +27,6 @@ use crate::device::Device;
 use crate::limits::DEFAULT_PORT;
 use crate::private;
 use crate::target::Address;
-use ringway_tree::receive::Brought;
 
 pub(crate) use pairings::PairingNumber;
 

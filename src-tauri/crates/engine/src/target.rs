@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
+use ringway_model::{AuthError, DeviceId, Fault, Invalid};
 use ringway_sys::resolve;
 use ringway_wire::announcement::Fingerprint;
 use ringway_wire::name::{hex_digits, reads_as_address, reads_as_id};
@@ -11,7 +12,6 @@ use crate::device::Device;
 use crate::history::Past;
 use crate::limits::DEFAULT_PORT;
 use crate::store::Store;
-use ringway_model::{AuthError, DeviceId, Fault, Invalid};
 
 /// To whom something is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Holds a transfer's lanes, all together, to a limit of bytes a second.
-use parking_lot::{Condvar, Mutex};
 use std::io;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
 use ringway_wire::record::CONTENT_MAX;
 
 use crate::bottleneck::{Activity, LaneClock};

@@ -1,7 +1,8 @@
 //! Token buckets, one for each origin: a rate limit on what one origin makes this device or its
 //! person do.
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::admission::Origin;
 use crate::limits::{Allowance, TOKEN_BUCKETS_MAX};

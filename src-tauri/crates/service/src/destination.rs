@@ -1,10 +1,10 @@
 //! Where copies inside this machine go: the folder that a person picked, kept here and across runs;
 //! the webview gets a text of it.
-use parking_lot::Mutex;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use parking_lot::Mutex;
 use ringway_engine::private;
 use ringway_model::{Fault, Invalid, Operation};
 

@@ -1,9 +1,9 @@
 //! Who is nearby, listened for while somebody looks.
-use parking_lot::Mutex;
-use ringway_model::Fault;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use ringway_engine::{Device, NearbyDevice, Target};
+use ringway_model::Fault;
 use tokio::task::AbortHandle;
 
 use crate::app::App;

@@ -1,9 +1,9 @@
 //! What has ended before: the engine's history for the window, and what may be done with it.
-use ringway_model::Fault;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use ringway_engine::{PastQuery, Resend, Target};
+use ringway_model::Fault;
 
 use crate::app::App;
 use crate::dto::{Again, Asked, Earlier, EarlierDetails, Recipient};

@@ -8,13 +8,14 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::Path;
 
-use common::{dir, folders, is_root, pattern, skipped};
 use ringway_sys::attributes::{
     Kind, Timestamp, XATTR_VALUE_BYTES_MAX, metadata_of, set_file_times, set_len, set_mode, set_owner_fd, set_xattr,
     user_xattrs,
 };
 use ringway_sys::space::{preallocate, space, sync_dir, sync_filesystem};
 use ringway_sys::sparse::next_data;
+
+use common::{dir, folders, is_root, pattern, skipped};
 
 /// 1901-12-13, just before 1970, 1970, now, 2038-01-19 and the second after, 2106, 2200-01-01.
 const TIMES: [(i64, u32); 9] = [

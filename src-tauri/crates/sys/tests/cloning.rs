@@ -9,13 +9,14 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
-use common::{dir, errno, folders, is_root, mount, pattern, skipped, with_own_mounts, without_privileges};
 use ringway_sys::attributes::{
     Kind, Timestamp, XattrsCopied, copy_xattrs, copy_xattrs_at, has_default_acl, has_xattrs, metadata_of, remove_acl,
     remove_acl_at, remove_default_acl, set_group_fd, set_mode, set_times_both,
 };
 use ringway_sys::space::{Filesystem, Medium, filesystem, medium};
 use rustix::fs::XattrFlags;
+
+use common::{dir, errno, folders, is_root, mount, pattern, skipped, with_own_mounts, without_privileges};
 
 /// An access control list as the kernel keeps it (linux/posix_acl_xattr.h): version 2, then tag,
 /// permissions and id of each entry: the owner rwx, user 12345 r-x, the group r-x, the mask r-x,

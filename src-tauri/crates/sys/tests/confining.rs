@@ -10,13 +10,14 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{dir, refuse_calls, skipped};
 use ringway_sys::attributes::Timestamp;
 use ringway_sys::confine::{Unconfined, support, thread_beneath};
 use ringway_sys::file_io::{FileIo, IoMode, ReadFile, WriteAt};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+
+use common::{dir, refuse_calls, skipped};
 
 /// A directory to be confined to, beside what must not be reached.
 struct Ground(tempfile::TempDir);

@@ -8,10 +8,11 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use common::{dir, errno, folders, pattern, skipped};
 use ringway_sys::contents::{Pipe, copy_range, reflink};
 use ringway_sys::space::filesystem;
 use tempfile::TempDir;
+
+use common::{dir, errno, folders, pattern, skipped};
 
 /// More than a pipe holds, and no whole number of pages.
 const LONG: usize = 2_500_123;

@@ -7,8 +7,9 @@ use std::ffi::CString;
 use std::fs;
 use std::os::fd::AsFd;
 
-use common::{dir, drivers, skipped};
 use ringway_sys::file_io::ReadFile;
+
+use common::{dir, drivers, skipped};
 
 #[test]
 fn descriptors_are_closed_whatever_happens() {

@@ -15,9 +15,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{dir, errno, folders, skipped};
 use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::{Beneath, Dir, beneath};
+
+use common::{dir, errno, folders, skipped};
 
 /// Both ways, the kernel's left out by name where it does not have it.
 fn methods(test: &str) -> Vec<Beneath> {

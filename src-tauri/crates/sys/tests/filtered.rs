@@ -6,10 +6,11 @@ mod common;
 use std::fs;
 use std::os::fd::AsFd;
 
-use common::{dir, refuse_calls, skipped};
 use ringway_sys::dir::{Beneath, beneath};
 use ringway_sys::file_io::{Fallback, FileIo, IoKind, IoMode, ReadFile};
 use ringway_sys::probe::{io_uring, io_uring_allowed, io_uring_disabled};
+
+use common::{dir, refuse_calls, skipped};
 
 /// One test, as which way leads beneath is found out once a process.
 #[test]

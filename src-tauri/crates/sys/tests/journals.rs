@@ -6,9 +6,10 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
-use common::{dir, skipped, with_own_mounts};
 use ringway_sys::confine::{support, thread_beneath};
 use ringway_sys::space::{filesystem, write_out};
+
+use common::{dir, skipped, with_own_mounts};
 
 /// Each way to make a filesystem, and whether it writes names behind contents.
 const MADE: [(&str, &[&str], bool); 5] = [

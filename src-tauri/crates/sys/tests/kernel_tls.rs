@@ -8,8 +8,9 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
-use common::{errno, pattern, skipped};
 use ringway_sys::ktls::{KernelTls, MissingTls, Received, TlsStat, expect_no_pad, receive, send_close_notify, support};
+
+use common::{errno, pattern, skipped};
 
 const SOL_TLS: libc::c_int = 282;
 const TLS_TX: libc::c_int = 1;

@@ -9,9 +9,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
-use common::{dir, drivers, errno, folders, pattern, without_privileges};
 use ringway_sys::attributes::{Kind, Timestamp, metadata_of, set_times_both};
 use ringway_sys::file_io::{FileIo, IoMode, ReadOpen};
+
+use common::{dir, drivers, errno, folders, pattern, without_privileges};
 
 fn open(io: &mut FileIo, path: &Path, names: &[&CStr], noatime: bool) -> Vec<io::Result<OwnedFd>> {
     let mut results = vec![Err(io::ErrorKind::Other.into())];

@@ -9,8 +9,9 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 
-use common::{drivers, errno, folders, pattern};
 use ringway_sys::file_io::WriteAt;
+
+use common::{drivers, errno, folders, pattern};
 
 #[test]
 fn a_range_is_read_up_to_the_end_of_the_file() {

@@ -13,11 +13,12 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{dir, drivers, errno, folders, pattern, skipped, without_privileges};
 use proptest::prelude::*;
 use ringway_sys::attributes::Kind;
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::{FileIo, IoMode, NotRegular, ReadFile};
+
+use common::{dir, drivers, errno, folders, pattern, skipped, without_privileges};
 
 const UNTOUCHED: u8 = 0xEE;
 

@@ -9,9 +9,10 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use common::{folders, pattern, skipped};
 use ringway_sys::stream::{More, RingStream, StreamPipe, discard_now, send_all, send_file};
 use ringway_sys::thread::cpu_time;
+
+use common::{folders, pattern, skipped};
 
 const PIPE: usize = 64 * 1024;
 

@@ -1,9 +1,10 @@
 //! Which driver moves file bytes: decided once a transfer, opened once a lane.
 use std::io;
 
-use crate::descriptors::ForSending;
 use ringway_model::{Fault, IoMode, IoPath, SyncIoReason};
 use ringway_sys::file_io::{Fallback, FileIo, IoKind, IoMode as SysMode};
+
+use crate::descriptors::ForSending;
 
 /// Operations in flight on one lane's ring. Depth is what cold reading wants (measured: 1.5 s at
 /// 16, 4.6 s at 2).

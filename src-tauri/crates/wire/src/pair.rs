@@ -26,7 +26,6 @@
 //! learns that much from one attempt of a person who dialled the wrong machine, and an attacker who
 //! poses as the initiator has to send a confirmation before it gets one, which [`OpenCode`] counts.
 //! An initiator must therefore not repeat an attempt by itself.
-use crate::code::PairingSecret;
 use hkdf::Hkdf;
 use hmac::{Hmac, KeyInit, Mac};
 use rand_core::{CryptoRng, RngCore};
@@ -34,6 +33,8 @@ use sha2::Sha256;
 use spake2::{Ed25519Group, Group, Identity, Password, Spake2};
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use crate::code::PairingSecret;
 
 mod open_code;
 pub use open_code::{

@@ -1,12 +1,12 @@
 //! The shapes of everything that a peer sends, as bytes in `shapes.txt`: whoever changes a shape
 //! without raising `VERSION` hears of it.
-use ringway_model::{DeclineReason, Shortage};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+use ringway_model::{DeclineReason, Shortage};
 use ringway_wire::control::{
     Accept, Cancel, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes, Progress,
     Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,

@@ -5,12 +5,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use ringway_engine::modes::{Conditions, Dataset, EndFigures, Figures, Layer, Mode, ModesEvent, Row};
 use serde_json::{Value, json};
 
+use super::words;
 use crate::json;
 use crate::output::Output;
 use crate::path_words::{sync_io, user_tls};
 use crate::text::{bytes, count, counted, for_terminal};
-
-use super::words;
 
 const MB: f64 = 1e6;
 const GB: f64 = 1e9;

@@ -1,11 +1,12 @@
 //! The command line, and how rows are written.
+use std::time::Duration;
+
 use clap::Parser;
 use ringway_engine::modes::{
     Calls, Cipher, Dataset, EndFigures, Figures, Inward, Layer, LimitingEnd, Mode, ModesOptions, NotMeasured, Outward,
     Part, Row,
 };
 use ringway_model::{SyncIoReason, UserTlsReason};
-use std::time::Duration;
 
 use super::{BenchCommand, ModesArgs, words};
 use crate::args::{Cli, Command};

@@ -1,10 +1,10 @@
 //! What a dry run prints: one line, or one event, for each entry that a real run would touch.
-use parking_lot::{Mutex, MutexGuard};
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::{Mutex, MutexGuard};
 use ringway_engine::{Planned, PlannedFn};
 use ringway_model::TransferId;
 

@@ -10,14 +10,13 @@ use ringway_model::{Failure, FailureReason, Fault, IoPath, OnExisting, Operation
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
+use super::args::{CopyArgs, ReflinkArg};
 use crate::advised;
+use crate::args::IoArg;
 use crate::path_words::sync_io;
 use crate::progress::{pace, things};
 use crate::text::{bytes, count, counted, for_terminal};
 use crate::words::{self, Words, entries};
-
-use super::args::{CopyArgs, ReflinkArg};
-use crate::args::IoArg;
 
 fn is_cut_short(failure: &Failure) -> bool {
     matches!(failure.reason, FailureReason::CutShort { .. })

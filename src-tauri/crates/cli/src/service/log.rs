@@ -9,8 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use ringway_engine::{Report, Transfer, private};
-use ringway_model::Outcome;
-use ringway_model::{Direction, Fault};
+use ringway_model::{Direction, Fault, Outcome};
 use ringway_service::App;
 use ringway_service::dto::{AppEvent, Left, Listening, Moving, Offer};
 use serde_json::json;

@@ -4,6 +4,7 @@ use std::sync::Weak;
 use std::time::Duration;
 
 use mdns_sd::{IfKind, ServiceInfo};
+use ringway_model::Fault;
 use ringway_wire::announcement::{Announcement, SERVICE};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -12,7 +13,6 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use super::daemon::{self, Daemon};
 use super::failed;
 use crate::receive::Listening;
-use ringway_model::Fault;
 
 /// Time for telling others that nobody listens here any more. Who does not hear it forgets the
 /// receiver after two minutes (RFC 6762 section 10).

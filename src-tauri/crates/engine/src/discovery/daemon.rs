@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use mdns_sd::ServiceDaemon;
+use ringway_model::Fault;
 
 use super::failed;
 use crate::limits::NEARBY_RECORDS_MAX;
-use ringway_model::Fault;
 
 /// How often it is looked how much that is, and whether something else is to be said: a person
 /// needs longer to read a code out.

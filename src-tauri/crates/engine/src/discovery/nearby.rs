@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mdns_sd::{ResolvedService, ScopedIp, ServiceEvent};
+use ringway_model::Fault;
 use ringway_wire::announcement::{Announcement, Fingerprint, SERVICE};
 use ringway_wire::limits::VERSION;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until, timeout_at};
@@ -13,7 +14,6 @@ use super::heard::Heard;
 use super::{NearbyDevice, failed};
 use crate::Inner;
 use crate::device::Device;
-use ringway_model::Fault;
 
 /// Once the machine that shows a code is found, others that say the same are listened for as long:
 /// mDNS answers within a tenth of a second.

@@ -1,10 +1,10 @@
 //! A lane's connection handed to the kernel, keys and all: by the `ktls` crate, and for musl, which
 //! that does not compile for, by `sys::ktls`.
+use ringway_model::Fault;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
 use crate::record_boundary::CorkStream;
-use ringway_model::Fault;
 
 /// What rustls had decrypted already, and the socket, which the kernel encrypts and decrypts from
 /// then on.

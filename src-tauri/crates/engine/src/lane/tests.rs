@@ -7,6 +7,9 @@ use std::sync::Arc;
 use ringway_model::{IoMode, OnConflict, Source, TlsPath, TransferId, UserTlsReason};
 use ringway_tree::bulk::{LaneSink, LaneSource};
 use ringway_tree::descriptors::ForReceiving;
+use ringway_tree::io_plan::IoPlan;
+use ringway_tree::receive::{AttemptKey, DestinationOptions, Expected, Incoming};
+use ringway_tree::send::Outgoing;
 use ringway_wire::OfferedNames;
 use ringway_wire::lane::Counts;
 use ringway_wire::record::CONTENT_MAX;
@@ -16,9 +19,6 @@ use tokio::net::TcpListener;
 use super::{Lane, LaneStops, Relay, Relayed};
 use crate::identity::Identity;
 use crate::tls::{Channel, Tls};
-use ringway_tree::io_plan::IoPlan;
-use ringway_tree::receive::{AttemptKey, DestinationOptions, Expected, Incoming};
-use ringway_tree::send::Outgoing;
 
 const USER: TlsPath = TlsPath::User(UserTlsReason::Asked);
 

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::net::TcpStream;
 use std::ops::Range;
 
+use ringway_model::Fault;
 use ringway_sys::socket::{self, set_receive_low_water};
 use ringway_wire::record::{
     CONTENT_MAX, ContentType, OVERHEAD, Opener, RECORD_MAX, RecordError, Sealer, Suite, inner_len, record_len,
@@ -12,7 +13,6 @@ use rustls::{Connection, ConnectionTrafficSecrets};
 
 use super::ALTERED;
 use crate::tls::tls_error;
-use ringway_model::Fault;
 
 /// Records that go out in one write. Measured: fewer cost wake-ups, more leave the cache.
 const RECORDS_PER_WRITE: usize = 32;

@@ -6,13 +6,13 @@ use std::os::fd::{AsFd, OwnedFd};
 use ringway_model::IoMode;
 use ringway_sys::file_io::{FileIo, ReadFile, WriteAt};
 use ringway_tree::bulk::LaneSink;
+use ringway_tree::io_plan::IoPlan;
 use ringway_wire::record::{CONTENT_MAX, ContentType, OVERHEAD, Opener, RecordError, Sealer, Suite, record_len};
 
 use super::data::{Data, Digest, Folders, PIECE, Stretch, file_name, noise};
 use super::loopback::End;
 use super::meter::{Round, Side, alone, both};
 use super::{Bench, Calls, Cipher, Layer, NotMeasured};
-use ringway_tree::io_plan::IoPlan;
 
 /// Files that are read or written in one go: what a receiver writes at a time.
 const GROUP_FILES: usize = 64;

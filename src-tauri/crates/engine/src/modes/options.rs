@@ -1,9 +1,10 @@
 //! What is asked to be measured, and within which bounds.
 use std::path::PathBuf;
 
+use ringway_model::Fault;
+
 use super::{Cipher, Dataset, Part};
 use crate::limits::{LANES_MAX, MODES_BYTES_MAX, MODES_FILES_MAX, MODES_ROUNDS_MAX};
-use ringway_model::Fault;
 
 /// Bytes of one small file.
 const SMALL_LEN: u64 = 4_096;

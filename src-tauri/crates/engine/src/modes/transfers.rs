@@ -7,6 +7,8 @@ use std::time::Instant;
 use ringway_model::{OnConflict, Source, TransferId};
 use ringway_sys::file_io::FileIo;
 use ringway_sys::thread::cpu_time;
+use ringway_tree::receive::{AttemptKey, DestinationOptions, Expected, Incoming, LaneError};
+use ringway_tree::send::Outgoing;
 use ringway_wire::OfferedNames;
 
 use super::data::Data;
@@ -16,8 +18,6 @@ use super::meter::{Counting, Round, both};
 use super::{Bench, Calls, Cipher, NotMeasured};
 use crate::descriptors::ForReceiving;
 use crate::random;
-use ringway_tree::receive::{AttemptKey, DestinationOptions, Expected, Incoming, LaneError};
-use ringway_tree::send::Outgoing;
 
 pub(super) fn run(
     bench: &Bench<'_>,

@@ -1,6 +1,7 @@
 //! Who has accepted an offer, and what takes that back before it begins.
 use std::sync::Arc;
 
+use ringway_model::{Consent, DeclineReason};
 use ringway_wire::control::{Cancel, Refusal};
 use ringway_wire::session::Acceptor;
 
@@ -9,7 +10,6 @@ use crate::device::Device;
 use crate::rules::DeviceRule;
 use crate::session::Session;
 use crate::store::PairingNumber;
-use ringway_model::{Consent, DeclineReason};
 
 /// Who has accepted an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

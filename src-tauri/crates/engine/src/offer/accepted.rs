@@ -12,6 +12,7 @@ use std::time::Duration;
 use ringway_model::{DeclineReason, Direction, Fault, Invalid, Outage, Side, TransferId};
 use ringway_tree::filesystem::free_space::{FreeSpace, is_full_errno};
 use ringway_tree::limits::ARRIVED_LISTED_MAX;
+use ringway_tree::receive::{Allowance, AttemptKey, Brought, DestinationOptions, Expected, Incoming};
 use ringway_tree::receive::{Homes, OwnFolders};
 use ringway_wire::OfferedNames;
 use ringway_wire::control::{Cancel, Offer, Receipt, Wanted};
@@ -38,7 +39,6 @@ use crate::session::Session;
 use crate::store::PairingNumber;
 use crate::tls::Channel;
 use crate::transfer::{Arrived, Transfer};
-use ringway_tree::receive::{Allowance, AttemptKey, Brought, DestinationOptions, Expected, Incoming};
 
 /// Answers to lists that wait to be sent.
 const ANSWERS_WAITING_MAX: usize = 16;

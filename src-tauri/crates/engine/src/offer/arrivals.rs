@@ -1,12 +1,12 @@
 //! The names of offers that still arrive: how much of them there may be, and whose list gives way.
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+use ringway_model::DeviceId;
 use tokio::sync::oneshot;
 
 use crate::limits::{NAMES_ARRIVING_BYTES_MAX, NAMES_ARRIVING_OF_ONE_BYTES_MAX};
-use ringway_model::DeviceId;
 
 /// The lists of one listener that have begun to arrive and are counted nowhere else yet.
 #[derive(Default)]

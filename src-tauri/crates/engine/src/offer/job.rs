@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ringway_model::{DeviceId, Fault, Operation, Side, Stage};
 use ringway_tree::filesystem::free_space::FreeSpace;
+use ringway_tree::receive::{FinishError, Incoming, LaneError};
 use ringway_wire::control::{Progress, Receipt, ReceiverTimes, Totals, Wanted};
 use ringway_wire::lane::Counts;
 use ringway_wire::session::{Acceptor, AcceptorEvent};
@@ -25,7 +26,6 @@ use crate::store::PairingNumber;
 use crate::tls::Channel;
 use crate::transfer::Transfer;
 use crate::wire_convert::{decode_failure, decode_paths, encode_edit, encode_failure, encode_paths};
-use ringway_tree::receive::{FinishError, Incoming, LaneError};
 
 /// Time for the sender to open its lanes after our yes.
 const LANES_TIME_MAX: Duration = Duration::from_secs(30);

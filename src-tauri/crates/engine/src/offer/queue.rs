@@ -1,16 +1,16 @@
 //! Which accepted offers are received now, and which wait for a place: bounded, and fair to each
 //! device.
-use parking_lot::{Mutex, MutexGuard};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
+use ringway_model::{DeclineReason, DeviceId};
 use tokio::sync::{oneshot, watch};
 
 use crate::descriptors::ForReceiving;
 use crate::limits::{PLACES_FOR_RULES, QUEUE_BYTES_MAX, QUEUED_BYTES, TRANSFERS_MAX, TRANSFERS_OF_ONE_MAX};
-use ringway_model::{DeclineReason, DeviceId};
 
 /// The places of one receiver.
 #[derive(Clone, Default)]

@@ -1,9 +1,11 @@
 //! Accepted transfers that may be offered again after their connection was lost: which, for how
 //! long, and who takes the renewed session.
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Mutex, MutexGuard};
+use ringway_model::DeviceId;
+use ringway_tree::receive::AttemptKey;
 use ringway_wire::control::{Offer, Receipt};
 use tokio::sync::mpsc;
 
@@ -12,8 +14,6 @@ use crate::limits::{RENEWALS_PER_DEVICE_MAX, TOO_MUCH_TIME_MAX};
 use crate::rules::DeviceRule;
 use crate::serve::Visitor;
 use crate::store::PairingNumber;
-use ringway_model::DeviceId;
-use ringway_tree::receive::AttemptKey;
 
 /// A renewed session, with its place among the running transfers.
 pub(super) struct Renewed {

@@ -1,15 +1,15 @@
 //! How many offers may wait for a person's answer at a time, and under which ids there are any.
-use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+use ringway_model::DeviceId;
 use tokio::time::{Instant, sleep};
 
 use super::renewals::Key;
 use crate::descriptors::ForReceiving;
 use crate::limits::{OFFERS_ASKED_BYTES_MAX, OFFERS_OF_ONE_MAX};
-use ringway_model::DeviceId;
 
 /// The offers that wait for an answer.
 #[derive(Default)]

@@ -2,9 +2,8 @@
 //! holds them, and nobody's work. Who works, at either end, is left its time.
 use std::time::{Duration, Instant};
 
-use ringway_wire::limits::LANE_SILENCE_MAX_MS;
-
 use ringway_model::StageTimes;
+use ringway_wire::limits::LANE_SILENCE_MAX_MS;
 
 /// How often it is looked: one call for each lane's socket.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -1,6 +1,7 @@
 //! What time does to a code.
 use std::path::Path;
 
+use ringway_model::{AuthError, TlsMode};
 use ringway_wire::control::{Greeting, Hello, Message};
 use ringway_wire::limits::VERSION;
 use ringway_wire::pair::{Binding, ENTROPY_LEN, EXPORTER_LABEL, Initiator};
@@ -11,7 +12,6 @@ use tokio::time::timeout;
 use super::*;
 use crate::messages::MessageReader;
 use crate::{Engine, Paths};
-use ringway_model::{AuthError, TlsMode};
 
 const LONG: Duration = Duration::from_secs(30);
 const CODE: &str = "7-river-camera";

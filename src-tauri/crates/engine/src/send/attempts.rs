@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_model::{DeclineReason, DeviceId, Fault, Outage, PathTaken, Side};
+use ringway_tree::compression::Packed;
 use ringway_tree::descriptors::ForSending;
+use ringway_tree::io_plan::IoPlan;
+use ringway_tree::send::Outgoing;
 use ringway_wire::OfferedNames;
 use ringway_wire::control::Cancel;
 use ringway_wire::session::HandedOver;
@@ -28,9 +31,6 @@ use crate::target::Address;
 use crate::throttle::Throttle;
 use crate::transfer::{Arrived, Transfer};
 use crate::{Inner, random};
-use ringway_tree::compression::Packed;
-use ringway_tree::io_plan::IoPlan;
-use ringway_tree::send::Outgoing;
 
 /// Sends, and where the connection is lost goes on, until it is through, refused or given up, or
 /// until its receiver is forgotten.

@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringway_model::{AuthError, Fault};
 use ringway_wire::announcement::Fingerprint;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -19,7 +20,6 @@ use crate::limits::{CONNECT_TIME_MAX, HANDSHAKE_TIME_MAX, NEARBY_TRIED_MAX, NEXT
 use crate::session::Clock;
 use crate::target::Address;
 use crate::tls::{Channel, Expected};
-use ringway_model::{AuthError, Fault};
 
 /// A device that answers where it was last needs no looking for.
 const HEAD_START: Duration = Duration::from_secs(1);

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringway_model::{DeviceId, Fault, TlsPath};
 use ringway_wire::control::Message;
 use tokio::io::AsyncWriteExt;
 use tokio::task::JoinSet;
@@ -17,7 +18,6 @@ use crate::limits::HANDSHAKE_TIME_MAX;
 use crate::messages::MessageReader;
 use crate::tls::{Channel, Expected, TicketKey};
 use crate::transfer::Transfer;
-use ringway_model::{DeviceId, Fault, TlsPath};
 
 /// Pauses before a lane's next connection is tried again, each twice as long as the one before: a
 /// quarter of a minute in all.

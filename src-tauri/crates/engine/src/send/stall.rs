@@ -2,10 +2,10 @@
 //! this end sees for itself, and not by what is claimed.
 use std::time::{Duration, Instant};
 
+use ringway_model::Fault;
 use ringway_wire::control::{ReceiverTimes, SenderTimes};
 
 use crate::limits::{MOVING_BYTES_PER_S, WORKING_BYTES_PER_S, WORKING_TIME_MIN};
-use ringway_model::Fault;
 
 /// How much one look may add: a process that was stopped (SIGSTOP, sleep) meanwhile has waited for
 /// nobody.

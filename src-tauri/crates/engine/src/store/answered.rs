@@ -1,10 +1,10 @@
 //! Where each device has answered: the socket addresses that its key was proven at when this device
 //! dialled, so that the next dial begins with them.
+use ringway_model::{DeviceId, Fault};
 use rusqlite::params;
 
 use super::Store;
 use crate::target::Address;
-use ringway_model::{DeviceId, Fault};
 
 /// The trigger is in the file itself, so that whatever forgets a device forgets its addresses too.
 pub(super) const SCHEMA: &str = "

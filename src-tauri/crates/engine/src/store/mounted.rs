@@ -3,10 +3,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use ringway_model::Fault;
 use rusqlite::{OptionalExtension, params};
 
 use super::Store;
-use ringway_model::Fault;
 
 pub(super) const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS mounted (

@@ -1,9 +1,9 @@
 //! How often each device was forgotten: what a program remembers of a device counts only while that
 //! number stays, whichever program forgets it.
+use ringway_model::{DeviceId, Fault};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::Store;
-use ringway_model::{DeviceId, Fault};
 
 /// One number for all devices would do for what is asked of it, but would have every transfer asked
 /// about again when any device is forgotten. Only devices that a person has paired get here, so it

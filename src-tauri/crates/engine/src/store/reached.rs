@@ -1,9 +1,9 @@
 //! Which device was proven when this one last dialled an address. Only dialling writes here: where
 //! a device calls from, and what it says, is its own choice.
+use ringway_model::{DeviceId, Fault};
 use rusqlite::{OptionalExtension, params};
 
 use super::Store;
-use ringway_model::{DeviceId, Fault};
 
 /// The trigger is in the file itself, so that whatever forgets a device forgets its addresses too.
 pub(super) const SCHEMA: &str = "

@@ -5,8 +5,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
 use ringway_engine::CopyOptions;
-use ringway_model::Outcome;
-use ringway_model::{FailureReason, Fault, OnExisting};
+use ringway_model::{FailureReason, Fault, OnExisting, Outcome};
 use ringway_sys::attributes::Kind;
 
 use crate::attributes::own_modes;

@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ringway_engine::{CopyOptions, Planned, Rule};
-use ringway_model::FailureReason;
-use ringway_model::Outcome;
+use ringway_model::{FailureReason, Outcome};
 use ringway_sys::attributes::Kind;
 
 use crate::both::{Case, copy, copy_all, cp, drivers, failed, some_driver};

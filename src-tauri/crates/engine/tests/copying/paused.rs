@@ -11,8 +11,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use ringway_engine::{CopyOptions, ReflinkMode, Report, Snapshot, Transfer};
-use ringway_model::Outcome;
-use ringway_model::{FailureReason, Fault, Outage, Side, Stage};
+use ringway_model::{FailureReason, Fault, Outage, Outcome, Side, Stage};
 use ringway_sys::attributes::{Timestamp, metadata_of};
 
 use crate::both::{copy_watched, drivers, request};

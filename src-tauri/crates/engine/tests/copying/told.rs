@@ -5,8 +5,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ringway_engine::{CopyOptions, ReflinkMode, Report};
-use ringway_model::Outcome;
-use ringway_model::{FailureReason, OnExisting};
+use ringway_model::{FailureReason, OnExisting, Outcome};
 use rustix::io::Errno;
 
 use crate::both::{copy, copy_all, failed, shares_blocks, some_driver};

@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ringway_engine::{CopyOptions, Report};
-use ringway_model::Outcome;
-use ringway_model::{FailureReason, Fault, Stage};
+use ringway_model::{FailureReason, Fault, Outcome, Stage};
 use ringway_sys::attributes::Kind;
 use ringway_sys::dir::Dir;
 use rustix::io::Errno;

@@ -1,11 +1,12 @@
 //! What a device gets past its rule that has been paired and is hostile: nothing that the rule does
 //! not say, whatever it says of its offers.
+use std::os::unix::fs::MetadataExt;
+
 use ringway_engine::{Decision, DeviceRule, IncomingOffer};
 use ringway_model::{AskedBecause, Consent, DeclineReason, DeviceId, Side, Stage};
 use ringway_wire::control::Cancel;
 use ringway_wire::lane::{Attributes, Entry, EntryKind, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs};
 use ringway_wire::name::Name;
-use std::os::unix::fs::MetadataExt;
 
 use super::mallory::{Channel, Inside};
 use super::*;

@@ -1,12 +1,12 @@
 //! A client of the service: finds its socket, makes calls, and hands on what it is told unasked.
-use parking_lot::Mutex;
-use ringway_model::Fault;
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+use ringway_model::Fault;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::io::{AsyncWriteExt, BufReader};

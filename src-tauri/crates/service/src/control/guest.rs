@@ -1,6 +1,5 @@
 //! One client of the service: its requests in, answers, events and updates out, and nothing that
 //! waits for a client that does not read.
-use ringway_model::{Fault, Invalid};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use ringway_model::{Fault, Invalid};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::io::{AsyncWriteExt, BufReader};

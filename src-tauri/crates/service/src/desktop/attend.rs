@@ -3,8 +3,7 @@
 use std::net::SocketAddr;
 
 use ringway_engine::{Report, Transfer};
-use ringway_model::Outcome;
-use ringway_model::{Direction, Fault, OnConflict, Outage, Side, Stage};
+use ringway_model::{Direction, Fault, OnConflict, Outage, Outcome, Side, Stage};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 

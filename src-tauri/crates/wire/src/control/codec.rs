@@ -1,7 +1,12 @@
 //! Control messages as bytes: framed, and every field bounded where it is read.
-use ringway_model::{DeclineReason, Shortage};
 use std::num::NonZeroU32;
 
+use ringway_model::{DeclineReason, Shortage};
+
+use super::{
+    Accept, Cancel, EntryFailed, EntryKept, Hello, Message, Micros, Offer, PathCodes, Progress, Proven, Receipt,
+    ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
+};
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
 use crate::lane::{Counts, FILE_SIZE_MAX};
@@ -12,11 +17,6 @@ use crate::limits::{
 use crate::name::{DeviceName, Name, RelPath};
 use crate::pair::{Confirmation, PakeMessage};
 use crate::stretches::Stretches;
-
-use super::{
-    Accept, Cancel, EntryFailed, EntryKept, Hello, Message, Micros, Offer, PathCodes, Progress, Proven, Receipt,
-    ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
-};
 
 /// Bytes in front of every control message: its length without them, `u32` little-endian.
 pub const FRAME_PREFIX_LEN: usize = 4;

@@ -1,14 +1,13 @@
 //! A batch's head as it is parsed: checked from end to end before anything of it is used.
 use std::ops::Range;
 
+use super::digest::{Digest, Digests, ReadDigests};
+use super::entry::{decode_attributes, decode_entry};
+use super::{Attributes, Counts, Entry, EntryKind, FrameHeader, Xattrs, bounded};
 use crate::ProtocolError;
 use crate::bytes::Reader;
 use crate::limits::{LANE_BODY_MAX, PATH_MAX};
 use crate::name::RelPath;
-
-use super::digest::{Digest, Digests, ReadDigests};
-use super::entry::{decode_attributes, decode_entry};
-use super::{Attributes, Counts, Entry, EntryKind, FrameHeader, Xattrs, bounded};
 
 pub(super) const ITEM_FOLDER: u8 = 1;
 pub(super) const ITEM_FOLDER_WITH_ATTRIBUTES: u8 = 2;

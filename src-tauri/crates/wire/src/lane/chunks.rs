@@ -3,14 +3,13 @@
 //! the engine's business; how long they may be is said here, so that both ends cut alike.
 use std::ops::Range;
 
+use super::digest::{DIGEST_LEN, Digest};
+use super::entry::decode_entry;
+use super::{EntryKind, FILE_ID_MAX, FrameHeader, RangeHead, RangeStep, bounded};
 use crate::ProtocolError;
 use crate::bytes::Reader;
 use crate::limits::{CHUNK_LEN_MAX, CHUNK_LEN_MIN, CHUNKED_SIZE_MIN, CHUNKS_AIMED_AT, PATH_MAX};
 use crate::name::RelPath;
-
-use super::digest::{DIGEST_LEN, Digest};
-use super::entry::decode_entry;
-use super::{EntryKind, FILE_ID_MAX, FrameHeader, RangeHead, RangeStep, bounded};
 
 /// Bytes of one chunk in the head: its length, its digest.
 const CHUNK_HEAD_LEN: usize = size_of::<u32>() + DIGEST_LEN;

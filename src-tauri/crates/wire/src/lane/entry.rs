@@ -1,12 +1,11 @@
 //! An entry: its name, what it is, and the attributes it has; as the heads of batches and ranges
 //! carry it.
+use super::xattrs::{Xattrs, encode_xattrs};
+use super::{FILE_SIZE_MAX, bounded};
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
 use crate::limits::{LINK_TARGET_MAX, NAME_MAX, PATH_MAX};
 use crate::name::{Name, RelPath};
-
-use super::xattrs::{Xattrs, encode_xattrs};
-use super::{FILE_SIZE_MAX, bounded};
 
 const ITEM_FILE: u8 = 3;
 const ITEM_LINKED_FILE: u8 = 4;

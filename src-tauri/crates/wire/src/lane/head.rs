@@ -1,14 +1,13 @@
 //! A head being written: of a batch, of a list, of one range, or of a window of chunks.
-use crate::bytes::Put;
-use crate::limits::{BATCH_ITEMS_MAX, LANE_HEAD_MAX, LINK_TARGET_MAX, NAME_MAX, PATH_MAX, XATTRS_TOTAL_MAX};
-use crate::name::RelPath;
-
 use super::batch::{ITEM_FOLDER, ITEM_FOLDER_WITH_ATTRIBUTES};
 use super::entry::{encode_attributes, encode_entry};
 use super::xattrs::encode_xattrs;
 use super::{
     Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, FrameKind, RangeHead, RangeStep, Xattrs,
 };
+use crate::bytes::Put;
+use crate::limits::{BATCH_ITEMS_MAX, LANE_HEAD_MAX, LINK_TARGET_MAX, NAME_MAX, PATH_MAX, XATTRS_TOTAL_MAX};
+use crate::name::RelPath;
 
 /// The most bytes that one item's head takes, so that a sender knows when a batch is full.
 pub const ITEM_LEN_MAX: usize = 64 + XATTRS_TOTAL_MAX + PATH_MAX + LINK_TARGET_MAX + NAME_MAX;

@@ -1,11 +1,10 @@
 //! A list of files without their contents, which the receiver answers with those that it wants.
-use crate::ProtocolError;
-use crate::bytes::Reader;
-use crate::name::RelPath;
-
 use super::batch::ItemReader;
 use super::digest::{Digest, Digests, ReadDigests};
 use super::{Entry, EntryKind, FrameHeader, Item};
+use crate::ProtocolError;
+use crate::bytes::Reader;
+use crate::name::RelPath;
 
 /// A list whose head has been checked from end to end.
 #[derive(Debug, Clone, Copy)]

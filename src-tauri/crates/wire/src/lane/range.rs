@@ -1,12 +1,11 @@
 //! The head of a range: which piece of which file its body is.
+use super::digest::{Digest, Digests};
+use super::entry::decode_entry;
+use super::{Entry, EntryKind, FILE_ID_MAX, FrameHeader, bounded};
 use crate::ProtocolError;
 use crate::bytes::Reader;
 use crate::limits::PATH_MAX;
 use crate::name::RelPath;
-
-use super::digest::{Digest, Digests};
-use super::entry::decode_entry;
-use super::{Entry, EntryKind, FILE_ID_MAX, FrameHeader, bounded};
 
 /// What a range is to its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,8 @@
 //! Extended attributes of an entry, bounded where they are collected and where they are parsed.
+use super::bounded;
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
 use crate::limits::{XATTR_COUNT_MAX, XATTR_NAME_MAX, XATTRS_TOTAL_MAX};
-
-use super::bounded;
 
 /// Encoded extended attributes; checked when parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,7 +1,8 @@
 //! The receiving side's book-keeping of one open secret: how long it is open, how many attempts it
 //! allows, and how many at a time.
-use crate::code::PairingSecret;
 use std::sync::{Arc, Weak};
+
+use crate::code::PairingSecret;
 
 /// How long a one-time code is open, in milliseconds: ample to walk to the other machine, little to
 /// guess in.

@@ -1,7 +1,8 @@
 //! The listening side: answers hello, pairs when it may, passes offers on, reports the writing, and
 //! gives the receipt.
-use ringway_model::DeclineReason;
 use std::num::NonZeroU32;
+
+use ringway_model::DeclineReason;
 
 use super::Link;
 use crate::ProtocolError;

@@ -1,5 +1,11 @@
 //! The connecting side: says hello, pairs when it must, offers, reports the walk, and waits for the
 //! receipt.
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use ringway_model::DeclineReason;
+use zeroize::Zeroizing;
+
 use super::Link;
 use crate::ProtocolError;
 use crate::code::PairingSecret;
@@ -12,10 +18,6 @@ use crate::limits::{FAILURES_NAMED_MAX, FAILURES_PER_ENTRY_MAX, HELLO_TIME_MAX_M
 use crate::name::DeviceName;
 use crate::offered::OfferedNames;
 use crate::pair;
-use ringway_model::DeclineReason;
-use std::num::NonZeroU32;
-use std::sync::Arc;
-use zeroize::Zeroizing;
 
 /// What an initiator reports.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! Both machines against each other over a pipe that a test can cut, delay and tamper with, under a
 //! clock that it sets.
-use ringway_model::{DeclineReason, Shortage};
 use std::sync::Arc;
+
+use ringway_model::{DeclineReason, Shortage};
 
 use super::*;
 use crate::code::{PairingCode, PairingSecret};

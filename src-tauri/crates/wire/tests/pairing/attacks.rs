@@ -6,7 +6,6 @@
 //! these show is that the confirmations hinge on the scalars (each attack has a control in which
 //! the attacker is given one, and then succeeds), that the checks on points and the binding are in
 //! place, and that one attempt answers one guess.
-use super::{CODE, Captured, EXPORTER, LAB, LAPTOP, assert_both_fail, attempt, binding, entropy, secret};
 use hmac::{Hmac, KeyInit, Mac};
 use rand_core::{CryptoRng, RngCore};
 use ringway_wire::pair::{
@@ -15,6 +14,8 @@ use ringway_wire::pair::{
 };
 use sha2::{Digest, Sha256};
 use spake2::{Ed25519Group, Group};
+
+use super::{CODE, Captured, EXPORTER, LAB, LAPTOP, assert_both_fail, attempt, binding, entropy, secret};
 
 type Point = <Ed25519Group as Group>::Element;
 type Scalar = <Ed25519Group as Group>::Scalar;

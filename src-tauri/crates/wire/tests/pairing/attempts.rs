@@ -1,10 +1,11 @@
 //! How often, how long and by how many at a time an open secret may be tried.
-use super::{CODE, attempt, binding, entropy, secret};
 use proptest::prelude::*;
 use ringway_wire::pair::{
     BACK_OFF_MAX_MS, CODE_LIFETIME_MS, Lifetime, MAX_WRONG_ATTEMPTS, OpenCode, Outcome, PairError, Refusal,
     WRONG_FORGOTTEN_MS, back_off_ms,
 };
+
+use super::{CODE, attempt, binding, entropy, secret};
 
 const OPENED_MS: u64 = 5_000_000;
 const STANDING: &str = "correct horse battery staple";

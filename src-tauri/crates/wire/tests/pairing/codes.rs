@@ -1,10 +1,11 @@
 //! Codes and standing secrets as text.
+use std::collections::{HashMap, HashSet};
+
 use proptest::prelude::*;
 use ringway_wire::code::{
     CODE_NUMBER_MAX, GivenSecret, NUMBERS_DRAWN, PairingCode, STANDING_SECRET_MAX, STANDING_SECRET_MIN, SecretError,
     StandingSecret, WORDS,
 };
-use std::collections::{HashMap, HashSet};
 
 fn parsed(text: &str) -> Result<String, SecretError> {
     PairingCode::parse(text).map(|code| code.expose().to_owned())

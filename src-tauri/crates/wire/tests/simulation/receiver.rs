@@ -7,9 +7,9 @@ mod ranges;
 mod site;
 mod windows;
 
-use ringway_model::DeclineReason;
 use std::collections::{HashMap, HashSet, VecDeque};
 
+use ringway_model::DeclineReason;
 use ringway_wire::control::{Cancel, Offer, Proven, Receipt};
 use ringway_wire::journal::{Begun, Recorder, Version, replay};
 use ringway_wire::lane::{Counts, Timestamp};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ringway_model::{DeclineReason, Fault, Outage, Shortage, Side};
 use ringway_tree::filesystem::free_space::{self, FreeSpace, Rest};
+use ringway_tree::receive::Incoming;
 use ringway_wire::limits::SILENCE_MAX_MS;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -14,7 +15,6 @@ use crate::limits::{FULL_LOOK_EVERY, FULL_TIME_MAX, PAUSE_TIME_MAX};
 use crate::offer::job::on_its_own;
 use crate::offer::queue::Place;
 use crate::offer::renewals::Renewed;
-use ringway_tree::receive::Incoming;
 
 /// What a file that asks for room is called, before the transfer's id; a peer may not use such a
 /// name.

@@ -1,10 +1,11 @@
 //! Random walks of two peers that keep to the protocol: calls come in any order in which a program
 //! may make them, while messages are under way in both directions.
+use std::collections::VecDeque;
+
 use super::*;
 use crate::control::{Message, Wanted};
 use crate::limits::HELLO_TIME_MAX_MS;
 use crate::stretches::Stretches;
-use std::collections::VecDeque;
 
 const WALKS: u64 = 6_000;
 const STEPS: u32 = 120;

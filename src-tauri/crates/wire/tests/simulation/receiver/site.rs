@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use ringway_model::Shortage;
-
 use ringway_wire::journal::{Version, replay};
 use ringway_wire::lane::Timestamp;
 use ringway_wire::resume::{self, Belief, JOURNAL, TREE};
