@@ -26,7 +26,7 @@ use ringway_model::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::codes::{planned_code, tag};
+use crate::codes::{code_of, planned_code, tag};
 use crate::rule;
 use crate::text::misleads;
 use crate::words::{self, Words};
@@ -366,6 +366,14 @@ pub(crate) fn error(code: &str, words: &Words) -> Value {
     value
 }
 
+/// `error`, of what ended the command early.
+pub(crate) fn ended_early(error: &anyhow::Error, words: &Words) -> Value {
+    match error.downcast_ref::<Fault>() {
+        Some(fault) => not_received(fault, words),
+        None => self::error(&code_of(error), words),
+    }
+}
+
 /// `error`, of an offer that was accepted and came to nothing.
 pub(crate) fn not_received(error: &Fault, words: &Words) -> Value {
     let mut value = json!({ "event": "error" });
@@ -383,8 +391,10 @@ fn why_failed(error: &Fault, words: &Words) -> Value {
         value["free_bytes"] = shortage.free.into();
         value["missing_entries"] = shortage.entries.into();
     }
-    if let Fault::Declined(reason) = error {
-        value["reason"] = tag(*reason, "reason").into();
+    match error {
+        Fault::Declined(reason) => value["reason"] = tag(reason, "reason").into(),
+        Fault::Invalid(reason) => value["reason"] = tag(reason, "reason").into(),
+        _ => {}
     }
     if let Fault::Declined(DeclineReason::TooManyOffers { wait_ms }) = error {
         value["wait_seconds"] = (f64::from(*wait_ms) / 1_000.0).into();

@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     let ended = runtime.map_err(anyhow::Error::from).and_then(|runtime| runtime.block_on(run(command, interrupts)));
     let exit = ended.unwrap_or_else(|error| {
         let words = words::anything(&error);
-        out.event(&json::error(&codes::code_of(&error), &words));
+        out.event(&json::ended_early(&error, &words));
         out.fault(&words);
         status_of(&error)
     });

@@ -201,8 +201,8 @@ pub(crate) const EVENTS: &[Described] = &[
         names: &["error"],
         from: "all",
         fields: "what ended the command, or an accepted offer, without a transfer: code, message, \
-                 next or null, and where room was missing needed_bytes, free_bytes, \
-                 missing_entries",
+                 next or null, where the code is declined or invalid reason, and where room was \
+                 missing needed_bytes, free_bytes, missing_entries",
     },
 ];
 
