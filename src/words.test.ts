@@ -80,16 +80,16 @@ describe("faults in words", () => {
     for (const code of bindingsFaultCodes().filter((code) => code !== "invalid")) {
       const sentence = faultWords({ code, ...fields, ...rest } as unknown as Fault, "peer");
       expect(sentence.what, code).not.toBe(general);
-      expect(sentence.what + sentence.next, code).not.toMatch(/undefined|NaN/);
+      expect(sentence.what + sentence.next, code).not.toMatch(/undefined|NaN|\[object/);
     }
   });
 
   test("every reason of what is not acceptable has its own sentence", () => {
-    const told = (reason: string) => faultWords({ code: "invalid", detail: "in English", reason, name: { path: "photos" }, folder: { path: "f" } } as unknown as Fault);
+    const told = (reason: string) => faultWords({ code: "invalid", detail: "in English", reason, name: reason === "ambiguous_name" ? "photos" : { path: "photos" }, folder: { path: "f" } } as unknown as Fault);
     for (const reason of bindingsInvalidReasons().filter((reason) => reason !== "option")) {
       const { what, next } = told(reason);
       expect(what, reason).not.toContain("in English");
-      expect(what + next, reason).not.toMatch(/undefined|fault\./);
+      expect(what + next, reason).not.toMatch(/undefined|fault\.|\[object/);
     }
     expect(told("same_name").what).toContain("“photos”");
     expect(told("option").what).toBe("This value is not valid: in English.");

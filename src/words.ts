@@ -281,16 +281,19 @@ const STORE_NEXT = {
   other: "fault.store.other.next",
 } as const;
 
+function pathWords({ path, operation, source }: Extract<Fault, { code: "path" | "not_published" }>): string {
+  return t("fault.path", { path: path.path, operation: operationWords(operation), why: system(source) });
+}
+
 /** A fault in words; `peer` is what to call the other machine. */
 export function faultWords(fault: Fault, peer = t("common.otherDeviceFirst")): Sentence {
   const auth = authWords(fault, peer);
   if (auth) return auth;
   switch (fault.code) {
     case "path":
-    case "not_published": {
-      const what = t("fault.path", { path: fault.path.path, operation: operationWords(fault.operation), why: system(fault.source) });
-      return { what, next: osNext(fault.source) ?? t("fault.path.next") };
-    }
+      return { what: pathWords(fault), next: osNext(fault.source) ?? t("fault.path.next") };
+    case "not_published":
+      return { what: pathWords(fault), next: t("fault.notPublished.next") };
     case "unknown_target":
       return { what: t("fault.unknownTarget", { target: fault.target }), next: t("fault.unknownTarget.next") };
     case "unreachable":
