@@ -227,7 +227,7 @@ fn of_edit(edit: &Edit) -> Value {
 
 fn of_failure(failure: &Failure) -> Value {
     let errno = match failure.reason {
-        FailureReason::Os { errno } => Some(errno),
+        FailureReason::Os { errno } | FailureReason::CutShort { errno } => Some(errno),
         _ => None,
     };
     let mut value = json!({

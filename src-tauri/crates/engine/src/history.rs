@@ -61,7 +61,7 @@ pub struct Past {
     pub paths: Vec<PathBuf>,
     /// When it ended.
     pub ended: SystemTime,
-    /// How it ended. An [`Error`] of which only the words could be kept is [`Fault::Recorded`].
+    /// How it ended.
     pub outcome: Outcome,
     /// Its numbers, as in [`Report::counts`].
     pub counts: Counts,

@@ -632,12 +632,12 @@ impl Transfer {
             None if failed == 0 => Outcome::Complete,
             None => Outcome::Partial,
         };
-        let report = Report {
+        let mut report = Report {
             counts: Counts { failed, edited: figures.edited, ..arrived.counts },
             proven: arrived.proven,
             edits: figures.edits.clone(),
             outcome,
-            failures: failures(&figures, self.shared.direction),
+            failures: figures.failures.clone(),
             running_for: figures.running_for(),
             bottleneck: figures.gauge.longest(),
             times: figures.gauge.times(),
@@ -653,6 +653,9 @@ impl Transfer {
         };
         let series = figures.series.points();
         drop(figures);
+        if self.shared.direction == Direction::Copying {
+            report.failures.iter_mut().for_each(tell_cut_short);
+        }
         if let Some(record) = &self.shared.record {
             let Shared { id, direction, title, .. } = &*self.shared;
             let peer = self.shared.peer.get();
@@ -662,28 +665,19 @@ impl Transfer {
     }
 }
 
-/// The failures by name. What a copy writes over in place may be half of two versions now. The
-/// copy says so where it was stopped. Where the disk refused more, it gives such files the time 0,
-/// and no others. One that the copy had made is gone.
-fn failures(figures: &Figures, direction: Direction) -> Vec<Failure> {
-    let mut all = figures.failures.clone();
-    for failure in all.iter_mut().filter(|_| direction == Direction::Copying) {
-        if let FailureReason::Os { errno } = failure.reason
-            && is_cut_short(failure, Errno::from_raw_os_error(errno))
-        {
-            failure.reason = FailureReason::CutShort { errno };
-        }
+/// Tells a file that a copy was writing over in place, and that may be half of two versions now. The
+/// copy says so where it was stopped. Where the disk refused more, it gives such a file the time 0,
+/// and no other. One that the copy had made is gone.
+fn tell_cut_short(failure: &mut Failure) {
+    if let FailureReason::Os { errno } = failure.reason
+        && (errno == Errno::CANCELED.raw_os_error() || (failure.operation == Operation::Write && is_oldest(failure)))
+    {
+        failure.reason = FailureReason::CutShort { errno };
     }
-    all
 }
 
-fn is_cut_short(failure: &Failure, errno: Errno) -> bool {
-    let oldest = || failure.path.metadata().and_then(|there| there.modified()).is_ok_and(|time| time == UNIX_EPOCH);
-    match errno {
-        Errno::CANCELED => true,
-        Errno::NOSPC | Errno::DQUOT | Errno::FBIG | Errno::IO => failure.operation == Operation::Write && oldest(),
-        _ => false,
-    }
+fn is_oldest(failure: &Failure) -> bool {
+    failure.path.metadata().and_then(|there| there.modified()).is_ok_and(|time| time == UNIX_EPOCH)
 }
 
 /// What a receipt says, for the report.
@@ -733,14 +727,15 @@ mod tests {
         let there = tempfile::NamedTempFile::new().unwrap();
         let told = |errno: Errno, path: &std::path::Path| {
             let reason = FailureReason::Os { errno: errno.raw_os_error() };
-            is_cut_short(&Failure { path: path.into(), side: Side::Here, operation: Operation::Write, reason }, errno)
+            let mut failure = Failure { path: path.into(), side: Side::Here, operation: Operation::Write, reason };
+            tell_cut_short(&mut failure);
+            matches!(failure.reason, FailureReason::CutShort { .. })
         };
         assert!(!told(Errno::NOSPC, there.path()), "it was to be exchanged, and is what it was");
         there.as_file().set_modified(UNIX_EPOCH).unwrap();
-        for errno in [Errno::CANCELED, Errno::NOSPC, Errno::DQUOT] {
+        for errno in [Errno::CANCELED, Errno::NOSPC, Errno::DQUOT, Errno::STALE] {
             assert!(told(errno, there.path()), "{errno:?}");
         }
-        assert!(!told(Errno::ACCESS, there.path()));
         assert!(!told(Errno::NOSPC, &there.path().join("gone")), "the copy had made it, and removed it");
     }
 }

@@ -89,8 +89,8 @@ const REASONS: [FailureReason; 13] = [
     FailureReason::NameNotKept,
 ];
 
-/// The number of [`FailureReason::CutShort`], which no peer tells: for the history.
-const CUT_SHORT: u8 = 200;
+/// The number of [`FailureReason::CutShort`] in the history. On the wire it means nothing.
+pub(crate) const CUT_SHORT: u8 = 200;
 
 /// A reason's number, and its errno.
 pub(crate) fn reason_code(reason: FailureReason) -> (u8, i32) {
@@ -105,7 +105,6 @@ pub(crate) fn reason_code(reason: FailureReason) -> (u8, i32) {
 pub(crate) fn decode_reason(number: u8, errno: i32) -> Option<FailureReason> {
     match number.checked_sub(1) {
         None => Some(FailureReason::Os { errno }),
-        Some(_) if number == CUT_SHORT => Some(FailureReason::CutShort { errno }),
         Some(at) => REASONS.get(usize::from(at)).copied(),
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use crate::device::DeviceId;
-use crate::errno::{ECONNRESET, EIO, ETIMEDOUT};
+use crate::errno::{ECONNRESET, EIO, EPIPE, ETIMEDOUT};
 use crate::outage::{Outage, Shortage};
 use crate::path_taken::{SyncIoReason, UserTlsReason};
 use crate::remedy::Remedy;
@@ -135,6 +135,7 @@ impl From<io::ErrorKind> for OsError {
 fn errno_of(kind: io::ErrorKind) -> Option<i32> {
     match kind {
         io::ErrorKind::TimedOut => Some(ETIMEDOUT),
+        io::ErrorKind::BrokenPipe => Some(EPIPE),
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => Some(ECONNRESET),
         _ => None,
     }
@@ -390,7 +391,7 @@ pub enum Fault {
         published: Vec<PathText>,
     },
     /// The target is neither a paired device's name nor an address.
-    #[error("no device or address called {target:?}")]
+    #[error("no device or address called {target}")]
     UnknownTarget {
         /// What was given.
         target: Text,
@@ -749,7 +750,7 @@ pub enum Invalid {
     AmbiguousId,
     /// A paired device has that name, and another one was reached at the host of that name.
     #[error(
-        "{name:?} is the name of a paired device and the host at which another one was reached: give the device's id, or the host with a port"
+        "{name} is the name of a paired device and the host at which another one was reached: give the device's id, or the host with a port"
     )]
     AmbiguousName {
         /// The name.
@@ -809,4 +810,110 @@ pub enum Invalid {
         /// What is wrong with it, in English.
         detail: Cow<'static, str>,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn os() -> OsError {
+        io::Error::from_raw_os_error(13).into()
+    }
+
+    /// One of each that carries something, and of those without fields two.
+    fn faults() -> Vec<Fault> {
+        let id = DeviceId([7; 32]);
+        let name = || Text::from("nas\u{202e}");
+        let shortage = Shortage { needed: 9, free: 4, entries: 1 };
+        let auth = [
+            AuthError::PairingNeeded { peer_name: name() },
+            AuthError::WrongCode,
+            AuthError::NoCodeOpen,
+            AuthError::PairingBusy { wait_ms: 1_500 },
+            AuthError::IdentityChanged { name: name(), expected: id, found: DeviceId([9; 32]) },
+            AuthError::Unconfirmed { last: name(), last_id: id, name: name(), found: id },
+            AuthError::OtherAnswered { announced: name(), found: id },
+            AuthError::Forgotten { name: name(), id, now: Some(id) },
+            AuthError::Forgotten { name: name(), id, now: None },
+            AuthError::Ourselves,
+        ];
+        let declined = [
+            DeclineReason::ByChoice,
+            DeclineReason::NoRoom(shortage),
+            DeclineReason::Busy,
+            DeclineReason::TooManyOffers { wait_ms: 15_000 },
+        ];
+        let invalid = [
+            Invalid::NothingToSend,
+            Invalid::SameName { name: "odd\u{1}".into() },
+            Invalid::AmbiguousName { name: name() },
+            Invalid::HomeFolder { folder: "/home/me".into() },
+            Invalid::Option { detail: Cow::Borrowed("no") },
+        ];
+        let mut all = vec![
+            Fault::FewDescriptors { has: 1, least: 2 },
+            Fault::path("/a", Operation::Open, os()),
+            Fault::NotPublished {
+                path: "/a".into(),
+                operation: Operation::Rename,
+                source: os(),
+                published: vec!["b".into()],
+            },
+            Fault::UnknownTarget { target: name() },
+            Fault::unreachable("10.0.0.9:17464", io::ErrorKind::TimedOut),
+            Fault::listen("[::]:17464", io::Error::from_raw_os_error(98)),
+            Fault::cancelled(Side::There),
+            Fault::lost(io::ErrorKind::UnexpectedEof),
+            Fault::TurnedAway,
+            Fault::Version { ours: 1, theirs: 2 },
+            Fault::NoKernelTls { reason: UserTlsReason::Refused(1), remedies: Vec::new() },
+            Fault::NoIoUring { reason: SyncIoReason::Forbidden },
+            Fault::Config { path: "/c".into(), line: None, detail: name(), nearest: Some(name()) },
+            Fault::Store { path: "/s".into(), trouble: StoreTrouble::Busy, detail: name() },
+            Fault::machine("no"),
+            Fault::DestinationFull { shortage: None },
+            Fault::DestinationFull { shortage: Some(shortage) },
+            Fault::TooMuch { bytes_max: 20, by: Side::Here },
+            Fault::NewTarget { what: "a".into(), more: 1, to: name(), was: name() },
+            Fault::ServiceDiffers { ours: name(), theirs: name(), remedies: vec![Remedy::who_listens(1)] },
+            Fault::Other { detail: name() },
+        ];
+        all.extend(auth.map(Fault::Auth));
+        all.extend(declined.map(Fault::Declined));
+        all.extend(invalid.map(Fault::Invalid));
+        all
+    }
+
+    #[test]
+    fn every_fault_has_a_code_and_survives_json() {
+        for fault in faults() {
+            let json = serde_json::to_string(&fault).unwrap();
+            let code = fault.code();
+            assert!(json.contains(&format!("\"code\":\"{code}\"")), "{json}");
+            assert!(code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{code}");
+            let back: Fault = serde_json::from_str(&json).unwrap();
+            assert_eq!(serde_json::to_string(&back).unwrap(), json);
+            assert_eq!(std::mem::discriminant(&back), std::mem::discriminant(&fault), "{json}");
+        }
+    }
+
+    #[test]
+    fn nothing_that_misleads_is_in_the_json_of_a_fault() {
+        for fault in faults() {
+            let value = serde_json::to_value(&fault).unwrap();
+            assert!(!value.to_string().chars().any(crate::misleading::misleads), "{value}");
+        }
+    }
+
+    #[test]
+    fn time_that_ran_out_here_has_the_systems_number() {
+        let errno = |kind: io::ErrorKind| OsError::from(kind).errno;
+        assert_eq!(errno(io::ErrorKind::TimedOut), Some(110));
+        assert_eq!(errno(io::ErrorKind::UnexpectedEof), Some(104));
+        assert_eq!(errno(io::ErrorKind::BrokenPipe), Some(32));
+        assert_eq!(errno(io::ErrorKind::Other), None);
+        let silent = Fault::unreachable("10.0.0.9:17464", io::ErrorKind::TimedOut);
+        let Fault::Unreachable { remedies, .. } = silent else { panic!() };
+        assert_eq!(remedies, Remedy::firewalls_elsewhere(17_464));
+    }
 }

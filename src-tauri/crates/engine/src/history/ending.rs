@@ -2,9 +2,9 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use ringway_model::{Failure, Operation, Side};
+use ringway_model::{Failure, FailureReason, Operation, Side};
 
-use crate::wire_convert::{OPERATIONS, decode_reason, operation_code, reason_code};
+use crate::wire_convert::{CUT_SHORT, OPERATIONS, decode_reason, operation_code, reason_code};
 
 /// A failure's side, operation, reason and errno (0 where it has none), as the store keeps them.
 pub(crate) fn failure_stored(failure: &Failure) -> [i32; 4] {
@@ -15,7 +15,10 @@ pub(crate) fn failure_stored(failure: &Failure) -> [i32; 4] {
 
 /// The failure that [`failure_stored`] was given; none where it is no such thing.
 pub(crate) fn failure(path: Vec<u8>, [side, doing, reason, errno]: [i32; 4]) -> Option<Failure> {
-    let reason = decode_reason(u8::try_from(reason).ok()?, errno)?;
+    let reason = match u8::try_from(reason).ok()? {
+        CUT_SHORT => FailureReason::CutShort { errno },
+        number => decode_reason(number, errno)?,
+    };
     let side = if side == 0 { Side::Here } else { Side::There };
     let operation = operation(u64::try_from(doing).ok()?)?;
     Some(Failure { path: OsString::from_vec(path).into(), side, operation, reason })
@@ -32,7 +35,7 @@ mod tests {
     #[test]
     fn failures_come_back_as_they_were() {
         use ringway_model::FailureReason::{
-            ChangedWhileReading, Differs, DotName, HomeFolder, InTheWay, IntoItself, Kept, LinkTargetMissing,
+            ChangedWhileReading, CutShort, Differs, DotName, HomeFolder, InTheWay, IntoItself, Kept, LinkTargetMissing,
             NameNotKept, Os, OwnFolder, PathTooLong, SameFile, SpecialFile,
         };
         let reasons = [
@@ -50,6 +53,7 @@ mod tests {
             DotName,
             HomeFolder,
             NameNotKept,
+            CutShort { errno: 28 },
         ];
         for reason in reasons {
             for (operation, side) in OPERATIONS.into_iter().zip([Side::Here, Side::There].into_iter().cycle()) {

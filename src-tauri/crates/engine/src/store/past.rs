@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_model::{Bottleneck, Counts, DeviceId, Direction, Edit, Fault, Outcome, Proven, Source, TransferId};
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, named_params, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params};
 
 use super::Store;
 use crate::history::{
@@ -70,6 +70,10 @@ pub(super) const SCHEMA: &str = "
 /// What is kept of an offer's end that nobody answered.
 const UNANSWERED: &str = r#"{"outcome":"failed","error":{"code":"unanswered"}}"#;
 
+/// Bytes of JSON that say how a transfer ended. A path of the longest kind takes about 37 kB when
+/// each of its bytes is escaped and repeated in hexadecimal.
+const ENDING_LEN_MAX: usize = 64 * 1024;
+
 /// Past transfers that are looked through for the folders that they went to, and the folders that
 /// are told.
 const RECEIVED_INTO_LOOKED_AT: u32 = 1_000;
@@ -103,7 +107,48 @@ pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
             _ => {}
         }
     }
-    Ok(())
+    endings_as_text(connection)
+}
+
+/// Earlier versions kept how a transfer ended as bytes of their own. Of what failed, only that it
+/// did is taken over.
+fn endings_as_text(connection: &Connection) -> rusqlite::Result<()> {
+    let is_old = "SELECT 1 FROM pragma_table_info('past') WHERE name = 'ending' AND type = 'BLOB'";
+    if !connection.prepare(is_old)?.exists([])? {
+        return Ok(());
+    }
+    let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+    // Another program of this device may have been faster.
+    if transaction.prepare(is_old)?.exists([])? {
+        transaction.execute_batch(&format!(
+            r#"ALTER TABLE past ADD COLUMN ending_text TEXT NOT NULL DEFAULT '{{}}';
+            UPDATE past SET ending_text = CASE ending
+                WHEN x'00' THEN '{{"outcome":"complete"}}'
+                WHEN x'01' THEN '{{"outcome":"partial"}}'
+                WHEN x'1d' THEN '{UNANSWERED}'
+                ELSE '{{"outcome":"failed","error":{{"code":"other","detail":"recorded by an earlier version"}}}}'
+            END;
+            ALTER TABLE past DROP COLUMN ending;
+            ALTER TABLE past RENAME COLUMN ending_text TO ending;"#
+        ))?;
+    }
+    transaction.commit()
+}
+
+/// How a transfer ended, as it is kept: bounded, whatever names and texts the fault has.
+fn ending_text(outcome: &Outcome) -> String {
+    let mut kept = outcome.clone();
+    if let Outcome::Failed(Fault::NotPublished { published, .. }) = &mut kept {
+        published.clear();
+    }
+    let text = kept.to_json();
+    match &kept {
+        Outcome::Failed(fault) if text.len() > ENDING_LEN_MAX => {
+            let detail: String = fault.to_string().chars().take(ENDING_LEN_MAX / 32).collect();
+            Outcome::Failed(Fault::Other { detail: detail.into() }).to_json()
+        }
+        _ => text,
+    }
 }
 
 impl Store {
@@ -299,7 +344,7 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
             }),
             ":paths": joined,
             ":ended_ms": ms_since_1970(SystemTime::now()),
-            ":ending": report.outcome.to_json(),
+            ":ending": ending_text(&report.outcome),
             ":is_whole": matches!(report.outcome, Outcome::Complete),
             ":files": signed(counts.files),
             ":folders": signed(counts.folders),
@@ -399,7 +444,8 @@ fn prune(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 fn past(row: &Row<'_>) -> rusqlite::Result<Option<Past>> {
     let count = |index: usize| row.get::<_, i64>(index).map(unsigned);
     let ms = |index: usize| row.get::<_, i64>(index).map(|ms| Duration::from_millis(unsigned(ms)));
-    let (Some(outcome), Some(direction)) = (Outcome::from_json(&row.get::<_, String>(10)?), direction(row.get(2)?))
+    let (Some(outcome), Some(direction)) =
+        (row.get_ref(10)?.as_str().ok().and_then(Outcome::from_json), direction(row.get(2)?))
     else {
         return Ok(None);
     };
@@ -795,10 +841,50 @@ mod tests {
     }
 
     #[test]
+    fn endings_of_an_earlier_version_are_read_and_new_ones_are_kept() {
+        let home = Home::new();
+        for (title, old) in [("whole", "00"), ("partial", "01"), ("unanswered", "1d"), ("failed", "0900")] {
+            home.keep(Direction::Receiving, title, &complete(), &[]);
+            let back = format!(
+                "ALTER TABLE past ADD COLUMN old BLOB NOT NULL DEFAULT x'00'; UPDATE past SET old = x'{old}';
+                 ALTER TABLE past DROP COLUMN ending; ALTER TABLE past RENAME COLUMN old TO ending;"
+            );
+            home.store.with(|connection| connection.execute_batch(&back)).unwrap();
+            let later = Store::open(home.folder.path()).unwrap();
+            let outcome = later.past(&PastQuery::default(), 1).unwrap()[0].outcome.clone();
+            let expected = match title {
+                "whole" => matches!(outcome, Outcome::Complete),
+                "partial" => matches!(outcome, Outcome::Partial),
+                "unanswered" => matches!(outcome, Outcome::Failed(Fault::Unanswered)),
+                _ => matches!(outcome, Outcome::Failed(Fault::Other { .. })),
+            };
+            assert!(expected, "{title}: {outcome:?}");
+        }
+        home.keep(Direction::Receiving, "new", &report(Outcome::Partial, 1), &[]);
+        assert!(matches!(home.store.past(&PastQuery::default(), 1).unwrap()[0].outcome, Outcome::Partial));
+    }
+
+    #[test]
+    fn long_names_in_a_fault_are_bounded_in_the_history() {
+        let long = || ringway_model::PathText::from("\u{202e}".repeat(1_300));
+        let published = vec![long(); 64];
+        let refused = std::io::Error::from_raw_os_error(13).into();
+        let fault = Fault::NotPublished { path: long(), operation: Operation::Rename, source: refused, published };
+        let text = ending_text(&Outcome::Failed(fault));
+        assert!(text.len() <= ENDING_LEN_MAX, "{}", text.len());
+        assert!(matches!(Outcome::from_json(&text), Some(Outcome::Failed(Fault::NotPublished { .. }))));
+        let endless = Outcome::Failed(Fault::Tls { detail: "\u{202e}".repeat(1 << 20).into() });
+        assert!(ending_text(&endless).len() <= ENDING_LEN_MAX);
+    }
+
+    #[test]
     fn a_row_that_makes_no_sense_is_passed_over() {
         let home = Home::new();
         home.keep(Direction::Sending, "odd", &complete(), &[]);
         home.store.with(|connection| connection.execute("UPDATE past SET ending = '{}', series = x'ff'", [])).unwrap();
+        home.keep(Direction::Sending, "no text", &complete(), &[]);
+        let no_text = "UPDATE past SET ending = CAST(x'ff' AS TEXT) WHERE title = CAST('no text' AS BLOB)";
+        assert_eq!(home.store.with(|connection| connection.execute(no_text, [])).unwrap(), 1);
         home.keep(Direction::Sending, "good", &complete(), &[]);
         assert_eq!(home.titles(&PastQuery::default()), ["good"]);
     }

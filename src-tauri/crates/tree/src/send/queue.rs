@@ -479,7 +479,7 @@ impl Queue {
         let full = |state: &mut State| !state.cancelled && !state.has_room(folders);
         let mut state = self.state.lock();
         let waited = self.taken.wait_while_for(&mut state, full, at_most);
-        if state.cancelled { Err(Cancelled) } else { Ok(!waited.timed_out()) }
+        if state.cancelled { Err(Cancelled) } else { Ok(!waited.timed_out() || state.has_room(folders)) }
     }
 
     /// Adds a unit, waiting for room.
