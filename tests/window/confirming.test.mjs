@@ -134,14 +134,14 @@ for (const [language, said] of Object.entries(LANGUAGES)) {
     const first = await dialog(said.target, `dialog-target-${language}`);
     // One at a time: more calls are refused while it is open.
     await send("meanwhile");
-    assert.equal((await answerTo(page, "meanwhile")).error.code, "newTarget");
+    assert.equal((await answerTo(page, "meanwhile")).error.code, "new_target");
     assert.equal(titled(said.target).length, 1);
     await answered(first, said.target, () => press("Escape"));
-    assert.equal((await answerTo(page, "first")).error.code, "newTarget");
+    assert.equal((await answerTo(page, "first")).error.code, "new_target");
     for (const key of ["Return", "space"]) {
       await send(key);
       await answered(await dialog(said.target, `dialog-target-${language}-${key}`), said.target, () => press(key));
-      assert.equal((await answerTo(page, key)).error?.code, "newTarget", `${key} says no`);
+      assert.equal((await answerTo(page, key)).error?.code, "new_target", `${key} says no`);
     }
     assert.deepEqual(readdirSync(receivers.mallory.inbox), []);
 
