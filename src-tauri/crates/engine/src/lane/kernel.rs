@@ -58,7 +58,7 @@ fn with_keys<T>(
         Aes128Gcm { key, iv } => (Cipher::Aes128Gcm, key, iv),
         Aes256Gcm { key, iv } => (Cipher::Aes256Gcm, key, iv),
         Chacha20Poly1305 { key, iv } => (Cipher::ChaCha20Poly1305, key, iv),
-        _ => return Err(Fault::Tls { detail: ("a cipher suite that was not offered".into()).into() }),
+        _ => return Err(Fault::Tls { detail: "a cipher suite that was not offered".into() }),
     };
     let iv = iv
         .as_ref()
