@@ -63,7 +63,7 @@ fn with_keys<T>(
     let iv = iv
         .as_ref()
         .try_into()
-        .map_err(|_| Fault::Tls { detail: ("an initialisation vector of another length".into()).into() })?;
+        .map_err(|_| Fault::Tls { detail: "an initialisation vector of another length".into() })?;
     make(RecordKeys { cipher, key: key.as_ref(), iv, sequence: *sequence })
 }
 
