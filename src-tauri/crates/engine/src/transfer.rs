@@ -665,9 +665,9 @@ impl Transfer {
     }
 }
 
-/// Tells a file that a copy was writing over in place, and that may be half of two versions now. The
-/// copy says so where it was stopped. Where the disk refused more, it gives such a file the time 0,
-/// and no other. One that the copy had made is gone.
+/// Tells a file that a copy was writing over in place, and that may be half of two versions now.
+/// The copy says so where it was stopped. Where the disk refused more, it gives such a file the
+/// time 0, and no other. One that the copy had made is gone.
 fn tell_cut_short(failure: &mut Failure) {
     if let FailureReason::Os { errno } = failure.reason
         && (errno == Errno::CANCELED.raw_os_error() || (failure.operation == Operation::Write && is_oldest(failure)))
