@@ -30,7 +30,7 @@ pub(crate) fn planned_code(what: Planned) -> &'static str {
     }
 }
 
-/// The same for whatever ended the command early.
+/// The code of what ended the command early: the fault's, or one by its exit status.
 pub(crate) fn code_of(error: &anyhow::Error) -> String {
     match (error.downcast_ref::<Fault>(), status_of(error)) {
         (Some(error), _) => error.code(),

@@ -77,7 +77,7 @@ pub struct CopyTotals {
 }
 
 impl CopyJob {
-    /// Plans a copy and writes nothing. The observer is told of sources that cannot be copied. The
+    /// Plans a copy and writes nothing. The observer hears of sources that cannot be copied. The
     /// others are copied all the same.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ impl CopyHandle {
         }
     }
 
-    /// What was chosen, and what came of it so far.
+    /// The choices that the copy made, and its counts so far.
     pub fn report(&self) -> CopyReport {
         let job = &*self.job;
         let counts = &job.counts;

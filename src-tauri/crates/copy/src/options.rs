@@ -117,7 +117,7 @@ pub enum KernelCopy {
     Never,
 }
 
-/// What a copy chose by itself, and what came of it beyond its [totals](crate::CopyTotals).
+/// The choices that a copy made by itself, and its counts beyond the [totals](crate::CopyTotals).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyReport {
     /// Threads that were started to copy: one where there was nothing for another to do.

@@ -18,8 +18,7 @@ pub(crate) const FILES: [&str; 3] = ["config.toml", "identity.pem", "ringway.db"
 /// One that cannot be made for another reason than permissions: what we may not make, an offer
 /// may not make either.
 pub(crate) fn make(paths: &Paths) -> Result<OwnFolders, Fault> {
-    // A runtime folder is made by whoever logs its user in: without that one there is none of
-    // ours either.
+    // The login manager makes a runtime folder for its user. Without it there is none of ours.
     let runtime = paths.runtime.iter().filter(|runtime| runtime.parent().is_some_and(Path::is_dir));
     let all: Vec<_> = [&paths.config, &paths.data, &paths.state].into_iter().chain(runtime).collect();
     for folder in &all {

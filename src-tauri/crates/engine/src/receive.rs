@@ -311,8 +311,8 @@ impl Receiver {
     /// Whether it is announced on the local network.
     ///
     /// # Errors
-    /// It should be, and cannot be ([`Fault::Discovery`]). Whoever knows its address reaches it all
-    /// the same.
+    /// It should be, and cannot be ([`Fault::Discovery`]). A sender that is given its address still
+    /// reaches it.
     pub fn announced(&self) -> &Result<bool, Fault> {
         &self.announced
     }

@@ -1,40 +1,24 @@
-//! Makes names and paths safe to show: whatever bytes a peer or a disk holds become text that looks
-//! like what it is.
+//! Makes names and paths safe to show, where they are not of a type of the model that does so
+//! itself.
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 
-use ringway_model::misleading::misleads;
+use ringway_model::{PathText, Text};
 
 /// A path or name as text: bytes that are not UTF-8 as `\xNN`, controls and characters that reorder
 /// or hide text as `\u{…}`.
 pub fn shown(name: impl AsRef<OsStr>) -> String {
-    let mut out = String::new();
-    for chunk in name.as_ref().as_bytes().utf8_chunks() {
-        push_shown(&mut out, chunk.valid());
-        chunk.invalid().iter().for_each(|byte| out.push_str(&format!("\\x{byte:02x}")));
-    }
-    out
+    PathText::from(name.as_ref()).to_string()
 }
 
 /// The same for text.
 pub fn shown_text(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    push_shown(&mut out, text);
-    out
-}
-
-fn push_shown(out: &mut String, text: &str) {
-    for c in text.chars() {
-        match c {
-            '\n' | '\r' | '\t' => out.extend(c.escape_default()),
-            _ if misleads(c) => out.extend(c.escape_unicode()),
-            _ => out.push(c),
-        }
-    }
+    Text::from(text).to_string()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     #[test]

@@ -25,7 +25,7 @@ pub trait LaneSink {
 /// A lane's bytes in order; 0 means the end.
 pub trait LaneSource {
     /// Reads some bytes, at least one unless `buf` is empty or the lane has ended. `buf` is no
-    /// longer than what the peer has announced, so that whoever reads may wait for all of it.
+    /// longer than what the peer has announced, so that the implementation may wait for all of it.
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize>;
 
     /// Told before a frame's body is read: for who counts what comes.

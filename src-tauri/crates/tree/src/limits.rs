@@ -12,8 +12,8 @@ pub const ACCEPTED_MARGIN_MIN: u64 = 32 << 20;
 /// it is also held to what its sender said it had counted.
 pub const ACCEPTED_GROWTH: u64 = 4;
 
-/// And so much more at the least: whoever answers within the first second has seen next to nothing
-/// of a large folder.
+/// Bytes that an accepted offer may always grow by: within the first second a person has seen next
+/// to nothing of a large folder.
 pub const ACCEPTED_GROWTH_MIN: u64 = 1 << 30;
 
 /// Bytes of the paths of failures that are named to the peer: what is named waits for a peer who

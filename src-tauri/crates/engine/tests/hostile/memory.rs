@@ -601,7 +601,7 @@ async fn names_that_still_arrive_are_held_in_bounded_memory() {
     let waiting = tokio::spawn(modest.offers(address, "modest", Some(&code), &whole).await.hears_the_answer());
     assert_eq!(process.says("asked"), "modest");
     assert!(!waiting.is_finished());
-    // Whoever was turned away was told so, if it was still to be told anything.
+    // A sender that was turned away has heard so, unless its connection had ended before.
     while let Some(answer) = answers.try_join_next() {
         let answer = answer.unwrap();
         assert!(matches!(answer, None | Some(Message::Refused(Refusal::PairingBusy(_)))), "{answer:?}");
