@@ -28,10 +28,8 @@ pub(super) mod types {
 /// Hands all operations to the macro `generate`, in three groups:
 ///
 /// - `page`: the window's page may ask for these without a dialog. It is less trusted than
-///   programs, so no row may take a path, leave to receive into a home, or a confirmation. Each
-///   field's type is in the bindings (`specta::Type`). [`types::GivenPath`],
-///   [`types::IntoHome`] and [`types::SettingsChange`] must not be: then a row with such a field
-///   does not compile.
+///   programs, so no row may take a path, leave to receive into a home, or a confirmation. A row
+///   with a field whose type is not listed as `PageField` in `protocol` does not compile.
 /// - `programs`: only the shell and the command may ask for these.
 /// - `by_hand`: likewise, but `Client` has methods for them that do more than ask.
 macro_rules! operations {

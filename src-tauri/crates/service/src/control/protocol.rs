@@ -41,6 +41,20 @@ pub struct Request {
     pub call: Call,
 }
 
+/// The types that a field of the page's calls may have. None of them holds a path, leave to receive
+/// into a home, or a change of settings.
+trait PageField {}
+
+macro_rules! page_fields {
+    ($($type:ty),+) => {
+        $(impl PageField for $type {})+
+    };
+}
+
+page_fields!(bool, u16, u32, u64, String, Asked, Consent, OnConflict, OnExisting, Recipient, ShownSize);
+
+impl<T: PageField> PageField for Option<T> {}
+
 /// Generates [`Call`], [`PageCall`] and [`PageAnswers`] from the rows of the API.
 macro_rules! calls {
     (page { $($page:tt)+ } programs { $($programs:tt)+ } by_hand { $($by_hand:tt)+ }) => {
@@ -71,6 +85,11 @@ macro_rules! calls {
         pub enum PageCall {
             $($(#[$doc])+ $variant $({ $($field: $type),+ })?,)+
         }
+
+        const _: () = {
+            const fn is_page_field<T: PageField>() {}
+            $($($(is_page_field::<$type>();)+)?)+
+        };
 
         impl From<PageCall> for Call {
             fn from(call: PageCall) -> Self {
