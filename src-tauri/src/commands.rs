@@ -4,10 +4,10 @@ mod settings;
 
 use std::path::PathBuf;
 
+use ringway_daemon::control::protocol::{PageAnswers, PageCall};
+use ringway_daemon::copying::CopyFolder;
+use ringway_daemon::dto::{AppEvent, Chosen, Everything, Moving, Pick, Recipient, Update};
 use ringway_model::{Fault, IntoHome, Invalid};
-use ringway_service::control::protocol::{PageAnswers, PageCall};
-use ringway_service::copying::CopyFolder;
-use ringway_service::dto::{AppEvent, Chosen, Everything, Moving, Pick, Recipient, Update};
 use tauri::ipc::Channel;
 use tauri::{AppHandle, State, WebviewWindow};
 use tauri_plugin_dialog::{DialogExt, FilePath};

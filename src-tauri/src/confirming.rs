@@ -2,8 +2,8 @@
 use std::cell::Cell;
 
 use gtk::prelude::*;
+use ringway_daemon::language::Language;
 use ringway_model::Fault;
-use ringway_service::language::Language;
 use tauri::WebviewWindow;
 use tokio::sync::{Mutex, oneshot};
 

@@ -1,9 +1,9 @@
 //! What came, in the desktop's own file manager.
 use std::path::{Path, PathBuf};
 
+use ringway_daemon::control::protocol::GivenPath;
+use ringway_daemon::text::shown;
 use ringway_model::Fault;
-use ringway_service::control::protocol::GivenPath;
-use ringway_service::text::shown;
 use tauri::AppHandle;
 use tauri_plugin_opener::OpenerExt;
 

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use ringway_daemon::control::client::Notice;
+use ringway_daemon::control::{Client, ControlError, Place};
+use ringway_daemon::text::shown_text;
 use ringway_engine::Paths;
 use ringway_engine::remedy;
 use ringway_model::Fault;
-use ringway_service::control::client::Notice;
-use ringway_service::control::{Client, ControlError, Place};
-use ringway_service::text::shown_text;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc::UnboundedReceiver;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use gtk::prelude::GtkWindowExt;
 use parking_lot::Mutex;
+use ringway_daemon::control::Client;
+use ringway_daemon::control::client::Notice;
+use ringway_daemon::dto::{AppEvent, Chosen, Drag, Everything};
 use ringway_model::Fault;
-use ringway_service::control::Client;
-use ringway_service::control::client::Notice;
-use ringway_service::dto::{AppEvent, Chosen, Drag, Everything};
 use tauri::ipc::Channel;
 use tauri::{AppHandle, Manager};
 use tokio::sync::{mpsc, watch};

@@ -1,6 +1,6 @@
 //! Generated from `dialog.*` of the window's messages (src/messages) by
 //! `npm run messages`: do not edit.
-use ringway_service::language::Language;
+use ringway_daemon::language::Language;
 
 pub(crate) fn dialog_home_title(language: Language) -> &'static str {
     match language {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use ringway_service::dto::View;
+use ringway_daemon::dto::View;
 
 /// What a person, a menu or a file manager opens the window with.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -12,7 +12,7 @@ import notes from "./notes.json";
 const catalogues: Record<string, Catalogue> = { en, de };
 const GENERATED = "src/messages/arguments.ts";
 const GENERATED_RUST = [
-  { path: "src-tauri/crates/service/src/desktop/messages.rs", spoken: SERVICE },
+  { path: "src-tauri/crates/daemon/src/desktop/messages.rs", spoken: SERVICE },
   { path: "src-tauri/src/messages.rs", spoken: SHELL },
 ];
 

@@ -13,7 +13,7 @@ interface Spoken {
 }
 
 export const SERVICE: Spoken = { keys: /^(tray|notice)\./, named: "`tray.*` and `notice.*`", language: "crate::language::Language", visible: "pub(super)" };
-export const SHELL: Spoken = { keys: /^dialog\./, named: "`dialog.*`", language: "ringway_service::language::Language", visible: "pub(crate)" };
+export const SHELL: Spoken = { keys: /^dialog\./, named: "`dialog.*`", language: "ringway_daemon::language::Language", visible: "pub(crate)" };
 
 /** Numbers that a language's plural forms are tried with. */
 const TRIED_MAX = 1000;

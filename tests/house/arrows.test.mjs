@@ -26,9 +26,9 @@ const ARROWS = {
   "ringway-tree": ["ringway-model", "ringway-sys", "ringway-wire"],
   "ringway-copy": ["ringway-model", "ringway-sys", "ringway-tree"],
   "ringway-engine": ["ringway-copy", "ringway-model", "ringway-sys", "ringway-tree", "ringway-wire"],
-  "ringway-service": ["ringway-engine", "ringway-model"],
-  "ringway-cli": ["ringway-engine", "ringway-model", "ringway-service"],
-  [SHELL]: ["ringway-engine", "ringway-model", "ringway-service"],
+  "ringway-daemon": ["ringway-engine", "ringway-model"],
+  "ringway-cli": ["ringway-engine", "ringway-model", "ringway-daemon"],
+  [SHELL]: ["ringway-engine", "ringway-model", "ringway-daemon"],
 };
 
 test("every crate of ours has its arrows, and no others", () => {
@@ -43,7 +43,7 @@ const FORBIDDEN = {
   "ringway-engine": /^(serde.*|tauri.*|clap.*|indicatif|console|crossterm|rpassword|anyhow|tracing.*|log)$/,
   "ringway-copy": /^(tokio.*|async-.*|mio|socket2|rustls.*|serde.*|tauri.*|clap.*|anyhow|tracing.*|log)$/,
   "ringway-tree": /^(tokio.*|async-.*|mio|socket2|rustls.*|serde.*|tauri.*|clap.*|anyhow|tracing.*|log)$/,
-  "ringway-service": /^(tauri.*|clap.*|indicatif|console|crossterm|rpassword|anyhow|gtk.*|glib.*|wry|tao)$/,
+  "ringway-daemon": /^(tauri.*|clap.*|indicatif|console|crossterm|rpassword|anyhow|gtk.*|glib.*|wry|tao)$/,
   "ringway-model": /^(tokio.*|async-.*|mio|rustix|libc|nix|rustls.*|tauri.*|clap.*)$/,
   "ringway-wire": /^(tokio.*|async-.*|mio|getrandom|rand|io-uring|rustix|libc|nix|socket2|serde.*|tauri.*)$/,
   "ringway-sys": /^(tokio.*|serde.*|tauri.*|rustls.*|clap.*)$/,

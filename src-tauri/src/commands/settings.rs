@@ -2,10 +2,10 @@
 use std::path::PathBuf;
 
 use parking_lot::Mutex;
+use ringway_daemon::dto::StoredSettings;
+use ringway_daemon::settings::SettingsChange;
+use ringway_daemon::text::shown;
 use ringway_model::{Fault, Invalid};
-use ringway_service::dto::StoredSettings;
-use ringway_service::settings::SettingsChange;
-use ringway_service::text::shown;
 use tauri::{State, WebviewWindow};
 
 use super::{Answer, allow_home, pick_folder};

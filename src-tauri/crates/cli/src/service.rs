@@ -8,8 +8,8 @@ mod serve;
 mod shown;
 
 use anyhow::Result;
+use ringway_daemon::control::{Client, ControlError, Place};
 use ringway_engine::Engine;
-use ringway_service::control::{Client, ControlError, Place};
 
 pub(crate) use args::{ACCEPT_HELP, AcceptArgs, CodeShownArgs, OfferArgs, SERVE_HELP, ServeArgs, TransferArgs};
 pub(crate) use serve::serve;

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use ringway_daemon::control::protocol::GivenPath;
+use ringway_daemon::dto::Listening;
+use ringway_daemon::login::{Login, StartAtLogin};
+use ringway_daemon::settings::SettingsChange;
 use ringway_engine::{Engine, RateLimit, Settings};
-use ringway_service::control::protocol::GivenPath;
-use ringway_service::dto::Listening;
-use ringway_service::login::{Login, StartAtLogin};
-use ringway_service::settings::SettingsChange;
 use serde_json::json;
 
 use crate::args::{SettingsArgs, SwitchArg};

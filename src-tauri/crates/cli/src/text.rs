@@ -9,7 +9,7 @@ pub(crate) use ringway_model::misleading::misleads;
 /// `\xNN`, controls and characters that reorder or hide text as `\u{…}`, so that nothing moves the
 /// cursor, rings, or shows as what it is not. As the window shows it.
 pub(crate) fn for_terminal(text: impl AsRef<OsStr>) -> String {
-    ringway_service::text::shown(text)
+    ringway_daemon::text::shown(text)
 }
 
 /// A size in decimal units, as disks and lines are sold by: 1 kB is 1,000 bytes.

@@ -2,9 +2,9 @@
 use std::time::SystemTime;
 
 use anyhow::Result;
+use ringway_daemon::control::{Client, Place};
+use ringway_daemon::dto::{Everything, Listening, Offer, PairedDevice};
 use ringway_model::{Fault, OnConflict};
-use ringway_service::control::{Client, Place};
-use ringway_service::dto::{Everything, Listening, Offer, PairedDevice};
 use serde_json::json;
 
 use super::{AcceptArgs, CodeShownArgs, OfferArgs, TransferArgs, refusal, shown};
@@ -274,8 +274,8 @@ fn distinct(id: &str, found: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ringway_daemon::dto::Rule;
     use ringway_model::Consent;
-    use ringway_service::dto::Rule;
 
     use super::*;
 

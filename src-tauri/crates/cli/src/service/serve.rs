@@ -3,11 +3,11 @@ use std::future::pending;
 use std::time::Duration;
 
 use anyhow::Result;
+use ringway_daemon::control::{Client, ControlError, Hold, Place, Server};
+use ringway_daemon::dto::Listening;
+use ringway_daemon::login::Login;
+use ringway_daemon::{App, Reception};
 use ringway_engine::{Engine, Paths};
-use ringway_service::control::{Client, ControlError, Hold, Place, Server};
-use ringway_service::dto::Listening;
-use ringway_service::login::Login;
-use ringway_service::{App, Reception};
 use serde_json::json;
 use tokio::net::UnixListener;
 use tokio::sync::mpsc;
@@ -131,7 +131,7 @@ async fn take(place: &Place) -> Result<(Hold, UnixListener), ControlError> {
 /// Waits until somebody chooses the end in the tray.
 #[cfg(feature = "desktop")]
 async fn quit(app: App, notice: impl Fn(&str) + Send + Sync + 'static) {
-    ringway_service::desktop::attend(app, std::sync::Arc::new(notice)).await;
+    ringway_daemon::desktop::attend(app, std::sync::Arc::new(notice)).await;
 }
 
 /// Without a tray nobody chooses anything there.

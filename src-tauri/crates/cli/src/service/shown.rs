@@ -2,9 +2,9 @@
 //! it comes.
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use ringway_daemon::control::protocol::Hello;
+use ringway_daemon::dto::{Everything, Listening, Moving, Offer, OpenCode};
 use ringway_model::{Direction, Stage};
-use ringway_service::control::protocol::Hello;
-use ringway_service::dto::{Everything, Listening, Moving, Offer, OpenCode};
 use serde_json::{Value, json};
 
 use crate::codes::tag;

@@ -24,6 +24,9 @@ use crate::trouble::{SOON, all_whole};
 /// How often something is tried that the scheduler may prevent.
 const TRIES: usize = 50;
 
+/// How long a copy runs on between two looks at how far it is.
+const STEP: Duration = Duration::from_micros(100);
+
 /// What has not changed for so long rests.
 const STILL: Duration = Duration::from_millis(400);
 
@@ -61,18 +64,27 @@ fn written(folder: &Path) -> BTreeMap<PathBuf, (u64, u64, Timestamp)> {
 fn pause(transfer: &Transfer, got: &Path, begun: impl Fn(&Snapshot) -> bool) -> Option<Snapshot> {
     let waits = Instant::now();
     loop {
+        assert!(waits.elapsed() < DEADLINE, "the copy never came to where it is paused");
         let snapshot = transfer.snapshot();
         if snapshot.stage == Stage::Ended {
             return None;
         }
-        if snapshot.can_pause && begun(&snapshot) {
+        if !snapshot.can_pause {
+            std::thread::yield_now();
+            continue;
+        }
+        // It may end at this very moment.
+        transfer.pause().ok()?;
+        if begun(&snapshot) || begun(&transfer.snapshot()) {
             break;
         }
-        assert!(waits.elapsed() < DEADLINE, "the copy never came to where it is paused");
-        std::thread::yield_now();
+        // Step by step: a busy machine that runs its workers before this thread would end it else.
+        transfer.resume();
+        let step = Instant::now();
+        while step.elapsed() < STEP {
+            std::hint::spin_loop();
+        }
     }
-    // It may end at this very moment.
-    transfer.pause().ok()?;
     let (mut last, waits) = (None, Instant::now());
     let mut since = Instant::now();
     loop {
