@@ -12,7 +12,7 @@ function none(found) {
   assert.ok(found.length === 0, `\n${found.slice(0, 20).join("\n")}`);
 }
 
-const CRATES = ["model", "wire", "tree", "copy", "engine", "daemon", "cli"];
+const CRATES = ["model", "wire", "tree", "link", "copy", "engine", "daemon", "cli"];
 const rust = [...files("src-tauri/src", ".rs"), ...files("src-tauri/crates", ".rs"), ...files("tests", ".rs")];
 
 test("no comment is wider than 100 columns", () => {
@@ -51,8 +51,8 @@ test("wire does no IO, reads no clock, draws no randomness", () => {
   none(paths.flatMap((path) => hits(path, rustProductCode(text(path)), forbidden)));
 });
 
-test("tree, copy and engine write nothing to a terminal", () => {
-  const sources = ["tree", "copy", "engine"].flatMap((name) => files(`src-tauri/crates/${name}/src`, ".rs"));
+test("tree, link, copy and engine write nothing to a terminal", () => {
+  const sources = ["tree", "link", "copy", "engine"].flatMap((name) => files(`src-tauri/crates/${name}/src`, ".rs"));
   const found = sources.filter(isProduct).flatMap((path) =>
     hits(path, rustProductCode(text(path)), /\b(println|print|eprintln|eprint|dbg)!|\bstd::io::(stdout|stderr|stdin)\b/),
   );

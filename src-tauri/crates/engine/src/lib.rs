@@ -8,6 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
+use ringway_link::key::DeviceKey;
+use ringway_link::lane;
+use ringway_link::tls::Tls;
 use ringway_model::{
     DeviceId, Direction, Fault, IntoHome, Invalid, IoMode, IoPath, LookAlike, Source, SyncIoReason, TlsMode, TlsPath,
     TransferId, Unconfined,
@@ -33,7 +36,6 @@ pub mod history;
 pub mod limits;
 pub mod modes;
 pub mod options;
-mod path_taken;
 pub mod paths;
 pub mod private;
 pub mod receive;
@@ -44,32 +46,24 @@ pub mod transfer;
 mod accept_queue;
 mod admission;
 mod back_off;
-mod bottleneck;
 mod connect;
 mod default_folder;
 mod forgetting;
 mod handshakes;
 mod identity;
 mod interfaces;
-mod lane;
-mod lane_growth;
 mod look_alike;
-mod messages;
 mod offer;
 mod own_folders;
 mod places;
 mod rate;
-mod record_boundary;
 pub mod remedy;
 mod send;
 mod serve;
-mod session;
 mod settings;
 mod stopwatch;
 mod store;
 pub mod target;
-mod throttle;
-mod tls;
 mod token_bucket;
 mod wire_convert;
 
@@ -102,9 +96,9 @@ pub struct Engine {
 
 struct Inner {
     paths: Paths,
-    identity: identity::Identity,
+    identity: DeviceKey,
     store: Arc<store::Store>,
-    tls: tls::Tls,
+    tls: Tls,
     settings: RwLock<Settings>,
     /// Where the lanes of what is being received come in, whichever listener is there for them now.
     doors: Mutex<HashMap<(DeviceId, [u8; 16]), LaneDoor>>,
@@ -172,10 +166,10 @@ impl Engine {
         descriptors::at_least(limits::DESCRIPTORS_MIN)?;
         // Before anything in them is believed.
         private::secure(&paths)?;
-        let identity = identity::Identity::open(&paths.data)?;
+        let identity = identity::open(&paths.data)?;
         let settings = settings::read(&paths.config, identity.id())?;
         let store = Arc::new(store::Store::open(&paths.data)?);
-        let tls = tls::Tls::new(&identity)?;
+        let tls = Tls::new(&identity)?;
         let (settings, doors, renewals) = (RwLock::new(settings), Mutex::default(), offer::Renewals::default());
         let (taken_ids, changes) = (offer::TakenIds::default(), forgetting::StoreChanges::default());
         let places = places::Places::default();
@@ -186,10 +180,10 @@ impl Engine {
     /// Everything that keeps [`Engine::open`] from succeeding, each part of what this device keeps
     /// by itself: `open` ends at the first.
     pub fn examine(paths: &Paths) -> Vec<Fault> {
-        let identity = identity::Identity::open(&paths.data);
+        let identity = identity::open(&paths.data);
         // Without an identity the settings are read all the same; only a name that stands in for
         // the host's would differ.
-        let id = identity.as_ref().map_or(DeviceId([0; 32]), identity::Identity::id);
+        let id = identity.as_ref().map_or(DeviceId([0; 32]), DeviceKey::id);
         let settings = settings::read(&paths.config, id).map(drop);
         let store = store::Store::open(&paths.data).map(drop);
         let mut troubles: Vec<Fault> = Vec::new();
@@ -564,7 +558,7 @@ impl Engine {
             tls: lane::plan(TlsMode::Auto).unwrap_or(TlsPath::Kernel),
             io: ringway_tree::io_plan::IoPlan::new(IoMode::Auto)
                 .map_or(IoPath::Sync(SyncIoReason::NotInKernel), |plan| plan.path()),
-            confinement: ringway_sys::confine::support().map_err(path_taken::unconfined),
+            confinement: receive::confinement(),
             openat2: ringway_sys::dir::beneath() == ringway_sys::dir::Beneath::Openat2,
             cpu_aes: cpu.single,
             open_files_max: ringway_tree::descriptors::limit() as u64,

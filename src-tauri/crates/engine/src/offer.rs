@@ -35,12 +35,12 @@ use crate::options::AcceptOptions;
 use crate::receive::{Listening, boot_ms};
 use crate::rules::{Decision, DeviceRule, Offered, is_usable};
 use crate::serve::Visitor;
-use crate::session::Session;
 use crate::transfer::Transfer;
 use acceptance::{Acceptance, TakenBack};
 use accepted::Accepted;
 use queue::{Claim, Entered, Pending, Place, Turn, Waiting};
 use renewals::{Met, Renewed};
+use ringway_link::session::Session;
 
 pub(crate) use arrivals::{Arrival, Arrivals};
 pub(crate) use queue::Queue;

@@ -2,41 +2,13 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use ringway_model::{Compression, Delta, Fault, IntoHome, Invalid, IoMode, OnConflict, Source, TlsMode};
+use ringway_model::{Compression, Delta, IntoHome, IoMode, OnConflict, Source, TlsMode};
 use ringway_tree::receive::ShownSize;
 use ringway_wire::code::{GivenSecret, PairingSecret};
 
+pub use ringway_link::rate_limit::RateLimit;
+
 use crate::target::Target;
-
-/// Bytes a second that a transfer may send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RateLimit(u64);
-
-impl RateLimit {
-    /// The least: below it a single record of 16 KiB takes longer than people and pings wait, and
-    /// who gives less has meant another unit.
-    pub const BYTES_PER_S_MIN: u64 = 1_000;
-
-    /// The most: beyond any line, and exact wherever numbers are kept.
-    pub const BYTES_PER_S_MAX: u64 = 1_000_000_000_000_000;
-
-    /// So many bytes a second.
-    ///
-    /// # Errors
-    /// [`Fault::Invalid`] for less than [`Self::BYTES_PER_S_MIN`] or more than
-    /// [`Self::BYTES_PER_S_MAX`].
-    pub fn new(bytes_per_s: u64) -> Result<Self, Fault> {
-        match bytes_per_s {
-            Self::BYTES_PER_S_MIN..=Self::BYTES_PER_S_MAX => Ok(Self(bytes_per_s)),
-            _ => Err(Fault::Invalid(Invalid::Limit)),
-        }
-    }
-
-    /// In bytes a second.
-    pub fn bytes_per_s(self) -> u64 {
-        self.0
-    }
-}
 
 /// A transfer to start.
 pub struct SendRequest {

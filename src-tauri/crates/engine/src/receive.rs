@@ -190,7 +190,7 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
         pairing: options.pairing,
         paths,
         io,
-        confinement: ringway_sys::confine::support().map_err(crate::path_taken::unconfined),
+        confinement: confinement(),
         events,
         back_off: BackOff::default(),
         accept_queue: Arc::default(),
@@ -439,4 +439,15 @@ impl Drop for Receiver {
         self.listening.close_code();
         self.listening.queue.close();
     }
+}
+
+/// Whether the threads that write what is received can be confined to its folder here, or why not.
+pub(crate) fn confinement() -> Result<(), Unconfined> {
+    use ringway_sys::confine::Unconfined as Sys;
+    ringway_sys::confine::support().map_err(|why| match why {
+        Sys::NotInKernel => Unconfined::NotInKernel,
+        Sys::SwitchedOff => Unconfined::SwitchedOff,
+        Sys::TooOld => Unconfined::TooOld,
+        Sys::Refused(errno) => Unconfined::Refused(errno),
+    })
 }

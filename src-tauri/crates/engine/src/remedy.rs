@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+pub use ringway_link::kernel_tls::remedies as kernel_tls;
 use ringway_model::{Aim, Direction, Remedy};
 
 use crate::limits::DEFAULT_PORT;
@@ -34,17 +35,6 @@ pub fn firewalls_to_open(engine: &Engine, port: u16) -> Vec<Remedy> {
         Ok(received) if received.is_empty() => firewalls_here(Path::new("/"), port),
         _ => Vec::new(),
     }
-}
-
-/// What turns kernel TLS on where its module is not loaded, and what keeps it on where no package
-/// of ours below `root` does.
-pub fn kernel_tls(root: &Path) -> Vec<Remedy> {
-    let mut commands = vec![Remedy::new(Aim::LoadTls, "sudo modprobe tls")];
-    if !["usr/lib", "etc", "usr/local/lib"].iter().any(|at| root.join(at).join("modules-load.d/ringway.conf").exists())
-    {
-        commands.push(Remedy::new(Aim::KeepTls, "echo tls | sudo tee /etc/modules-load.d/ringway.conf"));
-    }
-    commands
 }
 
 /// What says why the service does not start.
@@ -145,14 +135,6 @@ mod tests {
         ] {
             assert_eq!(Remedy::against_firewall_at(target, errno).len(), count, "{target} {errno:?}");
         }
-    }
-
-    #[test]
-    fn kernel_tls_is_kept_on_by_the_package_or_by_a_command() {
-        let bare = Root::with(&[]);
-        assert_eq!(kernel_tls(bare.0.path()).len(), 2);
-        let packaged = Root::with(&[("usr/lib/modules-load.d/ringway.conf", "tls\n")]);
-        assert_eq!(kernel_tls(packaged.0.path()), [Remedy::new(Aim::LoadTls, "sudo modprobe tls")]);
     }
 
     #[test]

@@ -1,5 +1,4 @@
 //! The sending job: offer, open lanes, wait for the receipt; where the connection is lost, again.
-mod again;
 mod attempts;
 mod find;
 mod lanes;
@@ -18,18 +17,18 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use crate::Inner;
-use crate::bottleneck::{Clocked, Clocks};
-use crate::lane::{self, Lane, Relay, Relayed, Renewing};
-use crate::lane_growth::LaneGrowth;
 use crate::limits::{ANSWER_TIME_MAX, TICK};
 use crate::options::SendRequest;
-use crate::session::Session;
-use crate::throttle::Throttle;
 use crate::transfer::{Arrived, Transfer};
 use crate::wire_convert::{decode_edit, decode_failure, decode_paths, encode_failure, encode_paths};
 use lanes::{LaneEnd, LaneOpener, Lanes, next_opened};
 use reach::refused;
 pub(crate) use reach::{greeting, reach};
+use ringway_link::bottleneck::{Clocked, Clocks};
+use ringway_link::lane::growth::LaneGrowth;
+use ringway_link::lane::{self, Lane, Relay, Relayed, Renewing};
+use ringway_link::rate_limit::Throttle;
+use ringway_link::session::Session;
 use ringway_tree::compression::{Packed, Packing};
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::send::Outgoing;

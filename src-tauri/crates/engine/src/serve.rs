@@ -17,16 +17,16 @@ use crate::accept_queue::Turn;
 use crate::admission::{AdmissionSlot, Origin};
 use crate::device::Device;
 use crate::event::ReceiverEvent;
-use crate::lane::Lane;
 use crate::limits::{FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, PARTING_TIME_MAX};
-use crate::messages::MessageReader;
 use crate::offer::{self, Arrival};
 use crate::random;
 use crate::receive::{Listening, is_open};
 use crate::send::greeting;
-use crate::session::{Clock, Session};
 use crate::store::PairingNumber;
-use crate::tls::{Channel, TicketKey};
+use ringway_link::lane::Lane;
+use ringway_link::messages::MessageReader;
+use ringway_link::session::{Clock, Session};
+use ringway_link::tls::{Channel, TicketKey};
 
 /// Where a running transfer's lanes come in.
 pub(crate) struct LaneDoor {

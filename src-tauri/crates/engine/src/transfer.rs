@@ -14,7 +14,6 @@ use ringway_wire::control::{Receipt, Totals};
 use rustix::io::Errno;
 use tokio::sync::watch;
 
-use crate::bottleneck::Gauge;
 use crate::event::{Report, Snapshot};
 use crate::history::{Ended, Record};
 use crate::limits::{FAILURES_LISTED_MAX, STALLED_AFTER};
@@ -22,6 +21,7 @@ use crate::rate::{Amounts, Rate};
 use crate::series::{Point, Series};
 use crate::stopwatch::Stopwatch;
 use crate::wire_convert::decode_proven;
+use ringway_link::bottleneck::Gauge;
 
 /// One offer under way, in either direction. Clones are the same transfer; dropping every clone
 /// does not cancel it.

@@ -13,9 +13,9 @@ use ringway_tree::bulk::{LaneSink, LaneSource};
 use tokio::runtime::{Builder, Runtime};
 
 use super::{Cipher, check};
-use crate::identity::Identity;
-use crate::lane::{Lane, LowWater, set_buffers, write_all_vectored};
-use crate::tls::{Expected, Tls};
+use ringway_link::key::DeviceKey;
+use ringway_link::lane::{Lane, LowWater, set_buffers, write_all_vectored};
+use ringway_link::tls::{Expected, Tls};
 
 /// Two sockets of this process, connected with each other over 127.0.0.1: the connecting one first.
 fn pair() -> io::Result<(TcpStream, TcpStream)> {
@@ -170,7 +170,7 @@ pub(super) struct Wire {
 impl Wire {
     pub(super) fn new() -> Result<Self, Fault> {
         let runtime = Builder::new_current_thread().enable_io().build().map_err(Fault::lost)?;
-        Ok(Self { tls: Tls::new(&Identity::fleeting()?)?, runtime })
+        Ok(Self { tls: Tls::new(&DeviceKey::fleeting()?)?, runtime })
     }
 
     /// Both ends of a connection, the sending one first: after a real handshake, and handed over as

@@ -6,7 +6,7 @@ use ringway_model::{Fault, IoMode, SyncIoReason, TlsMode, UserTlsReason};
 use ringway_tree::io_plan::IoPlan;
 
 use super::{Calls, Cipher, Dataset, Inward, Layer, Mode, ModesOptions, NotMeasured, Outward, Part};
-use crate::lane;
+use ringway_link::lane;
 
 /// The movers of raw sockets, plaintext or kernel TLS: each way out against the plainest way in,
 /// and the other way round.

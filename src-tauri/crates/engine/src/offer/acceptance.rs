@@ -8,8 +8,8 @@ use ringway_wire::session::Acceptor;
 use crate::Inner;
 use crate::device::Device;
 use crate::rules::DeviceRule;
-use crate::session::Session;
 use crate::store::PairingNumber;
+use ringway_link::session::Session;
 
 /// Who has accepted an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -28,17 +28,17 @@ use crate::descriptors::ForReceiving;
 use crate::device::Device;
 use crate::event::ReceiverEvent;
 use crate::history::Record;
-use crate::lane::Lane;
 use crate::limits::{LANES_MAX, RENEWAL_TIME_MAX};
 use crate::options::AcceptOptions;
 use crate::own_folders;
 use crate::receive::Listening;
 use crate::rules::DeviceRule;
 use crate::serve::{Entrance, LaneDoor, Visitor};
-use crate::session::Session;
 use crate::store::PairingNumber;
-use crate::tls::Channel;
 use crate::transfer::{Arrived, Transfer};
+use ringway_link::lane::Lane;
+use ringway_link::session::Session;
+use ringway_link::tls::Channel;
 
 /// Answers to lists that wait to be sent.
 const ANSWERS_WAITING_MAX: usize = 16;

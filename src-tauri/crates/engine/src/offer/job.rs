@@ -16,16 +16,16 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::renewals::Renewed;
 use super::silence::Silence;
-use crate::bottleneck::{Clocked, Clocks};
-use crate::lane::{self, Arriving, Begun, Lane, LaneStops, Succeeding};
 use crate::limits::TICK;
 use crate::receive::Listening;
 use crate::send::{REASON_TIME_MAX, cancelled_there};
-use crate::session::Session;
 use crate::store::PairingNumber;
-use crate::tls::Channel;
 use crate::transfer::Transfer;
 use crate::wire_convert::{decode_failure, decode_paths, encode_edit, encode_failure, encode_paths};
+use ringway_link::bottleneck::{Clocked, Clocks};
+use ringway_link::lane::{self, Arriving, Begun, Lane, LaneStops, Succeeding};
+use ringway_link::session::Session;
+use ringway_link::tls::Channel;
 
 /// Time for the sender to open its lanes after our yes.
 const LANES_TIME_MAX: Duration = Duration::from_secs(30);

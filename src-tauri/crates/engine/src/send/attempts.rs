@@ -15,22 +15,22 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::Job;
-use super::again::{Headway, Tries};
 use super::lanes::LaneOpener;
 use super::reach::reach;
-use crate::bottleneck::Clocks;
 use crate::connect::Destination;
 use crate::device::Device;
 use crate::forgetting::stop_when;
-use crate::lane::{self, LaneStops};
-use crate::lane_growth::initial_lanes;
 use crate::limits::{LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX, STALL_TIME_MIN};
 use crate::options::SendRequest;
 use crate::store::PairingNumber;
 use crate::target::Address;
-use crate::throttle::Throttle;
 use crate::transfer::{Arrived, Transfer};
 use crate::{Inner, random};
+use ringway_link::bottleneck::Clocks;
+use ringway_link::lane::growth::initial_lanes;
+use ringway_link::lane::{self, LaneStops};
+use ringway_link::rate_limit::Throttle;
+use ringway_link::retry::{Headway, Tries};
 
 /// Sends, and where the connection is lost goes on, until it is through, refused or given up, or
 /// until its receiver is forgotten.

@@ -17,9 +17,9 @@ use crate::connect::{self, Candidate, Destination, Won};
 use crate::device::Device;
 use crate::discovery::{Nearby, Wanted};
 use crate::limits::{CONNECT_TIME_MAX, HANDSHAKE_TIME_MAX, NEARBY_TRIED_MAX, NEXT_ADDRESS_AFTER};
-use crate::session::Clock;
 use crate::target::Address;
-use crate::tls::{Channel, Expected};
+use ringway_link::session::Clock;
+use ringway_link::tls::{Channel, Expected};
 
 /// A device that answers where it was last needs no looking for.
 const HEAD_START: Duration = Duration::from_secs(1);

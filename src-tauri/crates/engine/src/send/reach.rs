@@ -15,12 +15,12 @@ use tokio::time::{Instant, sleep};
 use crate::connect::Destination;
 use crate::device::Device;
 use crate::limits::FIRST_CONTACT_TIME_MAX;
-use crate::messages::MessageReader;
 use crate::send::find::{Found, find};
-use crate::session::Session;
 use crate::target::Address;
-use crate::tls::{Channel, TicketKey};
 use crate::{Inner, random};
+use ringway_link::messages::MessageReader;
+use ringway_link::session::Session;
+use ringway_link::tls::{Channel, TicketKey};
 
 /// An authenticated session with nothing offered yet.
 pub(crate) struct Reached {

@@ -19,12 +19,12 @@ use tokio::sync::watch;
 use super::Lane;
 use crate::bottleneck::LaneClock;
 use crate::limits::TICK;
-use crate::throttle::{Throttle, split_off};
+use crate::rate_limit::{Throttle, split_off};
 
 /// Ends a transfer's lanes from another thread: whatever they wait for fails at once, and so does
 /// each that comes later.
 #[derive(Clone, Default)]
-pub(crate) struct LaneStops(Arc<Stops>);
+pub struct LaneStops(Arc<Stops>);
 
 #[derive(Default)]
 struct Stops {
@@ -37,7 +37,7 @@ struct Stops {
 
 impl LaneStops {
     /// Remembers the connection that a lane runs on from now on.
-    pub(crate) fn set(&self, number: u8, lane: &Lane) -> io::Result<()> {
+    pub fn set(&self, number: u8, lane: &Lane) -> io::Result<()> {
         let connection = lane.tcp().try_clone()?;
         let mut connections = self.0.connections.lock();
         if *self.0.stopped.borrow() {
@@ -51,14 +51,14 @@ impl LaneStops {
     }
 
     /// Ends one lane only.
-    pub(crate) fn stop_one(&self, number: u8) {
+    pub fn stop_one(&self, number: u8) {
         let connections = self.0.connections.lock();
         connections.get(&number).into_iter().for_each(|(connection, _)| stop(connection));
     }
 
     /// Ends each whose peer has acknowledged nothing for `limit`, whatever was sent again. A disk
     /// that stalls there is no reason: its kernel answers.
-    pub(crate) fn stop_unanswered(&self, limit: Duration) {
+    pub fn stop_unanswered(&self, limit: Duration) {
         let connections = self.0.connections.lock();
         let unanswered = |connection: &&TcpStream| {
             let path = ringway_sys::socket::tcp_path(connection);
@@ -69,7 +69,7 @@ impl LaneStops {
 
     /// Bytes that the peer's kernel has acknowledged on all of them so far: what this end sees for
     /// itself of how far the transfer is.
-    pub(crate) fn acknowledged(&self) -> u64 {
+    pub fn acknowledged(&self) -> u64 {
         let connections = self.0.connections.lock();
         let now = connections.values().map(acknowledged_of).fold(0, u64::saturating_add);
         now.saturating_add(self.0.acknowledged_before.load(Ordering::Relaxed))
@@ -77,20 +77,21 @@ impl LaneStops {
 
     /// How long ago data came on any of them; none where there are none, or the kernel does not
     /// say.
-    pub(crate) fn since_data(&self) -> Option<Duration> {
+    pub fn since_data(&self) -> Option<Duration> {
         let connections = self.0.connections.lock();
         let since = |connection: &TcpStream| ringway_sys::socket::tcp_path(connection).ok().map(|path| path.since_data);
         connections.values().filter_map(|(connection, _)| since(connection)).min()
     }
 
-    pub(crate) fn stop(&self) {
+    /// Ends all of them.
+    pub fn stop(&self) {
         let connections = self.0.connections.lock();
         self.0.stopped.send_replace(true);
         connections.values().for_each(|(connection, _)| stop(connection));
     }
 
     /// Waits until they are stopped: for who is about to open a connection.
-    pub(crate) async fn stopped(&self) {
+    pub async fn stopped(&self) {
         // Its sender lives as long as this.
         let _ = self.0.stopped.subscribe().wait_for(|stopped| *stopped).await;
     }
@@ -110,10 +111,10 @@ fn stop(connection: &TcpStream) {
 }
 
 /// Makes a lane's next connection, by its number.
-pub(crate) type Renew = Box<dyn FnMut(u16) -> io::Result<Lane> + Send>;
+type Renew = Box<dyn FnMut(u16) -> io::Result<Lane> + Send>;
 
 /// The sending end.
-pub(crate) struct Renewing {
+pub struct Renewing {
     lane: Lane,
     connection: u16,
     records: u64,
@@ -125,18 +126,18 @@ pub(crate) struct Renewing {
 impl Renewing {
     /// A lane on its first connection, which sends at most `records_max` records on each; at least
     /// a frame of the largest size, and the end, must fit.
-    pub(crate) fn new(lane: Lane, records_max: u64, renew: Renew) -> Self {
+    pub fn new(lane: Lane, records_max: u64, renew: Renew) -> Self {
         Self { lane, connection: 0, records: 0, records_max, renew, throttle: None }
     }
 
     /// The same, held to a limit; `clock` books what it waits for that.
-    pub(crate) fn held_to(mut self, throttle: Arc<Throttle>, clock: LaneClock) -> Self {
+    pub fn held_to(mut self, throttle: Arc<Throttle>, clock: LaneClock) -> Self {
         self.throttle = Some((throttle, clock));
         self
     }
 
     /// Says that nothing follows.
-    pub(crate) fn close(&mut self) -> io::Result<()> {
+    pub fn close(&mut self) -> io::Result<()> {
         self.lane.close()
     }
 
@@ -196,7 +197,7 @@ fn piece_len(bytes: usize, took: Duration) -> usize {
 }
 
 /// The receiving end.
-pub(crate) struct Succeeding {
+pub struct Succeeding {
     lane: Lane,
     number: u8,
     successors: Receiver<Result<Lane, Fault>>,
@@ -217,27 +218,29 @@ pub(crate) struct Succeeding {
 /// Bytes of bodies that are coming in, on all lanes of a transfer together: of frames that are not
 /// whole yet. Clones are the same transfer's.
 #[derive(Clone, Default)]
-pub(crate) struct Arriving(Arc<AtomicU64>);
+pub struct Arriving(Arc<AtomicU64>);
 
 impl Arriving {
-    pub(crate) fn bytes(&self) -> u64 {
+    /// How many now.
+    pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// Whether a whole frame has come on a lane. Clones are the same lane's.
 #[derive(Clone, Default)]
-pub(crate) struct Begun(Arc<AtomicBool>);
+pub struct Begun(Arc<AtomicBool>);
 
 impl Begun {
-    pub(crate) fn has(&self) -> bool {
+    /// Whether one has.
+    pub fn has(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
 
 impl Succeeding {
     /// Lane `number` on its first connection; the next ones come by `successors`.
-    pub(crate) fn new(lane: Lane, number: u8, successors: Receiver<Result<Lane, Fault>>, stops: LaneStops) -> Self {
+    pub fn new(lane: Lane, number: u8, successors: Receiver<Result<Lane, Fault>>, stops: LaneStops) -> Self {
         Self {
             lane,
             number,
@@ -255,7 +258,7 @@ impl Succeeding {
     }
 
     /// The same, counted with what arrives on other lanes.
-    pub(crate) fn counted_in(mut self, arriving: Arriving) -> Self {
+    pub fn counted_in(mut self, arriving: Arriving) -> Self {
         self.arriving = arriving;
         self
     }
@@ -266,7 +269,7 @@ impl Succeeding {
     }
 
     /// To know from outside whether a frame has come.
-    pub(crate) fn begun(&self) -> Begun {
+    pub fn begun(&self) -> Begun {
         self.begun.clone()
     }
 }

@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::{Lane, LaneStops, Relay, Relayed};
-use crate::identity::Identity;
+use crate::key::DeviceKey;
 use crate::tls::{Channel, Tls};
 
 const USER: TlsPath = TlsPath::User(UserTlsReason::Asked);
@@ -42,8 +42,7 @@ const LENGTHS: [usize; 14] = [
 
 /// Both ends of one connection after its handshake: the connecting one first.
 pub(crate) async fn channels() -> (Channel, Channel) {
-    let folder = tempfile::tempdir().unwrap();
-    let tls = Arc::new(Tls::new(&Identity::open(folder.path()).unwrap()).unwrap());
+    let tls = Arc::new(Tls::new(&DeviceKey::fleeting().unwrap()).unwrap());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let accepting = tokio::spawn({

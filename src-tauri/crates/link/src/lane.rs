@@ -1,5 +1,6 @@
 //! A lane's connection after its handshake: handed to the kernel when it can be, else encrypted
 //! here; blocking, for one thread.
+pub mod growth;
 mod kernel;
 mod lasting;
 mod relay;
@@ -23,13 +24,12 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::mpsc;
 use tokio_rustls::TlsStream;
 
-use crate::path_taken::user_tls;
+use crate::kernel_tls;
 use crate::record_boundary::CorkStream;
-use crate::remedy;
 use crate::tls::Channel;
-pub(crate) use lasting::{Arriving, Begun, LaneStops, Renewing, Succeeding};
-pub(crate) use relay::{Relay, Relayed};
-pub(crate) use user::{LowWater, UserTls};
+pub use lasting::{Arriving, Begun, LaneStops, Renewing, Succeeding};
+pub use relay::{Relay, Relayed};
+pub use user::{LowWater, UserTls};
 
 /// Socket buffers of a lane that is encrypted here. Measured: autotuned ones wake either side too
 /// often, larger ones miss the cache.
@@ -59,15 +59,25 @@ const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const ALTERED: &str = "what came is not what was sent: a record was altered on the way";
 
 /// One end of a lane.
-pub(crate) enum Lane {
+pub enum Lane {
     /// The kernel encrypts; what rustls had decrypted before the hand-off comes first.
-    Kernel { tcp: TcpStream, early: io::Cursor<Vec<u8>> },
+    Kernel {
+        /// The socket.
+        tcp: TcpStream,
+        /// What rustls had decrypted.
+        early: io::Cursor<Vec<u8>>,
+    },
     /// We encrypt, with the keys that the handshake made.
-    User { tcp: TcpStream, tls: Box<UserTls> },
+    User {
+        /// The socket.
+        tcp: TcpStream,
+        /// The keys, and what is under way.
+        tls: Box<UserTls>,
+    },
 }
 
 /// Runs a lane's work on a thread of its own and says how it ended, whatever happens to it.
-pub(crate) fn spawn<T: Send + 'static>(
+pub fn spawn<T: Send + 'static>(
     name: String,
     work: impl FnOnce() -> T + Send + 'static,
     panicked: impl FnOnce() -> T + Send + 'static,
@@ -83,16 +93,16 @@ pub(crate) fn spawn<T: Send + 'static>(
 }
 
 /// What the mode means on this machine: the path a lane will take, or that it cannot.
-pub(crate) fn plan(mode: TlsMode) -> Result<TlsPath, Fault> {
+pub fn plan(mode: TlsMode) -> Result<TlsPath, Fault> {
     let reason = match (mode, ringway_sys::ktls::support()) {
         (TlsMode::User, _) => return Ok(TlsPath::User(UserTlsReason::Asked)),
         (_, KernelTls::Available) => return Ok(TlsPath::Kernel),
-        (_, KernelTls::Missing(reason)) => user_tls(reason),
+        (_, KernelTls::Missing(reason)) => kernel_tls::user_tls(reason),
     };
     match mode {
         TlsMode::Kernel => {
             let remedies = match reason {
-                UserTlsReason::ModuleNotLoaded => remedy::kernel_tls(std::path::Path::new("/")),
+                UserTlsReason::ModuleNotLoaded => kernel_tls::remedies(std::path::Path::new("/")),
                 _ => Vec::new(),
             };
             Err(Fault::NoKernelTls { reason, remedies })
@@ -104,7 +114,7 @@ pub(crate) fn plan(mode: TlsMode) -> Result<TlsPath, Fault> {
 impl Lane {
     /// Takes a connection over from the control plane. Everything that was to be said on it in
     /// messages has been said and read.
-    pub(crate) async fn take(channel: Channel, path: TlsPath) -> Result<Self, Fault> {
+    pub async fn take(channel: Channel, path: TlsPath) -> Result<Self, Fault> {
         match path {
             TlsPath::Kernel => Self::take_to_kernel(channel).await,
             TlsPath::User(_) => {
@@ -146,7 +156,7 @@ impl Lane {
     }
 
     /// Says that nothing follows (close_notify), so that the peer can tell an end from a cut.
-    pub(crate) fn close(&mut self) -> io::Result<()> {
+    pub fn close(&mut self) -> io::Result<()> {
         match self {
             Self::Kernel { tcp, .. } => ringway_sys::ktls::send_close_notify(tcp.as_fd()),
             Self::User { tcp, tls } => tls.close(tcp),
@@ -176,7 +186,7 @@ fn is_long(tcp: &TcpStream) -> bool {
 
 /// Gives a socket the buffers of a lane that is encrypted here, and says how many bytes its receive
 /// buffer has as the kernel counts them.
-pub(crate) fn set_buffers(tcp: &TcpStream) -> io::Result<usize> {
+pub fn set_buffers(tcp: &TcpStream) -> io::Result<usize> {
     if is_long(tcp) {
         return ringway_sys::socket::receive_buffer(tcp);
     }
@@ -216,7 +226,7 @@ impl LaneSink for Lane {
 
 /// One call for header, head and body, so that the kernel fills whole records across them; short
 /// writes are continued.
-pub(crate) fn write_all_vectored(tcp: &mut TcpStream, parts: [&[u8]; 3]) -> io::Result<()> {
+pub fn write_all_vectored(tcp: &mut TcpStream, parts: [&[u8]; 3]) -> io::Result<()> {
     let mut slices = parts.map(IoSlice::new);
     let mut slices = &mut slices[..];
     IoSlice::advance_slices(&mut slices, 0);

@@ -38,7 +38,7 @@ const RECORD_OVERFLOW: u8 = 22;
 
 /// Both directions' keys, and the ciphertext that is under way. A lane carries bulk one way only:
 /// the other way's buffer is never made.
-pub(crate) struct UserTls {
+pub struct UserTls {
     sealer: Sealer,
     opener: Opener,
     /// Sealed records before they are written.
@@ -199,7 +199,7 @@ impl UserTls {
 }
 
 /// How much must have come before a receiver is woken.
-pub(crate) struct LowWater {
+pub struct LowWater {
     mark: usize,
     mark_max: usize,
 }
@@ -207,13 +207,13 @@ pub(crate) struct LowWater {
 impl LowWater {
     /// For a socket that nobody has set a mark of, whose receive buffer has `room` bytes as the
     /// kernel counts them.
-    pub(crate) fn new(room: usize) -> Self {
+    pub fn new(room: usize) -> Self {
         // A mark that the buffer cannot hold may never be reached.
         Self { mark: 1, mark_max: room / 4 }
     }
 
     /// Waits for more from the socket, of which at least `due` bytes are to come.
-    pub(crate) fn wait(&mut self, tcp: &TcpStream, due: usize) -> io::Result<()> {
+    pub fn wait(&mut self, tcp: &TcpStream, due: usize) -> io::Result<()> {
         let due = due.min(self.mark_max);
         let mark = LOW_WATERS.into_iter().find(|mark| *mark <= due).unwrap_or(1);
         if mark != self.mark {

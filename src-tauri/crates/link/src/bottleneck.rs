@@ -36,7 +36,7 @@ const HYSTERESIS: f64 = 0.05;
 
 /// What a lane's thread is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Activity {
+pub enum Activity {
     /// Waiting for the walk.
     Finding,
     /// Reading files, or writing them.
@@ -89,7 +89,7 @@ impl std::ops::AddAssign for Spent {
 /// One lane's clock; clones are the same one. It is moved on by the lane's own thread, some times a
 /// frame, and read from outside.
 #[derive(Clone, Default)]
-pub(crate) struct LaneClock(Arc<Mutex<Laps>>);
+pub struct LaneClock(Arc<Mutex<Laps>>);
 
 #[derive(Default)]
 struct Laps {
@@ -109,7 +109,7 @@ impl Laps {
 
 impl LaneClock {
     /// The calling thread, which is the lane's own, is at something else from now on.
-    pub(crate) fn enter(&self, activity: Activity) {
+    pub fn enter(&self, activity: Activity) {
         let (now, processor) = (Instant::now(), processor_time());
         let mut laps = self.0.lock();
         laps.end(now, processor);
@@ -139,11 +139,11 @@ fn processor_time() -> Duration {
 
 /// The clocks of one end's lanes. Clones are the same ones.
 #[derive(Clone, Default)]
-pub(crate) struct Clocks(Arc<Mutex<Vec<LaneClock>>>);
+pub struct Clocks(Arc<Mutex<Vec<LaneClock>>>);
 
 impl Clocks {
     /// A clock for one more lane.
-    pub(crate) fn lane(&self) -> LaneClock {
+    pub fn lane(&self) -> LaneClock {
         let clock = LaneClock::default();
         self.0.lock().push(clock.clone());
         clock
@@ -157,7 +157,7 @@ impl Clocks {
     }
 
     /// What they say where they are a sender's.
-    pub(crate) fn of_sender(&self) -> SenderTimes {
+    pub fn of_sender(&self) -> SenderTimes {
         let spent = self.spent();
         SenderTimes {
             finding: spent.finding.into(),
@@ -169,7 +169,7 @@ impl Clocks {
     }
 
     /// What they say where they are a receiver's.
-    pub(crate) fn of_receiver(&self) -> ReceiverTimes {
+    pub fn of_receiver(&self) -> ReceiverTimes {
         let spent = self.spent();
         ReceiverTimes {
             receiving: spent.wire_waiting.into(),
@@ -180,7 +180,7 @@ impl Clocks {
 }
 
 /// A lane whose time is taken. What passes between its frames is the files'.
-pub(crate) struct Clocked<L> {
+pub struct Clocked<L> {
     lane: L,
     clock: LaneClock,
     /// A frame is being read.
@@ -189,11 +189,12 @@ pub(crate) struct Clocked<L> {
 
 impl<L> Clocked<L> {
     /// Its clock begins with the first call.
-    pub(crate) fn new(lane: L, clock: LaneClock) -> Self {
+    pub fn new(lane: L, clock: LaneClock) -> Self {
         Self { lane, clock, reading: false }
     }
 
-    pub(crate) fn lane(&mut self) -> &mut L {
+    /// What is timed.
+    pub fn lane(&mut self) -> &mut L {
         &mut self.lane
     }
 }
@@ -255,7 +256,7 @@ impl<L: LaneSource> LaneSource for Clocked<L> {
 /// Follows a transfer's clocks, this end's and what the other end says of its own, and names what
 /// limits it.
 #[derive(Default)]
-pub(crate) struct Gauge {
+pub struct Gauge {
     sender: Option<SenderTimes>,
     receiver: Option<ReceiverTimes>,
     /// The sums of both ends before the connection was lost.
@@ -268,22 +269,22 @@ pub(crate) struct Gauge {
 
 impl Gauge {
     /// What the sender's clocks say now.
-    pub(crate) fn sender(&mut self, times: SenderTimes) {
+    pub fn sender(&mut self, times: SenderTimes) {
         self.sender = Some(times);
     }
 
     /// What the receiver's clocks say now.
-    pub(crate) fn receiver(&mut self, times: ReceiverTimes) {
+    pub fn receiver(&mut self, times: ReceiverTimes) {
         self.receiver = Some(times);
     }
 
     /// The receiver's last report of its clocks, in this session.
-    pub(crate) fn receiver_reported(&self) -> ReceiverTimes {
+    pub fn receiver_reported(&self) -> ReceiverTimes {
         self.receiver.unwrap_or_default()
     }
 
     /// Both ends' clocks start anew, with a new session.
-    pub(crate) fn restart(&mut self) {
+    pub fn restart(&mut self) {
         self.before = self.times();
         (self.sender, self.receiver, self.bottleneck) = (None, None, None);
         self.samples.clear();
@@ -291,7 +292,7 @@ impl Gauge {
 
     /// Books what is known at a moment since the beginning, and names the bottleneck anew.
     /// `stalled_for` is how long nothing has moved, where that is long.
-    pub(crate) fn sample(&mut self, at: Duration, stalled_for: Option<Duration>) {
+    pub fn sample(&mut self, at: Duration, stalled_for: Option<Duration>) {
         let Some(times) = self.reported() else { return };
         while self.samples.len() >= SAMPLES_MAX
             || self.samples.get(1).is_some_and(|(next, _)| next.saturating_add(SAMPLE_WINDOW) <= at)
@@ -325,18 +326,18 @@ impl Gauge {
     }
 
     /// What limits it now.
-    pub(crate) fn bottleneck(&self) -> Option<Bottleneck> {
+    pub fn bottleneck(&self) -> Option<Bottleneck> {
         self.bottleneck
     }
 
     /// What limited it for the longest time.
-    pub(crate) fn longest(&self) -> Option<Bottleneck> {
+    pub fn longest(&self) -> Option<Bottleneck> {
         let longest = Bottleneck::ALL.into_iter().max_by_key(|one| self.named_for[*one as usize]);
         longest.filter(|one| !self.named_for[*one as usize].is_zero())
     }
 
     /// Where all the time went, as far as both ends have said.
-    pub(crate) fn times(&self) -> Option<StageTimes> {
+    pub fn times(&self) -> Option<StageTimes> {
         match (self.before, self.reported()) {
             (Some(before), Some(reported)) => Some(reported.and(&before)),
             (before, reported) => reported.or(before),

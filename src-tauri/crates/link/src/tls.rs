@@ -22,7 +22,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 use zeroize::Zeroizing;
 
-use crate::identity::{Identity, device_id};
+use crate::key::{DeviceKey, device_id};
 use crate::record_boundary::CorkStream;
 
 /// The exporter that sessions are known by (RFC 8446 section 7.5); lanes' tickets derive from it.
@@ -33,14 +33,16 @@ const TICKET_LABEL: &[u8] = b"ringway lane ticket v1";
 
 /// A connection whose handshake is over: the stream, and whose key is at the other end. The cork
 /// lets lanes go to the kernel at a record's boundary.
-pub(crate) struct Channel {
-    pub(crate) stream: TlsStream<CorkStream<TcpStream>>,
-    pub(crate) peer: DeviceId,
+pub struct Channel {
+    /// The connection.
+    pub stream: TlsStream<CorkStream<TcpStream>>,
+    /// Whose key is at the other end.
+    pub peer: DeviceId,
 }
 
 impl Channel {
     /// The exporter's value under a label: the same at both ends, and nowhere else.
-    pub(crate) fn export(&self, label: &[u8]) -> Result<Zeroizing<[u8; 32]>, Fault> {
+    pub fn export(&self, label: &[u8]) -> Result<Zeroizing<[u8; 32]>, Fault> {
         let mut value = Zeroizing::new([0; 32]);
         let exported = match &self.stream {
             TlsStream::Client(stream) => {
@@ -55,17 +57,17 @@ impl Channel {
     }
 
     /// What lanes of this session are admitted by.
-    pub(crate) fn ticket_key(&self) -> Result<TicketKey, Fault> {
+    pub fn ticket_key(&self) -> Result<TicketKey, Fault> {
         self.export(SESSION_EXPORTER_LABEL).map(TicketKey)
     }
 }
 
 /// The session's exporter, from which its lanes' tickets come.
-pub(crate) struct TicketKey(Zeroizing<[u8; 32]>);
+pub struct TicketKey(Zeroizing<[u8; 32]>);
 
 impl TicketKey {
     /// The ticket of one connection of one lane.
-    pub(crate) fn ticket(&self, transfer: &[u8; 16], lane: u8, connection: u16) -> Ticket {
+    pub fn ticket(&self, transfer: &[u8; 16], lane: u8, connection: u16) -> Ticket {
         let mut ticket = [0; 32];
         Hkdf::<Sha256>::new(None, &self.0[..])
             .expand_multi_info(&[TICKET_LABEL, transfer, &[lane], &connection.to_le_bytes()], &mut ticket)
@@ -76,13 +78,18 @@ impl TicketKey {
 
 /// Whose key must be at the other end.
 #[derive(Debug, Clone)]
-pub(crate) enum Expected {
+pub enum Expected {
     /// Whoever is there: who that may be is judged once it is known.
     Anyone,
     /// A device whose id begins so, as it was announced.
     Announced(Fingerprint),
     /// The device with that key, and what it is called.
-    Device { id: DeviceId, name: String },
+    Device {
+        /// Its key's.
+        id: DeviceId,
+        /// For the error where another device answers.
+        name: String,
+    },
 }
 
 impl Expected {
@@ -101,14 +108,18 @@ impl Expected {
 }
 
 /// Both roles' configurations.
-pub(crate) struct Tls {
+pub struct Tls {
     client: ClientConfig,
     provider: Arc<CryptoProvider>,
     acceptor: TlsAcceptor,
 }
 
 impl Tls {
-    pub(crate) fn new(identity: &Identity) -> Result<Self, Fault> {
+    /// Configurations that prove `key`.
+    ///
+    /// # Errors
+    /// TLS refuses it.
+    pub fn new(key: &DeviceKey) -> Result<Self, Fault> {
         let provider = Arc::new(provider());
         let any_key = Arc::new(ProvedKey { provider: Arc::clone(&provider), expected: Expected::Anyone });
         let mut client = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -116,7 +127,7 @@ impl Tls {
             .map_err(tls_error)?
             .dangerous()
             .with_custom_certificate_verifier(Arc::clone(&any_key) as Arc<dyn ServerCertVerifier>)
-            .with_client_cert_resolver(identity.proof());
+            .with_client_cert_resolver(key.proof());
         client.alpn_protocols = vec![ALPN.to_vec()];
         client.resumption = Resumption::disabled();
         client.enable_sni = false;
@@ -125,7 +136,7 @@ impl Tls {
             .with_protocol_versions(&[&version::TLS13])
             .map_err(tls_error)?
             .with_client_cert_verifier(any_key as Arc<dyn ClientCertVerifier>)
-            .with_cert_resolver(identity.proof());
+            .with_cert_resolver(key.proof());
         server.alpn_protocols = vec![ALPN.to_vec()];
         // No tickets: a lane in the kernel would meet them as records that are not data.
         server.send_tls13_tickets = 0;
@@ -136,7 +147,7 @@ impl Tls {
 
     /// The connecting side's handshake. Whoever is not `expected` hears that the handshake failed,
     /// before it sees who calls.
-    pub(crate) async fn connect(&self, tcp: TcpStream, expected: Expected) -> Result<Channel, Fault> {
+    pub async fn connect(&self, tcp: TcpStream, expected: Expected) -> Result<Channel, Fault> {
         let name = ServerName::try_from("ringway.invalid").expect("a valid name");
         let mut client = self.client.clone();
         let verifier = ProvedKey { provider: Arc::clone(&self.provider), expected };
@@ -147,7 +158,7 @@ impl Tls {
     }
 
     /// The listening side's handshake.
-    pub(crate) async fn accept(&self, tcp: TcpStream) -> Result<Channel, Fault> {
+    pub async fn accept(&self, tcp: TcpStream) -> Result<Channel, Fault> {
         let stream = self.acceptor.accept(CorkStream::new(tcp)).await.map_err(handshake_error)?;
         channel(stream.into())
     }

@@ -9,7 +9,7 @@ use ringway_wire::lane::{FrameHeader, HEADER_LEN};
 
 /// Between the lanes of a sending transfer.
 #[derive(Default)]
-pub(crate) struct Relay {
+pub struct Relay {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -32,7 +32,7 @@ struct Frame {
 
 impl Relay {
     /// Nothing is sent any more: whoever waits hears it at once.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         self.state.lock().stopped = true;
         self.changed.notify_all();
     }
@@ -88,7 +88,7 @@ impl Relay {
 /// A lane ends only when no other can have frames for it any more. So somebody is there for each
 /// frame that is left: an untried lane has taken its work while one that is not untried was at
 /// work, too.
-pub(crate) struct Relayed<S> {
+pub struct Relayed<S> {
     to: S,
     relay: Arc<Relay>,
     standing: Standing,
@@ -107,22 +107,23 @@ enum Standing {
 
 impl<S> Relayed<S> {
     /// A lane that is needed.
-    pub(crate) fn needed(to: S, relay: Arc<Relay>) -> Self {
+    pub fn needed(to: S, relay: Arc<Relay>) -> Self {
         Self { to, relay, standing: Standing::Needed }
     }
 
     /// A lane that was added while others are at work.
-    pub(crate) fn added(to: S, relay: Arc<Relay>) -> Self {
+    pub fn added(to: S, relay: Arc<Relay>) -> Self {
         relay.state.lock().untried += 1;
         Self { to, relay, standing: Standing::Untried }
     }
 
     /// Whether nothing has gone here: the receiver has nothing to wait for.
-    pub(crate) fn is_unused(&self) -> bool {
+    pub fn is_unused(&self) -> bool {
         self.standing != Standing::Needed
     }
 
-    pub(crate) fn lane(&mut self) -> &mut S {
+    /// What it sends to.
+    pub fn lane(&mut self) -> &mut S {
         &mut self.to
     }
 }

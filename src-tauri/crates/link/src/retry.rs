@@ -11,7 +11,7 @@ const PAUSE_FIRST: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// Tries after one connection was lost.
-pub(super) struct Tries {
+pub struct Tries {
     give_up_after: Duration,
     /// When it was lost.
     since: Option<Instant>,
@@ -31,7 +31,7 @@ const STEPS_MAX: u64 = 100_000;
 
 /// How far the sessions have got since the last step, by what this end sees.
 #[derive(Default)]
-pub(super) struct Headway {
+pub struct Headway {
     credit: u64,
 }
 
@@ -39,7 +39,7 @@ impl Headway {
     /// Books a session, in which the receiver said that it got on by so much, and its kernel
     /// acknowledged so many bytes: the less of the two counts. Whether all sessions since the last
     /// step together are a step of a transfer of that size.
-    pub(super) fn book(&mut self, (entries, bytes): (u64, u64), acknowledged: u64, all: (u64, u64)) -> bool {
+    pub fn book(&mut self, (entries, bytes): (u64, u64), acknowledged: u64, all: (u64, u64)) -> bool {
         let worth = |(entries, bytes): (u64, u64)| entries.saturating_mul(ENTRY_LEN).saturating_add(bytes);
         self.credit = self.credit.saturating_add(worth((entries, bytes)).min(acknowledged));
         let is_step = self.credit >= STEP_MIN.max(worth(all) / STEPS_MAX);
@@ -52,25 +52,27 @@ impl Headway {
 
 /// The next try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Try {
-    pub(super) at: Instant,
-    pub(super) gives_up: Instant,
+pub struct Try {
+    /// When it is due.
+    pub at: Instant,
+    /// When no more are made.
+    pub gives_up: Instant,
 }
 
 impl Tries {
     /// For so long after each loss.
-    pub(super) fn new(give_up_after: Duration) -> Self {
+    pub fn new(give_up_after: Duration) -> Self {
         Self { give_up_after, since: None, pause: PAUSE_FIRST, full_since: None }
     }
 
     /// It went on: the next loss is a new one.
-    pub(super) fn went_on(&mut self) {
+    pub fn went_on(&mut self) {
         (self.since, self.pause, self.full_since) = (None, PAUSE_FIRST, None);
     }
 
     /// When to look next whether there is room; none if it is given up, or nothing is to be waited
     /// for.
-    pub(super) fn look(&mut self, now: Instant) -> Option<Try> {
+    pub fn look(&mut self, now: Instant) -> Option<Try> {
         // Whoever says that is reached.
         (self.since, self.pause) = (None, PAUSE_FIRST);
         let gives_up = *self.full_since.get_or_insert(now) + FULL_TIME_MAX;
@@ -80,7 +82,7 @@ impl Tries {
 
     /// When to try next where the receiver has said how long to wait; none if that is too long. As
     /// with [`Tries::next`], but no sooner than was said.
-    pub(super) fn after(&mut self, now: Instant, wait: Duration, jitter: u8) -> Option<Try> {
+    pub fn after(&mut self, now: Instant, wait: Duration, jitter: u8) -> Option<Try> {
         let gives_up = *self.since.get_or_insert(now) + self.give_up_after;
         let next = Try { at: now + wait.max(PAUSE_FIRST).mul_f64(1.0 + f64::from(jitter) / 1_024.0), gives_up };
         (next.at <= gives_up).then_some(next)
@@ -88,7 +90,7 @@ impl Tries {
 
     /// When to try next; none if it is given up. `jitter` of 0 to 255 spreads the tries of many
     /// senders over half a pause, so that they do not come back at once.
-    pub(super) fn next(&mut self, now: Instant, jitter: u8) -> Option<Try> {
+    pub fn next(&mut self, now: Instant, jitter: u8) -> Option<Try> {
         let gives_up = *self.since.get_or_insert(now) + self.give_up_after;
         let pause = self.pause.mul_f64(0.75 + f64::from(jitter) / 512.0);
         self.pause = (self.pause * 2).min(PAUSE_MAX);

@@ -34,13 +34,20 @@ const TAKE_BELOW: usize = 64 * 1024;
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// What both of wire's machines offer.
-pub(crate) trait Machine {
+pub trait Machine {
+    /// What it tells its owner.
     type Event;
+    /// Takes in what the peer said.
     fn handle_message(&mut self, message: Message, now_ms: u64) -> Result<(), ProtocolError>;
+    /// Its time has come.
     fn handle_timeout(&mut self, now_ms: u64) -> Result<(), ProtocolError>;
+    /// When its time comes.
     fn poll_timeout(&self) -> Option<u64>;
+    /// What it has to say next.
     fn poll_transmit(&mut self) -> Option<Vec<u8>>;
+    /// What it has to tell next.
     fn poll_event(&mut self) -> Option<Self::Event>;
+    /// Whether the session is over.
     fn is_ended(&self) -> bool;
 }
 
@@ -75,21 +82,24 @@ machine!(Acceptor, AcceptorEvent);
 
 /// A session's milliseconds, counted from its beginning.
 #[derive(Clone, Copy)]
-pub(crate) struct Clock(Instant);
+pub struct Clock(Instant);
 
 impl Clock {
-    pub(crate) fn start() -> Self {
+    /// The beginning is now.
+    pub fn start() -> Self {
         Self(Instant::now())
     }
 
-    pub(crate) fn now_ms(&self) -> u64 {
+    /// How many have passed.
+    pub fn now_ms(&self) -> u64 {
         self.0.elapsed().as_millis() as u64
     }
 }
 
 /// A machine, its stream and its clock.
-pub(crate) struct Session<M> {
-    pub(crate) machine: M,
+pub struct Session<M> {
+    /// What says what comes next.
+    pub machine: M,
     stream: TlsStream<CorkStream<TcpStream>>,
     messages: MessageReader,
     clock: Clock,
@@ -118,12 +128,8 @@ struct Unread {
 }
 
 impl<M: Machine> Session<M> {
-    pub(crate) fn new(
-        machine: M,
-        stream: TlsStream<CorkStream<TcpStream>>,
-        messages: MessageReader,
-        clock: Clock,
-    ) -> Self {
+    /// A session over a stream of which `messages` may have read some already.
+    pub fn new(machine: M, stream: TlsStream<CorkStream<TcpStream>>, messages: MessageReader, clock: Clock) -> Self {
         Self {
             machine,
             stream,
@@ -137,13 +143,13 @@ impl<M: Machine> Session<M> {
     }
 
     /// Takes in a message that was read before the machine was there.
-    pub(crate) fn feed(&mut self, message: Message) -> Result<(), Fault> {
+    pub fn feed(&mut self, message: Message) -> Result<(), Fault> {
         Ok(self.machine.handle_message(message, self.clock.now_ms())?)
     }
 
     /// The next event, sending and pinging as due; none when the session is over. Dropping a
     /// pending call loses nothing, and moves no deadline.
-    pub(crate) async fn next(&mut self) -> Result<Option<M::Event>, Fault> {
+    pub async fn next(&mut self) -> Result<Option<M::Event>, Fault> {
         loop {
             // Before anything else: a peer that always has something to say must not keep these
             // from being looked at.
@@ -187,12 +193,12 @@ impl<M: Machine> Session<M> {
     }
 
     /// Whether nothing waits for the peer to read.
-    pub(crate) fn has_sent_all(&self) -> bool {
+    pub fn has_sent_all(&self) -> bool {
         self.unread.is_none()
     }
 
     /// Sends what the machine has to say, all of it.
-    pub(crate) async fn flush(&mut self) -> Result<(), Fault> {
+    pub async fn flush(&mut self) -> Result<(), Fault> {
         loop {
             self.take_words()?;
             let Some(by) = self.unread.as_ref().map(|unread| unread.by) else { return Ok(()) };
@@ -274,13 +280,13 @@ impl<M: Machine> Session<M> {
     }
 
     /// Sends the last words and waits for the peer to have read them.
-    pub(crate) async fn close(self) {
+    pub async fn close(self) {
         // The session is over either way.
         let _ = self.close_heard().await;
     }
 
     /// The same; whether the peer has read them, as its own orderly end shows.
-    pub(crate) async fn close_heard(mut self) -> bool {
+    pub async fn close_heard(mut self) -> bool {
         let closing = async {
             self.flush().await?;
             self.stream.shutdown().await.map_err(Fault::lost)?;

@@ -7,13 +7,13 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Reads framed messages. Dropping a pending [`MessageReader::next`] loses nothing.
 #[derive(Default)]
-pub(crate) struct MessageReader {
+pub struct MessageReader {
     buffer: Vec<u8>,
 }
 
 impl MessageReader {
     /// The next message; none at a clean end between messages.
-    pub(crate) async fn next(&mut self, stream: &mut (impl AsyncRead + Unpin)) -> Result<Option<Message>, Fault> {
+    pub async fn next(&mut self, stream: &mut (impl AsyncRead + Unpin)) -> Result<Option<Message>, Fault> {
         loop {
             if let Some((message, used)) = self.parse()? {
                 self.buffer.drain(..used);
@@ -29,7 +29,7 @@ impl MessageReader {
     }
 
     /// Whether bytes beyond the last message have come: nothing may follow a lane's first.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 

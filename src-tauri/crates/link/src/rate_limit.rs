@@ -3,10 +3,40 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use ringway_model::{Fault, Invalid};
 use ringway_wire::record::CONTENT_MAX;
 
 use crate::bottleneck::{Activity, LaneClock};
-use crate::options::RateLimit;
+
+/// Bytes a second that a transfer may send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLimit(u64);
+
+impl RateLimit {
+    /// The least: below it a single record of 16 KiB takes longer than people and pings wait, and
+    /// who gives less has meant another unit.
+    pub const BYTES_PER_S_MIN: u64 = 1_000;
+
+    /// The most: beyond any line, and exact wherever numbers are kept.
+    pub const BYTES_PER_S_MAX: u64 = 1_000_000_000_000_000;
+
+    /// So many bytes a second.
+    ///
+    /// # Errors
+    /// [`Fault::Invalid`] for less than [`Self::BYTES_PER_S_MIN`] or more than
+    /// [`Self::BYTES_PER_S_MAX`].
+    pub fn new(bytes_per_s: u64) -> Result<Self, Fault> {
+        match bytes_per_s {
+            Self::BYTES_PER_S_MIN..=Self::BYTES_PER_S_MAX => Ok(Self(bytes_per_s)),
+            _ => Err(Fault::Invalid(Invalid::Limit)),
+        }
+    }
+
+    /// In bytes a second.
+    pub fn bytes_per_s(self) -> u64 {
+        self.0
+    }
+}
 
 /// What was not sent in so long a time may be made up for: enough for a thread that wakes late, and
 /// nothing that a line would notice.
@@ -20,7 +50,7 @@ const PIECE_MAX: usize = 4 * 1024 * 1024;
 
 /// A token bucket that all lanes of a transfer draw from. Each draws what it is about to send, and
 /// waits until what was drawn before is paid for.
-pub(crate) struct Throttle {
+pub struct Throttle {
     limit: RateLimit,
     drawn: Mutex<Drawn>,
     stopped: Condvar,
@@ -33,20 +63,21 @@ struct Drawn {
 }
 
 impl Throttle {
-    pub(crate) fn new(limit: RateLimit) -> Self {
+    /// Nothing is drawn yet.
+    pub fn new(limit: RateLimit) -> Self {
         Self { limit, drawn: Mutex::new(Drawn { paid_at: Instant::now(), stopped: false }), stopped: Condvar::new() }
     }
 
     /// Bytes to send between two waits: whole records, so that they are not more for being sent in
     /// pieces.
-    pub(crate) fn piece_len(&self) -> usize {
+    pub fn piece_len(&self) -> usize {
         let wanted = usize::try_from(self.limit.bytes_per_s() / PIECES_PER_S).unwrap_or(PIECE_MAX);
         (wanted.min(PIECE_MAX) / CONTENT_MAX).max(1) * CONTENT_MAX
     }
 
     /// Draws `len` bytes and waits until they may be sent, which `clock` books. Fails once it is
     /// stopped.
-    pub(crate) fn draw(&self, len: usize, clock: &LaneClock) -> io::Result<()> {
+    pub fn draw(&self, len: usize, clock: &LaneClock) -> io::Result<()> {
         let mut drawn = self.drawn.lock();
         let now = Instant::now();
         // A clock that has just begun has no past to make up for.
@@ -72,14 +103,14 @@ impl Throttle {
     }
 
     /// Nothing is sent any more: whoever waits hears it at once.
-    pub(crate) fn stop(&self) {
+    pub fn stop(&self) {
         self.drawn.lock().stopped = true;
         self.stopped.notify_all();
     }
 }
 
 /// Takes the next `len` bytes off the parts of a frame.
-pub(crate) fn split_off<'b>(parts: &mut [&'b [u8]; 3], mut len: usize) -> [&'b [u8]; 3] {
+pub fn split_off<'b>(parts: &mut [&'b [u8]; 3], mut len: usize) -> [&'b [u8]; 3] {
     std::array::from_fn(|part| {
         let (piece, rest) = parts[part].split_at(parts[part].len().min(len));
         parts[part] = rest;

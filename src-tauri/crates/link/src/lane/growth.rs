@@ -2,7 +2,7 @@
 //! more lanes raise the rate.
 use std::time::Duration;
 
-use crate::lane::LONG_LINK_FOR_LANES;
+use super::LONG_LINK_FOR_LANES;
 
 /// Rates are held against each other over so long: many round trips of any link on earth.
 const EPOCH: Duration = Duration::from_secs(1);
@@ -16,7 +16,7 @@ const LONG_LINK_LANES: u8 = 4;
 /// The number of lanes at the start, on `cores` processors over a link of that round-trip time.
 ///
 /// A lane keeps a core busy at each end, and on two cores a second one costs more than it brings.
-pub(crate) fn initial_lanes(cores: usize, round_trip: Option<Duration>) -> u8 {
+pub fn initial_lanes(cores: usize, round_trip: Option<Duration>) -> u8 {
     let by_cores = match cores {
         0..4 => 1,
         4..8 => 2,
@@ -30,7 +30,7 @@ pub(crate) fn initial_lanes(cores: usize, round_trip: Option<Duration>) -> u8 {
 
 /// Lanes that are added while the network is what a transfer waits for.
 #[derive(Debug)]
-pub(crate) struct LaneGrowth {
+pub struct LaneGrowth {
     lanes: u8,
     lanes_max: u8,
     epoch: Epoch,
@@ -49,19 +49,20 @@ struct Epoch {
 }
 
 impl LaneGrowth {
-    pub(crate) fn new(lanes: u8, lanes_max: u8) -> Self {
+    /// A transfer that begins with `lanes`, and has at most `lanes_max`.
+    pub fn new(lanes: u8, lanes_max: u8) -> Self {
         Self { lanes, lanes_max, epoch: Epoch::default(), before: None, settling: false }
     }
 
     /// An added lane could not be opened or broke at once. No more are added: a peer that refuses
     /// one lane seldom takes the next.
-    pub(crate) fn dropped(&mut self) {
+    pub fn dropped(&mut self) {
         self.lanes -= 1;
         self.lanes_max = self.lanes;
     }
 
     /// How many lanes to add to a transfer that has run for `now` and has written `bytes`.
-    pub(crate) fn lanes_to_add(&mut self, now: Duration, bytes: u64, network_limits: bool) -> u8 {
+    pub fn lanes_to_add(&mut self, now: Duration, bytes: u64, network_limits: bool) -> u8 {
         self.epoch.observations += 1;
         self.epoch.network += u32::from(network_limits);
         let elapsed = now.saturating_sub(self.epoch.begun);
