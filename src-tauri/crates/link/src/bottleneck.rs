@@ -4,13 +4,11 @@
 mod tests;
 
 use std::collections::VecDeque;
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use ringway_model::{Bottleneck, StageTimes};
-use ringway_tree::bulk::{LaneSink, LaneSource};
 use ringway_wire::control::{ReceiverTimes, SenderTimes};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -117,7 +115,7 @@ impl LaneClock {
     }
 
     /// The lane has ended.
-    fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.0.lock().end(Instant::now(), processor_time());
     }
 
@@ -133,7 +131,7 @@ impl LaneClock {
 }
 
 /// What the calling thread has had of a processor.
-fn processor_time() -> Duration {
+pub(crate) fn processor_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
@@ -176,80 +174,6 @@ impl Clocks {
             decrypting: spent.wire_working.into(),
             writing: spent.files.into(),
         }
-    }
-}
-
-/// A lane whose time is taken. What passes between its frames is the files'.
-pub struct Clocked<L> {
-    lane: L,
-    clock: LaneClock,
-    /// A frame is being read.
-    reading: bool,
-}
-
-impl<L> Clocked<L> {
-    /// Its clock begins with the first call.
-    pub fn new(lane: L, clock: LaneClock) -> Self {
-        Self { lane, clock, reading: false }
-    }
-
-    /// What is timed.
-    pub fn lane(&mut self) -> &mut L {
-        &mut self.lane
-    }
-}
-
-impl<L> Drop for Clocked<L> {
-    fn drop(&mut self) {
-        self.clock.stop();
-    }
-}
-
-impl<L: LaneSink> LaneSink for Clocked<L> {
-    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
-        self.clock.enter(Activity::Wire);
-        let sent = self.lane.send(header, head, body);
-        self.clock.enter(Activity::Files);
-        sent
-    }
-
-    fn idle(&mut self, idle: bool) {
-        self.clock.enter(if idle { Activity::Finding } else { Activity::Files });
-    }
-
-    fn asks(&mut self, asks: bool) {
-        self.clock.enter(if asks { Activity::Wire } else { Activity::Files });
-        self.lane.asks(asks);
-    }
-
-    fn is_spent(&self) -> bool {
-        self.lane.is_spent()
-    }
-}
-
-impl<L: LaneSource> LaneSource for Clocked<L> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        if !std::mem::replace(&mut self.reading, true) {
-            self.clock.enter(Activity::Wire);
-        }
-        self.lane.read(buf)
-    }
-
-    fn body_begins(&mut self) {
-        self.lane.body_begins();
-    }
-
-    fn frame_read(&mut self) {
-        self.reading = false;
-        self.clock.enter(Activity::Files);
-        self.lane.frame_read();
-    }
-
-    fn renew(&mut self) -> io::Result<()> {
-        // Whoever waits for the next connection waits for the network.
-        self.reading = true;
-        self.clock.enter(Activity::Wire);
-        self.lane.renew()
     }
 }
 

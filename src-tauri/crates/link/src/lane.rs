@@ -3,7 +3,9 @@
 pub mod growth;
 mod kernel;
 mod lasting;
+mod receiving;
 mod relay;
+mod sending;
 #[cfg(test)]
 pub(crate) mod tests;
 mod user;
@@ -28,7 +30,9 @@ use crate::kernel_tls;
 use crate::record_boundary::CorkStream;
 use crate::tls::Channel;
 pub use lasting::{Arriving, Begun, LaneStops, Renewing, Succeeding};
-pub use relay::{Relay, Relayed};
+pub use receiving::ReceivingLane;
+pub use relay::{Relay, Share};
+pub use sending::SendingLane;
 pub use user::{LowWater, UserTls};
 
 /// Socket buffers of a lane that is encrypted here. Measured: autotuned ones wake either side too

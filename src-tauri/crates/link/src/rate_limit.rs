@@ -50,7 +50,7 @@ const PIECE_MAX: usize = 4 * 1024 * 1024;
 
 /// A token bucket that all lanes of a transfer draw from. Each draws what it is about to send, and
 /// waits until what was drawn before is paid for.
-pub struct Throttle {
+pub struct RateLimiter {
     limit: RateLimit,
     drawn: Mutex<Drawn>,
     stopped: Condvar,
@@ -62,7 +62,7 @@ struct Drawn {
     stopped: bool,
 }
 
-impl Throttle {
+impl RateLimiter {
     /// Nothing is drawn yet.
     pub fn new(limit: RateLimit) -> Self {
         Self { limit, drawn: Mutex::new(Drawn { paid_at: Instant::now(), stopped: false }), stopped: Condvar::new() }
@@ -125,17 +125,17 @@ mod tests {
 
     use super::*;
 
-    fn throttle(bytes_per_s: u64) -> Throttle {
-        Throttle::new(RateLimit::new(bytes_per_s).unwrap())
+    fn limiter(bytes_per_s: u64) -> RateLimiter {
+        RateLimiter::new(RateLimit::new(bytes_per_s).unwrap())
     }
 
     /// Time that `lanes` threads take to draw `pieces` of `len` bytes each.
-    fn drawing(throttle: &Arc<Throttle>, lanes: usize, pieces: usize, len: usize) -> Duration {
+    fn drawing(limiter: &Arc<RateLimiter>, lanes: usize, pieces: usize, len: usize) -> Duration {
         let begun = Instant::now();
         let lanes: Vec<_> = (0..lanes)
             .map(|_| {
-                let throttle = Arc::clone(throttle);
-                std::thread::spawn(move || (0..pieces).for_each(|_| throttle.draw(len, &LaneClock::default()).unwrap()))
+                let limiter = Arc::clone(limiter);
+                std::thread::spawn(move || (0..pieces).for_each(|_| limiter.draw(len, &LaneClock::default()).unwrap()))
             })
             .collect();
         lanes.into_iter().for_each(|lane| lane.join().unwrap());
@@ -145,8 +145,8 @@ mod tests {
     #[test]
     fn no_number_of_lanes_draws_faster_than_the_limit() {
         for lanes in [1, 3] {
-            let throttle = Arc::new(throttle(1_000_000));
-            let took = drawing(&throttle, lanes, 60 / lanes, 10_000);
+            let limiter = Arc::new(limiter(1_000_000));
+            let took = drawing(&limiter, lanes, 60 / lanes, 10_000);
             // The first is let through at once, and a burst's worth was never missed.
             let least = Duration::from_millis(590).saturating_sub(BURST);
             assert!(took >= least, "{lanes} lanes: {took:?}");
@@ -155,32 +155,32 @@ mod tests {
 
     #[test]
     fn what_was_not_used_is_not_saved_up() {
-        let throttle = Arc::new(throttle(1_000_000));
+        let limiter = Arc::new(limiter(1_000_000));
         std::thread::sleep(Duration::from_millis(300));
-        let took = drawing(&throttle, 1, 31, 10_000);
+        let took = drawing(&limiter, 1, 31, 10_000);
         assert!(took >= Duration::from_millis(300) - BURST, "{took:?}");
     }
 
     #[test]
     fn who_waits_hears_at_once_that_it_is_over() {
-        let throttle = Arc::new(throttle(RateLimit::BYTES_PER_S_MIN));
+        let limiter = Arc::new(limiter(RateLimit::BYTES_PER_S_MIN));
         let clock = LaneClock::default();
-        throttle.draw(1 << 20, &clock).unwrap();
+        limiter.draw(1 << 20, &clock).unwrap();
         let waiting = {
-            let throttle = Arc::clone(&throttle);
-            std::thread::spawn(move || throttle.draw(1, &LaneClock::default()))
+            let limiter = Arc::clone(&limiter);
+            std::thread::spawn(move || limiter.draw(1, &LaneClock::default()))
         };
         std::thread::sleep(Duration::from_millis(20));
-        throttle.stop();
+        limiter.stop();
         // A thousand seconds are due: the thread would not come back in this test's time.
         assert_eq!(waiting.join().unwrap().unwrap_err().kind(), io::ErrorKind::Interrupted);
-        assert!(throttle.draw(1, &clock).is_err());
+        assert!(limiter.draw(1, &clock).is_err());
     }
 
     #[test]
     fn pieces_are_whole_records_and_put_together_they_are_the_frame() {
         for (limit, piece_len) in [(1_000, CONTENT_MAX), (1_000_000, 3 * CONTENT_MAX), (u64::MAX >> 1, PIECE_MAX)] {
-            assert_eq!(throttle(limit.min(RateLimit::BYTES_PER_S_MAX)).piece_len(), piece_len, "{limit}");
+            assert_eq!(limiter(limit.min(RateLimit::BYTES_PER_S_MAX)).piece_len(), piece_len, "{limit}");
         }
         let frame: Vec<u8> = (0..=255).collect();
         for len in [1, 7, 100, 255, 256, 300] {

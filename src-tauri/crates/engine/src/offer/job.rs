@@ -22,8 +22,8 @@ use crate::send::{REASON_TIME_MAX, cancelled_there};
 use crate::store::PairingNumber;
 use crate::transfer::Transfer;
 use crate::wire_convert::{decode_failure, decode_paths, encode_edit, encode_failure, encode_paths};
-use ringway_link::bottleneck::{Clocked, Clocks};
-use ringway_link::lane::{self, Arriving, Begun, Lane, LaneStops, Succeeding};
+use ringway_link::bottleneck::Clocks;
+use ringway_link::lane::{self, Arriving, Begun, Lane, LaneStops, ReceivingLane, Succeeding};
 use ringway_link::session::Session;
 use ringway_link::tls::Channel;
 
@@ -347,9 +347,10 @@ impl Job<'_> {
         self.stops.set(number, &lane).map_err(Fault::lost)?;
         let successors = self.successors.get_mut(usize::from(number)).and_then(Option::take);
         let successors = successors.ok_or(Fault::machine("a lane came twice"))?;
-        let lane = Succeeding::new(lane, number, successors, self.stops.clone()).counted_in(self.arriving.clone());
-        let begun = lane.begun();
-        let mut lane = Clocked::new(lane, self.clocks.lane());
+        let connection =
+            Succeeding::new(lane, number, successors, self.stops.clone()).counted_in(self.arriving.clone());
+        let begun = connection.begun();
+        let mut lane = ReceivingLane::new(connection, self.clocks.lane());
         let incoming = Arc::clone(self.incoming);
         let io = self.listening.io;
         let confine = self.confining();

@@ -29,7 +29,7 @@ use crate::{Inner, random};
 use ringway_link::bottleneck::Clocks;
 use ringway_link::lane::growth::initial_lanes;
 use ringway_link::lane::{self, LaneStops};
-use ringway_link::rate_limit::Throttle;
+use ringway_link::rate_limit::RateLimiter;
 use ringway_link::retry::{Headway, Tries};
 
 /// Sends, and where the connection is lost goes on, until it is through, refused or given up, or
@@ -253,7 +253,7 @@ impl Sending<'_> {
             records_per_key: request
                 .records_per_key
                 .map_or(RECORDS_PER_KEY_MAX, |records| records.clamp(RECORDS_PER_KEY_MIN, RECORDS_PER_KEY_MAX)),
-            throttle: request.limit.map(|limit| Arc::new(Throttle::new(limit))),
+            limiter: request.limit.map(|limit| Arc::new(RateLimiter::new(limit))),
             clocks: Clocks::default(),
             compression: request.compression,
             verify: request.verify,
@@ -272,7 +272,7 @@ impl Sending<'_> {
         self.handed = session.machine.handed_over();
         walk.0.cancel();
         opener.stops.stop();
-        job.throttle.iter().for_each(|throttle| throttle.stop());
+        job.limiter.iter().for_each(|limiter| limiter.stop());
         job.relay.stop();
         let outage = ended.as_ref().err().and_then(Fault::outage);
         session.machine.cancel(match &ended {

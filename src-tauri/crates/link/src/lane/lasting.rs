@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use super::Lane;
 use crate::bottleneck::LaneClock;
 use crate::limits::TICK;
-use crate::rate_limit::{Throttle, split_off};
+use crate::rate_limit::{RateLimiter, split_off};
 
 /// Ends a transfer's lanes from another thread: whatever they wait for fails at once, and so does
 /// each that comes later.
@@ -120,19 +120,19 @@ pub struct Renewing {
     records: u64,
     records_max: u64,
     renew: Renew,
-    throttle: Option<(Arc<Throttle>, LaneClock)>,
+    limiter: Option<(Arc<RateLimiter>, LaneClock)>,
 }
 
 impl Renewing {
     /// A lane on its first connection, which sends at most `records_max` records on each; at least
     /// a frame of the largest size, and the end, must fit.
     pub fn new(lane: Lane, records_max: u64, renew: Renew) -> Self {
-        Self { lane, connection: 0, records: 0, records_max, renew, throttle: None }
+        Self { lane, connection: 0, records: 0, records_max, renew, limiter: None }
     }
 
     /// The same, held to a limit; `clock` books what it waits for that.
-    pub fn held_to(mut self, throttle: Arc<Throttle>, clock: LaneClock) -> Self {
-        self.throttle = Some((throttle, clock));
+    pub fn held_to(mut self, limiter: Arc<RateLimiter>, clock: LaneClock) -> Self {
+        self.limiter = Some((limiter, clock));
         self
     }
 
@@ -168,11 +168,11 @@ impl LaneSink for Renewing {
             self.go_on()?;
         }
         self.records += needed;
-        let Some((throttle, clock)) = &self.throttle else { return self.lane.send(header, head, body) };
+        let Some((limiter, clock)) = &self.limiter else { return self.lane.send(header, head, body) };
         let mut parts = [header, head, body];
         loop {
-            let piece = split_off(&mut parts, throttle.piece_len());
-            throttle.draw(piece.iter().map(|part| part.len()).sum(), clock)?;
+            let piece = split_off(&mut parts, limiter.piece_len());
+            limiter.draw(piece.iter().map(|part| part.len()).sum(), clock)?;
             let is_last = parts.iter().all(|part| part.is_empty());
             self.lane.send(piece[0], piece[1], piece[2])?;
             if is_last {

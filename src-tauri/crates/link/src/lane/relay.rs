@@ -83,13 +83,12 @@ impl Relay {
     }
 }
 
-/// A lane's sink among the others of its transfer.
+/// A lane's share in the work of its transfer, beside the other lanes.
 ///
 /// A lane ends only when no other can have frames for it any more. So somebody is there for each
 /// frame that is left: an untried lane has taken its work while one that is not untried was at
 /// work, too.
-pub struct Relayed<S> {
-    to: S,
+pub struct Share {
     relay: Arc<Relay>,
     standing: Standing,
 }
@@ -105,48 +104,40 @@ enum Standing {
     Broken,
 }
 
-impl<S> Relayed<S> {
-    /// A lane that is needed.
-    pub fn needed(to: S, relay: Arc<Relay>) -> Self {
-        Self { to, relay, standing: Standing::Needed }
+impl Share {
+    /// That of a lane that is needed.
+    pub fn needed(relay: Arc<Relay>) -> Self {
+        Self { relay, standing: Standing::Needed }
     }
 
-    /// A lane that was added while others are at work.
-    pub fn added(to: S, relay: Arc<Relay>) -> Self {
+    /// That of a lane that was added while others are at work.
+    pub fn added(relay: Arc<Relay>) -> Self {
         relay.state.lock().untried += 1;
-        Self { to, relay, standing: Standing::Untried }
+        Self { relay, standing: Standing::Untried }
     }
 
-    /// Whether nothing has gone here: the receiver has nothing to wait for.
-    pub fn is_unused(&self) -> bool {
+    /// Whether nothing has gone by this lane: the receiver has nothing to wait for.
+    pub(super) fn is_unused(&self) -> bool {
         self.standing != Standing::Needed
     }
 
-    /// What it sends to.
-    pub fn lane(&mut self) -> &mut S {
-        &mut self.to
+    /// Whether the lane is to take no more work.
+    pub(super) fn is_spent(&self) -> bool {
+        self.standing == Standing::Broken
     }
-}
 
-impl<S> Drop for Relayed<S> {
-    fn drop(&mut self) {
-        if self.is_unused() {
-            self.relay.tried();
-        }
-    }
-}
-
-impl<S: LaneSink> LaneSink for Relayed<S> {
-    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
+    /// Sends a frame over the lane's own connection `to`, after those that others have left. A lane
+    /// that broke at its beginning leaves the frame to the others.
+    pub(super) fn send(&mut self, to: &mut impl LaneSink, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
         let is_end = header == FrameHeader::END.encode();
         match self.standing {
             Standing::Needed => {
                 while let Some(frame) = if is_end { self.relay.take_last()? } else { self.relay.take() } {
-                    self.to.send(&frame.header, &frame.head, &frame.body)?;
+                    to.send(&frame.header, &frame.head, &frame.body)?;
                 }
-                self.to.send(header, head, body)
+                to.send(header, head, body)
             }
-            Standing::Untried if self.to.send(header, head, body).is_ok() => {
+            Standing::Untried if to.send(header, head, body).is_ok() => {
                 self.standing = Standing::Needed;
                 self.relay.tried();
                 Ok(())
@@ -162,13 +153,13 @@ impl<S: LaneSink> LaneSink for Relayed<S> {
             }
         }
     }
+}
 
-    fn idle(&mut self, idle: bool) {
-        self.to.idle(idle);
-    }
-
-    fn is_spent(&self) -> bool {
-        self.standing == Standing::Broken
+impl Drop for Share {
+    fn drop(&mut self) {
+        if self.is_unused() {
+            self.relay.tried();
+        }
     }
 }
 
@@ -179,7 +170,10 @@ mod tests {
 
     use ringway_wire::lane::FrameKind;
 
+    use super::super::SendingLane;
+    use super::super::tests::sending;
     use super::*;
+    use crate::bottleneck::LaneClock;
 
     /// What it was told to send, by the first byte of the body; the end is 0.
     struct Line(Option<Sender<u8>>);
@@ -191,17 +185,25 @@ mod tests {
         }
     }
 
+    fn needed_lane(line: Line, relay: Arc<Relay>) -> SendingLane<Line> {
+        sending(line, Share::needed(relay), LaneClock::default())
+    }
+
+    fn added_lane(line: Line, relay: Arc<Relay>) -> SendingLane<Line> {
+        sending(line, Share::added(relay), LaneClock::default())
+    }
+
     fn batch(number: u8) -> ([u8; HEADER_LEN], [u8; 1]) {
         let header = FrameHeader { kind: FrameKind::Batch, items: 1, head_len: 0, body_len: 1, packed_len: 0 };
         (header.encode(), [number])
     }
 
-    fn send(lane: &mut Relayed<Line>, number: u8) -> io::Result<()> {
+    fn send(lane: &mut SendingLane<Line>, number: u8) -> io::Result<()> {
         let (header, body) = batch(number);
         lane.send(&header, &[], &body)
     }
 
-    fn end(lane: &mut Relayed<Line>) -> io::Result<()> {
+    fn end(lane: &mut SendingLane<Line>) -> io::Result<()> {
         lane.send(&FrameHeader::END.encode(), &[], &[])
     }
 
@@ -209,8 +211,8 @@ mod tests {
     fn an_added_lane_that_breaks_at_once_leaves_its_frames_to_the_others() {
         let relay = Arc::new(Relay::default());
         let (line, came) = channel();
-        let mut needed = Relayed::needed(Line(Some(line)), relay.clone());
-        let mut added = Relayed::added(Line(None), relay);
+        let mut needed = needed_lane(Line(Some(line)), relay.clone());
+        let mut added = added_lane(Line(None), relay);
         send(&mut needed, 1).unwrap();
         let needed = std::thread::spawn(move || end(&mut needed));
         // It waits for what may be left to it.
@@ -230,13 +232,13 @@ mod tests {
     fn a_lane_whose_first_frame_has_gone_is_like_any_other() {
         let relay = Arc::new(Relay::default());
         let (line, came) = channel();
-        let mut added = Relayed::added(Line(Some(line)), relay.clone());
+        let mut added = added_lane(Line(Some(line)), relay.clone());
         assert!(added.is_unused());
         send(&mut added, 1).unwrap();
         assert!(!added.is_unused());
         // Nobody waits for it any more.
         let (other, others) = channel();
-        end(&mut Relayed::needed(Line(Some(other)), relay)).unwrap();
+        end(&mut needed_lane(Line(Some(other)), relay)).unwrap();
         assert_eq!(others.recv(), Ok(0));
         drop(came);
         assert_eq!(send(&mut added, 2).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
@@ -246,16 +248,16 @@ mod tests {
     #[test]
     fn a_lane_that_was_never_used_keeps_nobody_waiting() {
         let relay = Arc::new(Relay::default());
-        drop(Relayed::added(Line(None), relay.clone()));
+        drop(added_lane(Line(None), relay.clone()));
         let (line, came) = channel();
-        end(&mut Relayed::needed(Line(Some(line)), relay)).unwrap();
+        end(&mut needed_lane(Line(Some(line)), relay)).unwrap();
         assert_eq!(came.recv(), Ok(0));
     }
 
     #[test]
     fn who_waits_hears_at_once_that_it_is_over() {
         let relay = Arc::new(Relay::default());
-        let mut added = Relayed::added(Line(None), relay.clone());
+        let mut added = added_lane(Line(None), relay.clone());
         send(&mut added, 1).unwrap();
         // There is room for one.
         let leaving = std::thread::spawn(move || send(&mut added, 2));
@@ -263,7 +265,7 @@ mod tests {
         relay.stop();
         assert_eq!(leaving.join().unwrap().unwrap_err().kind(), io::ErrorKind::Interrupted);
         let (line, _came) = channel();
-        let ended = end(&mut Relayed::needed(Line(Some(line)), relay));
+        let ended = end(&mut needed_lane(Line(Some(line)), relay));
         assert_eq!(ended.unwrap_err().kind(), io::ErrorKind::Interrupted);
     }
 }

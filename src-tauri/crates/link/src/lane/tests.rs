@@ -1,11 +1,14 @@
 //! Userspace lanes against rustls itself at the other end, over real sockets, in both roles and
 //! both directions.
+mod clocks;
+
 use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 
-use ringway_model::{IoMode, OnConflict, Source, TlsPath, TransferId, UserTlsReason};
+use ringway_model::{Compression, IoMode, OnConflict, Source, TlsPath, TransferId, UserTlsReason};
 use ringway_tree::bulk::{LaneSink, LaneSource};
+use ringway_tree::compression::Packing;
 use ringway_tree::descriptors::ForReceiving;
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::receive::{AttemptKey, DestinationOptions, Expected, Incoming};
@@ -16,7 +19,8 @@ use ringway_wire::record::CONTENT_MAX;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use super::{Lane, LaneStops, Relay, Relayed};
+use super::{Lane, LaneStops, Relay, SendingLane, Share};
+use crate::bottleneck::LaneClock;
 use crate::key::DeviceKey;
 use crate::tls::{Channel, Tls};
 
@@ -39,6 +43,11 @@ const LENGTHS: [usize; 14] = [
     1024 * 1024,
     3_000_001,
 ];
+
+/// A lane over a connection, on which nothing is packed.
+pub(super) fn sending<C>(connection: C, share: Share, clock: LaneClock) -> SendingLane<C> {
+    SendingLane::new(connection, share, Packing::new(Compression::Off, Arc::default()).unwrap(), clock)
+}
 
 /// Both ends of one connection after its handshake: the connecting one first.
 pub(crate) async fn channels() -> (Channel, Channel) {
@@ -266,8 +275,8 @@ async fn what_a_lane_had_taken_whose_connection_is_broken_goes_by_the_other() {
     stops.set(1, &broken).unwrap();
     stops.stop_one(1);
     let relay = Arc::<Relay>::default();
-    let mut added = Relayed::added(broken, Arc::clone(&relay));
-    let mut needed = Relayed::needed(near, relay);
+    let mut added = sending(broken, Share::added(Arc::clone(&relay)), LaneClock::default());
+    let mut needed = sending(near, Share::needed(relay), LaneClock::default());
     let io = || IoPlan::new(IoMode::Sync).unwrap().open().unwrap();
 
     let outgoing = Outgoing::start(&[Source { path: tree.clone(), contents_only: false }]).unwrap();
