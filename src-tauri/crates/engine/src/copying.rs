@@ -31,7 +31,7 @@ pub(crate) fn start_recorded(request: CopyRequest, record: Option<Record>) -> Tr
     let name = |path: &PathBuf| path.file_name().map_or_else(|| path.clone().into(), Into::into);
     let title = request.sources.first().map(name).unwrap_or_default();
     let more = request.sources.len().saturating_sub(1) as u64;
-    let id = crate::random();
+    let id = ringway_tree::random();
     let id_told = TransferId(*id.as_ref().unwrap_or(&[0; 16]));
     let transfer = Transfer::new(id_told, Direction::Copying, (title, more), record);
     match id {

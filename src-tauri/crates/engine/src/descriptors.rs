@@ -59,8 +59,7 @@ impl ForReceiving {
         let rest = left.saturating_sub(unauthenticated + waiting + unanswered);
         let transfers = (rest / RECEIVE_WANTS).clamp(1, TRANSFERS_MAX);
         // Each holds two.
-        let most = descriptors::ForReceiving::MOST;
-        let attempts = (left / 32).clamp(1, most.attempts);
+        let attempts = (left / 32).clamp(1, descriptors::ForReceiving::MOST.attempts);
         // Where there may be many transfers, few of them use all that they may.
         let mine = (rest / transfers.min(TRANSFERS_APART)).saturating_sub(RECEIVE_OWN + 2 * attempts);
         let lanes = (mine / (2 * LANE)).clamp(1, LANES_MAX.into());
@@ -71,12 +70,7 @@ impl ForReceiving {
             unanswered,
             transfers,
             lanes: lanes as u8,
-            each: descriptors::ForReceiving {
-                folders: (of_lane / 4).clamp(1, most.folders),
-                group: (of_lane / 2).clamp(1, most.group),
-                attempts,
-                resuming: (of_lane / 4).clamp(1, most.resuming),
-            },
+            each: descriptors::ForReceiving::within(of_lane, attempts),
         }
     }
 }

@@ -17,6 +17,7 @@ use ringway_model::{
 };
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
+use ringway_tree::random;
 use ringway_tree::receive::is_home;
 use ringway_wire::DeviceName;
 
@@ -34,7 +35,6 @@ mod discovery;
 pub mod event;
 pub mod history;
 pub mod limits;
-pub mod modes;
 pub mod options;
 pub mod paths;
 pub mod private;
@@ -140,13 +140,6 @@ impl Inner {
     fn settings(&self) -> Settings {
         self.settings.read().clone()
     }
-}
-
-/// Random bytes from the kernel.
-fn random<const N: usize>() -> Result<[u8; N], Fault> {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).map_err(|_| Fault::machine("the kernel gives no random bytes"))?;
-    Ok(bytes)
 }
 
 /// Draws a transfer's id.

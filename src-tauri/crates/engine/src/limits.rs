@@ -231,17 +231,6 @@ pub const FORGOTTEN_LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Events that wait for a program which does not look: a listener then waits too.
 pub const EVENTS_QUEUED_MAX: usize = 64;
 
-/// Rounds that modes may be measured in: more prove nothing, and take days.
-pub const MODES_ROUNDS_MAX: u32 = 1_000;
-
-/// Files of one dataset that modes are measured on: a table of it fits a machine's memory many
-/// times over.
-pub const MODES_FILES_MAX: u64 = 1_000_000;
-
-/// Bytes of one of them: half of what one key may protect, so that no lane has to be renewed while
-/// it is measured.
-pub const MODES_BYTES_MAX: u64 = 64 << 30;
-
 /// Descriptors that sending and receiving need at the least: one transfer over one lane, a few
 /// strangers, and what a program keeps open.
 pub const DESCRIPTORS_MIN: usize = 64;

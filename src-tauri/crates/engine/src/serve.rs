@@ -19,7 +19,6 @@ use crate::device::Device;
 use crate::event::ReceiverEvent;
 use crate::limits::{FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, PARTING_TIME_MAX};
 use crate::offer::{self, Arrival};
-use crate::random;
 use crate::receive::{Listening, is_open};
 use crate::send::greeting;
 use crate::store::PairingNumber;
@@ -27,6 +26,7 @@ use ringway_link::lane::Lane;
 use ringway_link::messages::MessageReader;
 use ringway_link::session::{Clock, Session};
 use ringway_link::tls::{Channel, TicketKey};
+use ringway_tree::random;
 
 /// Where a running transfer's lanes come in.
 pub(crate) struct LaneDoor {

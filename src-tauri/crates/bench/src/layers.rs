@@ -9,10 +9,10 @@ use ringway_tree::bulk::LaneSink;
 use ringway_tree::io_plan::IoPlan;
 use ringway_wire::record::{CONTENT_MAX, ContentType, OVERHEAD, Opener, RecordError, Sealer, Suite, record_len};
 
-use super::data::{Data, Digest, Folders, PIECE, Stretch, file_name, noise};
-use super::loopback::End;
-use super::meter::{Round, Side, alone, both};
-use super::{Bench, Calls, Cipher, Layer, NotMeasured};
+use crate::data::{Data, Digest, Folders, PIECE, Stretch, file_name, noise};
+use crate::loopback::End;
+use crate::meter::{Round, Side, alone, both};
+use crate::{Bench, Calls, Cipher, Layer, NotMeasured};
 
 /// Files that are read or written in one go: what a receiver writes at a time.
 const GROUP_FILES: usize = 64;
@@ -24,7 +24,7 @@ const RECORDS: usize = 32;
 const KEY: [u8; 32] = [7; 32];
 const IV: [u8; 12] = [9; 12];
 
-pub(super) fn run(bench: &Bench<'_>, layer: Layer, data: &Data, lanes: u8, prove: bool) -> Result<Round, NotMeasured> {
+pub(crate) fn run(bench: &Bench<'_>, layer: Layer, data: &Data, lanes: u8, prove: bool) -> Result<Round, NotMeasured> {
     match layer {
         Layer::Read(calls) => read(bench, calls, data, lanes, prove),
         Layer::Write(calls) => write(bench, calls, data, lanes, prove),
@@ -36,7 +36,7 @@ pub(super) fn run(bench: &Bench<'_>, layer: Layer, data: &Data, lanes: u8, prove
 }
 
 /// The driver that a lane of a transfer has.
-pub(super) fn driver(calls: Calls) -> Result<FileIo, NotMeasured> {
+pub(crate) fn driver(calls: Calls) -> Result<FileIo, NotMeasured> {
     let mode = match calls {
         Calls::Plain => IoMode::Sync,
         Calls::Uring => IoMode::Uring,

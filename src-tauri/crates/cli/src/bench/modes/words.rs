@@ -1,5 +1,5 @@
 //! What is measured, by its words: the same in the table and as JSON, where scripts read them.
-use ringway_engine::modes::{
+use ringway_bench::{
     Calls, Cipher, Dataset, InstructionSource, Inward, Layer, LimitingEnd, Mode, NoInstructions, NotMeasured, Outward,
 };
 

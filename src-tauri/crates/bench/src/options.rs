@@ -3,8 +3,8 @@ use std::path::PathBuf;
 
 use ringway_model::Fault;
 
-use super::{Cipher, Dataset, Part};
-use crate::limits::{LANES_MAX, MODES_BYTES_MAX, MODES_FILES_MAX, MODES_ROUNDS_MAX};
+use crate::limits::{BYTES_MAX, FILES_MAX, LANES_MAX, ROUNDS_MAX};
+use crate::{Cipher, Dataset, Part};
 
 /// Bytes of one small file.
 const SMALL_LEN: u64 = 4_096;
@@ -36,7 +36,7 @@ impl Default for Sizes {
 
 impl Sizes {
     /// Files of a dataset, and the bytes of each.
-    pub(super) fn of(&self, dataset: Dataset) -> (u64, u64) {
+    pub(crate) fn of(&self, dataset: Dataset) -> (u64, u64) {
         match dataset {
             Dataset::Small => (self.small_files, SMALL_LEN),
             Dataset::Medium => (self.medium_files, MEDIUM_LEN),
@@ -86,7 +86,7 @@ impl Default for ModesOptions {
 
 impl ModesOptions {
     /// Refuses what cannot be measured.
-    pub(super) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), Fault> {
         let lists = [self.datasets.len(), self.parts.len(), self.ciphers.len(), self.lanes.len()];
         if lists.contains(&0) {
             return Err(Fault::option("there is nothing to measure"));
@@ -94,12 +94,12 @@ impl ModesOptions {
         if self.lanes.iter().any(|lanes| !(1..=LANES_MAX).contains(lanes)) {
             return Err(Fault::option("a transfer has 1 to 16 lanes"));
         }
-        if !(1..=MODES_ROUNDS_MAX).contains(&self.rounds) {
+        if !(1..=ROUNDS_MAX).contains(&self.rounds) {
             return Err(Fault::option("there are 1 to 1,000 rounds"));
         }
         for dataset in &self.datasets {
             let (files, len) = self.sizes.of(*dataset);
-            if !(1..=MODES_FILES_MAX).contains(&files) || !(1..=MODES_BYTES_MAX).contains(&len) {
+            if !(1..=FILES_MAX).contains(&files) || !(1..=BYTES_MAX).contains(&len) {
                 return Err(Fault::option("a dataset has 1 to 1,000,000 files, and the huge one 1 byte to 64 GiB"));
             }
         }
@@ -107,7 +107,7 @@ impl ModesOptions {
     }
 
     /// Each number of lanes once, the smallest first.
-    pub(super) fn lanes_in_order(&self) -> Vec<u8> {
+    pub(crate) fn lanes_in_order(&self) -> Vec<u8> {
         let mut lanes = self.lanes.clone();
         lanes.sort_unstable();
         lanes.dedup();

@@ -9,8 +9,8 @@ use ringway_model::{Fault, Operation};
 use ringway_sys::space::{Filesystem, filesystem, space, sync_filesystem};
 use rustix::io::Errno;
 
-use super::ModesOptions;
-use crate::random;
+use crate::ModesOptions;
+use ringway_tree::random;
 
 /// Where files cost no disk, if the machine has that.
 const MEMORY: &str = "/dev/shm";
@@ -22,14 +22,14 @@ const SPARE_BYTES: u64 = 64 * 1024 * 1024;
 const SPARE_INODES: u64 = 4_096;
 
 /// A folder that is removed with everything in it.
-pub(super) struct Work {
+pub(crate) struct Work {
     path: PathBuf,
     filesystem: Filesystem,
 }
 
 impl Work {
     /// Makes it, if there is room for the largest dataset twice: what is sent, and what arrives.
-    pub(super) fn begin(options: &ModesOptions) -> Result<Self, Fault> {
+    pub(crate) fn begin(options: &ModesOptions) -> Result<Self, Fault> {
         let base = match &options.folder {
             Some(folder) => folder.clone(),
             None if Path::new(MEMORY).is_dir() => MEMORY.into(),
@@ -60,32 +60,32 @@ impl Work {
         Ok(Self { path, filesystem: kind })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn filesystem(&self) -> &'static str {
+    pub(crate) fn filesystem(&self) -> &'static str {
         self.filesystem.name()
     }
 
     /// Waits until what was made is on its disk, if there is one: nobody's figures are to pay for
     /// writing that.
-    pub(super) fn settle(&self) -> io::Result<()> {
+    pub(crate) fn settle(&self) -> io::Result<()> {
         if self.filesystem.is_memory() { Ok(()) } else { sync_filesystem(File::open(&self.path)?) }
     }
 
     /// Where a run delivers to.
-    pub(super) fn delivered(&self) -> PathBuf {
+    pub(crate) fn delivered(&self) -> PathBuf {
         self.path.join("delivered")
     }
 
     /// Removes what a run has delivered.
-    pub(super) fn clear(&self) -> io::Result<()> {
+    pub(crate) fn clear(&self) -> io::Result<()> {
         remove(&self.delivered())
     }
 
     /// An error of what is in here.
-    pub(super) fn error(&self, source: io::Error) -> Fault {
+    pub(crate) fn error(&self, source: io::Error) -> Fault {
         Fault::path(self.path.clone(), Operation::Write, source)
     }
 }
@@ -99,7 +99,7 @@ impl Drop for Work {
 }
 
 /// Removes a folder with everything in it, if it is there.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ringway_model::{Fault, IoMode, SyncIoReason, TlsMode, UserTlsReason};
 use ringway_tree::io_plan::IoPlan;
 
-use super::{Calls, Cipher, Dataset, Inward, Layer, Mode, ModesOptions, NotMeasured, Outward, Part};
+use crate::{Calls, Cipher, Dataset, Inward, Layer, Mode, ModesOptions, NotMeasured, Outward, Part};
 use ringway_link::lane;
 
 /// The movers of raw sockets, plaintext or kernel TLS: each way out against the plainest way in,
@@ -26,7 +26,7 @@ const TRANSFERS: [(Calls, Calls); 3] =
     [(Calls::Plain, Calls::Plain), (Calls::Uring, Calls::Plain), (Calls::Uring, Calls::Uring)];
 
 /// What is measured on these files, in the order of the table.
-pub(super) fn modes(options: &ModesOptions, dataset: Dataset) -> Vec<Mode> {
+pub(crate) fn modes(options: &ModesOptions, dataset: Dataset) -> Vec<Mode> {
     let mut modes = Vec::new();
     for part in Part::ALL.into_iter().filter(|part| options.parts.contains(part)) {
         match part {
@@ -69,7 +69,7 @@ fn movers(cipher: Cipher) -> Vec<Mode> {
 }
 
 /// What this machine lacks for a mode.
-pub(super) fn unavailable(mode: Mode) -> Option<NotMeasured> {
+pub(crate) fn unavailable(mode: Mode) -> Option<NotMeasured> {
     let kernel = match mode {
         Mode::Layer(Layer::Send(cipher) | Layer::Receive(cipher)) => cipher,
         Mode::Mover { cipher, .. } | Mode::Transfer { cipher, .. } => cipher,
@@ -88,7 +88,7 @@ pub(super) fn unavailable(mode: Mode) -> Option<NotMeasured> {
 }
 
 /// Why kernel TLS is not to be had.
-pub(super) fn no_kernel_tls() -> Option<UserTlsReason> {
+pub(crate) fn no_kernel_tls() -> Option<UserTlsReason> {
     match lane::plan(TlsMode::Kernel) {
         Err(Fault::NoKernelTls { reason, .. }) => Some(reason),
         _ => None,
@@ -96,7 +96,7 @@ pub(super) fn no_kernel_tls() -> Option<UserTlsReason> {
 }
 
 /// Why io_uring is not to be had.
-pub(super) fn no_io_uring() -> Option<SyncIoReason> {
+pub(crate) fn no_io_uring() -> Option<SyncIoReason> {
     match IoPlan::new(IoMode::Uring) {
         Err(Fault::NoIoUring { reason }) => Some(reason),
         _ => None,
@@ -132,7 +132,7 @@ fn made_of(mode: Mode) -> Vec<Layer> {
 }
 
 /// The layer of a mode that took longest alone, if all that it consists of were measured.
-pub(super) fn slowest(mode: Mode, measured: &[(Layer, Duration)]) -> Option<Layer> {
+pub(crate) fn slowest(mode: Mode, measured: &[(Layer, Duration)]) -> Option<Layer> {
     let wall = |layer: Layer| measured.iter().find(|(one, _)| *one == layer).map(|(_, wall)| (*wall, layer));
     let walls: Option<Vec<(Duration, Layer)>> = made_of(mode).into_iter().map(wall).collect();
     walls?.into_iter().max_by_key(|(wall, _)| *wall).map(|(_, layer)| layer)

@@ -8,14 +8,14 @@ use ringway_sys::instructions::InstructionCounter;
 use ringway_sys::probe::{Whose, usage};
 use ringway_sys::thread::cpu_time;
 
-use super::{EndFigures, Figures, Layer, LimitingEnd};
+use crate::{EndFigures, Figures, Layer, LimitingEnd};
 
 /// Who works for less than this part of the time is not what others wait for.
 const BUSY_MIN: f64 = 0.5;
 
 /// How instructions are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Counting {
+pub(crate) enum Counting {
     Processor,
     Clock,
     Nothing,
@@ -23,20 +23,20 @@ pub(super) enum Counting {
 
 /// What one end's threads took in one round.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct EndRound {
-    pub(super) cpu: Duration,
+pub(crate) struct EndRound {
+    pub(crate) cpu: Duration,
     /// The busiest thread's part of `cpu`.
-    pub(super) busiest: Duration,
-    pub(super) instructions: Option<u64>,
+    pub(crate) busiest: Duration,
+    pub(crate) instructions: Option<u64>,
 }
 
 /// One round of one mode.
 #[derive(Debug, Clone)]
-pub(super) struct Round {
-    pub(super) wall: Duration,
-    pub(super) sender: Option<EndRound>,
-    pub(super) receiver: Option<EndRound>,
-    pub(super) other_cpu: Duration,
+pub(crate) struct Round {
+    pub(crate) wall: Duration,
+    pub(crate) sender: Option<EndRound>,
+    pub(crate) receiver: Option<EndRound>,
+    pub(crate) other_cpu: Duration,
 }
 
 /// What one thread took.
@@ -52,7 +52,7 @@ type Done<T> = (io::Result<T>, Spent);
 
 /// Which end a layer belongs to that has only one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(crate) enum Side {
     Sender,
     Receiver,
 }
@@ -62,7 +62,7 @@ pub(super) enum Side {
 ///
 /// # Errors
 /// The first thread's that did not merely lose its other end.
-pub(super) fn both<S: Send, R: Send, T: Send>(
+pub(crate) fn both<S: Send, R: Send, T: Send>(
     counting: Counting,
     lanes: Vec<(S, R)>,
     send: impl Fn(usize, S) -> io::Result<()> + Sync,
@@ -99,7 +99,7 @@ pub(super) fn both<S: Send, R: Send, T: Send>(
 }
 
 /// The same for a layer of one end.
-pub(super) fn alone<S: Send, T: Send>(
+pub(crate) fn alone<S: Send, T: Send>(
     counting: Counting,
     side: Side,
     lanes: Vec<S>,
@@ -192,7 +192,7 @@ fn is_loss(error: &io::Error) -> bool {
 }
 
 /// The middle one, or the mean of the two middle ones; zero of none.
-pub(super) fn median(mut all: Vec<Duration>) -> Duration {
+pub(crate) fn median(mut all: Vec<Duration>) -> Duration {
     all.sort_unstable();
     match all.len() {
         0 => Duration::ZERO,
@@ -202,7 +202,7 @@ pub(super) fn median(mut all: Vec<Duration>) -> Duration {
 }
 
 /// What the rounds come to; at least one.
-pub(super) fn figures(rounds: &[Round], slowest_layer: Option<Layer>) -> Figures {
+pub(crate) fn figures(rounds: &[Round], slowest_layer: Option<Layer>) -> Figures {
     let walls = rounds.iter().map(|round| round.wall);
     let (wall_min, wall_max) = (walls.clone().min().unwrap_or_default(), walls.clone().max().unwrap_or_default());
     let sender = end(rounds, |round| round.sender);

@@ -12,7 +12,7 @@ use ringway_sys::stream::discard_now;
 use ringway_tree::bulk::{LaneSink, LaneSource};
 use tokio::runtime::{Builder, Runtime};
 
-use super::{Cipher, check};
+use crate::{Cipher, check};
 use ringway_link::key::DeviceKey;
 use ringway_link::lane::{Lane, LowWater, set_buffers, write_all_vectored};
 use ringway_link::tls::{Expected, Tls};
@@ -36,7 +36,7 @@ fn pair() -> io::Result<(TcpStream, TcpStream)> {
 }
 
 /// One end of a connection that is not encrypted. The other end is in this process.
-pub(super) struct PlainLane {
+pub(crate) struct PlainLane {
     tcp: TcpStream,
     low_water: LowWater,
 }
@@ -75,14 +75,14 @@ impl PlainLane {
 }
 
 /// One end of a connection, whoever encrypts.
-pub(super) enum End {
+pub(crate) enum End {
     Plain(PlainLane),
     Tls(Lane),
 }
 
 impl End {
     /// The socket, where the kernel may move bytes into it and out of it by itself.
-    pub(super) fn socket(&self) -> io::Result<&TcpStream> {
+    pub(crate) fn socket(&self) -> io::Result<&TcpStream> {
         match self {
             Self::Plain(lane) => Ok(&lane.tcp),
             Self::Tls(Lane::Kernel { tcp, early }) if early.get_ref().is_empty() => Ok(tcp),
@@ -91,7 +91,7 @@ impl End {
     }
 
     /// Fills all of `buf`.
-    pub(super) fn fill(&mut self, buf: &mut [u8]) -> io::Result<()> {
+    pub(crate) fn fill(&mut self, buf: &mut [u8]) -> io::Result<()> {
         let mut filled = 0;
         while filled < buf.len() {
             match LaneSource::read(self, &mut buf[filled..])? {
@@ -104,7 +104,7 @@ impl End {
 
     /// Takes as many bytes as fill `buf`, as cheaply as can be: they are wanted by nobody. What the
     /// kernel decrypts has to go somewhere.
-    pub(super) fn drain(&mut self, buf: &mut [u8]) -> io::Result<()> {
+    pub(crate) fn drain(&mut self, buf: &mut [u8]) -> io::Result<()> {
         match self {
             Self::Plain(lane) => lane.discard(buf.len()),
             Self::Tls(_) => self.fill(buf),
@@ -112,7 +112,7 @@ impl End {
     }
 
     /// Says that nothing follows, as a lane does.
-    pub(super) fn close(&mut self) -> io::Result<()> {
+    pub(crate) fn close(&mut self) -> io::Result<()> {
         match self {
             Self::Plain(lane) => lane.tcp.shutdown(std::net::Shutdown::Write),
             Self::Tls(lane) => lane.close(),
@@ -142,9 +142,9 @@ impl LaneSource for End {
 }
 
 /// An end that fails when all is to end.
-pub(super) struct Watched<'s> {
-    pub(super) end: End,
-    pub(super) stop: &'s AtomicBool,
+pub(crate) struct Watched<'s> {
+    pub(crate) end: End,
+    pub(crate) stop: &'s AtomicBool,
 }
 
 impl LaneSink for Watched<'_> {
@@ -162,20 +162,20 @@ impl LaneSource for Watched<'_> {
 }
 
 /// Makes connections, with a key that lives as long as this.
-pub(super) struct Wire {
+pub(crate) struct Wire {
     tls: Tls,
     runtime: Runtime,
 }
 
 impl Wire {
-    pub(super) fn new() -> Result<Self, Fault> {
+    pub(crate) fn new() -> Result<Self, Fault> {
         let runtime = Builder::new_current_thread().enable_io().build().map_err(Fault::lost)?;
         Ok(Self { tls: Tls::new(&DeviceKey::fleeting()?)?, runtime })
     }
 
     /// Both ends of a connection, the sending one first: after a real handshake, and handed over as
     /// lanes are.
-    pub(super) fn connect(&self, cipher: Cipher) -> Result<(End, End), Fault> {
+    pub(crate) fn connect(&self, cipher: Cipher) -> Result<(End, End), Fault> {
         let path = match cipher {
             Cipher::Plaintext => {
                 let (near, far) = PlainLane::pair().map_err(Fault::lost)?;
@@ -198,17 +198,17 @@ impl Wire {
     }
 
     /// A connection for each lane.
-    pub(super) fn lanes(&self, cipher: Cipher, lanes: u8) -> Result<Vec<(End, End)>, Fault> {
+    pub(crate) fn lanes(&self, cipher: Cipher, lanes: u8) -> Result<Vec<(End, End)>, Fault> {
         (0..lanes).map(|_| self.connect(cipher)).collect()
     }
 }
 
 /// Reads from a socket that is not encrypted, or is by the kernel, until `buf` is full.
-pub(super) fn read_exact(mut socket: &TcpStream, buf: &mut [u8]) -> io::Result<()> {
+pub(crate) fn read_exact(mut socket: &TcpStream, buf: &mut [u8]) -> io::Result<()> {
     socket.read_exact(buf)
 }
 
 /// Writes without telling the kernel whether more comes.
-pub(super) fn write_all(mut socket: &TcpStream, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_all(mut socket: &TcpStream, bytes: &[u8]) -> io::Result<()> {
     socket.write_all(bytes)
 }

@@ -7,10 +7,10 @@ use ringway_sys::file_io::{read_at, write_all_at};
 use ringway_sys::stream::{More, RingStream, StreamPipe, send_all, send_file};
 use ringway_tree::bulk::LaneSink;
 
-use super::data::{Data, Folders, PIECE, Stretch};
-use super::loopback::{End, read_exact, write_all};
-use super::meter::{Round, both};
-use super::{Bench, Cipher, Inward, NotMeasured, Outward};
+use crate::data::{Data, Folders, PIECE, Stretch};
+use crate::loopback::{End, read_exact, write_all};
+use crate::meter::{Round, both};
+use crate::{Bench, Cipher, Inward, NotMeasured, Outward};
 
 /// What a pipe is asked to hold: the most that an unprivileged user may ask for (pipe(7)).
 const PIPE_LEN: usize = 1 << 20;
@@ -29,7 +29,7 @@ const END: u64 = u64::MAX;
 
 type Ways = (Outward, Inward, Cipher);
 
-pub(super) fn run(bench: &Bench<'_>, ways: Ways, data: &Data, lanes: u8, prove: bool) -> Result<Round, NotMeasured> {
+pub(crate) fn run(bench: &Bench<'_>, ways: Ways, data: &Data, lanes: u8, prove: bool) -> Result<Round, NotMeasured> {
     let (out, into, cipher) = ways;
     let source = data.source()?;
     let root = bench.work.delivered();

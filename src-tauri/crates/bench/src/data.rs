@@ -12,11 +12,11 @@ use ringway_sys::dir::Dir;
 use ringway_sys::file_io::read_at;
 use rustix::fs::{Mode, OFlags, openat};
 
-use super::work::remove;
-use super::{Dataset, check};
+use crate::work::remove;
+use crate::{Dataset, check};
 
 /// Bytes that are moved at a time: what a lane's frame carries.
-pub(super) const PIECE: usize = ringway_wire::limits::LANE_BODY_MAX;
+pub(crate) const PIECE: usize = ringway_wire::limits::LANE_BODY_MAX;
 
 /// Files of one folder.
 const FOLDER_FILES: u64 = 1_000;
@@ -25,7 +25,7 @@ const FOLDER_FILES: u64 = 1_000;
 const SEED: u64 = 0x7269_6e67_7761_7921;
 
 /// A dataset on disk.
-pub(super) struct Data {
+pub(crate) struct Data {
     dataset: Dataset,
     root: PathBuf,
     files: u64,
@@ -35,15 +35,15 @@ pub(super) struct Data {
 
 /// A part of a file, the work of one lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stretch {
-    pub(super) file: u64,
-    pub(super) offset: u64,
-    pub(super) len: u64,
+pub(crate) struct Stretch {
+    pub(crate) file: u64,
+    pub(crate) offset: u64,
+    pub(crate) len: u64,
 }
 
 impl Stretch {
     /// Its pieces: where each begins in the file, and its bytes.
-    pub(super) fn pieces(self) -> impl Iterator<Item = (u64, usize)> {
+    pub(crate) fn pieces(self) -> impl Iterator<Item = (u64, usize)> {
         let end = self.offset + self.len;
         (self.offset..end).step_by(PIECE).map(move |at| (at, (end - at).min(PIECE as u64) as usize))
     }
@@ -52,11 +52,11 @@ impl Stretch {
 /// What was seen of a dataset, whoever saw which part of it when: the sum of its pieces' digests,
 /// each with its place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Digest([u64; 4]);
+pub(crate) struct Digest([u64; 4]);
 
 impl Digest {
     /// A piece of a file, which begins at a multiple of [`PIECE`].
-    pub(super) fn add(&mut self, file: u64, offset: u64, bytes: &[u8]) {
+    pub(crate) fn add(&mut self, file: u64, offset: u64, bytes: &[u8]) {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&file.to_le_bytes()).update(&offset.to_le_bytes()).update(bytes);
         let hash = *hasher.finalize().as_bytes();
@@ -98,7 +98,7 @@ impl Noise {
 }
 
 /// A piece of such bytes in memory.
-pub(super) fn noise() -> Vec<u8> {
+pub(crate) fn noise() -> Vec<u8> {
     let mut bytes = vec![0; PIECE];
     Noise(SEED).fill(&mut bytes);
     bytes
@@ -110,7 +110,7 @@ fn folder_name(number: u64) -> String {
 }
 
 /// A file's name by its number.
-pub(super) fn file_name(number: u64) -> CString {
+pub(crate) fn file_name(number: u64) -> CString {
     CString::new(format!("f{number:07}")).expect("letters and digits")
 }
 
@@ -120,22 +120,22 @@ fn folder_of(file: u64) -> u64 {
 }
 
 /// The folders of a tree, open.
-pub(super) struct Folders(Vec<Dir>);
+pub(crate) struct Folders(Vec<Dir>);
 
 impl Folders {
     /// The one that a file is in.
-    pub(super) fn of(&self, file: u64) -> &Dir {
+    pub(crate) fn of(&self, file: u64) -> &Dir {
         &self.0[folder_of(file) as usize]
     }
 
     /// Opens a file for reading; blocking, as io_uring wants it.
-    pub(super) fn open(&self, file: u64) -> io::Result<OwnedFd> {
+    pub(crate) fn open(&self, file: u64) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(self.of(file), file_name(file), flags, Mode::empty())?)
     }
 
     /// Makes a file for writing, or opens the one that another lane has made.
-    pub(super) fn make(&self, file: u64) -> io::Result<OwnedFd> {
+    pub(crate) fn make(&self, file: u64) -> io::Result<OwnedFd> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(self.of(file), file_name(file), flags, Mode::RUSR | Mode::WUSR)?)
     }
@@ -143,7 +143,7 @@ impl Folders {
 
 impl Data {
     /// Makes the files.
-    pub(super) fn make(
+    pub(crate) fn make(
         root: &Path,
         dataset: Dataset,
         files: u64,
@@ -166,7 +166,7 @@ impl Data {
     }
 
     /// Makes empty folders for as many files at another place, and opens them.
-    pub(super) fn make_folders(&self, root: &Path) -> io::Result<Folders> {
+    pub(crate) fn make_folders(&self, root: &Path) -> io::Result<Folders> {
         fs::create_dir_all(root)?;
         for number in 0..self.folders() {
             fs::create_dir(root.join(folder_name(number)))?;
@@ -183,31 +183,31 @@ impl Data {
     }
 
     /// Opens the folders that hold the files.
-    pub(super) fn source(&self) -> io::Result<Folders> {
+    pub(crate) fn source(&self) -> io::Result<Folders> {
         self.open_folders(&self.root)
     }
 
-    pub(super) fn remove(self) -> io::Result<()> {
+    pub(crate) fn remove(self) -> io::Result<()> {
         remove(&self.root)
     }
 
-    pub(super) fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    pub(super) fn dataset(&self) -> Dataset {
+    pub(crate) fn dataset(&self) -> Dataset {
         self.dataset
     }
 
-    pub(super) fn files(&self) -> u64 {
+    pub(crate) fn files(&self) -> u64 {
         self.files
     }
 
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.files * self.file_len
     }
 
-    pub(super) fn digest(&self) -> Digest {
+    pub(crate) fn digest(&self) -> Digest {
         self.digest
     }
 
@@ -216,7 +216,7 @@ impl Data {
     }
 
     /// What one of so many lanes has to do: files of its own, or its pieces of the one file.
-    pub(super) fn share(&self, lane: usize, lanes: usize) -> Vec<Stretch> {
+    pub(crate) fn share(&self, lane: usize, lanes: usize) -> Vec<Stretch> {
         let part = |whole: u64, number: usize| (u128::from(whole) * number as u128 / lanes as u128) as u64;
         let len = self.file_len;
         if self.files > 1 {
@@ -230,12 +230,12 @@ impl Data {
 
     /// Whether a tree at another place is this one: the same files with the same bytes, and no
     /// others.
-    pub(super) fn is_at(&self, root: &Path) -> io::Result<bool> {
+    pub(crate) fn is_at(&self, root: &Path) -> io::Result<bool> {
         Ok(self.digest_at(root)? == Some(self.digest))
     }
 
     /// The same for contents that are not this dataset's.
-    pub(super) fn is_at_with(&self, root: &Path, digest: Digest) -> io::Result<bool> {
+    pub(crate) fn is_at_with(&self, root: &Path, digest: Digest) -> io::Result<bool> {
         Ok(self.digest_at(root)? == Some(digest))
     }
 

@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use ringway_engine::modes::{Conditions, Dataset, EndFigures, Figures, Layer, Mode, ModesEvent, Row};
+use ringway_bench::{Conditions, Dataset, EndFigures, Figures, Layer, Mode, ModesEvent, Row};
 use serde_json::{Value, json};
 
 use super::words;

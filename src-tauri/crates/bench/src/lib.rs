@@ -4,8 +4,11 @@
 //!
 //! Both ends are threads of this process, connected over 127.0.0.1 under the same socket options as
 //! lanes. Plaintext exists in here only, and only on such a pair: see [`loopback`].
+#![forbid(unsafe_code)]
+
 mod data;
 mod layers;
+pub mod limits;
 mod loopback;
 mod meter;
 mod movers;

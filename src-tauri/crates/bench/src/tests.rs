@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use ringway_model::Operation;
 use ringway_tree::bulk::{LaneSink, LaneSource};
 
-use super::loopback::{End, Wire};
-use super::meter::Counting;
-use super::work::Work;
-use super::*;
+use crate::loopback::{End, Wire};
+use crate::meter::Counting;
+use crate::work::Work;
+use crate::*;
 
 fn options(base: &Path) -> ModesOptions {
     ModesOptions {

@@ -11,15 +11,15 @@ use ringway_tree::receive::{AttemptKey, DestinationOptions, Expected, Incoming, 
 use ringway_tree::send::Outgoing;
 use ringway_wire::OfferedNames;
 
-use super::data::Data;
-use super::layers::driver;
-use super::loopback::Watched;
-use super::meter::{Counting, Round, both};
-use super::{Bench, Calls, Cipher, NotMeasured};
-use crate::descriptors::ForReceiving;
-use crate::random;
+use crate::data::Data;
+use crate::layers::driver;
+use crate::loopback::Watched;
+use crate::meter::{Counting, Round, both};
+use crate::{Bench, Calls, Cipher, NotMeasured};
+use ringway_tree::descriptors::{ForReceiving, left};
+use ringway_tree::random;
 
-pub(super) fn run(
+pub(crate) fn run(
     bench: &Bench<'_>,
     cipher: Cipher,
     (read, write): (Calls, Calls),
@@ -50,7 +50,8 @@ pub(super) fn run(
         more_names: 0,
         offered: None,
         answers: None,
-        open: ForReceiving::here().each,
+        // Half of what is left: the other half is the sending end's.
+        open: ForReceiving::within(left() / 2 / usize::from(lanes), 1),
         prove: false,
         allowance: None,
         own: Default::default(),

@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use clap::Parser;
-use ringway_engine::modes::{
+use ringway_bench::{
     Calls, Cipher, Dataset, EndFigures, Figures, Inward, Layer, LimitingEnd, Mode, ModesOptions, NotMeasured, Outward,
     Part, Row,
 };
