@@ -16,10 +16,10 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-use crate::Inner;
+use crate::engine::Inner;
 use crate::limits::{ANSWER_TIME_MAX, TICK};
-use crate::options::SendRequest;
-use crate::transfer::{Arrived, Transfer};
+use crate::transfers::options::SendRequest;
+use crate::transfers::transfer::{Arrived, Transfer};
 use crate::wire_convert::{decode_edit, decode_failure, decode_paths, encode_failure, encode_paths};
 use lanes::{LaneEnd, LaneOpener, Lanes, next_opened};
 use reach::refused;

@@ -17,20 +17,21 @@ use tokio::time::Instant;
 use super::Job;
 use super::lanes::LaneOpener;
 use super::reach::reach;
-use crate::connect::Destination;
-use crate::device::Device;
-use crate::forgetting::stop_when;
+use crate::devices::device::Device;
+use crate::devices::target::Address;
+use crate::engine::Inner;
 use crate::limits::{LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX, STALL_TIME_MIN};
-use crate::options::SendRequest;
+use crate::reach::connect::Destination;
 use crate::store::PairingNumber;
-use crate::target::Address;
-use crate::transfer::{Arrived, Transfer};
-use crate::{Inner, random};
+use crate::transfers::forgetting::stop_when;
+use crate::transfers::options::SendRequest;
+use crate::transfers::transfer::{Arrived, Transfer};
 use ringway_link::bottleneck::Clocks;
 use ringway_link::lane::growth::initial_lanes;
 use ringway_link::lane::{self, LaneStops};
 use ringway_link::rate_limit::RateLimiter;
 use ringway_link::retry::{Headway, Tries};
+use ringway_tree::random;
 
 /// Sends, and where the connection is lost goes on, until it is through, refused or given up, or
 /// until its receiver is forgotten.

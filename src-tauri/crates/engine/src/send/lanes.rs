@@ -11,9 +11,9 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::find::dial_any;
-use crate::Inner;
+use crate::engine::Inner;
 use crate::limits::HANDSHAKE_TIME_MAX;
-use crate::transfer::Transfer;
+use crate::transfers::transfer::Transfer;
 use ringway_link::lane::growth::LaneGrowth;
 use ringway_link::lane::{Lane, LaneStops};
 use ringway_link::messages::MessageReader;
