@@ -4,10 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::Builder;
 
-pub use ringway_copy::{
-    CopyOptions, CopyReport, CopyRequest, KernelCopy, Planned, PlannedFn, ReflinkMode, Rule, limits,
-};
-
 use ringway_copy::{Amount, CopyHandle, CopyJob, Observer, Progress};
 use ringway_model::{Counts, Direction, Failure, Fault, Side, TransferId};
 use ringway_tree::limits::ARRIVED_LISTED_MAX;
@@ -17,6 +13,10 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::limits::TICK;
 use crate::store::history::Record;
 use crate::transfers::transfer::{Arrived, Transfer};
+
+pub use ringway_copy::{
+    CopyOptions, CopyReport, CopyRequest, KernelCopy, Planned, PlannedFn, ReflinkMode, Rule, limits,
+};
 
 const ENDED_EARLY: Fault = Fault::machine("a thread of the copy ended early");
 
