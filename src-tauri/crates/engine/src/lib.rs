@@ -82,6 +82,7 @@ pub use history::{Past, PastDetails, PastQuery, Resend};
 pub use options::{AcceptOptions, RateLimit, ReceiveOptions, SendRequest, Settings};
 pub use paths::Paths;
 pub use receive::{IncomingOffer, Receiver, ShownCode};
+pub use ringway_sys::heap::return_large_blocks;
 pub use ringway_tree::filesystem::free_space::FreeSpace;
 pub use ringway_tree::receive::ShownSize;
 pub use ringway_tree::receive::{Unfinished, close_folders};
