@@ -6,6 +6,7 @@
 //! seconds with a fraction. Text is safe to print: controls and characters that reorder text are
 //! escaped. A path is text; where its bytes are not UTF-8, `path` shows U+FFFD for them and
 //! `path_bytes` has them in hex.
+pub(crate) mod codes;
 mod events;
 
 use std::ffi::OsStr;
@@ -26,10 +27,10 @@ use ringway_model::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::codes::{code_of, planned_code, tag};
-use crate::rule;
+use crate::args::rule;
 use crate::text::misleads;
 use crate::words::{self, Words};
+use codes::{code_of, planned_code, tag};
 
 pub(crate) use events::help;
 
@@ -355,7 +356,7 @@ pub(crate) fn copy_report(report: &CopyReport) -> Value {
         "verified": report.verified,
         "owners_lost": report.owners_lost,
         "attributes_lost": report.attributes_lost,
-        "began": report.began.map(crate::copy::moment),
+        "began": report.began.map(crate::args::copy::moment),
     })
 }
 

@@ -5,12 +5,12 @@ use anyhow::Result;
 use ringway_engine::{Device, Engine};
 use serde_json::json;
 
+use crate::args::rule;
 use crate::args::{DevicesAction, DevicesArgs};
+use crate::commands::nearby;
 use crate::exit::{Exit, Refusal};
 use crate::json;
-use crate::nearby;
 use crate::output::Output;
-use crate::rule;
 use crate::text::{ago, for_terminal, table};
 use crate::words;
 

@@ -10,14 +10,16 @@ use anyhow::Result;
 use ringway_engine::{Address, Engine, GivenSecret, Report, SendRequest, Target, Transfer};
 use ringway_model::{AuthError, Direction, Fault, Outcome, Source};
 
+use crate::args::LimitArg;
 use crate::args::{self, SendArgs};
+use crate::ask::code_source;
+use crate::ask::prompt::{self, Lines};
+use crate::commands::nearby;
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
-use crate::limit::LimitArg;
 use crate::output::Output;
-use crate::prompt::{self, Lines};
 use crate::text::for_terminal;
-use crate::{code_source, nearby, progress, words};
+use crate::{progress, words};
 
 /// Codes that are asked for: as many as a code survives.
 const ASKED_MAX: u32 = 3;

@@ -1,10 +1,8 @@
 //! `ringway copy`: checks what is to be copied, copies it inside this machine, and says what came
 //! of it. It needs no identity.
-mod args;
 mod planned;
 mod words;
 
-pub(crate) use args::{COPY_HELP, COPY_USAGE, CopyArgs};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -12,20 +10,20 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use ringway_engine::{CopyRequest, Report, Transfer};
 use ringway_model::{Fault, Outcome, Side};
 
-use crate::advised;
-use crate::args::ReportingArgs;
+use crate::args::copy::moment;
+use crate::args::{CopyArgs, ReportingArgs};
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
 use crate::json;
 use crate::output::Output;
 use crate::progress;
 use crate::text::for_terminal;
+use crate::words::advised;
 use crate::words::os;
 use planned::PlannedLines;
 
@@ -163,21 +161,6 @@ fn looks_remote(path: &Path) -> bool {
     let bytes = path.as_os_str().as_bytes();
     let host = bytes.split(|byte| *byte == b':').next().unwrap_or_default();
     host.len() < bytes.len() && !host.is_empty() && !host.contains(&b'/')
-}
-
-/// A moment as `--continue` takes it: seconds since 1970, and nine digits of nanoseconds.
-pub(crate) fn moment(time: SystemTime) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("{}.{:09}", since.as_secs(), since.subsec_nanos())
-}
-
-/// The same, read.
-fn began(text: &str) -> Result<SystemTime, String> {
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let split = text.split_once('.').filter(|(secs, nanos)| digits(secs) && digits(nanos) && nanos.len() == 9);
-    let time = split.and_then(|(secs, nanos)| Some(Duration::new(secs.parse().ok()?, nanos.parse().ok()?)));
-    time.and_then(|since| UNIX_EPOCH.checked_add(since))
-        .ok_or_else(|| "copy it from the message of the copy that ended early, as in 1764014195.000000004".into())
 }
 
 /// What follows `ringway copy` on this process's command line, without what

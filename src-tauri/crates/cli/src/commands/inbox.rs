@@ -1,5 +1,7 @@
 //! `ringway inbox`: what was received, sent and copied before, by every program of this device, and
 //! how that ended.
+mod unfinished;
+
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
@@ -7,13 +9,13 @@ use ringway_engine::{Engine, Past, PastDetails, PastQuery};
 use ringway_model::{Direction, Outcome};
 use serde_json::json;
 
-use crate::advised;
 use crate::args::{InboxAction, InboxArgs};
 use crate::exit::{Exit, Refusal};
 use crate::json;
 use crate::output::Output;
 use crate::text::{ago, bytes, count, counted, for_terminal, rate, table, took};
-use crate::{pace_words, unfinished, words};
+use crate::words::advised;
+use crate::words::{self, pace};
 
 /// Lists what has ended, shows one of it, or forgets it; and the same of what unfinished transfers
 /// keep.
@@ -183,7 +185,7 @@ fn shown(past: &Past, details: &PastDetails, now: SystemTime) -> Vec<String> {
         line("Rate", format!("{} on average, {} at its highest", rate(average), rate(highest)));
     }
     if let Some(bottleneck) = past.bottleneck {
-        line("Limited by", pace_words::bottleneck(bottleneck, past.direction, &device(past)));
+        line("Limited by", pace::bottleneck(bottleneck, past.direction, &device(past)));
     }
     if past.reconnected > 0 {
         line("Connection", format!("lost {}, and went on", counted(past.reconnected.into(), "time")));

@@ -15,11 +15,11 @@ use tokio::time::Instant;
 
 use super::log::Log;
 use super::notify::notify;
-use super::{ServeArgs, refusal};
+use super::refusal;
+use crate::args::{ListenAddress, ServeArgs};
+use crate::commands::recv::destination;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
-use crate::listen_address::ListenAddress;
-use crate::recv::destination;
 use crate::text::{counted, for_terminal};
 
 /// Time for a service that answers nobody any more to be gone: one that was killed holds its place

@@ -7,14 +7,14 @@ use ringway_daemon::dto::{Everything, Listening, Offer, PairedDevice};
 use ringway_model::{Fault, OnConflict};
 use serde_json::json;
 
-use super::{AcceptArgs, CodeShownArgs, OfferArgs, TransferArgs, refusal, shown};
-use crate::advised;
-use crate::args::{ConflictArg, ReportArgs};
+use super::{refusal, shown};
+use crate::args::{AcceptArgs, CodeShownArgs, ConflictArg, OfferArgs, ReportArgs, TransferArgs};
+use crate::commands::recv::destination;
 use crate::exit::{Exit, Refusal};
 use crate::json;
 use crate::output::Output;
-use crate::recv::destination;
 use crate::text::for_terminal;
+use crate::words::advised;
 
 /// The beginning of an id that is taken for one: fewer digits are as likely somebody's name.
 const ID_TYPED_MIN: usize = 4;

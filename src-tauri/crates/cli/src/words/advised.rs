@@ -191,7 +191,7 @@ mod tests {
     fn no_other_module_puts_text_into_a_command() {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut files = Vec::new();
-        for folder in [here.join("src"), here.join("../service/src"), here.join("../engine/src")] {
+        for folder in [here.join("src"), here.join("../daemon/src"), here.join("../engine/src")] {
             sources(&folder, &mut files);
         }
         for file in files.iter().filter(|file| !file.ends_with("advised.rs")) {

@@ -1,5 +1,7 @@
 //! `ringway doctor`: what this machine can do, what keeps it from being faster or from being
 //! reached, and the command that mends it.
+mod port_holder;
+
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -11,14 +13,14 @@ use ringway_engine::{Capabilities, Engine, Paths, RateLimit, ReceiveOptions, Rec
 use ringway_model::{Aim, Fault, IoMode, IoPath, Remedy, SyncIoReason, TlsMode, TlsPath, UserTlsReason};
 use serde_json::json;
 
+use crate::args::ListenAddress;
 use crate::args::ReportArgs;
 use crate::exit::Exit;
-use crate::listen_address::ListenAddress;
 use crate::output::Output;
-use crate::path_words;
-use crate::port_holder::Holder;
 use crate::text::{bytes, count, counted, for_terminal, rate};
 use crate::words;
+use crate::words::path_taken;
+use port_holder::Holder;
 
 /// Descriptors below which many parallel files and connections do not fit.
 const OPEN_FILES_AMPLE: u64 = 4_096;
@@ -178,7 +180,7 @@ fn capabilities(can: &Capabilities) -> Vec<Finding> {
             "What writes received files can reach nothing but their folder (Landlock).",
         ),
         Err(reason) => {
-            let message = format!("Received files are written without Landlock: {}.", path_words::unconfined(reason));
+            let message = format!("Received files are written without Landlock: {}.", path_taken::unconfined(reason));
             Finding::new("landlock", State::Note, message)
         }
     };
@@ -219,7 +221,7 @@ fn io_uring(io: IoPath) -> Finding {
             "io_uring is there: files are read and written with it where it is faster.",
         );
     };
-    let message = format!("No io_uring: {}. Plain system calls do the same.", path_words::sync_io(reason));
+    let message = format!("No io_uring: {}. Plain system calls do the same.", path_taken::sync_io(reason));
     let finding = Finding::new("io_uring", State::Note, message);
     match reason {
         SyncIoReason::Forbidden => finding.advise(
@@ -236,7 +238,7 @@ fn kernel_tls(tls: TlsPath) -> Finding {
     };
     let message = format!(
         "Kernel TLS is off: {}. Encryption runs in userspace, on the same wire format.",
-        path_words::user_tls(reason)
+        path_taken::user_tls(reason)
     );
     let finding = Finding::new("kernel_tls", State::Note, message);
     match reason {

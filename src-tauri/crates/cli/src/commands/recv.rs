@@ -1,4 +1,6 @@
 //! `ringway recv`: listens, shows the code, asks about offers, and follows what it accepted.
+mod shown_code;
+
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,16 +15,19 @@ use rustix::fs::{Access, access};
 use serde_json::json;
 use tokio::task::JoinSet;
 
+use crate::args::ListenAddress;
 use crate::args::RecvArgs;
+use crate::args::rule;
+use crate::ask::code_source;
+use crate::ask::prompt::{self, Line, Lines};
+use crate::ask::questions::{self, Answer, Questions, Typed};
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::{HeldBack, Interrupts};
-use crate::listen_address::ListenAddress;
 use crate::output::Output;
-use crate::prompt::{self, Line, Lines};
-use crate::questions::{self, Answer, Questions, Typed};
-use crate::shown_code::{Change, CodeBoard};
 use crate::text::for_terminal;
-use crate::{advised, code_source, json, path_words, progress, rule, words};
+use crate::words::{self, advised, path_taken};
+use crate::{json, progress};
+use shown_code::{Change, CodeBoard};
 
 /// How often the code's expiry is looked at.
 const CODE_LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -143,7 +148,7 @@ async fn listen(
         match engine.receive(options).await {
             Err(Fault::Listen { source, .. }) if index < last && has_no_family(&source) => {}
             Err(Fault::Listen { source, .. }) if source.kind() == std::io::ErrorKind::AddrInUse => {
-                let by_service = crate::service::receives_already().await;
+                let by_service = crate::commands::service::receives_already().await;
                 return Err(by_service.map_or_else(|| error_in_use(address, source), anyhow::Error::from));
             }
             other => return Ok(other?),
@@ -503,7 +508,7 @@ impl Reception<'_> {
         match self.receiver.confinement() {
             Ok(()) => self.out.detail("What writes the files can reach nothing but that folder (Landlock)."),
             Err(reason) => {
-                let why = path_words::unconfined(reason);
+                let why = path_taken::unconfined(reason);
                 self.out.detail(format_args!("What writes the files is not confined to that folder: {why}."));
             }
         }

@@ -1,6 +1,5 @@
 //! `ringway serve`, which is the service, and the commands that ask it: status, offers, accept,
 //! decline, code, cancel, pause, resume, stop.
-mod args;
 mod ask;
 mod log;
 mod notify;
@@ -11,7 +10,6 @@ use anyhow::Result;
 use ringway_daemon::control::{Client, ControlError, Place};
 use ringway_engine::Engine;
 
-pub(crate) use args::{ACCEPT_HELP, AcceptArgs, CodeShownArgs, OfferArgs, SERVE_HELP, ServeArgs, TransferArgs};
 pub(crate) use serve::serve;
 
 use crate::args::Command;

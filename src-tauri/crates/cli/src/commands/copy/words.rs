@@ -10,12 +10,12 @@ use ringway_model::{Failure, FailureReason, Fault, IoPath, OnExisting, Operation
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-use super::args::{CopyArgs, ReflinkArg};
-use crate::advised;
 use crate::args::IoArg;
-use crate::path_words::sync_io;
+use crate::args::copy::{CopyArgs, ReflinkArg};
 use crate::progress::{pace, things};
 use crate::text::{bytes, count, counted, for_terminal};
+use crate::words::advised;
+use crate::words::path_taken::sync_io;
 use crate::words::{self, Words, entries};
 
 fn is_cut_short(failure: &Failure) -> bool {

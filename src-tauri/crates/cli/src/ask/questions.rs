@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use ringway_engine::{Decision, IncomingOffer, OfferSummary, ShownSize};
 use ringway_model::TransferKey;
 
+use crate::args::rule;
+use crate::ask::prompt::{Line, Lines};
 use crate::output::Output;
-use crate::prompt::{Line, Lines};
-use crate::rule;
 use crate::text::{bytes, count, counted, for_terminal};
 use crate::words;
 

@@ -9,10 +9,10 @@ use ringway_model::{AskedBecause, Consent};
 use serde_json::{Value, json};
 
 use crate::args::HomeArgs;
+use crate::args::limit::amount;
+use crate::commands::recv::destination;
 use crate::json;
-use crate::limit::amount;
 use crate::output::Output;
-use crate::recv::destination;
 use crate::text::{bytes, for_terminal};
 
 const FORM: &str = "a size is bytes, as in 500M, 20G or 1.5Ti, or none";

@@ -11,10 +11,11 @@ use ringway_engine::{Engine, RateLimit, Settings};
 use serde_json::json;
 
 use crate::args::{SettingsArgs, SwitchArg};
+use crate::commands::service;
 use crate::exit::Exit;
+use crate::json;
 use crate::output::Output;
 use crate::text::{for_terminal, rate};
-use crate::{json, service};
 
 /// Shows the settings, after changing what was asked for.
 pub(crate) async fn run(engine: &Engine, args: SettingsArgs) -> Result<Exit> {

@@ -3,17 +3,17 @@ use anyhow::Result;
 use ringway_engine::{Device, Engine, GivenSecret, Target};
 use ringway_model::{AuthError, Fault};
 
-use crate::advised;
 use crate::args::PairArgs;
-use crate::code_source;
+use crate::ask::code_source;
+use crate::ask::prompt::{self, Lines};
+use crate::commands::send::ask_for_code;
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
 use crate::json;
 use crate::output::Output;
-use crate::prompt::{self, Lines};
-use crate::send::ask_for_code;
 use crate::text::for_terminal;
 use crate::words;
+use crate::words::advised;
 
 /// Codes that are asked for: as many as a code survives.
 const ASKED_MAX: u32 = 3;

@@ -7,9 +7,9 @@ use ringway_daemon::dto::{Everything, Listening, Moving, Offer, OpenCode};
 use ringway_model::{Direction, Stage};
 use serde_json::{Value, json};
 
-use crate::codes::tag;
+use crate::args::rule;
 use crate::json;
-use crate::rule;
+use crate::json::codes::tag;
 use crate::text::{bytes, clock, count, for_how_long, rate, table};
 use crate::words;
 

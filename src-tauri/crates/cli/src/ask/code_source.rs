@@ -11,10 +11,10 @@ use anyhow::Context;
 use ringway_engine::GivenSecret;
 use zeroize::Zeroizing;
 
-use crate::advised;
+use crate::ask::prompt;
 use crate::exit::Refusal;
-use crate::prompt;
 use crate::text::for_terminal;
+use crate::words::advised;
 
 /// The environment variable.
 pub(crate) const VARIABLE: &str = "RINGWAY_CODE";
