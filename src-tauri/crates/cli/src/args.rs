@@ -1,9 +1,10 @@
 //! The command line: every option with its help, and what a path to send means.
 pub(crate) mod copy;
-pub(crate) mod limit;
+pub(crate) mod destination;
+mod limit;
 mod listen_address;
 mod retry;
-pub(crate) mod rule;
+mod rule;
 mod service;
 
 use std::ffi::{OsStr, OsString};

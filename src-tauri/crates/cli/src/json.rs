@@ -17,8 +17,8 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    CopyReport, Decision, Device, NearbyDevice, OfferSummary, Past, PastDetails, Planned, Point, Report, Snapshot,
-    Transfer, Unfinished,
+    CopyReport, Decision, Device, DeviceRule, NearbyDevice, OfferSummary, Past, PastDetails, Planned, Point, Report,
+    Snapshot, Transfer, Unfinished,
 };
 use ringway_model::{
     AuthError, Consent, DeclineReason, Direction, Edit, Failure, FailureReason, Fault, IoPath, LookAlike, Outcome,
@@ -27,7 +27,6 @@ use ringway_model::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::args::rule;
 use crate::text::misleads;
 use crate::words::{self, Words};
 use codes::{code_of, planned_code, tag};
@@ -416,8 +415,17 @@ pub(crate) fn device(device: &Device, looks_like: Option<&LookAlike>) -> Value {
         "paired_at": unix(device.paired_at),
         "last_seen": device.last_seen.map(unix),
         "last_address": device.last_address,
-        "rule": rule::of(&device.rule),
+        "rule": rule(&device.rule),
         "looks_like": looks_like.map(named),
+    })
+}
+
+/// What happens to a device's offers before anybody is asked.
+pub(crate) fn rule(rule: &DeviceRule) -> Value {
+    json!({
+        "offers": rule.consent,
+        "folder": rule.folder.as_ref().map(path),
+        "max_bytes": rule.bytes_max,
     })
 }
 

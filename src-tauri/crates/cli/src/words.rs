@@ -3,6 +3,7 @@
 pub(crate) mod advised;
 pub(crate) mod pace;
 pub(crate) mod path_taken;
+pub(crate) mod rule;
 
 use std::io;
 use std::path::Path;

@@ -1,19 +1,14 @@
-//! `ringway devices rule`: what happens to a device's offers before anybody is asked, in arguments,
-//! words and JSON.
+//! The arguments of `ringway devices rule`, and the rule that they make of the present one.
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{ArgGroup, Args};
-use ringway_engine::{Device, DeviceRule, Engine};
-use ringway_model::{AskedBecause, Consent};
-use serde_json::{Value, json};
+use ringway_engine::DeviceRule;
+use ringway_model::Consent;
 
-use crate::args::HomeArgs;
-use crate::args::limit::amount;
-use crate::commands::recv::destination;
-use crate::json;
-use crate::output::Output;
-use crate::text::{bytes, for_terminal};
+use super::HomeArgs;
+use super::destination::destination;
+use super::limit::amount;
 
 const FORM: &str = "a size is bytes, as in 500M, 20G or 1.5Ti, or none";
 
@@ -22,7 +17,7 @@ const FORM: &str = "a size is bytes, as in 500M, 20G or 1.5Ti, or none";
 #[command(group = ArgGroup::new("consent").args(["ask", "accept", "refuse"]))]
 pub(crate) struct RuleArgs {
     /// Its name or the beginning of its id
-    device: String,
+    pub(crate) device: String,
     /// Ask before each of its offers is accepted (as it is from the beginning)
     #[arg(long)]
     ask: bool,
@@ -36,7 +31,7 @@ pub(crate) struct RuleArgs {
     /// What it sends lands in this folder, which must exist, unless `ringway recv` is given another
     /// one
     #[arg(long, value_name = "DIR", conflicts_with = "no_into")]
-    into: Option<PathBuf>,
+    pub(crate) into: Option<PathBuf>,
     #[command(flatten)]
     home: HomeArgs,
     /// What it sends lands where everything does
@@ -66,13 +61,8 @@ impl SizeArg {
 }
 
 impl RuleArgs {
-    /// Whose rule it is.
-    pub(crate) fn device(&self) -> &str {
-        &self.device
-    }
-
     /// The rule with what was asked for; the rest of it stays.
-    fn changed(&self, rule: &DeviceRule) -> Result<DeviceRule> {
+    pub(crate) fn changed(&self, rule: &DeviceRule) -> Result<DeviceRule> {
         let mut rule = rule.clone();
         for (asked, consent) in
             [(self.ask, Consent::Ask), (self.accept, Consent::Accept), (self.refuse, Consent::Refuse)]
@@ -95,75 +85,6 @@ impl RuleArgs {
             rule.bytes_max = bytes_max;
         }
         Ok(rule)
-    }
-}
-
-/// Shows a device's rule, after changing what was asked for.
-pub(crate) fn run(engine: &Engine, device: &Device, args: &RuleArgs, out: &Output) -> Result<()> {
-    let rule = args.changed(&device.rule)?;
-    if rule != device.rule {
-        engine.set_rule(device.id, &rule)?;
-    }
-    if let Some(folder) = rule.folder.as_ref().filter(|_| args.into.is_some()) {
-        // Also where it is the one that the rule had.
-        engine.choose_folder(folder);
-    }
-    let mut event = json!({ "event": "rule", "id": device.id.to_string(), "name": device.name });
-    event["rule"] = of(&rule);
-    out.event(&event);
-    out.say(format_args!("{}: {}.", for_terminal(&device.name), sentence(&rule)));
-    Ok(())
-}
-
-/// A rule for programs.
-pub(crate) fn of(rule: &DeviceRule) -> Value {
-    json!({
-        "offers": rule.consent,
-        "folder": rule.folder.as_ref().map(json::path),
-        "max_bytes": rule.bytes_max,
-    })
-}
-
-/// A rule for the table of devices.
-pub(crate) fn short(rule: &DeviceRule) -> String {
-    let into = rule.folder.as_ref().map(|folder| format!(", into {}", for_terminal(folder))).unwrap_or_default();
-    match (rule.consent, rule.bytes_max) {
-        (Consent::Ask, _) => format!("ask{into}"),
-        (Consent::Accept, None) => format!("accept{into}"),
-        (Consent::Accept, Some(size)) => format!("accept up to {}{into}", bytes(size)),
-        (Consent::Refuse, _) => "refuse".to_owned(),
-    }
-}
-
-/// The same as the end of a sentence.
-fn sentence(rule: &DeviceRule) -> String {
-    let place = match &rule.folder {
-        Some(folder) => format!("lands in {}", for_terminal(folder)),
-        None => "lands where everything does".to_owned(),
-    };
-    match (rule.consent, rule.bytes_max) {
-        (Consent::Ask, _) => format!("you are asked about each of its offers; what it sends {place}"),
-        (Consent::Accept, None) => format!("its offers are accepted without asking; what it sends {place}"),
-        (Consent::Accept, Some(size)) => {
-            format!(
-                "its offers are accepted without asking up to {}, and asked about above; what it sends {place}",
-                bytes(size)
-            )
-        }
-        (Consent::Refuse, _) => "its offers are declined without asking".to_owned(),
-    }
-}
-
-/// Why somebody is asked in spite of a rule.
-pub(crate) fn asked_because(because: &AskedBecause) -> String {
-    match because {
-        AskedBecause::TooMuch { bytes_max } => format!("its rule lets in {} without asking", bytes(*bytes_max)),
-        AskedBecause::NoFolder { folder } => {
-            format!(
-                "{}, where it was to land, is not there, is another folder by now, or cannot be written to",
-                for_terminal(folder)
-            )
-        }
     }
 }
 
@@ -218,20 +139,5 @@ mod tests {
         }
         let gone = parse(&["--into", "/no/such/folder"]).unwrap();
         assert!(gone.changed(&DeviceRule::default()).is_err());
-    }
-
-    #[test]
-    fn a_rule_reads_as_it_is() {
-        let rule = DeviceRule {
-            consent: Consent::Accept,
-            folder: Some("/srv/a\nb".into()),
-            bytes_max: Some(5_000_000),
-            ..DeviceRule::default()
-        };
-        assert_eq!(short(&rule), "accept up to 5.0 MB, into /srv/a\\nb");
-        assert_eq!(short(&DeviceRule { consent: Consent::Refuse, ..rule.clone() }), "refuse");
-        assert_eq!(short(&DeviceRule::default()), "ask");
-        assert!(sentence(&rule).starts_with("its offers are accepted without asking up to 5.0 MB"));
-        assert_eq!(of(&rule)["max_bytes"], 5_000_000);
     }
 }

@@ -3,9 +3,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::args::ListenAddress;
-use crate::args::RetryArg;
-use crate::args::{ConflictArg, HomeArgs, ReportArgs};
+use crate::args::{ConflictArg, HomeArgs, ListenAddress, ReportArgs, RetryArg};
 
 /// What stands below the options of `serve`.
 pub(crate) const SERVE_HELP: &str = "\

@@ -5,11 +5,10 @@ use std::time::{Duration, Instant};
 use ringway_engine::{Decision, IncomingOffer, OfferSummary, ShownSize};
 use ringway_model::TransferKey;
 
-use crate::args::rule;
 use crate::ask::prompt::{Line, Lines};
 use crate::output::Output;
 use crate::text::{bytes, count, counted, for_terminal};
-use crate::words;
+use crate::words::{self, rule};
 
 /// Names that a question shows: a line's worth.
 const NAMES_SHOWN: usize = 5;

@@ -5,14 +5,13 @@ use anyhow::Result;
 use ringway_engine::{Device, Engine};
 use serde_json::json;
 
-use crate::args::rule;
-use crate::args::{DevicesAction, DevicesArgs};
+use crate::args::{DevicesAction, DevicesArgs, RuleArgs};
 use crate::commands::nearby;
 use crate::exit::{Exit, Refusal};
 use crate::json;
 use crate::output::Output;
 use crate::text::{ago, for_terminal, table};
-use crate::words;
+use crate::words::{self, rule};
 
 /// Lists, renames, forgets, or sets a rule.
 pub(crate) async fn run(engine: &Engine, args: DevicesArgs) -> Result<Exit> {
@@ -30,8 +29,8 @@ pub(crate) async fn run(engine: &Engine, args: DevicesArgs) -> Result<Exit> {
             out.say(format_args!("{} is now called {} here.", for_terminal(&device.name), for_terminal(&new)));
         }
         DevicesAction::Rule(args) => {
-            let device = find(engine, args.device())?;
-            rule::run(engine, &device, &args, &out)?;
+            let device = find(engine, &args.device)?;
+            set_rule(engine, &device, &args, &out)?;
         }
         DevicesAction::Forget { device } => {
             let device = find(engine, &device)?;
@@ -81,5 +80,22 @@ fn list(engine: &Engine, out: &Output) -> Result<()> {
             out.say(words::looks_like(&device.name, device.id, other));
         }
     }
+    Ok(())
+}
+
+/// Shows a device's rule, after changing what was asked for.
+fn set_rule(engine: &Engine, device: &Device, args: &RuleArgs, out: &Output) -> Result<()> {
+    let rule = args.changed(&device.rule)?;
+    if rule != device.rule {
+        engine.set_rule(device.id, &rule)?;
+    }
+    if let Some(folder) = rule.folder.as_ref().filter(|_| args.into.is_some()) {
+        // Also where it is the one that the rule had.
+        engine.choose_folder(folder);
+    }
+    let mut event = json!({ "event": "rule", "id": device.id.to_string(), "name": device.name });
+    event["rule"] = json::rule(&rule);
+    out.event(&event);
+    out.say(format_args!("{}: {}.", for_terminal(&device.name), rule::sentence(&rule)));
     Ok(())
 }

@@ -13,8 +13,7 @@ use ringway_engine::{Capabilities, Engine, Paths, RateLimit, ReceiveOptions, Rec
 use ringway_model::{Aim, Fault, IoMode, IoPath, Remedy, SyncIoReason, TlsMode, TlsPath, UserTlsReason};
 use serde_json::json;
 
-use crate::args::ListenAddress;
-use crate::args::ReportArgs;
+use crate::args::{ListenAddress, ReportArgs};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::text::{bytes, count, counted, for_terminal, rate};

@@ -1,9 +1,8 @@
 //! `ringway recv`: listens, shows the code, asks about offers, and follows what it accepted.
 mod shown_code;
 
-use std::fs;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
@@ -11,13 +10,11 @@ use ringway_engine::{
     AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, Report, ShownSize, remedy,
 };
 use ringway_model::{DeclineReason, Fault, IntoHome, Invalid, OsError};
-use rustix::fs::{Access, access};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::args::ListenAddress;
-use crate::args::RecvArgs;
-use crate::args::rule;
+use crate::args::destination::destination;
+use crate::args::{ListenAddress, RecvArgs};
 use crate::ask::code_source;
 use crate::ask::prompt::{self, Line, Lines};
 use crate::ask::questions::{self, Answer, Questions, Typed};
@@ -25,7 +22,7 @@ use crate::exit::{Exit, Refusal};
 use crate::interrupt::{HeldBack, Interrupts};
 use crate::output::Output;
 use crate::text::for_terminal;
-use crate::words::{self, advised, path_taken};
+use crate::words::{self, advised, path_taken, rule};
 use crate::{json, progress};
 use shown_code::{Change, CodeBoard};
 
@@ -96,23 +93,6 @@ pub(crate) async fn run(engine: &Engine, args: RecvArgs, interrupts: &Interrupts
     let ended = reception.serve().await;
     reception.part().await;
     ended
-}
-
-/// The folder in full; looked at before anyone is told to send something.
-pub(crate) fn destination(given: &Path) -> Result<PathBuf, Refusal> {
-    let name = for_terminal(given);
-    let refuse = |why: &str| Refusal::failed(format!("Nothing can be received into {name}: {why}."));
-    let folder = fs::canonicalize(given).map_err(|error| {
-        refuse(&words::os(&error.into())).advise("Name a folder that exists, or make this one first (mkdir -p).")
-    })?;
-    if !folder.is_dir() {
-        return Err(refuse("it is not a folder"));
-    }
-    access(&folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| {
-        refuse(&words::os(&std::io::Error::from(error).into()))
-            .advise("Check its permissions (ls -ld), or name another folder.")
-    })?;
-    Ok(folder)
 }
 
 /// What may land in the folder, where it is a home: asked about at a terminal, unless it was said
@@ -531,19 +511,6 @@ async fn next_line(lines: &mut Option<Lines>) -> Option<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_destination_is_looked_at_first_and_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("file");
-        fs::write(&file, "x").unwrap();
-        assert!(destination(folder.path()).unwrap().is_absolute());
-        for bad in [file, folder.path().join("not there")] {
-            let refusal = destination(&bad).unwrap_err();
-            assert_eq!(refusal.exit, Exit::Failed);
-            assert!(refusal.what.contains(&for_terminal(&bad)), "{}", refusal.what);
-        }
-    }
 
     #[test]
     fn mapped_addresses_are_shown_as_ipv4() {

@@ -10,8 +10,7 @@ use anyhow::Result;
 use ringway_engine::{Address, Engine, GivenSecret, Report, SendRequest, Target, Transfer};
 use ringway_model::{AuthError, Direction, Fault, Outcome, Source};
 
-use crate::args::LimitArg;
-use crate::args::{self, SendArgs};
+use crate::args::{self, LimitArg, SendArgs};
 use crate::ask::code_source;
 use crate::ask::prompt::{self, Lines};
 use crate::commands::nearby;

@@ -8,8 +8,8 @@ use ringway_model::{Fault, OnConflict};
 use serde_json::json;
 
 use super::{refusal, shown};
+use crate::args::destination::destination;
 use crate::args::{AcceptArgs, CodeShownArgs, ConflictArg, OfferArgs, ReportArgs, TransferArgs};
-use crate::commands::recv::destination;
 use crate::exit::{Exit, Refusal};
 use crate::json;
 use crate::output::Output;

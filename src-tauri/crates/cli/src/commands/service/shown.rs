@@ -7,11 +7,10 @@ use ringway_daemon::dto::{Everything, Listening, Moving, Offer, OpenCode};
 use ringway_model::{Direction, Stage};
 use serde_json::{Value, json};
 
-use crate::args::rule;
 use crate::json;
 use crate::json::codes::tag;
 use crate::text::{bytes, clock, count, for_how_long, rate, table};
-use crate::words;
+use crate::words::{self, rule};
 
 /// Digits of an id that lists show: enough to tell a handful apart, and to be typed.
 const ID_SHOWN: usize = 8;
