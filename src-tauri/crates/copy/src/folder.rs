@@ -1,5 +1,10 @@
 //! A folder that is being copied. Everything that is copied in it holds it, and the last of them
-//! gives it its attributes. Its descriptors are in [`dir_cache`](crate::dir_cache).
+//! gives it its attributes. Its descriptors are in [`dir_cache`](crate::folder::dir_cache).
+pub(crate) mod dir_cache;
+pub(crate) mod entry_error;
+mod name_collisions;
+pub(crate) mod overwrite;
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -11,10 +16,10 @@ use ringway_sys::dir::Dir;
 use rustix::io::Errno;
 
 use crate::attributes;
-use crate::dir_cache::{CachedDirs, OpenDirs};
-use crate::entry_error::EntryError;
 use crate::job::Job;
-use crate::name_collisions::Spelling;
+use dir_cache::{CachedDirs, OpenDirs};
+use entry_error::EntryError;
+use name_collisions::Spelling;
 
 /// What one file or folder is, whatever it is called: device and inode number.
 pub(crate) type Identity = (u64, u64);

@@ -11,8 +11,8 @@ use ringway_sys::attributes::Timestamp;
 use crate::job::{Job, value};
 use crate::observer::Observer;
 use crate::options::{CopyReport, CopyRequest};
-use crate::plan::Root;
-use crate::verify::Proof;
+use crate::prepare::plan::Root;
+use crate::run::verify::Proof;
 use crate::{prepare, run};
 
 /// A copy that is planned and has written nothing.

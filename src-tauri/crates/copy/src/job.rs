@@ -1,5 +1,7 @@
 //! What all threads of a copy share: its options, its figures, its failures, and whether it goes
 //! on.
+mod control;
+
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
@@ -17,15 +19,15 @@ use ringway_tree::io_plan::IoPlan;
 use rustix::io::Errno;
 
 use crate::attributes::Lost;
-use crate::control::Control;
-use crate::count_ahead::Counted;
-use crate::dir_cache::DirCache;
 use crate::folder::Identity;
+use crate::folder::dir_cache::DirCache;
+use crate::folder::overwrite::Kept;
 use crate::observer::Observer;
 use crate::options::{CopyOptions, Planned};
-use crate::overwrite::Kept;
 use crate::rules::Rules;
-use crate::verify::Proof;
+use crate::run::count_ahead::Counted;
+use crate::run::verify::Proof;
+use control::Control;
 
 /// A copy under way.
 pub(crate) struct Job {

@@ -1,4 +1,9 @@
 //! A copy's course: its phases one after the other, each worked off by threads, and reading back.
+pub(crate) mod count_ahead;
+#[cfg(test)]
+mod tests;
+pub(crate) mod verify;
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -7,13 +12,12 @@ use std::time::Duration;
 
 use ringway_model::Fault;
 
-use crate::count_ahead;
 use crate::handle::Amount;
-use crate::hard_links::Links;
 use crate::job::{Job, value};
-use crate::plan::Root;
-use crate::pool::Pool;
+use crate::prepare::plan::Root;
 use crate::worker::Task;
+use crate::worker::hard_links::Links;
+use crate::worker::pool::Pool;
 
 /// A copy that takes longer than this is counted ahead, if that was asked for.
 const COUNT_AFTER: Duration = Duration::from_millis(700);

@@ -1,4 +1,14 @@
 //! One thread of a copy: takes tasks, lists folders, and hands files to what copies them.
+mod chunks;
+mod cold_cache;
+mod contents;
+mod files;
+pub(crate) mod hard_links;
+mod large_files;
+pub(crate) mod pool;
+mod queue;
+mod small_files;
+
 use std::io;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -13,18 +23,18 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::attributes::{self, PRIVATE};
-use crate::cold_cache::ColdCache;
-use crate::contents::{Sharing, Tools};
-use crate::entry_error::{self, EntryError};
+use crate::folder::entry_error::{self, EntryError};
+use crate::folder::overwrite::{self, By, Kept, Made};
 use crate::folder::{Entered, Folder, Hold, Top};
-use crate::hard_links::{LinkKey, Place, Seen};
 use crate::job::{Job, add};
-use crate::large_files::LargeFile;
 use crate::options::Planned;
-use crate::overwrite::{self, By, Kept, Made};
-use crate::plan::Root;
-use crate::pool::{Grow, Pool};
-use crate::verify::{self, Gathered};
+use crate::prepare::plan::Root;
+use crate::run::verify::{self, Gathered};
+use cold_cache::ColdCache;
+use contents::{Sharing, Tools};
+use hard_links::{LinkKey, Place, Seen};
+use large_files::LargeFile;
+use pool::{Grow, Pool};
 
 /// Entries of a folder that are listed and sorted by inode together. Bounds what a folder of
 /// millions holds in memory.

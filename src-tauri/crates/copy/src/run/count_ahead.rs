@@ -10,7 +10,7 @@ use ringway_sys::dir::Dir;
 
 use crate::folder::Identity;
 use crate::job::{Job, add};
-use crate::verify::open_below;
+use crate::run::verify::open_below;
 
 /// What was counted so far.
 #[derive(Default)]

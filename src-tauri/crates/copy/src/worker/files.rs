@@ -13,15 +13,15 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::attributes::{self, Fresh};
-use crate::contents::Sharing;
-use crate::entry_error::EntryError;
 use crate::folder::Hold;
-use crate::hard_links::{LinkKey, Seen};
+use crate::folder::entry_error::EntryError;
+use crate::folder::overwrite::{self, Kept, Placement, TargetKind};
 use crate::job::add;
-use crate::large_files::Open;
 use crate::options::ReflinkMode;
-use crate::overwrite::{self, Kept, Placement, TargetKind};
-use crate::small_files::READ_MIN;
+use crate::worker::contents::Sharing;
+use crate::worker::hard_links::{LinkKey, Seen};
+use crate::worker::large_files::Open;
+use crate::worker::small_files::READ_MIN;
 use crate::worker::{Item, Worker};
 
 /// Files of one plain round, after which it is looked whether reading waits for a disk.

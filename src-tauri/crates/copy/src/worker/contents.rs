@@ -11,7 +11,7 @@ use ringway_sys::file_io::{self, FileIo, IoKind, WriteAt};
 use ringway_tree::io_plan::{IoPlan, path_of};
 use rustix::io::Errno;
 
-use crate::entry_error::EntryError;
+use crate::folder::entry_error::EntryError;
 use crate::options::{CopyOptions, KernelCopy, ReflinkMode};
 
 /// Refusals after which sharing is not tried again between two filesystems where it never worked.

@@ -11,12 +11,12 @@ use ringway_sys::attributes::Metadata;
 use ringway_sys::sparse;
 
 use crate::attributes::Fresh;
-use crate::contents::{Method, Part};
-use crate::entry_error::EntryError;
 use crate::folder::Hold;
-use crate::hard_links::LinkKey;
-use crate::overwrite::TargetKind;
+use crate::folder::entry_error::EntryError;
+use crate::folder::overwrite::TargetKind;
 use crate::worker::Item;
+use crate::worker::contents::{Method, Part};
+use crate::worker::hard_links::LinkKey;
 
 /// A file that is copied, open at both ends.
 pub(crate) struct Open {

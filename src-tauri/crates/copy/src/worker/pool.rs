@@ -6,9 +6,9 @@ use std::thread::{Builder, Scope, scope};
 use parking_lot::Mutex;
 use ringway_model::{Fault, Operation};
 
-use crate::hard_links::{Links, Name};
 use crate::job::Job;
-use crate::queue::Queue;
+use crate::worker::hard_links::{Links, Name};
+use crate::worker::queue::Queue;
 use crate::worker::{Task, Worker};
 
 /// The threads of one phase of a copy.

@@ -10,10 +10,10 @@ use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
 
-use crate::entry_error::{self, EntryError};
+use crate::folder::entry_error::{self, EntryError};
 use crate::folder::{Folder, Identity};
 use crate::job::Job;
-use crate::verify::open_below;
+use crate::run::verify::open_below;
 
 /// A folder's descriptors at both ends.
 pub(crate) struct OpenDirs {

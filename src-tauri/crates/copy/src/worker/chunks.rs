@@ -10,12 +10,12 @@ use ringway_sys::sparse::next_data;
 use rustix::io::Errno;
 
 use crate::attributes::{self, Fresh};
-use crate::contents::{self, Method, Part};
-use crate::entry_error::{self, EntryError};
+use crate::folder::entry_error::{self, EntryError};
+use crate::folder::overwrite::{EPOCH, TargetKind};
 use crate::job::add;
-use crate::large_files::{Again, LargeFile, Next, Open};
-use crate::overwrite::{EPOCH, TargetKind};
-use crate::verify;
+use crate::run::verify;
+use crate::worker::contents::{self, Method, Part};
+use crate::worker::large_files::{Again, LargeFile, Next, Open};
 use crate::worker::{Item, Task, Worker};
 
 /// Holes of more bytes are kept.

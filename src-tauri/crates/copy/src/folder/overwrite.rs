@@ -13,8 +13,8 @@ use ringway_tree::filesystem::spelling::LostEnds;
 use rustix::fs::{Access, AtFlags};
 use rustix::io::Errno;
 
-use crate::entry_error::{self, EntryError};
 use crate::folder::Folder;
+use crate::folder::entry_error::{self, EntryError};
 use crate::job::Job;
 use crate::options::Planned;
 use crate::worker::Item;

@@ -7,12 +7,12 @@ use ringway_model::{FailureReason, IoMode, Operation};
 use ringway_sys::attributes::{Metadata, Timestamp, metadata_of, set_len};
 use rustix::io::Errno;
 
-use crate::chunks::has_holes;
-use crate::contents::{self, Method, Part};
-use crate::entry_error::{self, EntryError};
+use crate::folder::entry_error::{self, EntryError};
 use crate::job::add;
-use crate::large_files::Open;
-use crate::verify;
+use crate::run::verify;
+use crate::worker::chunks::has_holes;
+use crate::worker::contents::{self, Method, Part};
+use crate::worker::large_files::Open;
 use crate::worker::{Item, Worker};
 
 /// So often a file is read that must turn out as long as it was said to be. If it has changed each
