@@ -1,8 +1,8 @@
 //! A copy's course: its phases one after the other, each worked off by threads, and reading back.
-pub(crate) mod count_ahead;
+mod count_ahead;
+mod read_back;
 #[cfg(test)]
 mod tests;
-pub(crate) mod verify;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use ringway_model::Fault;
 
-use crate::handle::Amount;
 use crate::job::{Job, value};
+use crate::observer::Amount;
 use crate::prepare::plan::Root;
 use crate::worker::Task;
 use crate::worker::hard_links::Links;
@@ -60,14 +60,14 @@ pub(crate) fn run(job: &Job, roots: Vec<Root>) -> Result<(), Fault> {
             }
             links = phase(job, links, tasks);
             if apart && copied.is_ok() {
-                copied = read_back(job);
+                copied = prove(job);
             }
         }
         links.clear();
         stopped.store(true, Ordering::Release);
         job.control.wake();
         drop(over);
-        if apart { copied } else { read_back(job) }
+        if apart { copied } else { prove(job) }
     })
 }
 
@@ -86,12 +86,12 @@ fn phase<'j>(job: &'j Job, links: Links<'j>, tasks: Vec<Task<'j>>) -> Links<'j> 
     pool.into_parts().0
 }
 
-fn read_back(job: &Job) -> Result<(), Fault> {
+fn prove(job: &Job) -> Result<(), Fault> {
     let Some(proof) = job.proof.as_ref().filter(|_| !job.must_end()) else { return Ok(()) };
     job.copied.store(true, Ordering::Release);
     let total = Amount { entries: value(&job.counts.files), bytes: value(&job.counts.bytes) };
     job.observer.verification_started(total);
-    let done = proof.read_back(job, job.choices.workers);
+    let done = read_back::read_back(job, proof);
     job.copied.store(false, Ordering::Release);
     done
 }

@@ -23,13 +23,14 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::attributes::{self, PRIVATE};
+use crate::folder::below::{open_below, split};
 use crate::folder::entry_error::{self, EntryError};
-use crate::folder::overwrite::{self, By, Kept, Made};
-use crate::folder::{Entered, Folder, Hold, Top};
-use crate::job::{Job, add};
+use crate::folder::overwrite::{self, By, Made};
+use crate::folder::{Entered, Folder, Hold, Item, Top};
+use crate::job::proof::Gathered;
+use crate::job::{Job, Kept, add};
 use crate::options::Planned;
 use crate::prepare::plan::Root;
-use crate::run::verify::{self, Gathered};
 use cold_cache::ColdCache;
 use contents::{Sharing, Tools};
 use hard_links::{LinkKey, Place, Seen};
@@ -80,16 +81,6 @@ pub(crate) struct Worker<'s, 'j> {
     /// Files are made under the very mode that is asked for.
     pub(crate) own_umask: bool,
     listing: Vec<MaybeUninit<u8>>,
-}
-
-/// An entry and where it goes.
-#[derive(Clone, Copy)]
-pub(crate) struct Item<'a, 'j> {
-    pub(crate) folder: &'a Hold<'j>,
-    /// Its name at the source.
-    pub(crate) from: &'a [u8],
-    /// Its name at the destination.
-    pub(crate) to: &'a [u8],
 }
 
 impl<'s, 'j> Worker<'s, 'j> {
@@ -502,11 +493,9 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
         let Some(top) = &self.job.top else { return Ok(None) };
         item.folder.admit(item.to)?;
-        let (folder, name) = verify::split(place);
-        let folder = self
-            .job
-            .patiently(|| verify::open_below(&top.dir, folder))
-            .map_err(entry_error::target(Operation::Link))?;
+        let (folder, name) = split(place);
+        let folder =
+            self.job.patiently(|| open_below(&top.dir, folder)).map_err(entry_error::target(Operation::Link))?;
         let first = folder.metadata(name).map_err(entry_error::target(Operation::Link))?;
         let there = item.folder.target()?.and_then(|target| target.metadata(item.to).ok());
         if there.is_some_and(|there| (there.dev, there.ino) == (first.dev, first.ino)) {

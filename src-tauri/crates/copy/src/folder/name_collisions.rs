@@ -8,9 +8,9 @@ use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 use ringway_tree::filesystem::spelling::{LostEnds, Names, by_flag, has_loose_end};
 
-use crate::folder::Folder;
-use crate::folder::entry_error::EntryError;
-use crate::folder::overwrite;
+use super::Folder;
+use super::entry_error::EntryError;
+use super::overwrite;
 
 /// How a folder at the destination takes names.
 #[derive(Default)]

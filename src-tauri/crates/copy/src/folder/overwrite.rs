@@ -13,11 +13,10 @@ use ringway_tree::filesystem::spelling::LostEnds;
 use rustix::fs::{Access, AtFlags};
 use rustix::io::Errno;
 
-use crate::folder::Folder;
-use crate::folder::entry_error::{self, EntryError};
-use crate::job::Job;
+use super::entry_error::{self, EntryError};
+use super::{Folder, Item};
+use crate::job::{Job, Kept};
 use crate::options::Planned;
-use crate::worker::Item;
 
 /// Names tried for a file that gets its own name later.
 const TEMPORARY_TRIES: u32 = 100;
@@ -154,20 +153,6 @@ pub(crate) fn kept_unread(folder: &Folder<'_>, name: &[u8], from: &Metadata) -> 
         folder.job.planned(Planned::Keep, || folder.target_path(name));
     }
     kept
-}
-
-/// An existing entry that stays.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Kept {
-    /// As the source's copy, made now or earlier: the source's other names become links to it.
-    pub(crate) as_copy: bool,
-    /// By kind, size and time it is what the source is.
-    pub(crate) is_same: bool,
-}
-
-impl Kept {
-    /// Made by the copy before, or found equal.
-    pub(crate) const SAME: Self = Self { as_copy: true, is_same: true };
 }
 
 /// How an entry comes under its name.

@@ -89,8 +89,7 @@ impl Control {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handle::Amount;
-    use crate::observer::Unobserved;
+    use crate::observer::{Amount, Unobserved};
     use ringway_model::Failure;
     use std::sync::mpsc::{Sender, channel};
     use std::time::Duration;

@@ -11,7 +11,7 @@ use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir;
 use rustix::io::Errno;
 
-use crate::folder::Identity;
+use crate::job::Identity;
 use crate::options::CopyRequest;
 
 /// Levels from the destination up to the root that are looked at; paths that are longer cannot be

@@ -3,23 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ringway_sys::attributes::{Kind, metadata_of};
 use ringway_sys::dir::Dir;
 
-use crate::folder::Identity;
-use crate::job::{Job, add};
-use crate::run::verify::open_below;
-
-/// What was counted so far.
-#[derive(Default)]
-pub(crate) struct Counted {
-    pub(crate) entries: AtomicU64,
-    pub(crate) bytes: AtomicU64,
-    /// Everything was counted.
-    pub(crate) complete: AtomicBool,
-}
+use crate::folder::below::open_below;
+use crate::job::{Identity, Job, add};
 
 /// A folder to be counted, and its path in the source. Only the source is open, for there may be
 /// more folders than descriptors.

@@ -8,9 +8,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use ringway_model::{Failure, FailureReason, IoMode};
 
-use crate::handle::Amount;
 use crate::job::{Job, value};
-use crate::observer::Observer;
+use crate::observer::{Amount, Observer};
 use crate::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode, prepare, run};
 
 /// Sizes of files that one thread copies at once, and of one that is copied in chunks.

@@ -9,14 +9,14 @@ use ringway_sys::space::{filesystem, preallocate, write_out};
 use ringway_sys::sparse::next_data;
 use rustix::io::Errno;
 
+use super::contents::{self, Method, Part};
+use super::large_files::{Again, LargeFile, Next, Open};
+use super::{Task, Worker};
 use crate::attributes::{self, Fresh};
+use crate::folder::Item;
 use crate::folder::entry_error::{self, EntryError};
 use crate::folder::overwrite::{EPOCH, TargetKind};
-use crate::job::add;
-use crate::run::verify;
-use crate::worker::contents::{self, Method, Part};
-use crate::worker::large_files::{Again, LargeFile, Next, Open};
-use crate::worker::{Item, Task, Worker};
+use crate::job::{add, proof};
 
 /// Holes of more bytes are kept.
 const HOLES_MIN: u64 = 4096;
@@ -155,7 +155,7 @@ impl<'j> Worker<'_, 'j> {
             let digest = blake3::hash(&buffer[..bytes]);
             file.took(part.offset, bytes, &digest);
             let (size, offset, len) = (open.metadata.size, part.offset, bytes as u64);
-            self.prove(item, &verify::Part { size, offset, len, first: false, shared: false, digest })
+            self.prove(item, proof::Part { size, offset, len, first: false, shared: false, digest })
         });
         self.buffer = buffer;
         copied
@@ -220,7 +220,7 @@ impl<'j> Worker<'_, 'j> {
         let Err(error) = done else { return Ok(()) };
         let Ok(Some(dir)) = &item.folder.target() else { return Err(error) };
         if let Some(proof) = &self.job.proof {
-            proof.excuse(item.folder, item.to);
+            proof.excuse(item.folder.below_top(item.to));
         }
         let keep = matches!(error, EntryError::SourceIs(FailureReason::ChangedWhileReading));
         match &open.target_kind {

@@ -12,17 +12,17 @@ use ringway_tree::filesystem::listing::Window;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::Worker;
+use super::contents::Sharing;
+use super::hard_links::{LinkKey, Seen};
+use super::large_files::Open;
+use super::small_files::READ_MIN;
 use crate::attributes::{self, Fresh};
-use crate::folder::Hold;
 use crate::folder::entry_error::EntryError;
-use crate::folder::overwrite::{self, Kept, Placement, TargetKind};
-use crate::job::add;
+use crate::folder::overwrite::{self, Placement, TargetKind};
+use crate::folder::{Hold, Item};
+use crate::job::{Kept, add};
 use crate::options::ReflinkMode;
-use crate::worker::contents::Sharing;
-use crate::worker::hard_links::{LinkKey, Seen};
-use crate::worker::large_files::Open;
-use crate::worker::small_files::READ_MIN;
-use crate::worker::{Item, Worker};
 
 /// Files of one plain round, after which it is looked whether reading waits for a disk.
 const PLAIN_FILES: usize = 16;

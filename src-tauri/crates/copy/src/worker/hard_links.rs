@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use ringway_sys::attributes::{Metadata, Timestamp};
 
-use crate::folder::{Hold, Identity};
+use crate::folder::Hold;
+use crate::job::Identity;
 use crate::limits::LINKED_FILES_MAX;
 
 /// Files under way or copied that have names left to be met, so many at most. A file leaves the

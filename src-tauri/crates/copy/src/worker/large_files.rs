@@ -10,13 +10,12 @@ use ringway_model::Operation;
 use ringway_sys::attributes::Metadata;
 use ringway_sys::sparse;
 
+use super::contents::{Method, Part};
+use super::hard_links::LinkKey;
 use crate::attributes::Fresh;
-use crate::folder::Hold;
 use crate::folder::entry_error::EntryError;
 use crate::folder::overwrite::TargetKind;
-use crate::worker::Item;
-use crate::worker::contents::{Method, Part};
-use crate::worker::hard_links::LinkKey;
+use crate::folder::{Hold, Item};
 
 /// A file that is copied, open at both ends.
 pub(crate) struct Open {

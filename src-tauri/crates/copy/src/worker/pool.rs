@@ -6,10 +6,10 @@ use std::thread::{Builder, Scope, scope};
 use parking_lot::Mutex;
 use ringway_model::{Fault, Operation};
 
+use super::hard_links::{Links, Name};
+use super::queue::Queue;
+use super::{Task, Worker};
 use crate::job::Job;
-use crate::worker::hard_links::{Links, Name};
-use crate::worker::queue::Queue;
-use crate::worker::{Task, Worker};
 
 /// The threads of one phase of a copy.
 pub(crate) struct Pool<'j> {

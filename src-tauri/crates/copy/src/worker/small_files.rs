@@ -2,18 +2,20 @@
 //! a buffer of its own.
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
 
 use ringway_model::{FailureReason, IoMode, Operation};
 use ringway_sys::attributes::{Metadata, Timestamp, metadata_of, set_len};
 use rustix::io::Errno;
 
+use super::Worker;
+use super::chunks::has_holes;
+use super::contents::{self, Method, Part};
+use super::large_files::Open;
+use crate::folder::Item;
 use crate::folder::entry_error::{self, EntryError};
 use crate::job::add;
-use crate::run::verify;
-use crate::worker::chunks::has_holes;
-use crate::worker::contents::{self, Method, Part};
-use crate::worker::large_files::Open;
-use crate::worker::{Item, Worker};
+use crate::job::proof::{self, Record};
 
 /// So often a file is read that must turn out as long as it was said to be. If it has changed each
 /// time, it is read once more, and what comes of that stays and is told.
@@ -141,7 +143,7 @@ impl<'j> Worker<'_, 'j> {
             }
             for (offset, len, digest) in read.digests {
                 let (size, first) = (read.bytes, offset == 0);
-                self.prove(item, &verify::Part { size, offset, len, first, shared: false, digest })?;
+                self.prove(item, proof::Part { size, offset, len, first, shared: false, digest })?;
             }
             return Ok(read.bytes);
         }
@@ -228,9 +230,11 @@ impl<'j> Worker<'_, 'j> {
     }
 
     /// Keeps a digest of what was read.
-    pub(crate) fn prove(&mut self, item: Item<'_, 'j>, part: &verify::Part) -> Result<(), EntryError> {
+    pub(crate) fn prove(&mut self, item: Item<'_, 'j>, part: proof::Part) -> Result<(), EntryError> {
         let Some(proof) = &self.job.proof else { return Ok(()) };
-        self.gathered.add(proof, item, part).map_err(entry_error::target(Operation::Write))
+        let source = if part.shared { item.folder.source_path(item.from) } else { PathBuf::new() };
+        let record = Record { file: item.folder.below_top(item.to), source, part };
+        self.gathered.add(proof, &record).map_err(entry_error::target(Operation::Write))
     }
 
     /// The same of a part that is in memory, if the copy is to be verified.
@@ -245,7 +249,7 @@ impl<'j> Worker<'_, 'j> {
             return Ok(());
         }
         let len = bytes.len() as u64;
-        self.prove(item, &verify::Part { size, offset, len, first, shared: false, digest: blake3::hash(bytes) })
+        self.prove(item, proof::Part { size, offset, len, first, shared: false, digest: blake3::hash(bytes) })
     }
 
     /// Reads the source of a file whose contents never came by, if the copy is to be verified.
@@ -268,7 +272,7 @@ impl<'j> Worker<'_, 'j> {
                 return Err(EntryError::SourceIs(FailureReason::ChangedWhileReading));
             }
             let (len, digest) = (bytes as u64, blake3::hash(&buffer[..bytes]));
-            self.prove(item, &verify::Part { size, offset: at, len, first: at == 0, shared: true, digest })?;
+            self.prove(item, proof::Part { size, offset: at, len, first: at == 0, shared: true, digest })?;
             at += bytes as u64;
         }
         self.buffer = buffer;

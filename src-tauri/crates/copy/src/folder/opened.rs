@@ -1,35 +1,17 @@
-//! A cache of directory descriptors: a bounded number of the folders under way stays open, first
-//! in, first out. A folder that was closed is opened again when it is needed, and compared by
-//! device and inode.
-use std::collections::VecDeque;
+//! The descriptors of a folder under way: one that the cache has closed is opened again when it is
+//! needed, and compared by device and inode.
 use std::ops::Deref;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use parking_lot::Mutex;
 use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
 
-use crate::folder::entry_error::{self, EntryError};
-use crate::folder::{Folder, Identity};
-use crate::job::Job;
-use crate::run::verify::open_below;
-
-/// A folder's descriptors at both ends.
-pub(crate) struct OpenDirs {
-    source: Dir,
-    /// None where a dry run would have to make it.
-    target: Option<Dir>,
-}
-
-/// A folder's place in the cache: its descriptors, which may be closed at any time, and the
-/// identities by which they are recognised when they are opened again.
-pub(crate) struct CachedDirs {
-    open: Mutex<Option<Arc<OpenDirs>>>,
-    source: Option<Identity>,
-    target: Option<Identity>,
-    has_target: bool,
-}
+use super::Folder;
+use super::below::open_below;
+use super::entry_error::{self, EntryError};
+use crate::job::Identity;
+use crate::job::dir_cache::OpenDirs;
 
 /// The source's folder, which stays open as long as this.
 pub(crate) struct Source(Arc<OpenDirs>);
@@ -51,64 +33,6 @@ impl Deref for Target {
     fn deref(&self) -> &Dir {
         // Made only where there is one.
         self.0.target.as_ref().expect("a copy that is there")
-    }
-}
-
-/// The folders of a copy that are open. The one that was opened first is closed first.
-pub(crate) struct DirCache {
-    folders: Mutex<VecDeque<Weak<CachedDirs>>>,
-    max: usize,
-}
-
-impl DirCache {
-    pub(crate) fn new(max: usize) -> Self {
-        Self { folders: Mutex::default(), max }
-    }
-
-    fn keep(&self, dirs: &Arc<CachedDirs>) {
-        let mut folders = self.folders.lock();
-        folders.push_back(Arc::downgrade(dirs));
-        let mut closed = Vec::new();
-        while folders.len() > self.max {
-            closed.extend(folders.pop_front().and_then(|dirs| dirs.upgrade()).and_then(|dirs| dirs.open.lock().take()));
-        }
-        drop(folders);
-    }
-
-    /// Closes all folders that no thread uses at the moment. False if there were none.
-    pub(crate) fn close(&self) -> bool {
-        let folders = std::mem::take(&mut *self.folders.lock());
-        let closed = folders.into_iter().filter_map(|dirs| dirs.upgrade()?.open.lock().take());
-        closed.count() > 0
-    }
-}
-
-impl CachedDirs {
-    pub(crate) fn new(job: &Job, source: Dir, target: Option<Dir>) -> Arc<Self> {
-        let identity = |dir: &Dir| metadata_of(dir).ok().map(|metadata| (metadata.dev, metadata.ino));
-        let dirs = Arc::new(Self {
-            source: identity(&source),
-            target: target.as_ref().and_then(identity),
-            has_target: target.is_some(),
-            open: Mutex::new(Some(Arc::new(OpenDirs { source, target }))),
-        });
-        job.dir_cache.keep(&dirs);
-        dirs
-    }
-
-    fn is_this(&self, source: &Dir, target: Option<&Dir>) -> Result<(), EntryError> {
-        let is = |dir: &Dir, wanted: Option<Identity>| {
-            metadata_of(dir).map(|found| wanted.is_none_or(|wanted| wanted == (found.dev, found.ino)))
-        };
-        if !is(source, self.source).map_err(entry_error::source(Operation::Open))? {
-            return Err(EntryError::SourceIs(FailureReason::ChangedWhileReading));
-        }
-        match target {
-            Some(target) if !is(target, self.target).map_err(entry_error::target(Operation::Open))? => {
-                Err(EntryError::TargetIs(FailureReason::InTheWay))
-            }
-            _ => Ok(()),
-        }
     }
 }
 
@@ -136,6 +60,22 @@ impl Folder<'_> {
     /// Both, if they are open.
     pub(crate) fn if_open(&self) -> Option<Arc<OpenDirs>> {
         self.dirs.open.lock().clone()
+    }
+
+    /// Whether what was opened again is this folder.
+    fn is_this(&self, source: &Dir, target: Option<&Dir>) -> Result<(), EntryError> {
+        let is = |dir: &Dir, wanted: Option<Identity>| {
+            metadata_of(dir).map(|found| wanted.is_none_or(|wanted| wanted == (found.dev, found.ino)))
+        };
+        if !is(source, self.dirs.source).map_err(entry_error::source(Operation::Open))? {
+            return Err(EntryError::SourceIs(FailureReason::ChangedWhileReading));
+        }
+        match target {
+            Some(target) if !is(target, self.dirs.target).map_err(entry_error::target(Operation::Open))? => {
+                Err(EntryError::TargetIs(FailureReason::InTheWay))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn open(&self) -> Result<Arc<OpenDirs>, EntryError> {
@@ -170,7 +110,7 @@ impl Folder<'_> {
         };
         let source = source.map_err(entry_error::source(Operation::Open))?;
         let target = target.transpose().map_err(entry_error::target(Operation::Open))?;
-        self.dirs.is_this(&source, target.as_ref())?;
+        self.is_this(&source, target.as_ref())?;
         Ok(self.keep(OpenDirs { source, target }))
     }
 
@@ -219,7 +159,7 @@ impl Folder<'_> {
             },
             _ => None,
         };
-        if self.dirs.source.is_some() && self.dirs.is_this(&source, target.as_ref()).is_ok() {
+        if self.dirs.source.is_some() && self.is_this(&source, target.as_ref()).is_ok() {
             self.keep(OpenDirs { source, target });
         }
     }
