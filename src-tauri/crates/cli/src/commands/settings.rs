@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 use ringway_daemon::control::protocol::GivenPath;
 use ringway_daemon::dto::Listening;
+use ringway_daemon::dto::SettingsChange;
 use ringway_daemon::login::{Login, StartAtLogin};
-use ringway_daemon::settings::SettingsChange;
 use ringway_engine::{Engine, RateLimit, Settings};
 use serde_json::json;
 

@@ -15,10 +15,10 @@ use ringway_model::{
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
+use crate::app::Reception;
 use crate::app::{App, Listener};
+use crate::dto::SettingsChange;
 use crate::dto::{AppEvent, Asked, Ended, Left, Listening, LooksLike, Offer, Recipient, ShownSize};
-use crate::receiving::Reception;
-use crate::settings::SettingsChange;
 
 /// How long anything may take before a test fails: two engines in a debug build on busy cores.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -6,7 +6,7 @@ use ringway_model::{DeclineReason, Fault, OnConflict};
 
 use super::*;
 use crate::control::protocol::GivenPath;
-use crate::settings::SendLimit;
+use crate::dto::SendLimit;
 
 fn free_port() -> u16 {
     TcpListener::bind("[::]:0").unwrap().local_addr().unwrap().port()

@@ -6,7 +6,7 @@ use ringway_engine::{Device, NearbyDevice, Target};
 use ringway_model::Fault;
 use tokio::task::AbortHandle;
 
-use crate::app::App;
+use super::App;
 use crate::dto::{AppEvent, Nearby};
 
 /// At least so long between two lists: machines appear one by one, and a network can say anything

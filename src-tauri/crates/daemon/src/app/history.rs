@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use ringway_engine::{PastQuery, Resend, Target};
 use ringway_model::Fault;
 
-use crate::app::App;
+use super::App;
 use crate::dto::{Again, Asked, Earlier, EarlierDetails, Recipient};
 use crate::text::shown_text;
 

@@ -13,9 +13,9 @@ use ringway_model::{Direction, Fault, IntoHome, IoMode, Stage, TlsMode};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
-use crate::app::App;
+use super::App;
+use super::settings::can_land;
 use crate::dto::{AppEvent, Left, Listening, OpenCode, unix_ms};
-use crate::settings::can_land;
 
 /// How long copies that were cancelled may take to end: what they do between two looks at that.
 const COPIES_END_MAX: Duration = Duration::from_secs(3);

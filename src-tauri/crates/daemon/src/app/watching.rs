@@ -5,7 +5,7 @@ use ringway_engine::Transfer;
 use ringway_model::Stage;
 use tokio::time::MissedTickBehavior;
 
-use crate::app::App;
+use super::App;
 use crate::dto::{Ended, Tick, Update};
 
 /// Between two snapshots of a transfer: figures that change more often than 10 times a second

@@ -2,7 +2,7 @@
 
 use ringway_model::{Direction, Fault};
 
-use crate::app::App;
+use super::App;
 use crate::dto::Unfinished;
 
 impl App {
