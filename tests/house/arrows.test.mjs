@@ -27,8 +27,8 @@ const ARROWS = {
   "ringway-copy": ["ringway-model", "ringway-sys", "ringway-tree"],
   "ringway-engine": ["ringway-copy", "ringway-model", "ringway-sys", "ringway-tree", "ringway-wire"],
   "ringway-daemon": ["ringway-engine", "ringway-model"],
-  "ringway-cli": ["ringway-engine", "ringway-model", "ringway-daemon"],
-  [SHELL]: ["ringway-engine", "ringway-model", "ringway-daemon"],
+  "ringway-cli": ["ringway-daemon", "ringway-engine", "ringway-model"],
+  [SHELL]: ["ringway-daemon", "ringway-engine", "ringway-model"],
 };
 
 test("every crate of ours has its arrows, and no others", () => {

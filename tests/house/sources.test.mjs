@@ -12,7 +12,7 @@ function none(found) {
   assert.ok(found.length === 0, `\n${found.slice(0, 20).join("\n")}`);
 }
 
-const CRATES = ["wire", "tree", "copy", "engine", "service", "cli"];
+const CRATES = ["wire", "tree", "copy", "engine", "daemon", "cli"];
 const rust = [...files("src-tauri/src", ".rs"), ...files("src-tauri/crates", ".rs"), ...files("tests", ".rs")];
 
 test("no comment is wider than 100 columns", () => {
