@@ -12,6 +12,6 @@ const LARGE_BLOCK_LEN: libc::c_int = 128 * 1024;
 /// make a receiver hold (docs/design/limits.md). Other C libraries do not adapt it.
 pub fn return_large_blocks() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: mallopt(3) takes the allocator's lock, and a threshold changes no block that is there.
+    // SAFETY: mallopt(3) takes the allocator's lock, and a threshold changes no block there is.
     let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BLOCK_LEN) };
 }
