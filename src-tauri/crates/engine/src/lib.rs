@@ -34,6 +34,7 @@ pub use local::paths::Paths;
 pub use reach::discovery::{Nearby, NearbyDevice};
 pub use receiving::event::{OfferSummary, ReceiverEvent, Report, Snapshot};
 pub use receiving::receive::{IncomingOffer, Receiver, ShownCode};
+pub use ringway_sys::heap::return_large_blocks;
 pub use ringway_tree::filesystem::free_space::FreeSpace;
 pub use ringway_tree::receive::ShownSize;
 pub use ringway_tree::receive::{Unfinished, close_folders};

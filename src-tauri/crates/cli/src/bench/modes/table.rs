@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::words;
 use crate::json;
 use crate::output::Output;
-use crate::path_words::{sync_io, user_tls};
 use crate::text::{bytes, count, counted, for_terminal};
+use crate::words::path_taken::{sync_io, user_tls};
 
 const MB: f64 = 1e6;
 const GB: f64 = 1e9;

@@ -3,8 +3,8 @@ use ringway_bench::{
     Calls, Cipher, Dataset, InstructionSource, Inward, Layer, LimitingEnd, Mode, NoInstructions, NotMeasured, Outward,
 };
 
-use crate::path_words::{sync_io, user_tls};
 use crate::text::for_terminal;
+use crate::words::path_taken::{sync_io, user_tls};
 
 pub(super) fn dataset(dataset: Dataset) -> &'static str {
     match dataset {
