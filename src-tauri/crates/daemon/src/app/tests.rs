@@ -63,8 +63,8 @@ impl Machine {
 
     /// Listens on a free port; gives the address and the code.
     async fn listen(&mut self) -> (String, String) {
-        self.app.listen(Some(0)).await;
-        match self.app.listening() {
+        self.app.receiving.listen(Some(0)).await;
+        match self.app.receiving.listening() {
             Listening::On { port, code: Some(code), other_port: true, .. } => {
                 (format!("127.0.0.1:{port}"), code.text.unwrap())
             }
@@ -81,18 +81,18 @@ impl Machine {
     }
 
     async fn ended(&self, id: &str) -> Ended {
-        let transfer = self.app.transfer(id).unwrap();
+        let transfer = self.app.transfers.find(id).unwrap();
         Ended::from(tokio::time::timeout(PATIENCE, transfer.wait()).await.unwrap().as_ref())
     }
 
     /// Waits until the list has so many that have not ended.
     async fn runs(&self, wanted: usize) {
         let looked = async {
-            while self.app.running() != wanted {
+            while self.app.transfers.running() != wanted {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, looked).await.unwrap_or_else(|_| panic!("{} run", self.app.running()));
+        tokio::time::timeout(PATIENCE, looked).await.unwrap_or_else(|_| panic!("{} run", self.app.transfers.running()));
     }
 
     /// What would be shown of a transfer that has ended; the list learns of the end just after
@@ -100,7 +100,7 @@ impl Machine {
     async fn arrived(&self, id: &str) -> PathBuf {
         let looked = async {
             loop {
-                match self.app.arrived_folder(id) {
+                match self.app.transfers.arrived_folder(id) {
                     Ok(folder) => return folder,
                     Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
                 }
@@ -111,23 +111,23 @@ impl Machine {
 
     /// Sends `path` and gives the transfer's id.
     fn send(&self, path: &Path, target: &str, code: Option<&str>) -> String {
-        let chosen = self.app.choose(vec![path.to_owned()]).unwrap();
-        let target = self.app.inner.engine.resolve(target).unwrap();
-        self.app.send(chosen.id, target, code.map(str::to_owned), true, None).unwrap().id
+        let chosen = self.app.choices.keep(vec![path.to_owned()]).unwrap();
+        let target = self.app.engine.resolve(target).unwrap();
+        self.app.sending.send(chosen.id, target, code.map(str::to_owned), true, None).unwrap().id
     }
 
     /// A folder to copy into, picked.
     fn destination(&self) -> PathBuf {
         let folder = self.folder.path().join("sets");
         std::fs::create_dir(&folder).unwrap();
-        self.app.pick_copy_folder(folder.clone());
+        self.app.copying.pick(folder.clone());
         folder
     }
 
     /// Copies `path` and gives the transfer's id and end.
     async fn copy(&self, path: &Path, existing: OnExisting, verify: bool) -> (String, Ended) {
-        let chosen = self.app.choose(vec![path.to_owned()]).unwrap();
-        let id = self.app.copy(chosen.id, existing, verify).unwrap().id;
+        let chosen = self.app.choices.keep(vec![path.to_owned()]).unwrap();
+        let id = self.app.copying.start(chosen.id, existing, verify).unwrap().id;
         let ended = self.ended(&id).await;
         (id, ended)
     }
@@ -153,23 +153,23 @@ async fn an_accepted_offer_arrives_and_both_know_each_other() {
     let (target, code) = far.listen().await;
     let sent = near.send(&near.source(), &target, Some(&code));
     let offer = far.offer().await;
-    let taken = far.app.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
+    let taken = far.app.offers.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
     let ends = [near.ended(&sent).await, far.ended(&taken.id).await];
     assert!(
         ends.iter().all(|end| end.outcome == Outcome::Complete && end.proven.is_some_and(|proven| proven.files == 1))
     );
     assert_eq!(std::fs::read(far.inbox().join("set/below/file")).unwrap(), b"content");
-    assert_eq!((near.app.devices().unwrap().len(), far.app.devices().unwrap().len()), (1, 1));
-    assert!(far.app.offers().is_empty());
+    assert_eq!((near.app.devices.shown().unwrap().len(), far.app.devices.shown().unwrap().len()), (1, 1));
+    assert!(far.app.offers.shown().is_empty());
 
     assert_eq!(far.arrived(&taken.id).await, far.inbox().join("set"));
     // Who looks late sees what it did until then, and what has ended by the way it went.
     let (all, _listener) = far.app.start(Box::new(|_| ())).unwrap();
     assert_eq!(all.transfers[0].course.last().map(|point| point.bytes), Some(7));
-    let came = |direction| far.app.past(Asked { direction, ..Asked::default() }).unwrap().len();
+    let came = |direction| far.app.history.page(Asked { direction, ..Asked::default() }).unwrap().len();
     assert_eq!((came(None), came(Some(Direction::Receiving)), came(Some(Direction::Sending))), (1, 1, 0));
-    far.app.dismiss(&taken.id);
-    assert!(matches!(far.app.transfer(&taken.id), Err(Fault::Gone)));
+    far.app.transfers.dismiss(&taken.id);
+    assert!(matches!(far.app.transfers.find(&taken.id), Err(Fault::Gone)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -180,7 +180,7 @@ async fn a_link_that_came_is_not_followed_to_be_shown() {
     std::os::unix::fs::symlink("/etc", &link).unwrap();
     let sent = near.send(&link, &target, Some(&code));
     let offer = far.offer().await;
-    let taken = far.app.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
+    let taken = far.app.offers.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
     near.ended(&sent).await;
     far.ended(&taken.id).await;
     assert_eq!(far.arrived(&taken.id).await, far.inbox());
@@ -204,10 +204,10 @@ async fn a_stranger_is_asked_for_a_code_and_a_wrong_one_is_told_at_both_ends() {
         })
         .await;
     assert_eq!((from.as_str(), tries_left), ("127.0.0.1", Some(2)));
-    let chosen = near.app.choose(vec![source]).unwrap();
-    let slip = near.app.send(
+    let chosen = near.app.choices.keep(vec![source]).unwrap();
+    let slip = near.app.sending.send(
         chosen.id,
-        near.app.inner.engine.resolve(&target).unwrap(),
+        near.app.engine.resolve(&target).unwrap(),
         Some("7-zebra-zebar".into()),
         false,
         None,
@@ -221,9 +221,9 @@ async fn a_declined_offer_is_told_and_gone() {
     let (target, code) = far.listen().await;
     let sent = near.send(&near.source(), &target, Some(&code));
     let offer = far.offer().await;
-    far.app.decline(&offer.id).unwrap();
+    far.app.offers.decline(&offer.id).unwrap();
     assert_eq!(fault(near.ended(&sent).await), Fault::Declined(DeclineReason::ByChoice));
-    assert_eq!(far.app.decline(&offer.id), Err(Fault::Gone));
+    assert_eq!(far.app.offers.decline(&offer.id), Err(Fault::Gone));
     assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
 }
 
@@ -243,11 +243,11 @@ async fn a_yes_to_an_offer_that_has_outgrown_what_was_shown_shows_it_again() {
     let offer = far.event(counted).await;
     // A card, notification or terminal that still shows what the sender said first.
     let nine = ShownSize { bytes: 9, is_final: true };
-    let refused = far.app.accept(&offer.id, nine, OnConflict::RenameTop).await;
+    let refused = far.app.offers.accept(&offer.id, nine, OnConflict::RenameTop).await;
     assert_eq!(refused.err(), Some(Fault::Grown { bytes: offer.bytes_so_far }));
     assert_eq!(far.event(counted).await.id, offer.id, "it is shown again");
     assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
-    far.app.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
+    far.app.offers.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
     assert_eq!(near.ended(&sent).await.counts.failed, 0);
 }
 
@@ -257,7 +257,7 @@ async fn a_cancelled_transfer_ends_here_and_its_offer_goes_there() {
     let (target, code) = far.listen().await;
     let sent = near.send(&near.source(), &target, Some(&code));
     let offer = far.offer().await;
-    near.app.transfer(&sent).unwrap().cancel();
+    near.app.transfers.find(&sent).unwrap().cancel();
     assert_eq!(fault(near.ended(&sent).await), Fault::Cancelled { by: Side::Here });
     let gone = far
         .event(|event| match event {
@@ -266,7 +266,7 @@ async fn a_cancelled_transfer_ends_here_and_its_offer_goes_there() {
         })
         .await;
     assert_eq!(gone, offer.id);
-    assert!(far.app.offers().is_empty());
+    assert!(far.app.offers.shown().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -275,16 +275,16 @@ async fn an_offer_of_another_device_by_the_same_id_takes_no_card_away() {
     let (target, code) = far.listen().await;
     let sent = near.send(&near.source(), &target, Some(&code));
     let offer = far.offer().await;
-    let from = near.app.inner.engine.this_device().id;
+    let from = near.app.engine.this_device().id;
     let key = TransferKey { from: Some(from), id: sent.parse().unwrap() };
-    far.app.offer_gone(TransferKey { from: Some(ringway_model::DeviceId([7; 32])), ..key }, Left::Withdrawn);
-    assert_eq!(far.app.offers().len(), 1);
+    far.app.offers.gone(TransferKey { from: Some(ringway_model::DeviceId([7; 32])), ..key }, Left::Withdrawn);
+    assert_eq!(far.app.offers.shown().len(), 1);
     assert!(!offer.id.contains(&sent), "this machine draws it");
     for drawn_there in [sent.clone(), key.to_string()] {
-        assert_eq!(far.app.decline(&drawn_there), Err(Fault::Gone), "the sender's id answers nothing");
+        assert_eq!(far.app.offers.decline(&drawn_there), Err(Fault::Gone), "the sender's id answers nothing");
     }
-    far.app.offer_gone(key, Left::Withdrawn);
-    assert!(far.app.offers().is_empty());
+    far.app.offers.gone(key, Left::Withdrawn);
+    assert!(far.app.offers.shown().is_empty());
     near.ended(&sent).await;
 }
 
@@ -312,16 +312,16 @@ async fn what_is_accepted_by_the_id_of_what_has_ended_takes_no_card_away() {
     between.set_nonblocking(true).unwrap();
     let target = between.local_addr().unwrap().to_string();
     let relaying = relay(&between, address).await;
-    let mut settings = near.app.inner.engine.settings();
+    let mut settings = near.app.engine.settings();
     settings.send_limit = Some(ringway_engine::RateLimit::new(1 << 20).unwrap());
-    near.app.inner.engine.set_settings(settings).unwrap();
+    near.app.engine.set_settings(settings).unwrap();
     let source = near.source();
     std::fs::write(source.join("large"), vec![7; 64 << 20]).unwrap();
     let sent = near.send(&source, &target, Some(&code));
     let offer = far.offer().await;
-    let first = far.app.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap().id;
+    let first = far.app.offers.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap().id;
     let begins = async {
-        while near.app.transfer(&sent).unwrap().snapshot().stage != Stage::Running {
+        while near.app.transfers.find(&sent).unwrap().snapshot().stage != Stage::Running {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
@@ -329,7 +329,7 @@ async fn what_is_accepted_by_the_id_of_what_has_ended_takes_no_card_away() {
     // The connection is cut, and a person there gives it up.
     relaying.abort();
     let _ = relaying.await;
-    let given_up = far.app.transfer(&first).unwrap();
+    let given_up = far.app.transfers.find(&first).unwrap();
     given_up.cancel();
     far.ended(&first).await;
     // When the sender comes again by itself, nothing is known of its offer but that card: a quarter
@@ -337,27 +337,27 @@ async fn what_is_accepted_by_the_id_of_what_has_ended_takes_no_card_away() {
     let own = |part: &str| far.folder.path().join(part);
     let paths = Paths { config: own("config"), data: own("data"), state: own("state"), runtime: None };
     let app = App::new(Engine::open(paths.clone()).unwrap(), &paths.state, Reception::default());
-    assert_eq!(app.list(given_up, "").id, first);
-    app.listen(Some(0)).await;
-    let Listening::On { port, .. } = app.listening() else { panic!("does not listen") };
+    assert_eq!(app.transfers.add(given_up, "").id, first);
+    app.receiving.listen(Some(0)).await;
+    let Listening::On { port, .. } = app.receiving.listening() else { panic!("does not listen") };
     let relaying = relay(&between, format!("127.0.0.1:{port}")).await;
     let comes = async {
         loop {
-            match app.offers().pop() {
+            match app.offers.shown().pop() {
                 Some(offer) => return offer,
                 None => tokio::time::sleep(Duration::from_millis(10)).await,
             }
         }
     };
     let offer = tokio::time::timeout(PATIENCE, comes).await.expect("the sender comes again");
-    let second = app.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap().id;
+    let second = app.offers.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap().id;
     let shown: Vec<_> = app.everything().unwrap().transfers.into_iter().map(|moving| moving.id).collect();
     assert_eq!(shown, [first.clone(), second.clone()]);
     assert!(second != first && second.starts_with(&first), "it has the same key");
-    app.dismiss(&first);
-    let running = app.transfer(&second).unwrap();
-    assert!(app.transfer(&first).is_err(), "each is dismissed by itself");
-    near.app.transfer(&sent).unwrap().cancel();
+    app.transfers.dismiss(&first);
+    let running = app.transfers.find(&second).unwrap();
+    assert!(app.transfers.find(&first).is_err(), "each is dismissed by itself");
+    near.app.transfers.find(&sent).unwrap().cancel();
     tokio::time::timeout(PATIENCE, running.wait()).await.expect("it ends");
     relaying.abort();
 }
@@ -368,7 +368,7 @@ async fn an_answer_to_a_withdrawn_offer_is_none_to_the_one_that_came_in_its_plac
     let (target, code) = far.listen().await;
     let sent = near.send(&near.source(), &target, Some(&code));
     let first = far.offer().await;
-    near.app.transfer(&sent).unwrap().cancel();
+    near.app.transfers.find(&sent).unwrap().cancel();
     near.ended(&sent).await;
     let again = near.send(&near.source(), &target, None);
     let second = far.event(|event| match event {
@@ -376,9 +376,9 @@ async fn an_answer_to_a_withdrawn_offer_is_none_to_the_one_that_came_in_its_plac
         _ => None,
     });
     let second = second.await;
-    let late = far.app.accept(&first.id, first.size(), OnConflict::RenameTop).await;
+    let late = far.app.offers.accept(&first.id, first.size(), OnConflict::RenameTop).await;
     assert_eq!(late.err(), Some(Fault::Gone));
-    far.app.decline(&second.id).unwrap();
+    far.app.offers.decline(&second.id).unwrap();
     near.ended(&again).await;
     assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
 }
@@ -391,11 +391,11 @@ async fn another_folder_for_one_offer_is_shown_and_used() {
     let offer = far.offer().await;
     let elsewhere = far.folder.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
-    far.app.set_offer_folder(&offer.id, elsewhere.clone(), ringway_model::IntoHome::Refuse).unwrap();
-    let shown = far.app.offers().remove(0);
+    far.app.offers.set_folder(&offer.id, elsewhere.clone(), ringway_model::IntoHome::Refuse).unwrap();
+    let shown = far.app.offers.shown().remove(0);
     assert_eq!(shown.folder, elsewhere.to_str().unwrap());
     assert!(shown.room.unwrap().free_bytes > 0);
-    far.app.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
+    far.app.offers.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
     near.ended(&sent).await;
     assert!(elsewhere.join("set/below/file").exists());
     assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
@@ -405,14 +405,14 @@ async fn another_folder_for_one_offer_is_shown_and_used() {
 async fn a_taken_port_is_a_fault_and_a_free_one_helps() {
     let mut machine = Machine::new("near");
     let taken = std::net::TcpListener::bind("[::]:0").unwrap();
-    machine.app.listen(Some(taken.local_addr().unwrap().port())).await;
-    match machine.app.listening() {
+    machine.app.receiving.listen(Some(taken.local_addr().unwrap().port())).await;
+    match machine.app.receiving.listening() {
         Listening::Failed { fault: Fault::Listen { source, .. }, .. } => assert_eq!(source.errno, Some(98)),
         _ => panic!("listens on a taken port"),
     }
     let (_, first) = machine.listen().await;
-    machine.app.renew_code().await.unwrap();
-    match machine.app.listening() {
+    machine.app.receiving.renew_code().await.unwrap();
+    match machine.app.receiving.listening() {
         Listening::On { code: Some(code), .. } => assert_ne!(code.text.unwrap(), first),
         _ => panic!("does not listen"),
     }
@@ -423,10 +423,10 @@ async fn a_copy_stands_in_the_folder_that_was_picked() {
     let mut machine = Machine::new("near");
     let source = machine.source();
     std::fs::set_permissions(source.join("below/file"), Permissions::from_mode(0o640)).unwrap();
-    let chosen = machine.app.choose(vec![source.clone()]).unwrap();
-    assert_eq!(machine.app.copy_folder(chosen.id), None);
+    let chosen = machine.app.choices.keep(vec![source.clone()]).unwrap();
+    assert_eq!(machine.app.copying.folder(chosen.id), None);
     let sets = machine.destination();
-    let shown = machine.app.copy_folder(chosen.id).unwrap();
+    let shown = machine.app.copying.folder(chosen.id).unwrap();
     assert_eq!(
         (shown.path.as_str(), shown.lands.as_str()),
         (sets.to_str().unwrap(), sets.join("set").to_str().unwrap())
@@ -448,7 +448,7 @@ async fn a_copy_stands_in_the_folder_that_was_picked() {
     });
     let started = started.await;
     assert_eq!((started.id.as_str(), started.target.as_str()), (id.as_str(), sets.to_str().unwrap()));
-    assert_eq!(machine.app.copy_folder(chosen.id).unwrap().there_already, 1);
+    assert_eq!(machine.app.copying.folder(chosen.id).unwrap().there_already, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -474,11 +474,11 @@ async fn what_is_there_already_is_replaced_or_kept_as_asked() {
 async fn what_cannot_be_copied_is_told_with_its_reason() {
     let machine = Machine::new("near");
     let source = machine.source();
-    machine.app.pick_copy_folder(source.join("below"));
+    machine.app.copying.pick(source.join("below"));
     let (_, ended) = machine.copy(&source, OnExisting::Replace, false).await;
     assert_eq!((ended.outcome, ended.failures[0].reason), (Outcome::Partial, FailureReason::IntoItself));
 
-    machine.app.pick_copy_folder(machine.folder.path().to_owned());
+    machine.app.copying.pick(machine.folder.path().to_owned());
     let (_, ended) = machine.copy(&source, OnExisting::Replace, false).await;
     assert_eq!((ended.outcome, ended.failures[0].reason), (Outcome::Partial, FailureReason::SameFile));
 
@@ -491,13 +491,13 @@ async fn what_cannot_be_copied_is_told_with_its_reason() {
     }
 
     std::fs::remove_dir(&sets).unwrap();
-    let chosen = machine.app.choose(vec![source]).unwrap();
-    match machine.app.copy(chosen.id, OnExisting::Replace, false) {
+    let chosen = machine.app.choices.keep(vec![source]).unwrap();
+    match machine.app.copying.start(chosen.id, OnExisting::Replace, false) {
         Err(Fault::Path { path, source, .. }) => assert_eq!((path.0, source.errno), (sets.clone(), Some(2))),
         _ => panic!("copies into a folder that has gone"),
     }
     assert!(!sets.exists(), "and does not make it instead");
-    let forgotten = machine.app.copy(u32::MAX, OnExisting::Replace, false);
+    let forgotten = machine.app.copying.start(u32::MAX, OnExisting::Replace, false);
     assert_eq!(forgotten.err(), Some(Fault::Gone));
 }
 
@@ -506,9 +506,9 @@ async fn a_copy_that_is_paused_when_the_service_ends_leaves_no_half() {
     let machine = Machine::new("lab");
     let (source, sets) = (machine.source(), machine.destination());
     std::fs::write(source.join("large"), vec![7; 256 << 20]).unwrap();
-    let chosen = machine.app.choose(vec![source]).unwrap();
-    let id = machine.app.copy(chosen.id, OnExisting::Replace, false).unwrap().id;
-    let copy = machine.app.transfer(&id).unwrap();
+    let chosen = machine.app.choices.keep(vec![source]).unwrap();
+    let id = machine.app.copying.start(chosen.id, OnExisting::Replace, false).unwrap().id;
+    let copy = machine.app.transfers.find(&id).unwrap();
     while copy.pause().is_err() && copy.snapshot().stage != Stage::Ended {
         tokio::task::yield_now().await;
     }
@@ -530,11 +530,11 @@ async fn a_device_shows_what_was_last_moved_between_it_and_this_one() {
     let (address, code) = far.listen().await;
     let source = near.folder.path().join("survey");
     std::fs::write(&source, "abc").unwrap();
-    let chosen = near.app.choose(vec![source]).unwrap();
+    let chosen = near.app.choices.keep(vec![source]).unwrap();
     let sent =
-        near.app.send(chosen.id, near.app.inner.engine.resolve(&address).unwrap(), Some(code), false, None).unwrap();
+        near.app.sending.send(chosen.id, near.app.engine.resolve(&address).unwrap(), Some(code), false, None).unwrap();
     let offer = far.offer().await;
-    far.app.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
+    far.app.offers.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
     near.ended(&sent.id).await;
     for (machine, direction) in [(&mut near, "sending"), (&mut far, "receiving")] {
         let last = machine
@@ -556,25 +556,25 @@ async fn a_device_shows_what_was_last_moved_between_it_and_this_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_keeps_quiet_listens_for_nobody_and_whoever_looks_is_told_again_later() {
     let machine = Machine::new("near");
-    machine.app.look_around(true);
-    assert!(machine.app.looks_around());
+    machine.app.nearby.look(true);
+    assert!(machine.app.nearby.looks());
     let announce = |is_on| SettingsChange { announce: Some(is_on), receiving: Some(false), ..Default::default() };
-    assert!(!machine.app.change_settings(announce(false)).await.unwrap().announce);
-    assert!(!machine.app.looks_around());
-    machine.app.look_around(true);
-    assert!(!machine.app.looks_around());
-    machine.app.change_settings(announce(true)).await.unwrap();
-    assert!(machine.app.looks_around());
-    machine.app.look_around(false);
-    assert!(!machine.app.looks_around());
+    assert!(!machine.app.settings.change(announce(false)).await.unwrap().announce);
+    assert!(!machine.app.nearby.looks());
+    machine.app.nearby.look(true);
+    assert!(!machine.app.nearby.looks());
+    machine.app.settings.change(announce(true)).await.unwrap();
+    assert!(machine.app.nearby.looks());
+    machine.app.nearby.look(false);
+    assert!(!machine.app.nearby.looks());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_machine_nearby_is_a_strangers_from_when_it_is_forgotten_and_known_from_when_it_is_paired() {
     let (mut near, mut far) = (Machine::new("near"), Machine::new("far"));
     let (address, code) = far.listen().await;
-    near.app.pair(&Recipient::Typed { text: address.clone() }, &code).await.unwrap();
-    let id = near.app.devices().unwrap()[0].id.clone();
+    near.app.sending.pair(&Recipient::Typed { text: address.clone() }, &code).await.unwrap();
+    let id = near.app.devices.shown().unwrap()[0].id.clone();
     let pairs = [("txtvers", "2"), ("id", &id[..16]), ("name", "far"), ("kind", "laptop")];
     let said = Announcement::parse(pairs.map(|(key, value)| (key, value.as_bytes()))).unwrap();
     let heard = NearbyDevice { said, addresses: vec![address.parse().unwrap()], known: None };
@@ -585,18 +585,18 @@ async fn a_machine_nearby_is_a_strangers_from_when_it_is_forgotten_and_known_fro
         })
         .await
     };
-    near.app.heard(vec![heard]);
+    near.app.nearby.heard(vec![heard]);
     assert_eq!(known(&mut near).await, None);
-    near.app.rename_device(&id, "Ada's").unwrap();
+    near.app.devices.rename(&id, "Ada's").unwrap();
     assert_eq!(known(&mut near).await, Some(id.clone()));
-    near.app.forget_device(&id).unwrap();
+    near.app.devices.forget(&id).unwrap();
     assert_eq!(known(&mut near).await, None, "it has a card of its own again");
-    far.app.renew_code().await.unwrap();
-    let code = match far.app.listening() {
+    far.app.receiving.renew_code().await.unwrap();
+    let code = match far.app.receiving.listening() {
         Listening::On { code: Some(code), .. } => code.text.unwrap(),
         _ => panic!("no code is open"),
     };
-    near.app.pair(&Recipient::Typed { text: address.clone() }, &code).await.unwrap();
+    near.app.sending.pair(&Recipient::Typed { text: address.clone() }, &code).await.unwrap();
     assert_eq!(known(&mut near).await, Some(id));
 }
 
@@ -606,10 +606,10 @@ async fn of_two_hundred_that_have_ended_the_latest_stay_listed_and_the_history_h
     let (source, _) = (machine.source(), machine.destination());
     let mut ids = Vec::new();
     for _ in 0..200 {
-        let chosen = machine.app.choose(vec![source.clone()]).unwrap();
-        let id = machine.app.copy(chosen.id, OnExisting::Keep, false).unwrap().id;
+        let chosen = machine.app.choices.keep(vec![source.clone()]).unwrap();
+        let id = machine.app.copying.start(chosen.id, OnExisting::Keep, false).unwrap().id;
         // It may have been folded away by the time that it is asked for: then it has ended.
-        if let Ok(transfer) = machine.app.transfer(&id) {
+        if let Ok(transfer) = machine.app.transfers.find(&id) {
             transfer.wait().await;
         }
         ids.push(id);
@@ -625,7 +625,7 @@ async fn of_two_hundred_that_have_ended_the_latest_stay_listed_and_the_history_h
     };
     let listed = tokio::time::timeout(PATIENCE, listed).await.unwrap();
     assert_eq!(listed.len(), 16);
-    let latest = machine.app.past(Asked::default()).unwrap();
+    let latest = machine.app.history.page(Asked::default()).unwrap();
     assert!(latest.len() >= 30 && listed.iter().all(|one| latest.iter().any(|past| past.id == one.id)));
     assert!(listed.iter().any(|one| Some(&one.id) == ids.last()));
 }
@@ -634,14 +634,14 @@ async fn of_two_hundred_that_have_ended_the_latest_stay_listed_and_the_history_h
 async fn a_card_is_its_devices_key_and_never_a_name() {
     let (near, mut far) = (Machine::new("near"), Machine::new("far"));
     let (address, code) = far.listen().await;
-    near.app.pair(&Recipient::Typed { text: address }, &code).await.unwrap();
-    let far_id = far.app.inner.engine.this_device().id;
+    near.app.sending.pair(&Recipient::Typed { text: address }, &code).await.unwrap();
+    let far_id = far.app.engine.this_device().id;
     let card = |id: String| Recipient::Device { id };
-    assert_eq!(near.app.target(&card(far_id.to_string())).await.unwrap(), Target::Device(far_id));
+    assert_eq!(near.app.sending.target(&card(far_id.to_string())).await.unwrap(), Target::Device(far_id));
     for not_an_id in
-        ["far".to_owned(), far_id.short(), "127.0.0.1:1".to_owned(), near.app.inner.engine.this_device().id.to_string()]
+        ["far".to_owned(), far_id.short(), "127.0.0.1:1".to_owned(), near.app.engine.this_device().id.to_string()]
     {
-        assert_eq!(near.app.target(&card(not_an_id.clone())).await, Err(Fault::Gone), "{not_an_id}");
+        assert_eq!(near.app.sending.target(&card(not_an_id.clone())).await, Err(Fault::Gone), "{not_an_id}");
     }
 }
 
@@ -651,15 +651,15 @@ async fn what_went_to_a_forgotten_device_is_not_sent_to_another_of_its_name() {
     let (address, code) = far.listen().await;
     let sent = near.send(&near.source(), &address, Some(&code));
     let offer = far.offer().await;
-    far.app.decline(&offer.id).unwrap();
+    far.app.offers.decline(&offer.id).unwrap();
     near.ended(&sent).await;
-    let [was, now] = [&far, &other].map(|machine| machine.app.inner.engine.this_device().id);
-    assert_eq!(near.app.choose_again(&sent).unwrap().target, Recipient::Device { id: was.to_string() });
-    near.app.forget_device(&was.to_string()).unwrap();
+    let [was, now] = [&far, &other].map(|machine| machine.app.engine.this_device().id);
+    assert_eq!(near.app.sending.choose_again(&sent).unwrap().target, Recipient::Device { id: was.to_string() });
+    near.app.devices.forget(&was.to_string()).unwrap();
     let (address, code) = other.listen().await;
-    near.app.pair(&Recipient::Typed { text: address }, &code).await.unwrap();
+    near.app.sending.pair(&Recipient::Typed { text: address }, &code).await.unwrap();
     let forgotten = Fault::Auth(AuthError::Forgotten { name: "far".into(), id: was, now: Some(now) });
-    assert_eq!(near.app.choose_again(&sent).unwrap_err(), forgotten);
+    assert_eq!(near.app.sending.choose_again(&sent).unwrap_err(), forgotten);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -667,16 +667,16 @@ async fn what_went_to_an_announced_receiver_is_sent_again_to_that_one_alone() {
     let (near, far, mut other) = (Machine::new("near"), Machine::new("far"), Machine::new("other"));
     // Somebody else is where far had announced itself, and shows the code.
     let (address, code) = other.listen().await;
-    let fingerprint = Fingerprint::of(&far.app.inner.engine.this_device().id.0);
+    let fingerprint = Fingerprint::of(&far.app.engine.this_device().id.0);
     let announced = Target::Announced { at: address.parse().unwrap(), fingerprint };
-    let chosen = near.app.choose(vec![near.source()]).unwrap();
-    let sent = near.app.send(chosen.id, announced.clone(), Some(code.clone()), false, None).unwrap();
+    let chosen = near.app.choices.keep(vec![near.source()]).unwrap();
+    let sent = near.app.sending.send(chosen.id, announced.clone(), Some(code.clone()), false, None).unwrap();
     let other_answered = |ended| matches!(fault(ended), Fault::Auth(AuthError::OtherAnswered { .. }));
     assert!(other_answered(near.ended(&sent.id).await));
-    let again = near.app.choose_again(&sent.id).unwrap();
-    let target = near.app.target(&again.target).await.unwrap();
+    let again = near.app.sending.choose_again(&sent.id).unwrap();
+    let target = near.app.sending.target(&again.target).await.unwrap();
     assert_eq!(target, announced, "through the window and back");
-    let sent = near.app.send(again.chosen.id, target, Some(code), false, None).unwrap();
+    let sent = near.app.sending.send(again.chosen.id, target, Some(code), false, None).unwrap();
     assert!(other_answered(near.ended(&sent.id).await));
 }
 
@@ -686,21 +686,23 @@ async fn what_was_sent_before_goes_to_a_new_target_only_once_that_was_confirmed(
     let (address, code) = far.listen().await;
     let sent = near.send(&near.source(), &address, Some(&code));
     let offer = far.offer().await;
-    far.app.decline(&offer.id).unwrap();
+    far.app.offers.decline(&offer.id).unwrap();
     near.ended(&sent).await;
     let (new_address, code) = other.listen().await;
-    near.app.pair(&Recipient::Typed { text: new_address.clone() }, &code).await.unwrap();
-    let [far_id, other_id] = [&far, &other].map(|machine| machine.app.inner.engine.this_device().id);
+    near.app.sending.pair(&Recipient::Typed { text: new_address.clone() }, &code).await.unwrap();
+    let [far_id, other_id] = [&far, &other].map(|machine| machine.app.engine.this_device().id);
 
-    let again = near.app.choose_again(&sent).unwrap();
-    let send = |target: Target, confirmed: Option<&str>| near.app.send(again.chosen.id, target, None, false, confirmed);
+    let again = near.app.sending.choose_again(&sent).unwrap();
+    let send = |target: Target, confirmed: Option<&str>| {
+        near.app.sending.send(again.chosen.id, target, None, false, confirmed)
+    };
     let was = format!("far ({})", far_id.short());
     let other_in_full = format!("other ({})", other_id.short());
     let refused = |to: &str| {
         Some(Fault::NewTarget { what: "set".into(), more: 0, to: to.to_owned().into(), was: was.clone().into() })
     };
     let other_at = Target::DeviceAt { id: other_id, at: new_address.parse::<std::net::SocketAddr>().unwrap().into() };
-    let at_address = near.app.inner.engine.resolve(&new_address).unwrap();
+    let at_address = near.app.engine.resolve(&new_address).unwrap();
     assert_eq!(send(Target::Device(other_id), None).err(), refused(&other_in_full));
     assert_eq!(
         send(Target::Device(other_id), Some(&was)).err(),
@@ -709,13 +711,13 @@ async fn what_was_sent_before_goes_to_a_new_target_only_once_that_was_confirmed(
     );
     assert_eq!(send(at_address, Some(&other_in_full)).err(), refused(&new_address));
     assert_eq!(send(other_at, Some("")).err(), refused(&format!("{other_in_full}, {new_address}")));
-    assert!(near.app.past(Asked::default()).unwrap().iter().all(|past| past.id == sent), "nothing was begun");
+    assert!(near.app.history.page(Asked::default()).unwrap().iter().all(|past| past.id == sent), "nothing was begun");
 
     assert!(send(Target::Device(far_id), None).is_ok(), "it went there before");
     assert_eq!(far.offer().await.names, ["set"]);
     assert!(send(Target::Device(other_id), Some(&other_in_full)).is_ok());
     assert_eq!(other.offer().await.names, ["set"]);
-    let dropped = near.app.choose(vec![near.folder.path().join("set")]).unwrap();
+    let dropped = near.app.choices.keep(vec![near.folder.path().join("set")]).unwrap();
     assert_ne!(dropped.id, again.chosen.id, "a person's own choice goes anywhere");
 }
 
@@ -727,13 +729,13 @@ async fn a_name_that_looks_like_another_devices_is_pointed_out() {
         let (address, code) = lab.listen().await;
         let sent = sender.send(&sender.source(), &address, Some(&code));
         let offer = lab.offer().await;
-        let looks_like = (sender.app.inner.engine.this_device().name != "nas")
-            .then(|| LooksLike { name: "nas".into(), short_id: nas.app.inner.engine.this_device().id.short() });
+        let looks_like = (sender.app.engine.this_device().name != "nas")
+            .then(|| LooksLike { name: "nas".into(), short_id: nas.app.engine.this_device().id.short() });
         assert_eq!(offer.looks_like, looks_like);
-        lab.app.decline(&offer.id).unwrap();
+        lab.app.offers.decline(&offer.id).unwrap();
         sender.ended(&sent).await;
     }
-    let devices = lab.app.devices().unwrap();
+    let devices = lab.app.devices.shown().unwrap();
     let alike: Vec<_> = devices.iter().map(|device| device.looks_like.as_ref().map(|other| &other.short_id)).collect();
     assert_eq!(alike, [Some(&devices[1].short_id), Some(&devices[0].short_id)]);
 }

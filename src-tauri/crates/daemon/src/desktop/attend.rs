@@ -41,7 +41,7 @@ pub async fn attend(app: App, log: Log) {
             // The sender is ours: there is always a next one.
             Some(happened) = happened.recv() => match happened {
                 Happened::Event(AppEvent::TransferStarted { transfer }) => {
-                    if let Ok(found) = app.transfer(&transfer.id) {
+                    if let Ok(found) = app.transfers.find(&transfer.id) {
                         let events = events.clone();
                         tokio::spawn(follow(found, transfer.target, events));
                     }
@@ -90,14 +90,14 @@ async fn follow(transfer: Transfer, target: String, events: mpsc::Sender<Happene
 }
 
 fn now(app: &App) -> Shown {
-    let (receives, code) = match app.listening() {
+    let (receives, code) = match app.receiving.listening() {
         Listening::Off { refused: None } => (Receives::No, None),
         Listening::Off { refused: Some(_) } => (Receives::Refused, None),
         Listening::On { code, .. } => (Receives::Yes, code.and_then(|code| code.text)),
         Listening::Failed { .. } => (Receives::Cannot, None),
     };
-    let Standing { moving, paused, without_room } = app.standing();
-    Shown { receives, active: moving, paused, without_room, waiting: app.offers().len(), code }
+    let Standing { moving, paused, without_room } = app.transfers.standing();
+    Shown { receives, active: moving, paused, without_room, waiting: app.offers.shown().len(), code }
 }
 
 fn tell(desktop: &Desktop, event: AppEvent) {
@@ -157,7 +157,7 @@ async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
     match asked {
         Asked::Receive(is_on) => {
             let change = SettingsChange { receiving: Some(is_on), ..SettingsChange::default() };
-            match app.change_settings(change).await {
+            match app.settings.change(change).await {
                 Ok(_) => {}
                 Err(fault) if is_on => desktop.tell(News::NotReceiving { obstacle: obstacle(fault) }),
                 Err(fault) => log(&format!("receiving is not switched off: {fault:?}")),
@@ -170,10 +170,10 @@ async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
         }
         Asked::Open { view, token } => open_window(view, token, log),
         Asked::Accept { id, shown } => {
-            let offer = app.offers().into_iter().find(|offer| offer.id == id);
+            let offer = app.offers.shown().into_iter().find(|offer| offer.id == id);
             // An existing folder is never written into without having been looked at: the window
             // asks about that.
-            match (app.accept(&id, shown, OnConflict::RenameTop).await, offer) {
+            match (app.offers.accept(&id, shown, OnConflict::RenameTop).await, offer) {
                 // It is shown again, with what it has grown to.
                 (Ok(_) | Err(Fault::Grown { .. }), _) | (Err(_), None) => {}
                 (Err(fault), Some(offer)) => {
@@ -183,14 +183,14 @@ async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
             }
         }
         // An error means that it has gone meanwhile.
-        Asked::Decline(id) => drop(app.decline(&id)),
+        Asked::Decline(id) => drop(app.offers.decline(&id)),
         // The caller's.
         Asked::Quit => {}
     }
 }
 
 async fn draw_code(app: &App, log: &Log) {
-    if let Err(fault) = app.renew_code().await {
+    if let Err(fault) = app.receiving.renew_code().await {
         log(&format!("no new code: {fault:?}"));
     }
 }

@@ -192,7 +192,7 @@ impl Log {
     }
 
     fn started(&mut self, moving: &Moving) {
-        let Ok(transfer) = self.app.transfer(&moving.id) else { return };
+        let Ok(transfer) = self.app.transfers.find(&moving.id) else { return };
         self.event(&json::started(&transfer, &transfer.snapshot()));
         self.say(format_args!("transfer {} begins: {}", moving.id, about(&transfer, &moving.target)));
         let lines = self.lines.clone();
