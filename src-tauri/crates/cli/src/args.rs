@@ -119,7 +119,7 @@ pub(crate) enum Command {
     /// Say in plain words what this machine can do, and what keeps it from being faster or from
     /// being reached
     Doctor(ReportArgs),
-    /// Measure on this machine what Ringway is made of
+    /// Measure on this machine what Ringway is made of (packages leave it out)
     Bench(BenchArgs),
     /// Print a completion script for a shell
     #[command(after_long_help = COMPLETIONS_HELP)]

@@ -34,6 +34,7 @@ const CONTROL_THREADS: usize = 2;
 const ENDING_IN_ORDER: [&str; 6] = ["copy", "send", "recv", "pair", "serve", "bench"];
 
 fn main() -> ExitCode {
+    ringway_engine::return_large_blocks();
     let name = std::env::args_os().nth(1).unwrap_or_default();
     let mut runtime = match name == "copy" {
         // A copy has no control plane to speak of, and a short one would pay for its threads.
