@@ -97,7 +97,7 @@ impl SettingsInForce {
     /// What keeps it from being known.
     pub(crate) fn start_at_login(&self) -> Result<StartAtLogin, Fault> {
         let login = Login::from_env();
-        Ok(StartAtLogin::new(login.state()?, login.means()))
+        Ok(StartAtLogin { now: login.state()?, means: login.means() })
     }
 
     /// Has the service start when this user logs in, or not. Waits for systemctl.
@@ -106,6 +106,6 @@ impl SettingsInForce {
     /// What keeps it from being changed.
     pub(crate) fn set_start_at_login(&self, is_on: bool) -> Result<StartAtLogin, Fault> {
         let login = Login::from_env();
-        Ok(StartAtLogin::new(login.set(is_on)?, login.means()))
+        Ok(StartAtLogin { now: login.set(is_on)?, means: login.means() })
     }
 }
