@@ -7,11 +7,10 @@ use ringway_model::{Direction, Fault, OnConflict, Outage, Outcome, Side, Stage};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
-use super::shown::{Asked, Ending, News, Obstacle, Receives, Shown, View};
+use super::shown::{Asked, News, Obstacle, Receives, Shown};
 use super::{Desktop, Log, has_bus, open_window};
 use crate::app::{App, Standing};
-use crate::dto::SettingsChange;
-use crate::dto::{AppEvent, Listening, Offer};
+use crate::dto::{AppEvent, Listening, Offer, SettingsChange, View};
 use crate::text::{shown as shown_name, shown_text};
 
 /// Events that may wait. What is shown is looked up anew after each, so one that finds no place is
@@ -121,14 +120,12 @@ fn offered(offer: Offer) -> News {
 
 /// What somebody here stopped is no news to them.
 fn ended(transfer: &Transfer, report: &Report, target: &str) -> Option<News> {
-    let ending = match &report.outcome {
-        Outcome::Complete => Ending::Whole,
-        Outcome::Partial => Ending::Partial,
-        Outcome::Failed(Fault::Cancelled { by: Side::Here }) => return None,
-        Outcome::Failed(_) => Ending::Failed,
-    };
+    if matches!(report.outcome, Outcome::Failed(Fault::Cancelled { by: Side::Here })) {
+        return None;
+    }
     let Named { direction, title, more, peer } = named(transfer, target);
-    Some(News::Ended { direction, title, more, peer, ending, bytes: report.counts.bytes })
+    let (outcome, bytes) = (report.outcome.clone(), report.counts.bytes);
+    Some(News::Ended { direction, title, more, peer, outcome, bytes })
 }
 
 /// What waits because a disk is full, here or there; none where it waits for a person.
@@ -166,7 +163,7 @@ async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
         Asked::FreshCode => draw_code(app, log).await,
         Asked::ShowCode { token } => {
             draw_code(app, log).await;
-            open_window(View::Inbox, token, log);
+            open_window(Some(View::Inbox), token, log);
         }
         Asked::Open { view, token } => open_window(view, token, log),
         Asked::Accept { id, shown } => {
@@ -178,7 +175,7 @@ async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
                 (Ok(_) | Err(Fault::Grown { .. }), _) | (Err(_), None) => {}
                 (Err(fault), Some(offer)) => {
                     log(&format!("an offer that was accepted is not received: {fault:?}"));
-                    desktop.tell(not_received(offer));
+                    desktop.tell(not_received(offer, fault));
                 }
             }
         }
@@ -206,11 +203,12 @@ fn obstacle(fault: Fault) -> Obstacle {
     }
 }
 
-fn not_received(offer: Offer) -> News {
+fn not_received(offer: Offer, fault: Fault) -> News {
     let peer = offer.from.clone();
     match offered(offer) {
         News::Offer { title, more, .. } => {
-            News::Ended { direction: Direction::Receiving, title, more, peer, ending: Ending::Failed, bytes: 0 }
+            let outcome = Outcome::Failed(fault);
+            News::Ended { direction: Direction::Receiving, title, more, peer, outcome, bytes: 0 }
         }
         other => other,
     }
