@@ -11,8 +11,8 @@ use crate::dto::View;
 
 const WINDOW: &str = "ringway-desktop";
 
-/// Starts the window with `view`, or with whatever it shows by itself; `token` is the desktop's leave to come to the front. What goes
-/// wrong is said in the log.
+/// Starts the window with `view`, or with whatever it shows by itself. `token` is the desktop's
+/// leave to come to the front. What goes wrong is said in the log.
 pub fn open_window(view: Option<View>, token: Option<String>, log: &Log) {
     let window = beside(std::env::current_exe().ok().as_deref()).unwrap_or_else(|| WINDOW.into());
     let arguments: &[&str] = match view {
