@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::Builder;
 
 use ringway_copy::{Amount, CopyHandle, CopyJob, Observer, Progress};
-use ringway_model::{Counts, Direction, Failure, Fault, Side, TransferId};
+use ringway_model::{Direction, Failure, Fault, Side, TransferId};
 use ringway_tree::limits::ARRIVED_LISTED_MAX;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
@@ -144,22 +144,8 @@ fn show(copy: &CopyHandle, transfer: &Transfer) {
 }
 
 fn arrived(copy: &CopyHandle) -> Arrived {
-    let totals = copy.totals();
-    let counts = Counts {
-        files: totals.files,
-        folders: totals.folders,
-        links: totals.links,
-        bytes: totals.bytes,
-        moved: totals.bytes,
-        unchanged: totals.unchanged,
-        skipped: totals.skipped,
-        skipped_bytes: totals.skipped_bytes,
-        reused: 0,
-        edited: 0,
-        failed: totals.failed,
-    };
     Arrived {
-        counts,
+        counts: copy.totals(),
         proven: None,
         paths: copy.copies().take(ARRIVED_LISTED_MAX).cloned().collect(),
         left_behind: None,
