@@ -8,6 +8,7 @@
 mod device;
 mod errno;
 mod fault;
+pub mod figures;
 mod id;
 pub mod misleading;
 mod options;
@@ -17,6 +18,7 @@ mod remedy;
 mod report;
 mod rule;
 mod seconds;
+pub mod sentences;
 mod text;
 mod transfer;
 

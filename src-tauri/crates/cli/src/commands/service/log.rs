@@ -199,7 +199,7 @@ impl Log {
         self.ends.spawn(async move {
             let report = transfer.wait().await;
             lines.out.event(&json::finished(&transfer, &report, None));
-            lines.say(level(&report), format_args!("transfer {} ended: {}", transfer.id(), ending(&report)));
+            lines.say(level(&report), format_args!("transfer {} ended: {}", transfer.id(), ending(&transfer, &report)));
         });
         while self.ends.try_join_next().is_some() {}
     }
@@ -236,7 +236,7 @@ fn level(report: &Report) -> Level {
     }
 }
 
-fn ending(report: &Report) -> String {
+fn ending(transfer: &Transfer, report: &Report) -> String {
     match &report.outcome {
         Outcome::Complete => {
             format!(
@@ -253,7 +253,7 @@ fn ending(report: &Report) -> String {
             bytes(report.counts.bytes),
             progress::pace(report)
         ),
-        Outcome::Failed(error) => words::error(error).what,
+        Outcome::Failed(error) => words::error_of(error, progress::peer_name(transfer).as_deref()).what,
     }
 }
 
