@@ -325,7 +325,7 @@ fn a_failure_is_named_and_the_rest_is_copied() {
     ran.assert(
         3,
         &["Copied src: 1 file", "1 FAILED."],
-        &["ringway: dst/src/a: ", "another kind", "Move what is in the way"],
+        &["ringway: dst/src/a: ", "another type", "Move what is in the way"],
     );
     assert!(place.at("dst/src/a/stays").is_dir());
     assert_eq!(place.read("dst/src/deep/b").as_deref(), Some("second"));
@@ -481,7 +481,7 @@ fn quiet_is_quiet_and_verbose_says_why() {
     );
     place.copy(&["-v", "--io", "sync", "src", "louder"]).assert(
         0,
-        &["Threads: ", "(chosen", "plain system calls were asked for"],
+        &["Threads: ", "(chosen", "plain system calls (as configured)"],
         &[],
     );
 }
