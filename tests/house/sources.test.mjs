@@ -1,7 +1,7 @@
 // House rules that the sources themselves show: where unsafe may stand, what wire may not touch,
 // who may import whom.
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { ROOT } from "../setup/process.mjs";
@@ -227,8 +227,12 @@ function isInCode(name) {
   const [crate, ...rest] = name.split("::");
   const file = (modules) => {
     const path = join("src-tauri/crates", crate, "src", ...modules);
-    const candidates = modules.length > 0 ? [`${path}.rs`, `${path}/mod.rs`] : [`${path}/lib.rs`];
-    return candidates.find((candidate) => existsSync(join(ROOT, candidate)));
+    if (modules.length === 0) return `${path}/lib.rs`;
+    // A room shows its modules at the crate's root: their names there leave it out.
+    const src = join("src-tauri/crates", crate, "src");
+    const rooms = readdirSync(join(ROOT, src)).filter((name) => !name.includes("."));
+    const places = [path, ...rooms.map((room) => join(src, room, ...modules))];
+    return places.map((place) => `${place}.rs`).find((candidate) => existsSync(join(ROOT, candidate)));
   };
   if (file(rest)) return true;
   const home = file(rest.slice(0, -1));

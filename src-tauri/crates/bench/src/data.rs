@@ -12,8 +12,9 @@ use ringway_sys::dir::Dir;
 use ringway_sys::file_io::read_at;
 use rustix::fs::{Mode, OFlags, openat};
 
+use crate::mode::Dataset;
+use crate::work::check;
 use crate::work::remove;
-use crate::{Dataset, check};
 
 /// Bytes that are moved at a time: what a lane's frame carries.
 pub(crate) const PIECE: usize = ringway_wire::limits::LANE_BODY_MAX;

@@ -12,7 +12,8 @@ use ringway_sys::stream::discard_now;
 use ringway_tree::bulk::{LaneSink, LaneSource};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{Cipher, check};
+use crate::mode::Cipher;
+use crate::work::check;
 use ringway_link::key::DeviceKey;
 use ringway_link::lane::{Lane, LowWater, set_buffers, write_all_vectored};
 use ringway_link::tls::{Expected, Tls};

@@ -8,7 +8,7 @@ use ringway_sys::instructions::InstructionCounter;
 use ringway_sys::probe::{Whose, usage};
 use ringway_sys::thread::cpu_time;
 
-use crate::{EndFigures, Figures, Layer, LimitingEnd};
+use crate::mode::{EndFigures, Figures, Layer, LimitingEnd};
 
 /// Who works for less than this part of the time is not what others wait for.
 const BUSY_MIN: f64 = 0.5;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use ringway_model::Fault;
 
 use crate::limits::{BYTES_MAX, FILES_MAX, LANES_MAX, ROUNDS_MAX};
-use crate::{Cipher, Dataset, Part};
+use crate::mode::{Cipher, Dataset, Part};
 
 /// Bytes of one small file.
 const SMALL_LEN: u64 = 4_096;

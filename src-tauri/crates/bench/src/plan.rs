@@ -5,7 +5,8 @@ use std::time::Duration;
 use ringway_model::{Fault, IoMode, SyncIoReason, TlsMode, UserTlsReason};
 use ringway_tree::io_plan::IoPlan;
 
-use crate::{Calls, Cipher, Dataset, Inward, Layer, Mode, ModesOptions, NotMeasured, Outward, Part};
+use crate::mode::{Calls, Cipher, Dataset, Inward, Layer, Mode, NotMeasured, Outward, Part};
+use crate::options::ModesOptions;
 use ringway_link::lane;
 
 /// The movers of raw sockets, plaintext or kernel TLS: each way out against the plainest way in,

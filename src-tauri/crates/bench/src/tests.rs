@@ -1,15 +1,18 @@
 //! Every mode on tiny files: exactly the bytes arrive, what is not to be had is named, and nothing
 //! stays behind.
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ringway_model::Operation;
+use ringway_model::{Fault, Operation, Side};
 use ringway_tree::bulk::{LaneSink, LaneSource};
 
+use crate::bench::Bench;
+use crate::data::Data;
 use crate::loopback::{End, Wire};
-use crate::meter::Counting;
+use crate::meter::{Counting, Round};
 use crate::work::Work;
 use crate::*;
 

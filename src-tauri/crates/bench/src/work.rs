@@ -4,12 +4,13 @@ use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ringway_model::{Fault, Operation};
 use ringway_sys::space::{Filesystem, filesystem, space, sync_filesystem};
 use rustix::io::Errno;
 
-use crate::ModesOptions;
+use crate::options::ModesOptions;
 use ringway_tree::random;
 
 /// Where files cost no disk, if the machine has that.
@@ -112,4 +113,9 @@ fn memory_available() -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kibibytes.checked_mul(1024)
+}
+
+/// Why a thread ended before its end: not `Interrupted`, which means try again.
+pub(crate) fn check(stop: &AtomicBool) -> io::Result<()> {
+    if stop.load(Ordering::Relaxed) { Err(io::ErrorKind::ConnectionAborted.into()) } else { Ok(()) }
 }

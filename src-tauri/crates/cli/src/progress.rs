@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::json;
 use crate::output::Output;
-use crate::text::{bytes, clock, count, counted, for_terminal, rate, took};
+use crate::text::{and_more, bytes, clock, count, counted, for_terminal, rate, took};
 use crate::words::pace;
 use crate::words::path_taken;
 use crate::words::{self, Words};
@@ -208,8 +208,7 @@ impl<'a> View<'a> {
 /// What a person calls it: the first name, and how many more.
 pub(crate) fn title(transfer: &Transfer) -> String {
     let (name, more) = transfer.title();
-    let name = for_terminal(name);
-    if more == 0 { name } else { format!("{name} and {} more", count(more)) }
+    and_more(for_terminal(name), more)
 }
 
 /// The other side's name.

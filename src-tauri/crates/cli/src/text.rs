@@ -3,9 +3,9 @@
 use std::ffi::OsStr;
 use std::time::{Duration, SystemTime};
 
-use ringway_model::figures::scaled;
-pub(crate) use ringway_model::figures::{bytes, count};
 pub(crate) use ringway_model::misleading::misleads;
+use ringway_model::sentences::figures::scaled;
+pub(crate) use ringway_model::sentences::figures::{bytes, count};
 
 /// A name, path or any text of a peer's or a disk's, safe to print: bytes that are not UTF-8 as
 /// `\xNN`, controls and characters that reorder or hide text as `\u{…}`, so that nothing moves the
@@ -23,6 +23,11 @@ pub(crate) fn rate(bytes_per_s: f64) -> String {
 /// A count with its noun, which takes an s.
 pub(crate) fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// Names that are safe to show already, and how many more there are.
+pub(crate) fn and_more(names: String, more: u64) -> String {
+    if more == 0 { names } else { format!("{names} and {} more", count(more)) }
 }
 
 /// A duration as a clock shows it: `0:12`, `1:02:03`.

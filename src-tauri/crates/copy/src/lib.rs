@@ -17,6 +17,6 @@ mod rules;
 mod run;
 mod worker;
 
-pub use handle::{CopyHandle, CopyJob, CopyTotals, Progress};
+pub use handle::{CopyHandle, CopyJob, Progress};
 pub use observer::{Amount, Observer};
 pub use options::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Planned, PlannedFn, ReflinkMode, Rule};

@@ -27,7 +27,7 @@ pub use machine::Machine;
 pub use nearby::Nearby;
 pub use past::{Again, Asked, CoursePoint, Earlier, EarlierDetails, LastTransfer};
 pub use rule::Rule;
-pub use settings::{SendLimit, SettingsChange, StartAtLogin, StartsBy, StoredSettings};
+pub use settings::{SendLimit, SettingsChange, StartAtLogin, StoredSettings};
 pub use unfinished::Unfinished;
 
 /// Milliseconds since 1970; 0 for anything before.

@@ -1,12 +1,12 @@
 //! The engine's handle: everything that programs ask of it.
 pub mod remedy;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use parking_lot::{Mutex, MutexGuard, RwLock};
+use parking_lot::RwLock;
 use ringway_link::key::DeviceKey;
 use ringway_link::lane;
 use ringway_link::tls::Tls;
@@ -24,20 +24,20 @@ use ringway_wire::code::PairingSecret;
 use crate::admission::descriptors;
 use crate::devices::device::{Device, ThisDevice};
 use crate::devices::rules::DeviceRule;
-use crate::devices::target::{self, Target};
+use crate::devices::target::Target;
 use crate::limits;
 use crate::local::paths::Paths;
-use crate::local::{identity, own_folders, places, private, settings};
+use crate::local::places::Places;
+use crate::local::{identity, private, settings};
 use crate::reach::connect;
 use crate::reach::discovery::{Nearby, NearbyDevice, Wanted};
-use crate::receiving::offer;
+use crate::receiving::listeners::Listeners;
 use crate::receiving::receive::{self, Receiver};
-use crate::receiving::serve::LaneDoor;
 use crate::send;
+use crate::shared::{Shared, StoreChanges};
 use crate::store::history::{PAST_PATHS_MAX, Past, PastDetails, PastQuery, Record, Resend};
-use crate::store::{self, look_alike};
+use crate::store::{self, look_alike, targets};
 use crate::transfers::copying::{self, CopyRequest};
-use crate::transfers::forgetting;
 use crate::transfers::options::{ReceiveOptions, SendRequest, Settings};
 use crate::transfers::transfer::Transfer;
 
@@ -45,55 +45,8 @@ use crate::transfers::transfer::Transfer;
 /// tokio runtime around them.
 #[derive(Clone)]
 pub struct Engine {
-    pub(crate) inner: Arc<Inner>,
-}
-
-pub(crate) struct Inner {
-    pub(crate) paths: Paths,
-    pub(crate) identity: DeviceKey,
-    pub(crate) store: Arc<store::Store>,
-    pub(crate) tls: Tls,
-    settings: RwLock<Settings>,
-    /// Where the lanes of what is being received come in, whichever listener is there for them now.
-    doors: Mutex<HashMap<(DeviceId, [u8; 16]), LaneDoor>>,
-    /// The ids of offers that are asked about and of transfers that are received.
-    pub(crate) taken_ids: offer::TakenIds,
-    /// What was accepted and may be offered again.
-    pub(crate) renewals: offer::Renewals,
-    /// The folders that offers land in.
-    pub(crate) places: places::Places,
-    pub(crate) changes: forgetting::StoreChanges,
-}
-
-impl Inner {
-    pub(crate) fn doors(&self) -> MutexGuard<'_, HashMap<(DeviceId, [u8; 16]), LaneDoor>> {
-        self.doors.lock()
-    }
-
-    /// What has to be at a path for something to land there.
-    pub(crate) fn expect(&self, folder: &Path) -> ringway_tree::receive::Expected {
-        self.places.expect(folder, || self.store.mounted(folder).ok().flatten())
-    }
-
-    pub(crate) fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Fault> {
-        let own = own_folders::make(&self.paths)?;
-        // What is missing is made below what is there.
-        let Some((path, dir)) = folder.ancestors().find_map(|path| Some((path, Dir::open(path).ok()?))) else {
-            return Ok(());
-        };
-        if own.contain(&dir).unwrap_or(false) {
-            return Err(Fault::Invalid(Invalid::OwnFolder { folder: folder.to_owned().into() }));
-        }
-        let is_home = || path == folder && metadata_of(&dir).is_ok_and(|there| is_home(&there));
-        if into_home == IntoHome::Refuse && is_home() {
-            return Err(Fault::Invalid(Invalid::HomeFolder { folder: folder.to_owned().into() }));
-        }
-        Ok(())
-    }
-
-    pub(crate) fn settings(&self) -> Settings {
-        self.settings.read().clone()
-    }
+    pub(crate) shared: Arc<Shared>,
+    listeners: Arc<Listeners>,
 }
 
 /// Draws a transfer's id.
@@ -117,11 +70,9 @@ impl Engine {
         let settings = settings::read(&paths.config, identity.id())?;
         let store = Arc::new(store::Store::open(&paths.data)?);
         let tls = Tls::new(&identity)?;
-        let (settings, doors, renewals) = (RwLock::new(settings), Mutex::default(), offer::Renewals::default());
-        let (taken_ids, changes) = (offer::TakenIds::default(), forgetting::StoreChanges::default());
-        let places = places::Places::default();
-        let inner = Inner { paths, identity, store, tls, settings, doors, taken_ids, renewals, places, changes };
-        Ok(Self { inner: Arc::new(inner) })
+        let (settings, places, changes) = (RwLock::new(settings), Places::default(), StoreChanges::default());
+        let shared = Shared { paths, identity, store, tls, settings, places, changes };
+        Ok(Self { shared: Arc::new(shared), listeners: Arc::default() })
     }
 
     /// Everything that keeps [`Engine::open`] from succeeding, each part of what this device keeps
@@ -148,12 +99,12 @@ impl Engine {
     /// # Errors
     /// [`Fault::Store`] with what a write would fail with.
     pub fn check_store_writable(&self) -> Result<(), Fault> {
-        self.inner.store.check_writable()
+        self.shared.store.check_writable()
     }
 
     /// This device.
     pub fn this_device(&self) -> ThisDevice {
-        ThisDevice { id: self.inner.identity.id(), name: self.inner.settings().name }
+        ThisDevice { id: self.shared.identity.id(), name: self.shared.settings().name }
     }
 
     /// The host's name, where this device is called `device-` and its id's first digits because a
@@ -165,7 +116,7 @@ impl Engine {
 
     /// The settings in force.
     pub fn settings(&self) -> Settings {
-        self.inner.settings()
+        self.shared.settings()
     }
 
     /// The settings as their file has them now: a hand may have changed it since it was read.
@@ -173,12 +124,12 @@ impl Engine {
     /// # Errors
     /// The file cannot be read, or says what is not acceptable.
     pub fn stored_settings(&self) -> Result<Settings, Fault> {
-        settings::read(&self.inner.paths.config, self.inner.identity.id())
+        settings::read(&self.shared.paths.config, self.shared.identity.id())
     }
 
     /// Whether this machine was set up: settings were stored, by any program or by hand.
     pub fn is_set_up(&self) -> bool {
-        settings::exist(&self.inner.paths.config)
+        settings::exist(&self.shared.paths.config)
     }
 
     /// Stores new settings.
@@ -190,8 +141,8 @@ impl Engine {
         if (&settings.receive_folder, settings.into_home) != (&old.receive_folder, old.into_home) {
             self.check_folder(&settings.receive_folder, settings.into_home)?;
         }
-        settings::write(&self.inner.paths.config, &settings)?;
-        *self.inner.settings.write() = settings;
+        settings::write(&self.shared.paths.config, &settings)?;
+        *self.shared.settings.write() = settings;
         Ok(())
     }
 
@@ -200,7 +151,7 @@ impl Engine {
     /// # Errors
     /// The store cannot be read.
     pub fn devices(&self) -> Result<Vec<Device>, Fault> {
-        self.inner.store.devices()
+        self.shared.store.devices()
     }
 
     /// A paired device by its name, its id or the beginning (8 digits or more) of it.
@@ -208,7 +159,7 @@ impl Engine {
     /// # Errors
     /// The store cannot be read, or several ids begin so ([`Invalid::AmbiguousId`]).
     pub fn find_device(&self, text: &str) -> Result<Option<Device>, Fault> {
-        target::find_device(&self.inner.store, text)
+        targets::find_device(&self.shared.store, text)
     }
 
     /// Reads a target that a person typed: an id or its beginning (8 digits or more), a paired
@@ -218,7 +169,7 @@ impl Engine {
     /// [`Fault::UnknownTarget`] for text that is none of these, [`Invalid::AmbiguousId`] where
     /// several ids begin so.
     pub fn resolve(&self, typed: &str) -> Result<Target, Fault> {
-        Target::resolve(&self.inner.store, typed)
+        Target::resolve(&self.shared.store, typed)
     }
 
     /// Another paired device whose name looks like `name`, which device `id` has: people may take
@@ -227,7 +178,7 @@ impl Engine {
     /// # Errors
     /// The store cannot be read.
     pub fn look_alike(&self, id: DeviceId, name: &str) -> Result<Option<LookAlike>, Fault> {
-        look_alike::find(&self.inner.store, id, name)
+        look_alike::find(&self.shared.store, id, name)
     }
 
     /// Renames a paired device here.
@@ -236,7 +187,7 @@ impl Engine {
     /// [`Fault::Invalid`] for a name that is taken or not acceptable, or an unknown device.
     pub fn rename_device(&self, id: DeviceId, name: &str) -> Result<(), Fault> {
         let name = DeviceName::new(name).map_err(|_| Fault::Invalid(Invalid::DeviceName))?;
-        match self.inner.store.rename(id, name.as_str())? {
+        match self.shared.store.rename(id, name.as_str())? {
             true => Ok(()),
             false => Err(Fault::Invalid(Invalid::UnknownDevice)),
         }
@@ -247,7 +198,7 @@ impl Engine {
     /// # Errors
     /// The store cannot be read.
     pub fn rule(&self, id: DeviceId) -> Result<Option<DeviceRule>, Fault> {
-        Ok(self.inner.store.by_id(id)?.map(|device| device.rule))
+        Ok(self.shared.store.by_id(id)?.map(|device| device.rule))
     }
 
     /// Sets the rule of a paired device. It counts for what has not begun: what another rule has
@@ -262,13 +213,13 @@ impl Engine {
         if let Some(folder) = &rule.folder {
             self.check_folder(folder, rule.into_home)?;
         }
-        match self.inner.store.set_rule(id, rule)? {
+        match self.shared.store.set_rule(id, rule)? {
             true => {
                 rule.folder
                     .iter()
                     .filter(|folder| before.as_ref() != Some(folder))
                     .for_each(|folder| self.choose_folder(folder));
-                self.inner.changes.changed();
+                self.shared.changes.changed();
                 Ok(())
             }
             false => Err(Fault::Invalid(Invalid::UnknownDevice)),
@@ -282,10 +233,10 @@ impl Engine {
     /// # Errors
     /// The store cannot be written.
     pub fn forget_device(&self, id: DeviceId) -> Result<bool, Fault> {
-        let was_known = self.inner.store.forget(id)?;
-        self.inner.changes.changed();
+        let was_known = self.shared.store.forget(id)?;
+        self.shared.changes.changed();
         // Another program's memory notices by the pairing, at the device's next offer.
-        self.inner.renewals.only_of(id, self.inner.store.pairing(id)?);
+        self.listeners.renewals.only_of(id, self.shared.store.pairing(id)?);
         Ok(was_known)
     }
 
@@ -294,7 +245,7 @@ impl Engine {
     /// # Errors
     /// [`Fault::Store`].
     pub fn last_with_each(&self) -> Result<Vec<Past>, Fault> {
-        self.inner.store.last_with_each()
+        self.shared.store.last_with_each()
     }
 
     /// Past transfers that are asked for, the latest first, `limit` of them at most. Those of every
@@ -304,7 +255,7 @@ impl Engine {
     /// # Errors
     /// The store cannot be read.
     pub fn past(&self, query: &PastQuery, limit: u32) -> Result<Vec<Past>, Fault> {
-        self.inner.store.past(query, limit)
+        self.shared.store.past(query, limit)
     }
 
     /// One past transfer and what is long of it, by its number.
@@ -312,8 +263,8 @@ impl Engine {
     /// # Errors
     /// The store cannot be read.
     pub fn past_transfer(&self, number: u64) -> Result<Option<(Past, PastDetails)>, Fault> {
-        match self.inner.store.one_past(number)? {
-            Some(past) => Ok(Some((past, self.inner.store.past_details(number)?))),
+        match self.shared.store.one_past(number)? {
+            Some(past) => Ok(Some((past, self.shared.store.past_details(number)?))),
             None => Ok(None),
         }
     }
@@ -323,7 +274,7 @@ impl Engine {
     /// # Errors
     /// The store cannot be read.
     pub fn past_sent(&self, id: TransferId) -> Result<Option<Past>, Fault> {
-        self.inner.store.past_sent(id)
+        self.shared.store.past_sent(id)
     }
 
     /// Forgets one past transfer, not what it brought; false if it was not known.
@@ -331,7 +282,7 @@ impl Engine {
     /// # Errors
     /// The store cannot be written.
     pub fn forget_past(&self, number: u64) -> Result<bool, Fault> {
-        self.inner.store.forget_past(number)
+        self.shared.store.forget_past(number)
     }
 
     /// Forgets the past transfers that ended before a moment, not what they brought; how many those
@@ -340,7 +291,7 @@ impl Engine {
     /// # Errors
     /// The store cannot be written.
     pub fn forget_past_before(&self, moment: SystemTime) -> Result<u64, Fault> {
-        self.inner.store.forget_past_before(moment)
+        self.shared.store.forget_past_before(moment)
     }
 
     /// What transfers that did not end have left in the folders that this device receives into: the
@@ -352,7 +303,7 @@ impl Engine {
     pub fn unfinished(&self) -> Result<Vec<Unfinished>, Fault> {
         let rules = self.devices()?.into_iter().filter_map(|device| device.rule.folder);
         let folders =
-            [self.settings().receive_folder].into_iter().chain(rules).chain(self.inner.store.received_into()?);
+            [self.settings().receive_folder].into_iter().chain(rules).chain(self.shared.store.received_into()?);
         // Each by what it really is, so that nothing is told twice.
         let folders: BTreeSet<_> = folders.filter_map(|folder| folder.canonicalize().ok()).collect();
         let mut found: Vec<_> =
@@ -383,22 +334,22 @@ impl Engine {
     /// # Errors
     /// [`Invalid::OwnFolder`] and [`Invalid::HomeFolder`].
     pub fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Fault> {
-        self.inner.check_folder(folder, into_home)
+        self.shared.check_folder(folder, into_home)
     }
 
     /// Has offers land in what is at this path now, because somebody has chosen it: what was there
     /// before does not count any more.
     pub fn choose_folder(&self, folder: &Path) {
-        let inner = &self.inner;
-        inner.places.choose(folder);
+        let shared = &self.shared;
+        shared.places.choose(folder);
         let mounted = Dir::open(folder).and_then(ringway_sys::mounts::mount_point).ok();
         // Without the note, an unmounted disk is missed only where it is while a receiver runs.
-        let _ = inner.store.note_mounted(folder, mounted.as_deref());
+        let _ = shared.store.note_mounted(folder, mounted.as_deref());
     }
 
     /// The same, but only until this program ends: what the store knows of the folder stays.
     pub fn take_folder(&self, folder: &Path) {
-        self.inner.places.choose(folder);
+        self.shared.places.choose(folder);
     }
 
     /// Whether a folder is somebody's home, by whatever path it is named.
@@ -412,7 +363,7 @@ impl Engine {
     /// # Errors
     /// The address is taken, or a path that was demanded is not to be had.
     pub async fn receive(&self, options: ReceiveOptions) -> Result<Receiver, Fault> {
-        receive::listen(Arc::clone(&self.inner), options).await
+        receive::listen(Arc::clone(&self.shared), Arc::clone(&self.listeners), options).await
     }
 
     /// Starts a transfer; what goes wrong is in its report. `Auth(PairingNeeded)` asks for a second
@@ -426,15 +377,15 @@ impl Engine {
         let sources = request.sources.iter().take(PAST_PATHS_MAX);
         let sources: Vec<_> = sources.map(|source| Source { path: absolute(&source.path), ..source.clone() }).collect();
         let record = Record {
-            store: Arc::clone(&self.inner.store),
-            target: Some((request.target.clone(), request.target.label(&self.inner.store))),
+            store: Arc::clone(&self.shared.store),
+            target: Some((request.target.clone(), request.target.label(&self.shared.store))),
             paths: sources.iter().map(|source| source.path.clone()).collect(),
             resend: (sources.len() == request.sources.len()).then_some(Resend { sources, verify: request.verify }),
         };
         match random() {
             Ok(id) => {
                 let transfer = Transfer::new(TransferId(id), Direction::Sending, (title, more), Some(record));
-                tokio::spawn(send::run(Arc::clone(&self.inner), request, transfer.clone()));
+                tokio::spawn(send::run(Arc::clone(&self.shared), request, transfer.clone()));
                 transfer
             }
             Err(error) => {
@@ -447,7 +398,7 @@ impl Engine {
 
     /// What to call a target: a device's name here, or an address.
     pub fn label(&self, target: &Target) -> String {
-        target.label(&self.inner.store)
+        target.label(&self.shared.store)
     }
 
     /// To whom a past transfer went or was to go, for sending it again. A device is found by its
@@ -457,13 +408,13 @@ impl Engine {
     /// [`AuthError::Forgotten`] where that device was forgotten since, [`Fault::UnknownTarget`]
     /// where the record names nobody.
     pub fn target_of(&self, past: &Past) -> Result<Target, Fault> {
-        target::of_past(&self.inner.store, past)
+        targets::of_past(&self.shared.store, past)
     }
 
     /// Starts a copy inside this machine and records how it ended; errors are in its report. A
     /// program without a handle calls [`copying::start`].
     pub fn copy(&self, request: CopyRequest) -> Transfer {
-        let (store, paths) = (Arc::clone(&self.inner.store), vec![request.destination.clone()]);
+        let (store, paths) = (Arc::clone(&self.shared.store), vec![request.destination.clone()]);
         copying::start_recorded(request, Some(Record { store, target: None, paths, resend: None }))
     }
 
@@ -473,9 +424,9 @@ impl Engine {
     /// # Errors
     /// It cannot be reached, the code is wrong, or it is not who it was.
     pub async fn pair(&self, target: Target, code: PairingSecret) -> Result<Device, Fault> {
-        let destination = connect::Destination::of(&self.inner.store, &target)?;
+        let destination = connect::Destination::of(&self.shared.store, &target)?;
         let destination = connect::Destination { is_to_pair: true, ..destination };
-        Ok(send::reach(&self.inner, &destination, Some(code), limits::FIRST_CONTACT_TIME_MAX).await?.close().await)
+        Ok(send::reach(&self.shared, &destination, Some(code), limits::FIRST_CONTACT_TIME_MAX).await?.close().await)
     }
 
     /// Listens for receivers that announce themselves on the local network.
@@ -483,7 +434,7 @@ impl Engine {
     /// # Errors
     /// [`Fault::Discovery`].
     pub fn nearby(&self) -> Result<Nearby, Fault> {
-        Nearby::start(Arc::clone(&self.inner), Wanted::All)
+        Nearby::start(Arc::clone(&self.shared), Wanted::All)
     }
 
     /// Receivers on the local network that show a code with this number in front: none if
@@ -493,7 +444,7 @@ impl Engine {
     /// # Errors
     /// [`Fault::Discovery`].
     pub async fn find_by_code(&self, number: u16, patience: Duration) -> Result<Vec<NearbyDevice>, Fault> {
-        Ok(Nearby::start(Arc::clone(&self.inner), Wanted::Code(number))?.found(patience).await)
+        Ok(Nearby::start(Arc::clone(&self.shared), Wanted::Code(number))?.found(patience).await)
     }
 
     /// What this machine can do, for `doctor` and the window's settings. It needs nothing that a

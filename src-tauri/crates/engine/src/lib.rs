@@ -13,6 +13,7 @@ mod local;
 mod reach;
 mod receiving;
 mod send;
+mod shared;
 mod store;
 mod transfers;
 mod wire_convert;

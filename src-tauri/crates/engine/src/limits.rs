@@ -234,3 +234,6 @@ pub const EVENTS_QUEUED_MAX: usize = 64;
 /// Descriptors that sending and receiving need at the least: one transfer over one lane, a few
 /// strangers, and what a program keeps open.
 pub const DESCRIPTORS_MIN: usize = 64;
+
+/// When a lane breaks, the reason is often on its way in a message: how long to wait for it.
+pub const REASON_TIME_MAX: Duration = Duration::from_secs(3);

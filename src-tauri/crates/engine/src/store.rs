@@ -11,6 +11,7 @@ mod past_at_limits;
 mod reached;
 mod rules;
 pub mod series;
+pub(crate) mod targets;
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::MetadataExt;

@@ -8,9 +8,7 @@
 mod device;
 mod errno;
 mod fault;
-pub mod figures;
 mod id;
-pub mod misleading;
 mod options;
 mod outage;
 mod path_taken;
@@ -31,5 +29,5 @@ pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, 
 pub use remedy::{Aim, Remedy};
 pub use report::{Counts, Edit, Outcome, PackedBytes, Proven, StageTimes};
 pub use rule::{AskedBecause, Consent};
-pub use text::{PathJson, PathText, Text};
+pub use text::{PathJson, PathText, Text, misleading};
 pub use transfer::{Bottleneck, Direction, OnConflict, OnExisting, Side, Stage};

@@ -6,6 +6,7 @@
 //! `{name, plural, one {# item} other {# items}}`. The window's catalogue `src/messages/en.json`
 //! has the same rows; `tests/catalogue.rs` writes them there.
 mod fault;
+pub mod figures;
 mod format;
 mod reason;
 mod table;

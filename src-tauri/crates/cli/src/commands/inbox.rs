@@ -13,7 +13,7 @@ use crate::args::{InboxAction, InboxArgs};
 use crate::exit::{Exit, Refusal};
 use crate::json;
 use crate::output::Output;
-use crate::text::{ago, bytes, count, counted, for_terminal, rate, table, took};
+use crate::text::{ago, and_more, bytes, count, counted, for_terminal, rate, table, took};
 use crate::words::advised;
 use crate::words::{self, pace};
 
@@ -118,8 +118,7 @@ fn device(past: &Past) -> String {
 
 fn title(past: &Past) -> String {
     let (name, more) = &past.title;
-    let name = for_terminal(name);
-    if *more == 0 { name } else { format!("{name} and {} more", count(*more)) }
+    and_more(for_terminal(name), *more)
 }
 
 /// In a word or two; the sentences are for one that is shown.

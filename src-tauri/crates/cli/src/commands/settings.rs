@@ -6,7 +6,7 @@ use anyhow::Result;
 use ringway_daemon::control::protocol::GivenPath;
 use ringway_daemon::dto::Listening;
 use ringway_daemon::dto::SettingsChange;
-use ringway_daemon::login::{Login, StartAtLogin};
+use ringway_daemon::login::{Login, StartsBy};
 use ringway_engine::{Engine, RateLimit, Settings};
 use serde_json::json;
 
@@ -117,10 +117,10 @@ fn start_at_login(wanted: Option<SwitchArg>) -> Result<(&'static str, String)> {
     let repaired = login.repair().unwrap_or_default();
     let also = repaired.map_or_else(String::new, |gone| format!("; it named {}, which has gone", for_terminal(gone)));
     Ok(match login.state()? {
-        StartAtLogin::Off => ("off", "no".to_owned()),
-        StartAtLogin::Autostart => ("autostart", format!("yes, by the desktop's autostart{also}")),
-        StartAtLogin::Unit => ("unit", "yes, by systemd (`systemctl --user status ringway`)".to_owned()),
-        StartAtLogin::Vanished { program } => {
+        StartsBy::Nothing => ("off", "no".to_owned()),
+        StartsBy::Autostart => ("autostart", format!("yes, by the desktop's autostart{also}")),
+        StartsBy::Unit => ("unit", "yes, by systemd (`systemctl --user status ringway`)".to_owned()),
+        StartsBy::Vanished { program } => {
             ("vanished", format!("no: its autostart entry names {}, which has gone", for_terminal(program)))
         }
     })

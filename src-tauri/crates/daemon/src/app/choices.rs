@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
+use parking_lot::Mutex;
 use ringway_engine::Target;
 use ringway_model::Source;
 
@@ -28,67 +29,79 @@ struct Kept {
 /// The latest choices.
 #[derive(Default)]
 pub(crate) struct Choices {
-    latest: VecDeque<Kept>,
+    latest: Mutex<Latest>,
+}
+
+#[derive(Default)]
+struct Latest {
+    kept: VecDeque<Kept>,
     last_id: u32,
+}
+
+/// The only target that a choice from the history went to before, and what stands for the choice
+/// where little fits: a name, and how many more there are.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Elsewhere {
+    pub(super) what: String,
+    pub(super) more: u64,
+    pub(super) was: Target,
 }
 
 impl Choices {
     /// Remembers `paths`, of folders with all that is in them; none where nothing was chosen.
-    pub(crate) fn keep(&mut self, paths: Vec<PathBuf>) -> Option<Chosen> {
+    pub(crate) fn keep(&self, paths: Vec<PathBuf>) -> Option<Chosen> {
         self.remember(paths.into_iter().map(|path| Source { path, contents_only: false }).collect(), None)
     }
 
     /// Remembers sources from the history, which went to `target` before; none where there are
     /// none.
-    pub(crate) fn keep_sent(&mut self, sources: Vec<Source>, target: Target) -> Option<Chosen> {
+    pub(super) fn keep_sent(&self, sources: Vec<Source>, target: Target) -> Option<Chosen> {
         self.remember(sources, Some(target))
     }
 
     /// The same sources again are the same choice, if they are bound to the same target.
-    fn remember(&mut self, sources: Vec<Source>, bound: Option<Target>) -> Option<Chosen> {
+    fn remember(&self, sources: Vec<Source>, bound: Option<Target>) -> Option<Chosen> {
         if sources.is_empty() {
             return None;
         }
-        if let Some(known) = self.latest.iter().find(|known| known.sources == sources && known.bound == bound) {
+        let mut latest = self.latest.lock();
+        if let Some(known) = latest.kept.iter().find(|known| known.sources == sources && known.bound == bound) {
             return Some(known.chosen.clone());
         }
-        self.last_id += 1;
+        latest.last_id += 1;
         let items = sources.iter().take(NAMES_SHOWN_MAX).map(|source| describe(&source.path)).collect();
         let more = sources.len().saturating_sub(NAMES_SHOWN_MAX) as u64;
-        let chosen = Chosen { id: self.last_id, items, more };
-        if self.latest.len() == CHOICES_MAX {
-            self.latest.pop_front();
+        let chosen = Chosen { id: latest.last_id, items, more };
+        if latest.kept.len() == CHOICES_MAX {
+            latest.kept.pop_front();
         }
-        self.latest.push_back(Kept { chosen: chosen.clone(), sources, bound });
+        latest.kept.push_back(Kept { chosen: chosen.clone(), sources, bound });
         Some(chosen)
     }
 
-    /// What choice `id` stands for; none where it is too long ago.
-    pub(crate) fn sources(&self, id: u32) -> Option<Vec<Source>> {
-        self.find(id).map(|kept| kept.sources.clone())
+    /// What choice `id` stands for, to be sent to `target`, and where it went before if that was
+    /// elsewhere; none where it is too long ago.
+    pub(super) fn to_send(&self, id: u32, target: &Target) -> Option<(Vec<Source>, Option<Elsewhere>)> {
+        let latest = self.latest.lock();
+        let Kept { chosen, sources, bound } = latest.find(id)?;
+        let elsewhere = bound.as_ref().filter(|bound| !is_same(bound, target)).map(|was| Elsewhere {
+            what: chosen.items.first().map(|item| item.name.clone()).unwrap_or_default(),
+            more: sources.len() as u64 - 1,
+            was: was.clone(),
+        });
+        Some((sources.clone(), elsewhere))
     }
 
-    /// The name that stands for choice `id` where little fits, and how many more there are; none
-    /// where it is too long ago.
-    pub(crate) fn title(&self, id: u32) -> Option<(String, u64)> {
-        let kept = self.find(id)?;
-        let name = kept.chosen.items.first()?.name.clone();
-        Some((name, kept.sources.len() as u64 - 1))
+    /// The paths of choice `id`; none where it is too long ago.
+    pub(super) fn paths(&self, id: u32) -> Option<Vec<PathBuf>> {
+        let latest = self.latest.lock();
+        Some(latest.find(id)?.sources.iter().map(|source| source.path.clone()).collect())
     }
+}
 
-    /// The only target that choice `id` went to before, if it came from the history and `target` is
-    /// another one.
-    pub(crate) fn elsewhere(&self, id: u32, target: &Target) -> Option<&Target> {
-        self.find(id)?.bound.as_ref().filter(|bound| !is_same(bound, target))
-    }
-
+impl Latest {
     fn find(&self, id: u32) -> Option<&Kept> {
-        self.latest.iter().find(|kept| kept.chosen.id == id)
-    }
-
-    /// The same as paths alone.
-    pub(crate) fn paths(&self, id: u32) -> Option<Vec<PathBuf>> {
-        Some(self.sources(id)?.into_iter().map(|source| source.path).collect())
+        self.kept.iter().find(|kept| kept.chosen.id == id)
     }
 }
 
@@ -133,7 +146,7 @@ mod tests {
 
     #[test]
     fn entering_and_dropping_the_same_things_is_one_choice() {
-        let mut choices = Choices::default();
+        let choices = Choices::default();
         let first = choices.keep(vec!["/a".into()]).unwrap();
         let again = choices.keep(vec!["/a".into()]).unwrap();
         let other = choices.keep(vec!["/b".into()]).unwrap();
@@ -144,30 +157,31 @@ mod tests {
 
     #[test]
     fn old_choices_are_forgotten_and_long_ones_are_cut_for_showing_only() {
-        let mut choices = Choices::default();
+        let choices = Choices::default();
         let many: Vec<PathBuf> = (0..100).map(|number| format!("/many/{number}").into()).collect();
         let long = choices.keep(many).unwrap();
         assert_eq!((long.items.len(), long.more), (NAMES_SHOWN_MAX, 68));
-        assert_eq!(choices.sources(long.id).unwrap().len(), 100);
+        assert_eq!(choices.paths(long.id).unwrap().len(), 100);
         for number in 0..CHOICES_MAX {
             choices.keep(vec![format!("/{number}").into()]);
         }
-        assert!(choices.sources(long.id).is_none());
+        assert!(choices.paths(long.id).is_none());
     }
 
     #[test]
     fn a_choice_from_the_history_is_bound_to_its_target_and_a_new_one_is_not() {
         let target = |text: &str| Target::Address(text.parse::<std::net::SocketAddr>().unwrap().into());
         let (there, elsewhere) = (target("10.0.0.7:1"), target("10.0.0.8:1"));
-        let mut choices = Choices::default();
+        let choices = Choices::default();
         let sources = vec![Source { path: "/a".into(), contents_only: false }];
         let sent = choices.keep_sent(sources.clone(), there.clone()).unwrap();
         let dropped = choices.keep(vec!["/a".into()]).unwrap();
         let again = choices.keep_sent(sources, there.clone()).unwrap();
         assert_eq!(sent.id, again.id);
         assert_ne!(sent.id, dropped.id, "what is dropped now frees nothing that was sent before");
-        assert_eq!(choices.elsewhere(sent.id, &there), None);
-        assert_eq!(choices.elsewhere(sent.id, &elsewhere), Some(&there));
-        assert_eq!(choices.elsewhere(dropped.id, &elsewhere), None);
+        let went = |id, target| choices.to_send(id, target).unwrap().1.map(|elsewhere| elsewhere.was);
+        assert_eq!(went(sent.id, &there), None);
+        assert_eq!(went(sent.id, &elsewhere).as_ref(), Some(&there));
+        assert_eq!(went(dropped.id, &elsewhere), None);
     }
 }

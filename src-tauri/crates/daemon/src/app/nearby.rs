@@ -1,12 +1,13 @@
 //! Who is nearby, listened for while somebody looks.
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use ringway_engine::{Device, NearbyDevice, Target};
+use ringway_engine::{Device, Engine, NearbyDevice, Target};
 use ringway_model::Fault;
 use tokio::task::AbortHandle;
 
-use super::App;
+use super::listeners::Listeners;
 use crate::dto::{AppEvent, Nearby};
 
 /// At least so long between two lists: machines appear one by one, and a network can say anything
@@ -17,29 +18,35 @@ const PAUSE: Duration = Duration::from_millis(250);
 const ANEW_AFTER: Duration = Duration::from_secs(5);
 
 /// What was heard last, and the task that listens.
-#[derive(Default)]
-pub(crate) struct Around {
+pub(crate) struct NearbyDevices {
+    engine: Engine,
+    listeners: Arc<Listeners>,
     /// Whether somebody looks.
     wanted: Mutex<bool>,
     listening: Mutex<Option<AbortHandle>>,
     heard: Mutex<Vec<NearbyDevice>>,
 }
 
-impl App {
+impl NearbyDevices {
+    pub(super) fn new(engine: Engine, listeners: Arc<Listeners>) -> Self {
+        let (wanted, listening, heard) = Default::default();
+        Self { engine, listeners, wanted, listening, heard }
+    }
+
     /// Listens from now on, or no more. What cannot be heard because mDNS does not work here is not
     /// there: an address can always be typed.
-    pub fn look_around(&self, on: bool) {
-        *self.inner.around.wanted.lock() = on;
-        self.listen_around_as_wanted();
+    pub(crate) fn look(self: &Arc<Self>, on: bool) {
+        *self.wanted.lock() = on;
+        self.look_as_wanted();
     }
 
     /// Listens where somebody looks, unless this machine is to keep quiet: who listens is heard
     /// asking.
-    pub(crate) fn listen_around_as_wanted(&self) {
-        let on = *self.inner.around.wanted.lock() && self.inner.engine.settings().announce;
-        let mut listening = self.inner.around.listening.lock();
+    pub(super) fn look_as_wanted(self: &Arc<Self>) {
+        let on = *self.wanted.lock() && self.engine.settings().announce;
+        let mut listening = self.listening.lock();
         match (&*listening, on) {
-            (None, true) => *listening = Some(tokio::spawn(self.clone().listen_around()).abort_handle()),
+            (None, true) => *listening = Some(tokio::spawn(Arc::clone(self).listen()).abort_handle()),
             (Some(task), false) => {
                 task.abort();
                 *listening = None;
@@ -50,14 +57,14 @@ impl App {
     }
 
     #[cfg(test)]
-    pub(crate) fn looks_around(&self) -> bool {
-        self.inner.around.listening.lock().is_some()
+    pub(super) fn looks(&self) -> bool {
+        self.listening.lock().is_some()
     }
 
-    async fn listen_around(self) {
+    async fn listen(self: Arc<Self>) {
         loop {
             // What cannot be begun now may be later: there may be no network yet.
-            if let Ok(mut nearby) = self.inner.engine.nearby() {
+            if let Ok(mut nearby) = self.engine.nearby() {
                 while nearby.changed().await {
                     self.heard(nearby.devices());
                     tokio::time::sleep(PAUSE).await;
@@ -68,36 +75,36 @@ impl App {
         }
     }
 
-    pub(crate) fn heard(&self, devices: Vec<NearbyDevice>) {
+    pub(super) fn heard(&self, devices: Vec<NearbyDevice>) {
         self.change_heard(|heard| *heard = devices);
     }
 
     /// Looks anew which of those who are there are paired with this machine.
-    pub(crate) fn recognise_around(&self, paired: &[Device]) {
+    pub(super) fn recognise(&self, paired: &[Device]) {
         self.change_heard(|heard| heard.iter_mut().for_each(|device| device.recognise(paired)));
     }
 
     fn change_heard(&self, change: impl FnOnce(&mut Vec<NearbyDevice>)) {
         let shown = |heard: &[NearbyDevice]| heard.iter().map(Nearby::from).collect::<Vec<_>>();
         let (before, nearby) = {
-            let mut heard = self.inner.around.heard.lock();
+            let mut heard = self.heard.lock();
             let before = shown(&heard);
             change(&mut heard);
             (before, shown(&heard))
         };
         if nearby != before {
-            self.tell(AppEvent::NearbyChanged { nearby });
+            self.listeners.tell(AppEvent::NearbyChanged { nearby });
         }
     }
 
     /// Who is there by now.
-    pub(crate) fn nearby(&self) -> Vec<Nearby> {
-        self.inner.around.heard.lock().iter().map(Nearby::from).collect()
+    pub(super) fn shown(&self) -> Vec<Nearby> {
+        self.heard.lock().iter().map(Nearby::from).collect()
     }
 
     /// One of them as a target, where it answers. One that is paired is that device.
-    pub(crate) async fn nearby_target(&self, id: &str) -> Result<Target, Fault> {
-        let device = self.inner.around.heard.lock().iter().find(|device| Nearby::from(*device).id == id).cloned();
+    pub(super) async fn target(&self, id: &str) -> Result<Target, Fault> {
+        let device = self.heard.lock().iter().find(|device| Nearby::from(*device).id == id).cloned();
         let device = device.ok_or(Fault::Gone)?;
         if let Some(known) = &device.known {
             return Ok(Target::Device(known.id));

@@ -1,24 +1,27 @@
 //! The receiver's side of the controller: listening, where and how the settings say, and the code
 //! on show.
-mod offers;
+pub(super) mod folders;
+pub(super) mod offers;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use ringway_engine::{ReceiveOptions, Receiver, ReceiverEvent, Settings, Transfer, remedy};
-use ringway_model::{Direction, Fault, IntoHome, IoMode, Stage, TlsMode};
+use ringway_engine::{Engine, ReceiveOptions, Receiver, ReceiverEvent, Settings, remedy};
+use ringway_model::{Fault, IntoHome, IoMode, TlsMode};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
-use super::App;
-use super::settings::can_land;
+use super::devices::Devices;
+use super::listeners::Listeners;
+use super::transfers::Transfers;
 use crate::dto::{AppEvent, Left, Listening, OpenCode, unix_ms};
-
-/// How long copies that were cancelled may take to end: what they do between two looks at that.
-const COPIES_END_MAX: Duration = Duration::from_secs(3);
+use crate::text::shown_text;
+use folders::can_land;
+use offers::Offers;
 
 /// How often a waiting offer's growing totals are looked at: fast enough to be seen growing, slow
 /// enough to be read.
@@ -61,28 +64,17 @@ pub struct Reception {
 }
 
 /// What is known of listening, and the way to the task that listens.
-pub(crate) struct Receiving {
+pub struct Receiving {
+    engine: Engine,
+    listeners: Arc<Listeners>,
+    devices: Devices,
+    transfers: Arc<Transfers>,
+    offers: Arc<Offers>,
     reception: Mutex<Reception>,
-    /// Nothing is taken in any more: this process is about to end.
-    is_closing: AtomicBool,
     /// Somebody has come: no firewall keeps everybody out.
     was_reached: AtomicBool,
     listening: Mutex<Listening>,
     orders: tokio::sync::Mutex<Option<Orders>>,
-    offers: Mutex<Vec<offers::Waiting>>,
-}
-
-impl Receiving {
-    pub(crate) fn new(reception: Reception) -> Self {
-        Self {
-            reception: Mutex::new(reception),
-            is_closing: AtomicBool::new(false),
-            was_reached: AtomicBool::new(false),
-            listening: Mutex::new(Listening::Off { refused: None }),
-            orders: tokio::sync::Mutex::default(),
-            offers: Mutex::default(),
-        }
-    }
 }
 
 /// The way to the task that listens.
@@ -108,33 +100,47 @@ enum Order {
     },
 }
 
-impl App {
+impl Receiving {
+    pub(super) fn new(reception: Reception, devices: Devices, transfers: Arc<Transfers>, offers: Arc<Offers>) -> Self {
+        Self {
+            engine: devices.engine.clone(),
+            listeners: devices.listeners.clone(),
+            devices,
+            transfers,
+            offers,
+            reception: Mutex::new(reception),
+            was_reached: AtomicBool::new(false),
+            listening: Mutex::new(Listening::Off { refused: None }),
+            orders: tokio::sync::Mutex::default(),
+        }
+    }
+
     /// Whether and where this device listens.
     pub fn listening(&self) -> Listening {
-        self.inner.receiving.listening.lock().clone()
+        self.listening.lock().clone()
     }
 
     /// It was to be switched on, and could not be.
-    pub(crate) fn refuse_to_listen(&self, fault: Fault) {
+    pub(super) fn refuse_to_listen(&self, fault: Fault) {
         if matches!(self.listening(), Listening::Off { .. }) {
             self.set_listening(Listening::Off { refused: Some(fault) });
         }
     }
 
     fn set_listening(&self, listening: Listening) {
-        self.inner.receiving.listening.lock().clone_from(&listening);
-        self.tell(AppEvent::ListeningChanged { listening });
+        self.listening.lock().clone_from(&listening);
+        self.listeners.tell(AppEvent::ListeningChanged { listening });
     }
 
     /// Listens on the settings' port or on `port` (0 takes a free one), after stopping to listen
     /// elsewhere.
-    pub async fn listen(&self, port: Option<u16>) {
-        let mut orders = self.inner.receiving.orders.lock().await;
+    pub async fn listen(self: &Arc<Self>, port: Option<u16>) {
+        let mut orders = self.orders.lock().await;
         self.listen_with(&mut orders, port).await;
     }
 
-    async fn listen_with(&self, orders: &mut Option<Orders>, port: Option<u16>) {
-        let wanted = port.unwrap_or_else(|| self.port_of(&self.inner.engine.settings()));
+    async fn listen_with(self: &Arc<Self>, orders: &mut Option<Orders>, port: Option<u16>) {
+        let wanted = port.unwrap_or_else(|| self.port_of(&self.engine.settings()));
         self.leave(orders).await;
         match self.bind(wanted).await {
             Ok(receiver) => self.attend_to(orders, receiver).await,
@@ -144,12 +150,12 @@ impl App {
 
     /// The port that was given for this run, else that of the settings.
     fn port_of(&self, settings: &Settings) -> u16 {
-        self.inner.receiving.reception.lock().port.unwrap_or(settings.port)
+        self.reception.lock().port.unwrap_or(settings.port)
     }
 
-    async fn attend_to(&self, orders: &mut Option<Orders>, mut receiver: Receiver) {
+    async fn attend_to(self: &Arc<Self>, orders: &mut Option<Orders>, mut receiver: Receiver) {
         // A firewall that lets one port through may keep another closed.
-        self.inner.receiving.was_reached.store(false, Ordering::Relaxed);
+        self.was_reached.store(false, Ordering::Relaxed);
         // It may have been bound before the settings held.
         let (folder, into_home, rule_folders) = self.landing();
         receiver.set_destination(folder, into_home, rule_folders);
@@ -157,18 +163,18 @@ impl App {
         let (sender, receiving) = mpsc::channel(ORDERS_MAX);
         *orders = Some(sender);
         self.show_receiver(&receiver);
-        tokio::spawn(self.clone().attend(receiver, receiving));
+        tokio::spawn(Arc::clone(self).attend(receiver, receiving));
     }
 
     /// Stops to listen; what runs goes on. What waits for an answer is declined: nobody would hear
     /// that it was withdrawn, and its lanes would find nobody at that port.
     async fn leave(&self, orders: &mut Option<Orders>) {
-        self.decline_all(Left::Overtaken);
+        self.offers.decline_all(Left::Overtaken);
         stop(orders.take(), false).await;
     }
 
     fn port(&self) -> Option<u16> {
-        match *self.inner.receiving.listening.lock() {
+        match *self.listening.lock() {
             Listening::On { port, .. } => Some(port),
             _ => None,
         }
@@ -181,18 +187,18 @@ impl App {
     /// # Errors
     /// Those of `change`, of listening, and of storing; where it is switched on, a folder in which
     /// nothing can land.
-    pub(crate) async fn receive_by(
-        &self,
+    pub(super) async fn receive_by(
+        self: &Arc<Self>,
         names_folder: bool,
         change: impl FnOnce() -> Result<Settings, Fault>,
     ) -> Result<(), Fault> {
-        let engine = &self.inner.engine;
+        let engine = &self.engine;
         // Whoever changes settings at the same time does so afterwards.
-        let mut orders = self.inner.receiving.orders.lock().await;
+        let mut orders = self.orders.lock().await;
         let old = engine.settings();
         let new = change()?;
         if new.receiving && !old.receiving {
-            let given = self.inner.receiving.reception.lock().folder.clone();
+            let given = self.reception.lock().folder.clone();
             can_land(given.as_ref().unwrap_or(&new.receive_folder))?;
         }
         let wanted = self.port_of(&new);
@@ -205,7 +211,7 @@ impl App {
         if names_folder {
             engine.choose_folder(&new.receive_folder);
             // What a person has picked now counts, not what was given for this run.
-            self.inner.receiving.reception.lock().folder = None;
+            self.reception.lock().folder = None;
         }
         let listens = orders.as_ref().is_some_and(|orders| !orders.is_closed());
         if !new.receiving {
@@ -224,48 +230,23 @@ impl App {
         Ok(())
     }
 
-    /// Takes no further offers, declines those that wait, gives what runs `grace` to end, and stops
-    /// listening. How many still run: they are left as they are, so that their journals let them go
-    /// on later. Copies have none: they end in good order.
-    pub async fn wind_down(&self, grace: Duration) -> usize {
-        self.inner.receiving.is_closing.store(true, Ordering::Relaxed);
-        self.decline_all(Left::Declined);
-        if let Some(orders) = &*self.inner.receiving.orders.lock().await {
+    /// Has those that wait for a place declined; what runs goes on.
+    pub(super) async fn turn_away(&self) {
+        if let Some(orders) = &*self.orders.lock().await {
             // Where nobody listens any more, nobody waits.
             let _ = orders.send(Order::TurnAway).await;
         }
-        // Nobody will resume it.
-        self.cancel_copies(|stage| stage == Stage::Paused);
-        // An error means that the time is over.
-        let _ = tokio::time::timeout(grace, self.all_ended(|_| true)).await;
-        self.cancel_copies(|_| true);
-        let _ = tokio::time::timeout(COPIES_END_MAX, self.all_ended(is_copy)).await;
-        let left = self.running();
-        stop(self.inner.receiving.orders.lock().await.take(), left == 0).await;
-        left
     }
 
-    fn cancel_copies(&self, of: impl Fn(Stage) -> bool) {
-        let running = self.running_of(is_copy);
-        running.iter().filter(|copy| of(copy.snapshot().stage)).for_each(Transfer::cancel);
-    }
-
-    async fn all_ended(&self, of: impl Fn(&Transfer) -> bool) {
-        loop {
-            let ended = self.inner.ended.notified();
-            tokio::pin!(ended);
-            // Whatever ends from here on is heard.
-            ended.as_mut().enable();
-            if self.running_of(&of).is_empty() {
-                return;
-            }
-            ended.await;
-        }
+    /// Stops to listen, once those who were declined have heard it; with `last_words` also those
+    /// whose transfer has just ended.
+    pub(super) async fn stop(&self, last_words: bool) {
+        stop(self.orders.lock().await.take(), last_words).await;
     }
 
     /// Draws a new code; without a receiver there is nothing to draw it for.
-    pub async fn renew_code(&self) -> Result<(), Fault> {
-        let orders = self.inner.receiving.orders.lock().await;
+    pub(crate) async fn renew_code(&self) -> Result<(), Fault> {
+        let orders = self.orders.lock().await;
         let running = orders.as_ref().ok_or(Fault::Gone)?;
         let (done, drawn) = oneshot::channel();
         running.send(Order::RenewCode(done)).await.map_err(|_| Fault::Gone)?;
@@ -273,12 +254,12 @@ impl App {
     }
 
     #[cfg(test)]
-    pub(crate) async fn shorten_code(&self, life: Duration) {
-        let orders = self.inner.receiving.orders.lock().await;
+    pub(super) async fn shorten_code(&self, life: Duration) {
+        let orders = self.orders.lock().await;
         assert!(orders.as_ref().unwrap().send(Order::ShortenCode(life)).await.is_ok());
     }
 
-    async fn attend(self, mut receiver: Receiver, mut orders: mpsc::Receiver<Order>) {
+    async fn attend(self: Arc<Self>, mut receiver: Receiver, mut orders: mpsc::Receiver<Order>) {
         let mut refresh = tokio::time::interval(OFFER_REFRESH);
         refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut look = tokio::time::interval(LOOK_EVERY);
@@ -314,7 +295,7 @@ impl App {
                         while let Some(event) = receiver.next_event().await {
                             self.on_event(event, &receiver);
                         }
-                        self.decline_all(Left::Overtaken);
+                        self.offers.decline_all(Left::Overtaken);
                         // A sender that does not read is not waited for longer.
                         let heard = async {
                             receiver.no_offers().await;
@@ -328,7 +309,7 @@ impl App {
                         break;
                     }
                 },
-                _ = refresh.tick(), if self.has_offers() => self.refresh_offers(),
+                _ = refresh.tick(), if self.offers.any() => self.offers.refresh(),
                 _ = look.tick() => self.look_at(&receiver),
             }
         }
@@ -342,24 +323,24 @@ impl App {
                 | ReceiverEvent::OfferReceived(_)
                 | ReceiverEvent::OfferRefused(_)
         );
-        if is_visit && !self.inner.receiving.was_reached.swap(true, Ordering::Relaxed) {
+        if is_visit && !self.was_reached.swap(true, Ordering::Relaxed) {
             self.show_receiver(receiver);
         }
         match event {
             ReceiverEvent::CodeChanged => self.show_receiver(receiver),
             ReceiverEvent::DevicePaired(device) => {
-                self.tell(AppEvent::DevicePaired { name: crate::text::shown_text(&device.name) });
-                self.tell_devices();
+                self.listeners.tell(AppEvent::DevicePaired { name: shown_text(&device.name) });
+                self.devices.tell();
             }
             ReceiverEvent::AuthFailed { from, why, attempts_left } => {
                 let from = from.ip().to_canonical().to_string();
-                self.tell(AppEvent::PairingFailed { from, fault: why.into(), tries_left: attempts_left });
+                self.listeners.tell(AppEvent::PairingFailed { from, fault: why.into(), tries_left: attempts_left });
             }
-            ReceiverEvent::OfferReceived(offer) => self.offer_came(offer),
-            ReceiverEvent::OfferWithdrawn(key) => self.offer_gone(key, Left::Withdrawn),
-            ReceiverEvent::OfferAnswered(key) => self.offer_gone(key, Left::Accepted),
+            ReceiverEvent::OfferReceived(offer) => self.offers.came(offer),
+            ReceiverEvent::OfferWithdrawn(key) => self.offers.gone(key, Left::Withdrawn),
+            ReceiverEvent::OfferAnswered(key) => self.offers.gone(key, Left::Accepted),
             ReceiverEvent::TransferStarted(transfer) => {
-                self.list(transfer, "");
+                self.transfers.add(transfer, "");
             }
             ReceiverEvent::Stopped(Some(error)) => {
                 let port = receiver.local_address().port();
@@ -372,7 +353,7 @@ impl App {
 
     /// Shows the receiver anew where what is shown of it holds no more.
     fn look_at(&self, receiver: &Receiver) {
-        let holds = match &*self.inner.receiving.listening.lock() {
+        let holds = match &*self.listening.lock() {
             Listening::On { addresses, code, .. } => {
                 *addresses == typed_addresses(receiver) && is_same_code(code.as_ref(), open_code(receiver).as_ref())
             }
@@ -388,17 +369,13 @@ impl App {
         let port = receiver.local_address().port();
         let code = open_code(receiver);
         let addresses = typed_addresses(receiver);
-        let other_port = port != self.inner.engine.settings().port;
-        let firewalls = match self.inner.receiving.was_reached.load(Ordering::Relaxed) {
+        let other_port = port != self.engine.settings().port;
+        let firewalls = match self.was_reached.load(Ordering::Relaxed) {
             true => Vec::new(),
-            false => remedy::firewalls_to_open(&self.inner.engine, port),
+            false => remedy::firewalls_to_open(&self.engine, port),
         };
         self.set_listening(Listening::On { addresses, port, other_port, code, firewalls });
     }
-}
-
-fn is_copy(transfer: &Transfer) -> bool {
-    transfer.direction() == Direction::Copying
 }
 
 /// Has the task that listens go by the settings as they are now.
@@ -422,21 +399,21 @@ async fn stop(running: Option<Orders>, last_words: bool) {
     }
 }
 
-impl App {
+impl Receiving {
     /// Where it is received, if nothing else is said of an offer.
-    pub(crate) fn receive_folder(&self) -> PathBuf {
-        let given = self.inner.receiving.reception.lock().folder.clone();
-        given.unwrap_or_else(|| self.inner.engine.settings().receive_folder)
+    pub(super) fn folder(&self) -> PathBuf {
+        let given = self.reception.lock().folder.clone();
+        given.unwrap_or_else(|| self.engine.settings().receive_folder)
     }
 
     /// The address that was given; else all of both families, or of IPv4 where the machine has no
     /// IPv6.
     async fn bind(&self, port: u16) -> Result<Receiver, Fault> {
-        let engine = &self.inner.engine;
+        let engine = &self.engine;
         let (folder, into_home, _) = self.landing();
         engine.check_folder(&folder, into_home)?;
         let (given, zone) = {
-            let reception = self.inner.receiving.reception.lock();
+            let reception = self.reception.lock();
             (reception.address, reception.zone)
         };
         if let Some(address) = given {
@@ -459,8 +436,8 @@ impl App {
     /// Where offers land, what may land there if it is a home, and whether a device's rule may name
     /// another folder: one that was given for this run is for everybody.
     fn landing(&self) -> (PathBuf, IntoHome, bool) {
-        let given = self.inner.receiving.reception.lock().clone();
-        let settings = self.inner.engine.settings();
+        let given = self.reception.lock().clone();
+        let settings = self.engine.settings();
         match given.folder {
             Some(folder) => (folder, given.into_home, false),
             None => (settings.receive_folder, settings.into_home, true),
@@ -468,7 +445,7 @@ impl App {
     }
 
     fn is_announced(&self) -> bool {
-        self.inner.engine.settings().announce && !self.inner.receiving.reception.lock().is_quiet
+        self.engine.settings().announce && !self.reception.lock().is_quiet
     }
 
     fn options(&self, address: IpAddr, port: u16) -> ReceiveOptions {

@@ -1,14 +1,14 @@
 //! Changing the settings while the service runs: checked, stored, and in force at once, or nothing
 //! of it.
-use std::io;
-use std::path::Path;
+use std::sync::Arc;
 
-use ringway_engine::{FreeSpace, RateLimit, Settings};
-use ringway_model::{Fault, IntoHome, Operation};
-use rustix::fs::{Access, access};
-use rustix::io::Errno;
+use ringway_engine::{Engine, RateLimit, Settings};
+use ringway_model::{Fault, IntoHome};
 
-use super::App;
+use super::listeners::Listeners;
+use super::nearby::NearbyDevices;
+use super::receiving::Receiving;
+use super::receiving::folders::usable;
 use crate::dto::{AppEvent, GivenPath, SendLimit, SettingsChange, StartAtLogin, StoredSettings};
 use crate::login::Login;
 
@@ -49,40 +49,21 @@ impl SettingsChange {
     }
 }
 
-/// Whether something can be received into a folder. One that is not absolute is refused when it is
-/// stored.
-fn usable(folder: &Path) -> Result<(), Fault> {
-    if !folder.is_absolute() {
-        return Ok(());
-    }
-    let failed = |operation, source| Fault::path(folder.to_owned(), operation, source);
-    let found = folder.metadata().map_err(|source| failed(Operation::Open, source))?;
-    if !found.is_dir() {
-        return Err(failed(Operation::Open, io::Error::from(Errno::NOTDIR)));
-    }
-    access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| failed(Operation::Write, errno.into()))
+/// The settings that the engine stores; no state of its own.
+#[derive(Clone)]
+pub(crate) struct SettingsInForce {
+    pub(super) engine: Engine,
+    pub(super) listeners: Arc<Listeners>,
+    pub(super) nearby: Arc<NearbyDevices>,
+    pub(super) receiving: Arc<Receiving>,
 }
 
-/// Whether offers can land in a folder. The account's default one is made for the first of them.
-pub(crate) fn can_land(folder: &Path) -> Result<(), Fault> {
-    match usable(folder) {
-        Err(Fault::Path { source, .. })
-            if source.kind() == io::ErrorKind::NotFound
-                && folder == ringway_engine::default_folder()
-                && FreeSpace::look(folder).is_some_and(|free| free.is_writable) =>
-        {
-            Ok(())
-        }
-        other => other,
-    }
-}
-
-impl App {
+impl SettingsInForce {
     /// The settings in force: a folder that was given for this run stands before the stored one.
-    pub(crate) fn settings(&self) -> StoredSettings {
-        let settings = self.inner.engine.settings();
-        let folder = self.receive_folder();
-        let is_home = self.inner.engine.is_home(&folder);
+    pub(crate) fn shown(&self) -> StoredSettings {
+        let settings = self.engine.settings();
+        let folder = self.receiving.folder();
+        let is_home = self.engine.is_home(&folder);
         StoredSettings::new(settings, &folder, is_home)
     }
 
@@ -92,21 +73,20 @@ impl App {
     /// # Errors
     /// What is not acceptable, a folder or port that cannot be used, a file that cannot be read or
     /// written: then nothing has changed.
-    pub async fn change_settings(&self, change: SettingsChange) -> Result<StoredSettings, Fault> {
-        let engine = &self.inner.engine;
+    pub(crate) async fn change(&self, change: SettingsChange) -> Result<StoredSettings, Fault> {
+        let engine = &self.engine;
         let (names_folder, is_to_receive) = (change.receive_folder.is_some(), change.receiving == Some(true));
-        let before = self.settings();
-        if let Err(error) = self.receive_by(names_folder, || change.apply(engine.stored_settings()?)).await {
-            let fault = error;
+        let before = self.shown();
+        if let Err(error) = self.receiving.receive_by(names_folder, || change.apply(engine.stored_settings()?)).await {
             if is_to_receive {
-                self.refuse_to_listen(fault.clone());
+                self.receiving.refuse_to_listen(error.clone());
             }
-            return Err(fault);
+            return Err(error);
         }
-        self.listen_around_as_wanted();
-        let settings = self.settings();
+        self.nearby.look_as_wanted();
+        let settings = self.shown();
         if settings != before || names_folder {
-            self.tell(AppEvent::SettingsChanged { settings: settings.clone() });
+            self.listeners.tell(AppEvent::SettingsChanged { settings: settings.clone() });
         }
         Ok(settings)
     }
@@ -115,17 +95,17 @@ impl App {
     ///
     /// # Errors
     /// What keeps it from being known.
-    pub fn start_at_login(&self) -> Result<StartAtLogin, Fault> {
+    pub(crate) fn start_at_login(&self) -> Result<StartAtLogin, Fault> {
         let login = Login::from_env();
-        Ok(StartAtLogin::new(login.state()?, login.means()))
+        Ok(StartAtLogin { now: login.state()?, means: login.means() })
     }
 
     /// Has the service start when this user logs in, or not. Waits for systemctl.
     ///
     /// # Errors
     /// What keeps it from being changed.
-    pub fn set_start_at_login(&self, is_on: bool) -> Result<StartAtLogin, Fault> {
+    pub(crate) fn set_start_at_login(&self, is_on: bool) -> Result<StartAtLogin, Fault> {
         let login = Login::from_env();
-        Ok(StartAtLogin::new(login.set(is_on)?, login.means()))
+        Ok(StartAtLogin { now: login.set(is_on)?, means: login.means() })
     }
 }

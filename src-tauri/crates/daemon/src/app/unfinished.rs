@@ -1,16 +1,25 @@
 //! What transfers that did not end keep, for the window: listed, and removed when a person says so.
+use std::sync::Arc;
 
+use ringway_engine::Engine;
 use ringway_model::{Direction, Fault};
 
-use super::App;
+use super::transfers::Transfers;
 use crate::dto::Unfinished;
 
-impl App {
+/// What the engine finds of them; no state of its own.
+#[derive(Clone)]
+pub(crate) struct UnfinishedTransfers {
+    pub(super) engine: Engine,
+    pub(super) transfers: Arc<Transfers>,
+}
+
+impl UnfinishedTransfers {
     /// What is kept, the latest first, but for what a transfer is at work in, or waits to go on
     /// with.
-    pub fn unfinished(&self) -> Result<Vec<Unfinished>, Fault> {
-        let found = self.inner.engine.unfinished()?;
-        let under_way = self.running_of(|transfer| transfer.direction() == Direction::Receiving);
+    pub(crate) fn list(&self) -> Result<Vec<Unfinished>, Fault> {
+        let found = self.engine.unfinished()?;
+        let under_way = self.transfers.running_of(|transfer| transfer.direction() == Direction::Receiving);
         let under_way: Vec<_> = under_way.iter().map(|transfer| (transfer.peer(), transfer.title())).collect();
         let waits = |left: &ringway_engine::Unfinished| {
             under_way.iter().any(|(peer, (title, more))| {
@@ -25,8 +34,8 @@ impl App {
     ///
     /// # Errors
     /// [`Fault::Gone`] where it is not there any more, or a transfer goes on with it by now.
-    pub fn discard_unfinished(&self, id: &str, folder: &str) -> Result<(), Fault> {
-        let engine = &self.inner.engine;
+    pub(crate) fn discard(&self, id: &str, folder: &str) -> Result<(), Fault> {
+        let engine = &self.engine;
         let found = engine.unfinished()?;
         let asked = |left: &&ringway_engine::Unfinished| {
             let told = Unfinished::from(*left);

@@ -134,7 +134,7 @@ async fn every_client_is_told_and_one_is_the_window() {
     assert!(!second.be_window().await.unwrap());
     first.start().await.unwrap();
     second.start().await.unwrap();
-    service.app.listen(Some(0)).await;
+    service.app.receiving.listen(Some(0)).await;
     for told in [&mut told_first, &mut told_second] {
         event(told, |event| matches!(event, AppEvent::ListeningChanged { .. }).then_some(())).await;
     }

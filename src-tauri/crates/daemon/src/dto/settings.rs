@@ -6,7 +6,7 @@ use ringway_model::IntoHome;
 use serde::{Deserialize, Serialize};
 
 use super::GivenPath;
-use crate::login::{self, Means};
+use crate::login::{Means, StartsBy};
 use crate::text::shown;
 
 /// The stored settings. The folder is text for showing only: it is chosen by the native picker,
@@ -54,32 +54,6 @@ pub struct StartAtLogin {
     pub now: StartsBy,
     /// What would do it, or does.
     pub means: Means,
-}
-
-/// What starts it now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(tag = "by", rename_all = "camelCase")]
-pub enum StartsBy {
-    Nothing,
-    Autostart,
-    Unit,
-    /// An autostart entry, whose program is not there.
-    Vanished {
-        program: String,
-    },
-}
-
-impl StartAtLogin {
-    pub(crate) fn new(state: login::StartAtLogin, means: Means) -> Self {
-        let now = match state {
-            login::StartAtLogin::Off => StartsBy::Nothing,
-            login::StartAtLogin::Autostart => StartsBy::Autostart,
-            login::StartAtLogin::Unit => StartsBy::Unit,
-            login::StartAtLogin::Vanished { program } => StartsBy::Vanished { program: shown(program) },
-        };
-        Self { now, means }
-    }
 }
 
 /// What is to change; whatever is not named stays.

@@ -1,10 +1,10 @@
 //! Rate limits on TLS handshakes: each costs processor time before the peer has authenticated.
 use tokio::time::sleep;
 
+use super::boot_ms;
 use crate::admission::token_bucket::TokenBuckets;
 use crate::admission::{AdmissionSlot, Origin};
 use crate::limits::{HANDSHAKE_PAUSE, HANDSHAKES_OF_ALL_STRANGERS, HANDSHAKES_OF_STRANGERS, HANDSHAKES_WHERE_KNOWN};
-use crate::receiving::receive::boot_ms;
 
 /// Token buckets of handshakes, for each origin and for all strangers together. Origins of known
 /// devices have larger ones of their own, which strangers elsewhere cannot drain.

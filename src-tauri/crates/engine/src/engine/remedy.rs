@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-pub use ringway_link::kernel_tls::remedies as kernel_tls;
 use ringway_model::{Aim, Direction, Remedy};
 
 use crate::limits::DEFAULT_PORT;
 use crate::{Engine, PastQuery};
+
+pub use ringway_link::kernel_tls::remedies as kernel_tls;
 
 /// The firewalls that are on below `root`, each with what lets `port` in. The rules themselves are
 /// for root to read: it may be in already.

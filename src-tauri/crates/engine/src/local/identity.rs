@@ -9,14 +9,13 @@ use ringway_link::key::{DeviceKey, fresh_pem};
 use ringway_model::{Fault, Operation, StoreTrouble};
 use zeroize::Zeroizing;
 
+use crate::local::paths::IDENTITY_FILE;
 use crate::local::private;
-
-pub(crate) const FILE_NAME: &str = "identity.pem";
 
 /// Reads the key, or makes it on first use. Two programs that start at once end with the same one.
 pub(crate) fn open(folder: &Path) -> Result<DeviceKey, Fault> {
     make_private_folder(folder)?;
-    let path = folder.join(FILE_NAME);
+    let path = folder.join(IDENTITY_FILE);
     match read(&path)? {
         Some(identity) => Ok(identity),
         None => {
@@ -82,7 +81,7 @@ mod tests {
         let made = open(&folder.path().join("deep/er")).unwrap();
         let read = open(&folder.path().join("deep/er")).unwrap();
         assert_eq!(made.id(), read.id());
-        let mode = fs::metadata(folder.path().join("deep/er").join(FILE_NAME)).unwrap().mode();
+        let mode = fs::metadata(folder.path().join("deep/er").join(IDENTITY_FILE)).unwrap().mode();
         assert_eq!(mode & 0o777, 0o600);
         assert_eq!(fs::read_dir(folder.path().join("deep/er")).unwrap().count(), 1, "no temporary file stays");
     }
@@ -102,14 +101,14 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         open(folder.path()).unwrap();
-        fs::set_permissions(folder.path().join(FILE_NAME), fs::Permissions::from_mode(0o640)).unwrap();
+        fs::set_permissions(folder.path().join(IDENTITY_FILE), fs::Permissions::from_mode(0o640)).unwrap();
         assert!(matches!(open(folder.path()), Err(Fault::Store { .. })));
     }
 
     #[test]
     fn a_damaged_file_is_named_and_left_alone() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(FILE_NAME);
+        let path = folder.path().join(IDENTITY_FILE);
         fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path).unwrap();
         assert!(matches!(open(folder.path()), Err(Fault::Store { .. })));
         assert!(path.exists());

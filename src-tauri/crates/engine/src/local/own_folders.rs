@@ -5,11 +5,8 @@ use std::path::Path;
 use ringway_model::{Fault, Operation};
 use ringway_tree::receive::OwnFolders;
 
-use crate::local::paths::Paths;
+use crate::local::paths::{OWN_FILES, Paths};
 use crate::local::private;
-
-/// Files in our folders that decide who is trusted and where offers land.
-pub(crate) const FILES: [&str; 3] = ["config.toml", "identity.pem", "ringway.db"];
 
 /// Makes those that are missing, so that no offer can make them first, and looks where they
 /// are.
@@ -31,7 +28,7 @@ pub(crate) fn make(paths: &Paths) -> Result<OwnFolders, Fault> {
     let mut own = OwnFolders::default();
     for folder in all {
         own.add_folder(folder);
-        FILES.iter().for_each(|name| own.add_file(&folder.join(name)));
+        OWN_FILES.iter().for_each(|name| own.add_file(&folder.join(name)));
     }
     paths.window().iter().for_each(|folder| own.add_folder(folder));
     Ok(own)

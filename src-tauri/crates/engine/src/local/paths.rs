@@ -8,6 +8,12 @@ use ringway_model::Fault;
 /// What the window's page is called in its `tauri.conf.json`.
 const WINDOW: &str = "org.ringway.desktop";
 
+/// The file with this device's key pair, in the data folder.
+pub(crate) const IDENTITY_FILE: &str = "identity.pem";
+
+/// Files in our folders that decide who is trusted and where offers land.
+pub(crate) const OWN_FILES: [&str; 3] = ["config.toml", IDENTITY_FILE, "ringway.db"];
+
 /// Ringway's folders (XDG Base Directory Specification 0.8).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paths {

@@ -8,9 +8,7 @@ use std::path::Path;
 use ringway_model::{Fault, StoreTrouble};
 use rustix::process::{DumpableBehavior, Resource, Rlimit, geteuid, set_dumpable_behavior, setrlimit};
 
-use crate::local::identity;
-use crate::local::own_folders;
-use crate::local::paths::Paths;
+use crate::local::paths::{IDENTITY_FILE, OWN_FILES, Paths};
 
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
@@ -82,7 +80,7 @@ pub(crate) fn secure(paths: &Paths) -> Result<(), Fault> {
     // The runtime folder holds nothing that is believed: whoever listens there is asked who it is.
     for folder in [&paths.config, &paths.data, &paths.state].into_iter().filter(|one| one.is_dir()) {
         check(folder)?;
-        let known = own_folders::FILES.iter().map(|name| folder.join(name));
+        let known = OWN_FILES.iter().map(|name| folder.join(name));
         let listed = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
         known.chain(listed.take(FILES_REPAIRED_MAX)).try_for_each(|path| check(&path))?;
     }
@@ -128,7 +126,7 @@ fn repair(paths: &Paths) {
     {
         // On a medium that is read-only nothing changes, nor can anybody else change anything.
         let _ = make_folder(folder);
-        repair_files(folder, identity::FILE_NAME);
+        repair_files(folder, IDENTITY_FILE);
     }
 }
 
@@ -241,7 +239,7 @@ mod tests {
             paths.state.clone(),
             paths.config.join("config.toml"),
             paths.data.join("ringway.db"),
-            paths.data.join(identity::FILE_NAME),
+            paths.data.join(IDENTITY_FILE),
             link,
         ];
         for path in ours {

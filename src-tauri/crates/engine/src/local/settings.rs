@@ -3,6 +3,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use ringway_link::rate_limit::RateLimit;
 use ringway_model::{DeviceId, Fault, IntoHome, Invalid, Operation};
 use ringway_wire::DeviceName;
 use toml_edit::{Document, DocumentMut, Item, Value};
@@ -11,7 +12,31 @@ use crate::limits::DEFAULT_PORT;
 use crate::local::default_folder::default_folder;
 use crate::local::identity::make_private_folder;
 use crate::local::private;
-use crate::transfers::options::{RateLimit, Settings};
+
+/// The stored settings, `$XDG_CONFIG_HOME/ringway/config.toml`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// This device's name as others see it, 1 to 64 bytes of printable UTF-8. Default: the host's.
+    pub name: String,
+    /// Where the window and the service receive. Default: the downloads folder (as xdg-user-dirs
+    /// has it), else `Ringway` in the home folder.
+    pub receive_folder: PathBuf,
+    /// What may land there, where it is a home. Default: nothing.
+    pub into_home: IntoHome,
+    /// The port to listen on. Default: [`crate::limits::DEFAULT_PORT`].
+    pub port: u16,
+    /// Whether receivers of this device are announced on the local network. Default: yes. Programs
+    /// put it into [`ReceiveOptions::announce`](crate::ReceiveOptions::announce).
+    pub announce: bool,
+    /// How fast transfers may be sent that are not given another limit, each for itself. Default:
+    /// none. Programs put it into [`SendRequest::limit`](crate::SendRequest::limit).
+    pub send_limit: Option<RateLimit>,
+    /// Whether what receives stays when the window is closed. Default: yes.
+    pub background: bool,
+    /// Whether the service receives at all. Default: yes. A program that was asked to receive once
+    /// does so whatever this says.
+    pub receiving: bool,
+}
 
 const FILE_NAME: &str = "config.toml";
 

@@ -3,18 +3,23 @@
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use ringway_copy::CopyReport;
 use ringway_model::{
-    AuthError, Bottleneck, Counts, DeviceId, Edit, Failure, Fault, Interruption, LookAlike, Outcome, PackedBytes,
-    PathTaken, Proven, Stage, StageTimes, TransferId, TransferKey,
+    AuthError, Bottleneck, Counts, DeclineReason, DeviceId, Direction, Edit, Failure, Fault, Interruption, LookAlike,
+    Outcome, PackedBytes, PathTaken, Proven, Side, Stage, StageTimes, TransferId, TransferKey,
 };
 use ringway_tree::filesystem::free_space::FreeSpace;
+use tokio::sync::oneshot;
 
 use crate::devices::device::Device;
 use crate::devices::rules::Decision;
-use crate::receiving::receive::IncomingOffer;
+use crate::store::Store;
+use crate::store::history::{Ended, Record};
+use crate::transfers::options::AcceptOptions;
 use crate::transfers::transfer::Transfer;
 
 /// A transfer's figures at one moment. Cheap to take; meant to be polled 10 to 20 times a second.
@@ -212,5 +217,72 @@ impl OfferSummary {
     /// What tells it apart from all others.
     pub fn key(&self) -> TransferKey {
         TransferKey { from: Some(self.from), id: self.id }
+    }
+
+    /// Writes down that nobody answered it, so that whoever comes back learns of it. That it could
+    /// not be is no failure of the offer, which is over.
+    pub(crate) fn keep_unanswered(&self, store: &Arc<Store>) {
+        let record = Record { store: Arc::clone(store), target: None, paths: Vec::new(), resend: None };
+        let counts = Counts { bytes: self.bytes_so_far, ..Counts::default() };
+        let report = Report { counts, ..Report::of_nothing(Outcome::Failed(Fault::Unanswered)) };
+        let more = (self.names.len() as u64).saturating_add(self.more_names).saturating_sub(1);
+        record.keep(&Ended {
+            id: self.id,
+            direction: Direction::Receiving,
+            peer: Some(&(self.from, self.from_name.clone())),
+            title: &(self.names.first().cloned().unwrap_or_default(), more),
+            report: &report,
+            series: &[],
+        });
+    }
+}
+
+/// A program's answer, and where to say what came of it.
+pub(super) enum Answer {
+    Accept(AcceptOptions, oneshot::Sender<Result<Transfer, Fault>>),
+    Decline(DeclineReason),
+}
+
+/// An offer that waits for an answer. Dropping it declines.
+pub struct IncomingOffer {
+    summary: Arc<Mutex<OfferSummary>>,
+    answer: Option<oneshot::Sender<Answer>>,
+}
+
+impl std::fmt::Debug for IncomingOffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IncomingOffer").field("summary", &self.summary()).finish_non_exhaustive()
+    }
+}
+
+impl IncomingOffer {
+    pub(super) fn new(summary: Arc<Mutex<OfferSummary>>, answer: oneshot::Sender<Answer>) -> Self {
+        Self { summary, answer: Some(answer) }
+    }
+
+    /// What it says of itself; totals may have grown since.
+    pub fn summary(&self) -> OfferSummary {
+        self.summary.lock().clone()
+    }
+
+    /// Takes it in.
+    ///
+    /// # Errors
+    /// The destination cannot be used (the offer is then declined with the reason), or the peer has
+    /// gone.
+    pub async fn accept(mut self, options: AcceptOptions) -> Result<Transfer, Fault> {
+        let (done, outcome) = oneshot::channel();
+        let gone = || Fault::Cancelled { by: Side::There };
+        let answer = self.answer.take().ok_or_else(gone)?;
+        answer.send(Answer::Accept(options, done)).map_err(|_| gone())?;
+        outcome.await.map_err(|_| gone())?
+    }
+
+    /// Declines it.
+    pub fn decline(mut self, reason: DeclineReason) {
+        if let Some(answer) = self.answer.take() {
+            // A peer that has gone needs no answer.
+            let _ = answer.send(Answer::Decline(reason));
+        }
     }
 }

@@ -1,12 +1,8 @@
 //! An offer from a known device: asked about, unless it goes on with what was accepted before.
 mod acceptance;
 mod accepted;
-mod arrivals;
 mod job;
 mod outside;
-mod queue;
-mod renewals;
-mod shares;
 mod silence;
 
 use std::ffi::OsString;
@@ -16,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use ringway_link::session::Session;
 use ringway_model::{Consent, DeclineReason, Fault, IntoHome, Side, TransferId};
 use ringway_tree::filesystem::free_space::FreeSpace;
 use ringway_tree::receive::AttemptKey;
@@ -25,73 +22,21 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
+use super::event::{Answer, IncomingOffer, OfferSummary, ReceiverEvent};
+use super::listening::Listening;
+use super::queue::{Claim, Entered, Pending, Place, Turn, Waiting};
+use super::renewals::{Met, Renewed};
+use super::visitor::Visitor;
 use crate::admission::Origin;
+use crate::admission::boot_ms;
 use crate::devices::device::Device;
 use crate::devices::rules::{Decision, DeviceRule, Offered, is_usable};
 use crate::limits::{ANSWER_TIME_MAX, DOT_NAMES_SHOWN_MAX, RULE_WAIT_MAX};
-use crate::receiving::event::{OfferSummary, ReceiverEvent};
-use crate::receiving::receive::{Listening, boot_ms};
-use crate::receiving::serve::Visitor;
-use crate::store::history::keep_unanswered;
 use crate::store::look_alike;
 use crate::transfers::options::AcceptOptions;
 use crate::transfers::transfer::Transfer;
 use acceptance::{Acceptance, TakenBack};
 use accepted::Accepted;
-use queue::{Claim, Entered, Pending, Place, Turn, Waiting};
-use renewals::{Met, Renewed};
-use ringway_link::session::Session;
-
-pub(crate) use arrivals::{Arrival, Arrivals};
-pub(crate) use queue::Queue;
-pub(crate) use renewals::Renewals;
-pub(crate) use shares::{Shares, TakenIds};
-
-/// A program's answer, and where to say what came of it.
-enum Answer {
-    Accept(AcceptOptions, oneshot::Sender<Result<Transfer, Fault>>),
-    Decline(DeclineReason),
-}
-
-/// An offer that waits for an answer. Dropping it declines.
-pub struct IncomingOffer {
-    summary: Arc<Mutex<OfferSummary>>,
-    answer: Option<oneshot::Sender<Answer>>,
-}
-
-impl std::fmt::Debug for IncomingOffer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("IncomingOffer").field("summary", &self.summary()).finish_non_exhaustive()
-    }
-}
-
-impl IncomingOffer {
-    /// What it says of itself; totals may have grown since.
-    pub fn summary(&self) -> OfferSummary {
-        self.summary.lock().clone()
-    }
-
-    /// Takes it in.
-    ///
-    /// # Errors
-    /// The destination cannot be used (the offer is then declined with the reason), or the peer has
-    /// gone.
-    pub async fn accept(mut self, options: AcceptOptions) -> Result<Transfer, Fault> {
-        let (done, outcome) = oneshot::channel();
-        let gone = || Fault::Cancelled { by: Side::There };
-        let answer = self.answer.take().ok_or_else(gone)?;
-        answer.send(Answer::Accept(options, done)).map_err(|_| gone())?;
-        outcome.await.map_err(|_| gone())?
-    }
-
-    /// Declines it.
-    pub fn decline(mut self, reason: DeclineReason) {
-        if let Some(answer) = self.answer.take() {
-            // A peer that has gone needs no answer.
-            let _ = answer.send(Answer::Decline(reason));
-        }
-    }
-}
 
 /// Goes on with what was accepted before, or asks about the offer and receives it when the answer
 /// is yes.
@@ -101,9 +46,9 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
     }
     let under_way = listening.queue.offered();
     let attempt = AttemptKey::new(&visitor.device.id.0, &visitor.names);
-    listening.inner.renewals.only_of(visitor.device.id, visitor.pairing);
-    listening.inner.renewals.only_by(visitor.device.id, &visitor.device.rule);
-    let meet = |visitor: &Visitor| listening.inner.renewals.meet(visitor.device.id, &visitor.offer, attempt);
+    listening.listeners.renewals.only_of(visitor.device.id, visitor.pairing);
+    listening.listeners.renewals.only_by(visitor.device.id, &visitor.device.rule);
+    let meet = |visitor: &Visitor| listening.listeners.renewals.meet(visitor.device.id, &visitor.offer, attempt);
     let mut met = meet(&visitor);
     if let Met::Renewed(_) = met {
         let entered = listening.queue.enter(claim(&visitor, true));
@@ -119,11 +64,11 @@ pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
             Entered::Full => return decline(visitor.into_session(), listening.queue.why_none()).await,
         };
         // It may have been given up, or forgotten, meanwhile, and the rule may say otherwise.
-        if let Err(why) = Acceptance::Person.check(&listening.inner, &mut visitor.device) {
+        if let Err(why) = Acceptance::Person.check(&listening.shared, &mut visitor.device) {
             why.tell(&mut visitor.session);
             return visitor.into_session().close().await;
         }
-        listening.inner.renewals.only_by(visitor.device.id, &visitor.device.rule);
+        listening.listeners.renewals.only_by(visitor.device.id, &visitor.device.rule);
         met = meet(&visitor);
         if let Met::Renewed(to) = met {
             return match to.try_send(Renewed { visitor, place }) {
@@ -160,7 +105,7 @@ async fn wait(
     (acceptance, transfer): (Acceptance, Option<&Transfer>),
 ) -> Result<Place, Fault> {
     let Visitor { session, offer, device, pairing, .. } = visitor;
-    let taken_back = acceptance.taken_back(&listening.inner, (device, *pairing));
+    let taken_back = acceptance.taken_back(&listening.shared, (device, *pairing));
     let stopped = async {
         match transfer {
             Some(transfer) => transfer.cancelled().await,
@@ -246,7 +191,7 @@ async fn ask(
     // Until it is declined, or received with all its sessions, its device's id means this offer
     // alone.
     let id = (visitor.device.id, visitor.offer.transfer);
-    let Some(_taken) = listening.inner.taken_ids.take_soon(id).await else {
+    let Some(_taken) = listening.listeners.taken_ids.take_soon(id).await else {
         return decline(visitor.into_session(), DeclineReason::Busy).await;
     };
     // While it waits, for its rule to be clear or for an answer. Without one the rule looks at what
@@ -283,11 +228,11 @@ async fn ask(
         let Visitor { session, device, pairing, offer, .. } = &mut visitor;
         let changed = async {
             match acceptance {
-                Acceptance::Person => listening.inner.rule_changes(device.id, |now| *now == device.rule).await,
+                Acceptance::Person => listening.shared.rule_changes(device.id, |now| *now == device.rule).await,
                 Acceptance::Rule => std::future::pending().await,
             }
         };
-        let taken_back = acceptance.taken_back(&listening.inner, (device, *pairing));
+        let taken_back = acceptance.taken_back(&listening.shared, (device, *pairing));
         let rule = match decide(&listening, session, &mut shown, taken_back, changed).await {
             Decided::Yes(options, done) => break (options, done),
             Decided::Over => return visitor.into_session().close().await,
@@ -313,7 +258,7 @@ async fn ask(
     }
     drop(share);
     if let Some(chosen) = &options.destination {
-        listening.inner.places.choose(chosen);
+        listening.shared.places.choose(chosen);
     }
     {
         let summary = summary.lock();
@@ -356,7 +301,7 @@ impl Shown {
 async fn tell(listening: &Listening, summary: OfferSummary) -> Shown {
     let summary = Arc::new(Mutex::new(summary));
     let (answer, answered) = oneshot::channel();
-    let offer = IncomingOffer { summary: Arc::clone(&summary), answer: Some(answer) };
+    let offer = IncomingOffer::new(Arc::clone(&summary), answer);
     listening.tell(ReceiverEvent::OfferReceived(offer)).await;
     Shown { summary, answered }
 }
@@ -374,9 +319,9 @@ impl Landing {
     fn of(listening: &Listening, device: &Device) -> Self {
         let DeviceRule { folder, into_home, .. } = &device.rule;
         let chosen = folder.clone().filter(|_| listening.landing().rule_folders);
-        let is_there = |folder: &Path| listening.inner.expect(folder).is_there(folder);
+        let is_there = |folder: &Path| listening.shared.expect(folder).is_there(folder);
         let will_do = |folder: &Path| {
-            is_usable(folder) && is_there(folder) && listening.inner.check_folder(folder, *into_home).is_ok()
+            is_usable(folder) && is_there(folder) && listening.shared.check_folder(folder, *into_home).is_ok()
         };
         let everything = listening.landing();
         match chosen {
@@ -427,7 +372,7 @@ async fn begin(
             return decline(visitor.into_session(), why).await;
         }
     };
-    let checked = acceptance.check(&listening.inner, &mut visitor.device);
+    let checked = acceptance.check(&listening.shared, &mut visitor.device);
     drop(under_way);
     let opened = match checked {
         Ok(()) => accepted.open(visitor).await,
@@ -496,7 +441,7 @@ fn summary(listening: &Listening, visitor: &Visitor, decision: Decision, folder:
         from: device.id,
         from_name: device.name.clone(),
         // A store that cannot be read just now is said by what needs it.
-        looks_like: look_alike::find(&listening.inner.store, device.id, &device.name).ok().flatten(),
+        looks_like: look_alike::find(&listening.shared.store, device.id, &device.name).ok().flatten(),
         names: offer.names.iter().cloned().map(OsString::from_vec).collect(),
         more_names: offer.more_names,
         more_dot_names: (dotted().count() - dot_names.len()) as u64,
@@ -530,7 +475,7 @@ async fn decide(
     // Whoever comes back finds it in the history.
     let note = || {
         let summary = summary.lock().clone();
-        keep_unanswered(&listening.inner.store, &summary);
+        summary.keep_unanswered(&listening.shared.store);
         ReceiverEvent::OfferWithdrawn(summary.key())
     };
     let late = sleep(ANSWER_TIME_MAX);

@@ -8,39 +8,41 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
+use ringway_link::lane;
 use ringway_model::{Fault, IntoHome, Invalid, PathTaken, Unconfined};
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::receive::restore_all;
 use ringway_wire::DeviceName;
 use ringway_wire::announcement::Announcement;
-use ringway_wire::code::{CODE_ENTROPY_LEN, GivenSecret, PairingCode, PairingSecret};
-use ringway_wire::pair::{Lifetime, MAX_WRONG_ATTEMPTS, OpenCode, Refusal};
+use ringway_wire::code::GivenSecret;
+use ringway_wire::pair::{Lifetime, MAX_WRONG_ATTEMPTS};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use zeroize::Zeroizing;
 
+use super::listeners::Listeners;
+use super::listening::{Landing, Listening, is_open};
 use super::serve;
-use crate::admission::accept_queue::AcceptQueue;
 use crate::admission::back_off::BackOff;
 use crate::admission::descriptors::ForReceiving;
 use crate::admission::handshakes::Handshakes;
 use crate::admission::token_bucket::TokenBuckets;
-use crate::admission::{AdmissionSlots, Origin};
-use crate::engine::Inner;
+use crate::admission::{AdmissionSlots, Origin, boot_ms};
 use crate::limits::{EVENTS_QUEUED_MAX, OFFERS_IN_VAIN, PARTINGS_MAX, WRONG_ATTEMPTS_OF_ALL_CODES_MAX};
 use crate::local::own_folders;
 use crate::reach::discovery::{Announcer, Announcing, kind_of_this};
 use crate::reach::interfaces;
+use crate::receiving::arrivals::Arrivals;
 use crate::receiving::event::ReceiverEvent;
-use crate::receiving::offer::{Arrivals, Queue, Shares};
+use crate::receiving::queue::Queue;
+use crate::receiving::shares::Shares;
+use crate::shared::Shared;
 use crate::transfers::options::ReceiveOptions;
 use crate::wire_convert::encode_kind;
-use ringway_link::lane;
-use ringway_tree::random;
 
-pub use crate::receiving::offer::IncomingOffer;
+pub use super::event::IncomingOffer;
 
 /// A pause after accept(2) fails for want of descriptors or memory, so that the loop does not spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -64,118 +66,14 @@ pub struct ShownCode {
     pub valid_until: Option<SystemTime>,
 }
 
-/// What the connections of one receiver share.
-pub(crate) struct Listening {
-    pub(crate) inner: Arc<Inner>,
-    landing: Mutex<Landing>,
-    pub(crate) pairing: bool,
-    pub(crate) paths: PathTaken,
-    pub(crate) io: IoPlan,
-    /// Whether what writes files is confined to the destination.
-    pub(crate) confinement: Result<(), Unconfined>,
-    pub(crate) events: mpsc::Sender<ReceiverEvent>,
-    pub(crate) back_off: BackOff,
-    pub(crate) accept_queue: Arc<AcceptQueue>,
-    pub(crate) handshakes: Handshakes,
-    /// Offers of each device that a person is asked about.
-    pub(crate) offers_in_vain: TokenBuckets,
-    /// How often the program is told that an offer of a device was refused.
-    pub(crate) refusals_told: TokenBuckets,
-    /// How many known devices' connections are told at a time that they have no place.
-    pub(crate) partings: Semaphore,
-    /// The places of running transfers.
-    pub(crate) queue: Queue,
-    /// The names of offers that still arrive.
-    pub(crate) arrivals: Arrivals,
-    /// The offers that wait for a person's answer.
-    pub(crate) shares: Shares,
-    code: Mutex<Option<Opened>>,
-    /// Wrong attempts since a person asked for a code, at all codes together.
-    wrong_attempts: AtomicU32,
-}
-
-/// Where offers land that come from now on.
-pub(crate) struct Landing {
-    pub(crate) destination: PathBuf,
-    /// Whether a device's rule may name another folder.
-    pub(crate) rule_folders: bool,
-    /// What may land there, where it is a home.
-    pub(crate) into_home: IntoHome,
-}
-
-struct Opened {
-    open: OpenCode,
-    /// What stands in front of the code's words.
-    number: Option<u16>,
-    text: Option<Zeroizing<String>>,
-}
-
-impl Listening {
-    /// Works on the open code, if there is one.
-    pub(crate) fn with_code<T>(&self, work: impl FnOnce(&mut OpenCode, u64) -> T) -> Option<T> {
-        let now_ms = boot_ms();
-        self.code().as_mut().map(|opened| work(&mut opened.open, now_ms))
-    }
-
-    /// Counts a wrong attempt, at whichever code.
-    pub(crate) fn count_wrong_attempt(&self) {
-        // There is nothing that this count orders. An error means that it stays at its end.
-        let _ = self.wrong_attempts.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_add(1));
-    }
-
-    /// Tells the program; one that has gone is told nothing.
-    pub(crate) async fn tell(&self, event: ReceiverEvent) {
-        let _ = self.events.send(event).await;
-    }
-
-    pub(crate) fn landing(&self) -> MutexGuard<'_, Landing> {
-        self.landing.lock()
-    }
-
-    fn code(&self) -> MutexGuard<'_, Option<Opened>> {
-        self.code.lock()
-    }
-
-    /// The number in front of the code that is open, for finding the machine that shows it.
-    pub(crate) fn number_on_show(&self) -> Option<u16> {
-        let now_ms = boot_ms();
-        self.code().as_ref().filter(|opened| is_open(&opened.open, now_ms))?.number
-    }
-
-    fn open(&self, secret: PairingSecret, lifetime: Lifetime, number: Option<u16>, text: Option<Zeroizing<String>>) {
-        let open = OpenCode::new(secret, boot_ms(), lifetime);
-        *self.code() = Some(Opened { open, number, text });
-    }
-
-    /// From now on no code is open, for attempts that are under way neither.
-    fn close_code(&self) {
-        *self.code() = None;
-    }
-
-    fn draw_code(&self) -> Result<(), Fault> {
-        let code = PairingCode::from_entropy(random::<CODE_ENTROPY_LEN>()?);
-        let text = Zeroizing::new(code.expose().to_owned());
-        self.open(PairingSecret::from(&code), Lifetime::OneTime, Some(code.number()), Some(text));
-        Ok(())
-    }
-}
-
-/// Milliseconds that a code's life is counted in. They go on while the machine sleeps
-/// (CLOCK_BOOTTIME): a closed lid keeps no code open.
-pub(crate) fn boot_ms() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    now.tv_sec.unsigned_abs() * 1_000 + now.tv_nsec.unsigned_abs() / 1_000_000
-}
-
-/// Whether a code may be tried at all, now or after a wait.
-pub(crate) fn is_open(code: &OpenCode, now_ms: u64) -> bool {
-    !matches!(code.check(now_ms), Err(Refusal::Expired | Refusal::Burnt))
-}
-
 /// Binds, opens a code, and starts taking connections in.
-pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result<Receiver, Fault> {
+pub(crate) async fn listen(
+    shared: Arc<Shared>,
+    listeners: Arc<Listeners>,
+    options: ReceiveOptions,
+) -> Result<Receiver, Fault> {
     // Before anybody can offer to make them.
-    own_folders::make(&inner.paths)?;
+    own_folders::make(&shared.paths)?;
     let io = IoPlan::for_writing(options.io)?;
     let paths = PathTaken { tls: lane::plan(options.tls)?, io: io.path() };
     let failed = |source| Fault::listen(options.listen.to_string(), source);
@@ -183,10 +81,11 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
     let local_address = listener.local_addr().map_err(failed)?;
     // Now: what writes files later is confined, and cannot see what is open.
     ForReceiving::here();
-    close_what_crashed_left_open(note_places(&inner, &options));
+    close_what_crashed_left_open(note_places(&shared, &options));
     let (events, told) = mpsc::channel(EVENTS_QUEUED_MAX);
     let listening = Arc::new(Listening {
-        inner,
+        shared,
+        listeners,
         landing: Mutex::new(Landing {
             destination: options.destination,
             rule_folders: options.rule_folders,
@@ -227,13 +126,13 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
 }
 
 /// What is there from now on is what offers land in. Returns those folders.
-fn note_places(inner: &Inner, options: &ReceiveOptions) -> Vec<PathBuf> {
+fn note_places(shared: &Shared, options: &ReceiveOptions) -> Vec<PathBuf> {
     // A store that cannot be asked only means that a rule's folder is noted at its first offer.
-    let devices = if options.rule_folders { inner.store.devices().unwrap_or_default() } else { Vec::new() };
+    let devices = if options.rule_folders { shared.store.devices().unwrap_or_default() } else { Vec::new() };
     let rules = devices.into_iter().filter_map(|device| device.rule.folder);
     let folders: Vec<_> = std::iter::once(options.destination.clone()).chain(rules).collect();
     for folder in &folders {
-        inner.expect(folder);
+        shared.expect(folder);
     }
     folders
 }
@@ -247,15 +146,21 @@ fn close_what_crashed_left_open(folders: Vec<PathBuf>) {
 }
 
 fn announcer(listening: &Listening, at: SocketAddr) -> Result<Announcer, Fault> {
-    let name = DeviceName::new(&listening.inner.settings().name).map_err(|_| Fault::Invalid(Invalid::DeviceName))?;
-    let id = listening.inner.identity.id().0;
+    let name = DeviceName::new(&listening.shared.settings().name).map_err(|_| Fault::Invalid(Invalid::DeviceName))?;
+    let id = listening.shared.identity.id().0;
     Announcer::start(at, Announcement::new(name, &id, encode_kind(kind_of_this()), listening.number_on_show()))
+}
+
+/// Announces as long as somebody listens, with the number of the code that is open.
+fn announcing(announcer: Announcer, listening: &Arc<Listening>) -> Announcing {
+    let listening = Arc::downgrade(listening);
+    Announcing::start(announcer, move || listening.upgrade().map(|listening| listening.number_on_show()))
 }
 
 async fn accept(listener: TcpListener, listening: Arc<Listening>) {
     let slots = Arc::new(AdmissionSlots::default());
     // A store that cannot be asked only means that they are met anew.
-    for device in listening.inner.store.devices().unwrap_or_default() {
+    for device in listening.shared.store.devices().unwrap_or_default() {
         device.last_ip().into_iter().for_each(|ip| slots.note_known(Origin::of(ip)));
     }
     loop {
@@ -287,7 +192,7 @@ impl Receiver {
     /// nothing lands in a home. Where another folder is at that path later, nothing lands in it
     /// until somebody chooses it ([`Engine::choose_folder`](crate::Engine::choose_folder)).
     pub fn set_destination(&self, destination: PathBuf, into_home: IntoHome, rule_folders: bool) {
-        self.listening.inner.expect(&destination);
+        self.listening.shared.expect(&destination);
         *self.listening.landing() = Landing { destination, rule_folders, into_home };
     }
 
@@ -299,7 +204,7 @@ impl Receiver {
         }
         let announcer = is_on.then(|| announcer(&self.listening, self.local_address)).transpose();
         self.announced = announcer.map(|announcer| {
-            self.announcing = announcer.map(|announcer| Announcing::start(announcer, Arc::downgrade(&self.listening)));
+            self.announcing = announcer.map(|announcer| announcing(announcer, &self.listening));
             self.announcing.is_some()
         });
     }

@@ -3,48 +3,31 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use ringway_link::lane::Lane;
+use ringway_link::messages::MessageReader;
+use ringway_link::session::{Clock, Session};
+use ringway_link::tls::Channel;
 use ringway_model::{AuthError, Consent, DeviceId, Fault};
+use ringway_tree::random;
 use ringway_wire::control::{Message, Offer, Refusal, Ticket};
 use ringway_wire::pair::{self, AttemptToken, Binding, ENTROPY_LEN, EXPORTER_LABEL, Outcome};
 use ringway_wire::session::{Acceptor, AcceptorEvent};
 use ringway_wire::{DeviceName, OfferedNames};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::admission::accept_queue::Turn;
 use crate::admission::{AdmissionSlot, Origin};
 use crate::devices::device::Device;
 use crate::limits::{FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, PARTING_TIME_MAX};
+use crate::receiving::arrivals::Arrival;
 use crate::receiving::event::ReceiverEvent;
-use crate::receiving::offer::{self, Arrival};
-use crate::receiving::receive::{Listening, is_open};
-use crate::send::greeting;
+use crate::receiving::listening::{Listening, is_open};
+use crate::receiving::offer;
+use crate::receiving::visitor::Visitor;
 use crate::store::PairingNumber;
-use ringway_link::lane::Lane;
-use ringway_link::messages::MessageReader;
-use ringway_link::session::{Clock, Session};
-use ringway_link::tls::{Channel, TicketKey};
-use ringway_tree::random;
-
-/// Where a running transfer's lanes come in.
-pub(crate) struct LaneDoor {
-    pub(crate) tickets: TicketKey,
-    /// One for each lane.
-    pub(crate) entrances: Vec<Entrance>,
-    pub(crate) deliver: mpsc::UnboundedSender<(u8, Channel)>,
-}
-
-/// Where one lane's connections come in, each of them once and in order.
-pub(crate) struct Entrance {
-    /// The number of the next one.
-    pub(crate) next: u16,
-    /// The one before that has yet to get through the door.
-    pub(crate) joining: bool,
-    /// For all but the first: to the lane that runs. One waits there, and one more before the door.
-    pub(crate) successors: mpsc::Sender<Result<Lane, Fault>>,
-}
 
 /// Resolves when a connection is evicted from its admission slot. It does not resolve after the
 /// connection has given its slot back.
@@ -66,8 +49,8 @@ pub(crate) async fn connection(
         let spoken = timeout(FIRST_BYTES_TIME_MAX, tcp.peek(&mut [0; 1])).await;
         spoken.map_err(|_| std::io::ErrorKind::TimedOut.into()).flatten().map_err(Fault::lost)?;
         let permit = listening.handshakes.acquire(&slot, Origin::of(from.ip())).await;
-        let mut channel = listening.inner.tls.accept(tcp).await?;
-        if listening.inner.store.by_id(channel.peer).is_ok_and(|device| device.is_some()) {
+        let mut channel = listening.shared.tls.accept(tcp).await?;
+        if listening.shared.store.by_id(channel.peer).is_ok_and(|device| device.is_some()) {
             slot.recognise(channel.peer);
             listening.handshakes.refund(permit);
         }
@@ -85,7 +68,7 @@ pub(crate) async fn connection(
     match first {
         // A device that was forgotten brings no lane any more, even to a transfer that is just
         // being ended.
-        Message::LaneJoin { .. } if !listening.inner.store.by_id(channel.peer).is_ok_and(|known| known.is_some()) => {}
+        Message::LaneJoin { .. } if !listening.shared.store.by_id(channel.peer).is_ok_and(|known| known.is_some()) => {}
         Message::LaneJoin { transfer, lane, connection, ticket } if messages.is_empty() => {
             tokio::select! {
                 Ok(()) = evicted => {}
@@ -111,7 +94,7 @@ async fn join_lane(
     slot: AdmissionSlot,
 ) -> Result<(), Fault> {
     let (deliver, successors) = {
-        let mut doors = listening.inner.doors();
+        let mut doors = listening.listeners.doors();
         let Some(door) = doors.get_mut(&(channel.peer, transfer)) else { return Ok(()) };
         let Some(entrance) = door.entrances.get_mut(usize::from(lane)) else { return Ok(()) };
         let admitted = connection == entrance.next
@@ -134,7 +117,7 @@ async fn join_lane(
     // behind.
     let room = timeout(HANDSHAKE_TIME_MAX, successors.reserve()).await;
     {
-        let mut doors = listening.inner.doors();
+        let mut doors = listening.listeners.doors();
         let entrance = doors.get_mut(&key).and_then(|door| door.entrances.get_mut(usize::from(lane)));
         if let Some(entrance) = entrance.filter(|entrance| entrance.successors.same_channel(&successors)) {
             entrance.joining = false;
@@ -176,27 +159,6 @@ struct Visit {
     is_proven: bool,
 }
 
-/// A session that is authenticated and has offered something.
-pub(crate) struct Visitor {
-    pub(crate) session: Session<Acceptor>,
-    pub(crate) tickets: TicketKey,
-    pub(crate) device: Device,
-    /// The pairing that its offer is of.
-    pub(crate) pairing: PairingNumber,
-    pub(crate) offer: Offer,
-    /// All its top-level names.
-    pub(crate) names: Arc<OfferedNames>,
-    /// What counts them if they came in pages, until something else does.
-    pub(crate) arrival: Option<Arrival>,
-}
-
-impl Visitor {
-    /// Lets go of all but the session, before that is closed: its peer may take its time.
-    pub(crate) fn into_session(self) -> Session<Acceptor> {
-        self.session
-    }
-}
-
 /// An offer of a known device.
 struct FromKnown {
     device: Device,
@@ -225,7 +187,7 @@ impl Visit {
         let clock = Clock::start();
         let exporter = channel.export(EXPORTER_LABEL)?;
         let tickets = channel.ticket_key()?;
-        let greeting = greeting(&self.listening.inner)?;
+        let greeting = self.listening.shared.greeting()?;
         let machine = Acceptor::new(greeting, clock.now_ms());
         let mut session = Session::new(machine, channel.stream, messages, clock);
         let welcomed = match session.feed(first) {
@@ -257,7 +219,7 @@ impl Visit {
     /// closed connection for a broken network.
     async fn turn_away(self, mut session: Session<Acceptor>, slot: AdmissionSlot) -> Result<(), Fault> {
         drop(slot);
-        let is_known = self.listening.inner.store.by_id(self.peer).is_ok_and(|device| device.is_some());
+        let is_known = self.listening.shared.store.by_id(self.peer).is_ok_and(|device| device.is_some());
         // One that was not welcomed yet comes again by itself. What is said to who attempts to pair
         // must not tell of the code.
         let may_be_told = is_known && self.name.is_some() && self.attempt.is_none();
@@ -319,8 +281,8 @@ impl Visit {
                     }
                     // The pairing first: who is forgotten and pairs between the two is taken for
                     // who it was before, and asked about.
-                    let pairing = self.listening.inner.store.pairing(self.peer)?;
-                    let Some(device) = self.listening.inner.store.by_id(self.peer)? else {
+                    let pairing = self.listening.shared.store.pairing(self.peer)?;
+                    let Some(device) = self.listening.shared.store.by_id(self.peer)? else {
                         session.machine.refuse(Refusal::NotPaired);
                         return Ok(Welcomed::Over);
                     };
@@ -328,11 +290,11 @@ impl Visit {
                     return Ok(Welcomed::Offered(Box::new(offered)));
                 }
                 AcceptorEvent::ReceiptWanted(transfer) => {
-                    let device = self.listening.inner.store.by_id(self.peer)?;
+                    let device = self.listening.shared.store.by_id(self.peer)?;
                     let is_refused = device.is_none_or(|device| device.rule.consent == Consent::Refuse);
-                    let inner = &self.listening.inner;
-                    inner.renewals.only_of(self.peer, inner.store.pairing(self.peer)?);
-                    let receipt = inner.renewals.receipt((self.peer, transfer));
+                    let renewals = &self.listening.listeners.renewals;
+                    renewals.only_of(self.peer, self.listening.shared.store.pairing(self.peer)?);
+                    let receipt = renewals.receipt((self.peer, transfer));
                     session.machine.earlier_receipt(receipt.filter(|_| !is_refused));
                 }
                 AcceptorEvent::Cancelled(_) => return Ok(Welcomed::Over),
@@ -342,8 +304,8 @@ impl Visit {
     }
 
     async fn hello(&mut self, session: &mut Session<Acceptor>) -> Result<(), Fault> {
-        let store = &self.listening.inner.store;
-        if self.peer == self.listening.inner.identity.id() {
+        let store = &self.listening.shared.store;
+        if self.peer == self.listening.shared.identity.id() {
             session.machine.refuse(Refusal::Ourselves);
             return Ok(());
         }
@@ -360,7 +322,7 @@ impl Visit {
     }
 
     async fn pair(&mut self, session: &mut Session<Acceptor>, exporter: &[u8; 32]) -> Result<(), Fault> {
-        let Ok(binding) = Binding::new(self.peer.0, self.listening.inner.identity.id().0, *exporter) else {
+        let Ok(binding) = Binding::new(self.peer.0, self.listening.shared.identity.id().0, *exporter) else {
             session.machine.refuse(Refusal::Ourselves);
             return Ok(());
         };
@@ -430,7 +392,7 @@ impl Visit {
 
     async fn conclude(&mut self, session: &mut Session<Acceptor>) -> Result<(), Fault> {
         let name = self.name.as_ref().map_or("", DeviceName::as_str);
-        let store = &self.listening.inner.store;
+        let store = &self.listening.shared.store;
         let from = self.from.ip().to_canonical();
         let device = match store.by_id(self.peer)? {
             // It has proven itself once more, under whatever name it has here.

@@ -13,7 +13,7 @@ use ringway_model::{
 };
 
 use crate::devices::target::Target;
-use crate::receiving::event::{OfferSummary, Report};
+use crate::receiving::event::Report;
 use crate::store::Store;
 use crate::store::series::Point;
 
@@ -153,23 +153,6 @@ impl Record {
         let paths = if report.arrived.is_empty() { &self.paths } else { &report.arrived };
         &paths[..paths.len().min(PAST_PATHS_MAX)]
     }
-}
-
-/// Writes down that nobody answered an offer, so that whoever comes back learns of it. That it
-/// could not be is no failure of the offer, which is over.
-pub(crate) fn keep_unanswered(store: &Arc<Store>, offer: &OfferSummary) {
-    let record = Record { store: Arc::clone(store), target: None, paths: Vec::new(), resend: None };
-    let counts = Counts { bytes: offer.bytes_so_far, ..Counts::default() };
-    let report = Report { counts, ..Report::of_nothing(Outcome::Failed(Fault::Unanswered)) };
-    let more = (offer.names.len() as u64).saturating_add(offer.more_names).saturating_sub(1);
-    record.keep(&Ended {
-        id: offer.id,
-        direction: Direction::Receiving,
-        peer: Some(&(offer.from, offer.from_name.clone())),
-        title: &(offer.names.first().cloned().unwrap_or_default(), more),
-        report: &report,
-        series: &[],
-    });
 }
 
 /// A send that has yet to be given a code is asked for again with one.

@@ -607,7 +607,7 @@ mod tests {
                 destination: "/the/Inbox".into(),
                 free_space: None,
             };
-            crate::store::history::keep_unanswered(&self.store, &offer);
+            offer.keep_unanswered(&self.store);
         }
 
         fn titles(&self, query: &PastQuery) -> Vec<String> {

@@ -172,8 +172,8 @@ mod tests {
         assert!((SERIES_POINTS_MAX / 2..=SERIES_POINTS_MAX + 1).contains(&points.len()), "{}", points.len());
         assert_eq!(points.last(), Some(&point(36_000_000, 360_000_000_000)));
         let gaps: Vec<_> = points.windows(2).map(|pair| (pair[1].at - pair[0].at).as_millis()).collect();
-        let inner = &gaps[..gaps.len() - 1];
-        let (least, most) = (inner.iter().min().unwrap(), inner.iter().max().unwrap());
+        let shared = &gaps[..gaps.len() - 1];
+        let (least, most) = (shared.iter().min().unwrap(), shared.iter().max().unwrap());
         assert!(most <= &(least * 2), "{least} to {most}");
     }
 

@@ -4,12 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::Builder;
 
-pub use ringway_copy::{
-    CopyOptions, CopyReport, CopyRequest, KernelCopy, Planned, PlannedFn, ReflinkMode, Rule, limits,
-};
-
 use ringway_copy::{Amount, CopyHandle, CopyJob, Observer, Progress};
-use ringway_model::{Counts, Direction, Failure, Fault, Side, TransferId};
+use ringway_model::{Direction, Failure, Fault, Side, TransferId};
 use ringway_tree::limits::ARRIVED_LISTED_MAX;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
@@ -17,6 +13,10 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::limits::TICK;
 use crate::store::history::Record;
 use crate::transfers::transfer::{Arrived, Transfer};
+
+pub use ringway_copy::{
+    CopyOptions, CopyReport, CopyRequest, KernelCopy, Planned, PlannedFn, ReflinkMode, Rule, limits,
+};
 
 const ENDED_EARLY: Fault = Fault::machine("a thread of the copy ended early");
 
@@ -144,22 +144,8 @@ fn show(copy: &CopyHandle, transfer: &Transfer) {
 }
 
 fn arrived(copy: &CopyHandle) -> Arrived {
-    let totals = copy.totals();
-    let counts = Counts {
-        files: totals.files,
-        folders: totals.folders,
-        links: totals.links,
-        bytes: totals.bytes,
-        moved: totals.bytes,
-        unchanged: totals.unchanged,
-        skipped: totals.skipped,
-        skipped_bytes: totals.skipped_bytes,
-        reused: 0,
-        edited: 0,
-        failed: totals.failed,
-    };
     Arrived {
-        counts,
+        counts: copy.totals(),
         proven: None,
         paths: copy.copies().take(ARRIVED_LISTED_MAX).cloned().collect(),
         left_behind: None,

@@ -6,9 +6,10 @@ use ringway_model::{Compression, Delta, IntoHome, IoMode, OnConflict, Source, Tl
 use ringway_tree::receive::ShownSize;
 use ringway_wire::code::{GivenSecret, PairingSecret};
 
-pub use ringway_link::rate_limit::RateLimit;
-
 use crate::devices::target::Target;
+
+pub use crate::local::settings::Settings;
+pub use ringway_link::rate_limit::RateLimit;
 
 /// A transfer to start.
 pub struct SendRequest {
@@ -95,29 +96,4 @@ pub struct AcceptOptions {
     /// Under [`OnConflict::Replace`], give folders that exist the sender's mode also where that
     /// lets more people in.
     pub widen_modes: bool,
-}
-
-/// The stored settings, `$XDG_CONFIG_HOME/ringway/config.toml`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// This device's name as others see it, 1 to 64 bytes of printable UTF-8. Default: the host's.
-    pub name: String,
-    /// Where the window and the service receive. Default: the downloads folder (as xdg-user-dirs
-    /// has it), else `Ringway` in the home folder.
-    pub receive_folder: PathBuf,
-    /// What may land there, where it is a home. Default: nothing.
-    pub into_home: IntoHome,
-    /// The port to listen on. Default: [`crate::limits::DEFAULT_PORT`].
-    pub port: u16,
-    /// Whether receivers of this device are announced on the local network. Default: yes. Programs
-    /// put it into [`ReceiveOptions::announce`].
-    pub announce: bool,
-    /// How fast transfers may be sent that are not given another limit, each for itself. Default:
-    /// none. Programs put it into [`SendRequest::limit`].
-    pub send_limit: Option<RateLimit>,
-    /// Whether what receives stays when the window is closed. Default: yes.
-    pub background: bool,
-    /// Whether the service receives at all. Default: yes. A program that was asked to receive once
-    /// does so whatever this says.
-    pub receiving: bool,
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use parking_lot::{Mutex, MutexGuard};
+use ringway_link::bottleneck::Gauge;
 use ringway_model::{
     Bottleneck, Counts, DeviceId, Direction, Edit, Failure, FailureReason, Fault, Interruption, Invalid, Operation,
     Outage, Outcome, PackedBytes, PathTaken, Proven, Side, Stage, TransferId, TransferKey,
@@ -21,7 +22,6 @@ use crate::store::series::{Point, Series};
 use crate::transfers::rate::{Amounts, Rate};
 use crate::transfers::stopwatch::Stopwatch;
 use crate::wire_convert::decode_proven;
-use ringway_link::bottleneck::Gauge;
 
 /// One offer under way, in either direction. Clones are the same transfer; dropping every clone
 /// does not cancel it.

@@ -1,10 +1,9 @@
 //! Parts of sentences: why an entry failed, what is missing at a disk, what was being done, why a
 //! fast path is not taken, what limits a transfer.
 use super::table::*;
-use super::{Row, Says};
+use super::{Row, Says, figures};
 use crate::errno::ECANCELED;
 use crate::fault::{Failure, FailureReason, Operation, OsError};
-use crate::figures;
 use crate::outage::Shortage;
 use crate::path_taken::{SyncIoReason, UserTlsReason};
 use crate::remedy::{Aim, Remedy};

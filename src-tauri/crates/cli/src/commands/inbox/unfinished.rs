@@ -11,7 +11,7 @@ use crate::args::DiscardArgs;
 use crate::exit::{Exit, Refusal};
 use crate::json;
 use crate::output::Output;
-use crate::text::{ago, bytes, count, counted, for_terminal, table};
+use crate::text::{ago, and_more, bytes, count, counted, for_terminal, table};
 
 /// Lists what is there.
 pub(crate) fn list(engine: &Engine, out: &Output, folders: &[PathBuf]) -> Result<()> {
@@ -84,10 +84,7 @@ fn find(engine: &Engine, folders: &[PathBuf]) -> Result<Vec<Unfinished>> {
 /// What is sent, as far as that is known.
 fn names(left: &Unfinished) -> String {
     let Some((first, others)) = left.names.split_first() else { return String::new() };
-    match others.len() as u64 + left.more_names {
-        0 => for_terminal(first),
-        more => format!("{} and {} more", for_terminal(first), count(more)),
-    }
+    and_more(for_terminal(first), others.len() as u64 + left.more_names)
 }
 
 fn named(left: &Unfinished) -> String {

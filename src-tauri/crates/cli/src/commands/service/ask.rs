@@ -4,12 +4,12 @@ use std::time::SystemTime;
 use anyhow::Result;
 use ringway_daemon::control::{Client, Place};
 use ringway_daemon::dto::{Everything, Listening, Offer, PairedDevice};
-use ringway_model::{Fault, OnConflict};
+use ringway_model::Fault;
 use serde_json::json;
 
 use super::{refusal, shown};
 use crate::args::destination::destination;
-use crate::args::{AcceptArgs, CodeShownArgs, ConflictArg, OfferArgs, ReportArgs, TransferArgs};
+use crate::args::{AcceptArgs, CodeShownArgs, OfferArgs, ReportArgs, TransferArgs};
 use crate::exit::{Exit, Refusal};
 use crate::json;
 use crate::output::Output;
@@ -68,13 +68,7 @@ pub(crate) async fn accept(args: AcceptArgs) -> Result<Exit> {
         let into_home = args.home.into_home();
         client.set_offer_folder(offer.id.clone(), folder.into(), into_home).await?;
     }
-    let on_conflict = match args.on_conflict {
-        ConflictArg::Replace => OnConflict::Replace,
-        ConflictArg::Keep => OnConflict::Keep,
-        ConflictArg::Rename => OnConflict::Rename,
-        ConflictArg::Update => OnConflict::RenameTop,
-    };
-    let moving = client.accept(offer.id.clone(), offer.size(), on_conflict).await?;
+    let moving = client.accept(offer.id.clone(), offer.size(), args.on_conflict.into()).await?;
     out.event(&shown::transfer_event(&moving));
     out.say(format_args!(
         "Accepted {} from {}. The service receives it; `ringway status` shows how far it is.",

@@ -192,7 +192,7 @@ impl Log {
     }
 
     fn started(&mut self, moving: &Moving) {
-        let Ok(transfer) = self.app.transfer(&moving.id) else { return };
+        let Ok(transfer) = self.app.transfers.find(&moving.id) else { return };
         self.event(&json::started(&transfer, &transfer.snapshot()));
         self.say(format_args!("transfer {} begins: {}", moving.id, about(&transfer, &moving.target)));
         let lines = self.lines.clone();
@@ -237,24 +237,13 @@ fn level(report: &Report) -> Level {
 }
 
 fn ending(transfer: &Transfer, report: &Report) -> String {
-    match &report.outcome {
-        Outcome::Complete => {
-            format!(
-                "complete, {}, {} in {}",
-                progress::things(report),
-                bytes(report.counts.bytes),
-                progress::pace(report)
-            )
-        }
-        Outcome::Partial => format!(
-            "{} did not make it; {}, {} in {}",
-            words::entries(report.counts.failed),
-            progress::things(report),
-            bytes(report.counts.bytes),
-            progress::pace(report)
-        ),
-        Outcome::Failed(error) => words::error_of(error, progress::peer_name(transfer).as_deref()).what,
-    }
+    let how = match &report.outcome {
+        Outcome::Complete => "complete,".to_owned(),
+        Outcome::Partial => format!("{} did not make it;", words::entries(report.counts.failed)),
+        Outcome::Failed(error) => return words::error_of(error, progress::peer_name(transfer).as_deref()).what,
+    };
+    let (things, size) = (progress::things(report), bytes(report.counts.bytes));
+    format!("{how} {things}, {size} in {}", progress::pace(report))
 }
 
 /// Appends standard output and error to this file from now on.

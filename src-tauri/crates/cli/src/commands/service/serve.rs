@@ -54,13 +54,13 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
     // under what name.
     let awaits_set_up = args.with_window && !engine.is_set_up();
     if engine.settings().receiving && !awaits_set_up {
-        app.listen(None).await;
+        app.receiving.listen(None).await;
     } else if !awaits_set_up {
         log.say("does not receive: that is switched off (`ringway settings --receiving on`)");
     }
     // A window shows that, and what to do about it; without one nobody would see that there is
     // nothing to wait for.
-    if let Listening::Failed { fault, .. } = app.listening()
+    if let Listening::Failed { fault, .. } = app.receiving.listening()
         && !args.with_window
     {
         return Err(fault.into());

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::json;
 use crate::json::codes::tag;
-use crate::text::{bytes, clock, count, for_how_long, rate, table};
+use crate::text::{and_more, bytes, clock, count, for_how_long, rate, table};
 use crate::words::{self, rule};
 
 /// Digits of an id that lists show: enough to tell a handful apart, and to be typed.
@@ -107,7 +107,7 @@ pub(crate) fn transfer_event(moving: &Moving) -> Value {
 pub(crate) fn names(names: &[String], more: u64) -> String {
     let more = more + names.len().saturating_sub(NAMES_SHOWN) as u64;
     let shown = names.iter().take(NAMES_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
-    if more == 0 { shown } else { format!("{shown} and {} more", count(more)) }
+    and_more(shown, more)
 }
 
 /// The line that shows the code, or says how to come by one.

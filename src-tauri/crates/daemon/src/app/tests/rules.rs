@@ -10,7 +10,7 @@ async fn acquainted() -> (Machine, Machine, String) {
     let source = sender.source();
     let sent = sender.send(&source, &address, Some(&code));
     let offer = receiver.offer().await;
-    receiver.app.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
+    receiver.app.offers.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
     assert!(matches!(sender.ended(&sent).await.outcome, Outcome::Complete));
     (sender, receiver, address)
 }
@@ -18,11 +18,11 @@ async fn acquainted() -> (Machine, Machine, String) {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_rule_accepts_shows_up_as_a_transfer_and_not_as_an_offer() {
     let (sender, mut receiver, address) = acquainted().await;
-    let near = receiver.app.devices().unwrap().remove(0);
+    let near = receiver.app.devices.shown().unwrap().remove(0);
     let into = receiver.folder.path().join("from near");
     std::fs::create_dir(&into).unwrap();
-    receiver.app.set_device_folder(&near.id, Some(into.clone()), ringway_model::IntoHome::Refuse).unwrap();
-    receiver.app.set_device_rule(&near.id, Consent::Accept, Some(1_000)).unwrap();
+    receiver.app.devices.set_folder(&near.id, Some(into.clone()), ringway_model::IntoHome::Refuse).unwrap();
+    receiver.app.devices.set_rule(&near.id, Consent::Accept, Some(1_000)).unwrap();
     let sent = sender.send(&sender.source(), &address, None);
     assert!(matches!(sender.ended(&sent).await.outcome, Outcome::Complete));
     let came = receiver
@@ -34,17 +34,17 @@ async fn what_a_rule_accepts_shows_up_as_a_transfer_and_not_as_an_offer() {
         .await;
     assert!(matches!(receiver.ended(&came).await.outcome, Outcome::Complete));
     assert_eq!(std::fs::read_to_string(into.join("set/below/file")).unwrap(), "content");
-    assert!(receiver.app.offers().is_empty());
+    assert!(receiver.app.offers.shown().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_more_than_a_rule_lets_in_is_asked_about_and_lands_in_its_folder() {
     let (sender, mut receiver, address) = acquainted().await;
-    let near = receiver.app.devices().unwrap().remove(0);
+    let near = receiver.app.devices.shown().unwrap().remove(0);
     let into = receiver.folder.path().join("from near");
     std::fs::create_dir(&into).unwrap();
-    receiver.app.set_device_folder(&near.id, Some(into.clone()), ringway_model::IntoHome::Refuse).unwrap();
-    receiver.app.set_device_rule(&near.id, Consent::Accept, Some(3)).unwrap();
+    receiver.app.devices.set_folder(&near.id, Some(into.clone()), ringway_model::IntoHome::Refuse).unwrap();
+    receiver.app.devices.set_rule(&near.id, Consent::Accept, Some(3)).unwrap();
     let sent = sender.send(&sender.source(), &address, None);
     let offer = receiver
         .event(|event| match event {
@@ -54,7 +54,7 @@ async fn what_is_more_than_a_rule_lets_in_is_asked_about_and_lands_in_its_folder
         .await;
     assert_eq!(offer.asked_because, Some(AskedBecause::TooMuch { bytes_max: 3 }));
     assert_eq!(offer.folder, into.to_str().unwrap());
-    receiver.app.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
+    receiver.app.offers.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
     assert!(matches!(sender.ended(&sent).await.outcome, Outcome::Complete));
     assert!(into.join("set/below/file").exists());
 }
@@ -62,13 +62,13 @@ async fn what_is_more_than_a_rule_lets_in_is_asked_about_and_lands_in_its_folder
 #[tokio::test(flavor = "multi_thread")]
 async fn who_is_refused_is_declined_and_nothing_is_shown() {
     let (sender, receiver, address) = acquainted().await;
-    let near = receiver.app.devices().unwrap().remove(0);
-    receiver.app.set_device_rule(&near.id, Consent::Refuse, None).unwrap();
+    let near = receiver.app.devices.shown().unwrap().remove(0);
+    receiver.app.devices.set_rule(&near.id, Consent::Refuse, None).unwrap();
     let sent = sender.send(&sender.source(), &address, None);
     let ended = sender.ended(&sent).await;
     let declined = Fault::Declined(DeclineReason::ByChoice);
     assert!(matches!(&ended.outcome, Outcome::Failed(fault) if *fault == declined), "{ended:?}");
-    assert!(receiver.app.offers().is_empty());
-    assert!(matches!(receiver.app.set_device_rule("no such", Consent::Ask, None), Err(Fault::Gone)));
-    assert!(matches!(receiver.app.set_device_rule(&near.id, Consent::Accept, Some(0)), Err(Fault::Invalid { .. })));
+    assert!(receiver.app.offers.shown().is_empty());
+    assert!(matches!(receiver.app.devices.set_rule("no such", Consent::Ask, None), Err(Fault::Gone)));
+    assert!(matches!(receiver.app.devices.set_rule(&near.id, Consent::Accept, Some(0)), Err(Fault::Invalid { .. })));
 }

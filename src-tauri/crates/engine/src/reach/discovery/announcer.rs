@@ -1,6 +1,5 @@
 //! A receiver's announcement of itself, as long as it listens.
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Weak;
 use std::time::Duration;
 
 use mdns_sd::{IfKind, ServiceInfo};
@@ -12,7 +11,6 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use super::daemon::{self, Daemon};
 use super::failed;
-use crate::receiving::receive::Listening;
 
 /// Time for telling others that nobody listens here any more. Who does not hear it forgets the
 /// receiver after two minutes (RFC 6762 section 10).
@@ -112,8 +110,9 @@ pub(crate) struct Announcing {
 }
 
 impl Announcing {
-    /// Announces until it is stopped, or nobody listens any more.
-    pub(crate) fn start(mut announcer: Announcer, listening: Weak<Listening>) -> Self {
+    /// Announces until it is stopped, or nobody listens any more: then `code` says nothing. It says
+    /// the number of the code that is open, if one is.
+    pub(crate) fn start(mut announcer: Announcer, code: impl Fn() -> Option<Option<u16>> + Send + 'static) -> Self {
         let (stop, mut stopped) = oneshot::channel();
         let task = tokio::spawn(async move {
             let mut look = interval(daemon::LOOK_EVERY);
@@ -121,8 +120,8 @@ impl Announcing {
             loop {
                 tokio::select! {
                     _ = &mut stopped => break,
-                    _ = look.tick() => match listening.upgrade() {
-                        Some(listening) => announcer.look(listening.number_on_show()).await,
+                    _ = look.tick() => match code() {
+                        Some(code) => announcer.look(code).await,
                         None => break,
                     },
                 }

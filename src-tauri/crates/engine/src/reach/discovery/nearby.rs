@@ -13,7 +13,7 @@ use super::daemon::{self, Daemon};
 use super::heard::Heard;
 use super::{NearbyDevice, failed};
 use crate::devices::device::Device;
-use crate::engine::Inner;
+use crate::shared::Shared;
 
 /// Once the machine that shows a code is found, others that say the same are listened for as long:
 /// mDNS answers within a tenth of a second.
@@ -42,7 +42,7 @@ impl Wanted {
 
 /// Who announces itself, as long as this lives.
 pub struct Nearby {
-    inner: Arc<Inner>,
+    shared: Arc<Shared>,
     /// None while nothing is heard, because the network is flooded.
     listening: Option<Listening>,
     deaf_until: Instant,
@@ -66,11 +66,11 @@ impl Listening {
 
 impl Nearby {
     /// Listens for whom is wanted.
-    pub(crate) fn start(inner: Arc<Inner>, wanted: Wanted) -> Result<Self, Fault> {
+    pub(crate) fn start(shared: Arc<Shared>, wanted: Wanted) -> Result<Self, Fault> {
         let mut look = interval(daemon::LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let listening = Some(Listening::start()?);
-        Ok(Self { inner, listening, deaf_until: Instant::now(), look, heard: Heard::default(), wanted })
+        Ok(Self { shared, listening, deaf_until: Instant::now(), look, heard: Heard::default(), wanted })
     }
 
     /// Waits for news: somebody appeared, says something else, or has gone. False when nothing can
@@ -121,7 +121,7 @@ impl Nearby {
     /// Who is there by now, sorted by name.
     pub fn devices(&self) -> Vec<NearbyDevice> {
         // A store that cannot be read just now is said by what needs it.
-        let paired = self.inner.store.devices().unwrap_or_default();
+        let paired = self.shared.store.devices().unwrap_or_default();
         let known = |said: &Announcement| paired.iter().find(|device| is_of(said, device));
         let heard = self.heard.all().into_iter();
         heard.map(|(said, addresses)| NearbyDevice { known: known(&said).cloned(), said, addresses }).collect()
@@ -144,7 +144,7 @@ impl Nearby {
         let pairs = service.txt_properties.iter().map(|pair| (pair.key(), pair.val().unwrap_or_default()));
         // What is not as it should be is passed over, and one that said better before has gone.
         let Ok(said) = Announcement::parse(pairs) else { return self.heard.vanished(&service.fullname) };
-        if said.fingerprint == Fingerprint::of(&self.inner.identity.id().0) || !self.wanted.covers(&said) {
+        if said.fingerprint == Fingerprint::of(&self.shared.identity.id().0) || !self.wanted.covers(&said) {
             return self.heard.vanished(&service.fullname);
         }
         let addresses = service.addresses.iter().filter_map(|ip| dialled(ip, service.port));
@@ -152,7 +152,7 @@ impl Nearby {
         // once.
         let paired = std::cell::OnceCell::new();
         let is_paired = |said: &Announcement| {
-            let paired = paired.get_or_init(|| self.inner.store.devices().unwrap_or_default());
+            let paired = paired.get_or_init(|| self.shared.store.devices().unwrap_or_default());
             paired.iter().any(|device| is_of(said, device))
         };
         self.heard.appeared(&service.fullname, said, addresses, is_paired)

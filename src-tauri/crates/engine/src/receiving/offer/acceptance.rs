@@ -1,15 +1,15 @@
 //! Who has accepted an offer, and what takes that back before it begins.
 use std::sync::Arc;
 
+use ringway_link::session::Session;
 use ringway_model::{Consent, DeclineReason};
 use ringway_wire::control::{Cancel, Refusal};
 use ringway_wire::session::Acceptor;
 
 use crate::devices::device::Device;
 use crate::devices::rules::DeviceRule;
-use crate::engine::Inner;
+use crate::shared::Shared;
 use crate::store::PairingNumber;
-use ringway_link::session::Session;
 
 /// Who has accepted an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,20 +50,24 @@ impl Acceptance {
     ///
     /// # Errors
     /// It does not hold any more: what the sender is told.
-    pub(super) fn check(self, inner: &Inner, device: &mut Device) -> Result<(), TakenBack> {
-        let known = inner.store.by_id(device.id).map_err(|_| TakenBack::Declined(DeclineReason::Busy))?;
+    pub(super) fn check(self, shared: &Shared, device: &mut Device) -> Result<(), TakenBack> {
+        let known = shared.store.by_id(device.id).map_err(|_| TakenBack::Declined(DeclineReason::Busy))?;
         let known = known.ok_or(TakenBack::Forgotten)?;
         let before = std::mem::replace(device, known);
         if self.holds(&before.rule, &device.rule) { Ok(()) } else { Err(reason(&device.rule)) }
     }
 
     /// Resolves when it does not hold any more, with what the sender is told.
-    pub(super) async fn taken_back(self, inner: &Arc<Inner>, (device, pairing): (&Device, PairingNumber)) -> TakenBack {
+    pub(super) async fn taken_back(
+        self,
+        shared: &Arc<Shared>,
+        (device, pairing): (&Device, PairingNumber),
+    ) -> TakenBack {
         tokio::select! {
             // A device that is not known any more has no rule either.
             biased;
-            () = inner.forgotten(device.id, pairing) => TakenBack::Forgotten,
-            now = inner.rule_changes(device.id, |now| self.holds(&device.rule, now)) => reason(&now),
+            () = shared.forgotten(device.id, pairing) => TakenBack::Forgotten,
+            now = shared.rule_changes(device.id, |now| self.holds(&device.rule, now)) => reason(&now),
         }
     }
 }

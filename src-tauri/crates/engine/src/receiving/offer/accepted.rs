@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringway_link::lane::Lane;
+use ringway_link::session::Session;
+use ringway_link::tls::Channel;
 use ringway_model::{DeclineReason, Direction, Fault, Invalid, Outage, Side, TransferId};
 use ringway_tree::filesystem::free_space::{FreeSpace, is_full_errno};
 use ringway_tree::limits::ARRIVED_LISTED_MAX;
@@ -22,23 +25,22 @@ use tokio::sync::mpsc;
 use super::acceptance::Acceptance;
 use super::job::{Job, on_its_own};
 use super::outside::Outside;
-use super::queue::Place;
-use super::renewals::Renewed;
 use crate::admission::descriptors::ForReceiving;
 use crate::devices::device::Device;
 use crate::devices::rules::DeviceRule;
 use crate::limits::{LANES_MAX, RENEWAL_TIME_MAX};
 use crate::local::own_folders;
+use crate::receiving::door::{Entrance, LaneDoor};
 use crate::receiving::event::ReceiverEvent;
-use crate::receiving::receive::Listening;
-use crate::receiving::serve::{Entrance, LaneDoor, Visitor};
+use crate::receiving::listening::Listening;
+use crate::receiving::queue::Place;
+use crate::receiving::renewals::Renewed;
+use crate::receiving::visitor::Visitor;
 use crate::store::PairingNumber;
 use crate::store::history::Record;
+use crate::transfers::forgetting::stop_when;
 use crate::transfers::options::AcceptOptions;
 use crate::transfers::transfer::{Arrived, Transfer};
-use ringway_link::lane::Lane;
-use ringway_link::session::Session;
-use ringway_link::tls::Channel;
 
 /// Answers to lists that wait to be sent.
 const ANSWERS_WAITING_MAX: usize = 16;
@@ -140,8 +142,8 @@ impl Accepted {
         let title = offer.names.first().cloned().map(OsString::from_vec).unwrap_or_default();
         let more = (offer.names.len() as u64).saturating_add(offer.more_names).saturating_sub(1);
         let destination = options.destination.clone().unwrap_or_else(|| listening.landing().destination.clone());
-        let expected = listening.inner.expect(&destination);
-        let store = Arc::clone(&listening.inner.store);
+        let expected = listening.shared.expect(&destination);
+        let store = Arc::clone(&listening.shared.store);
         let record = Record { store, target: None, paths: vec![destination.clone()], resend: None };
         let transfer = Transfer::new(TransferId(offer.transfer), Direction::Receiving, (title, more), Some(record));
         transfer.known_peer(device.id, &device.name);
@@ -195,7 +197,7 @@ impl Accepted {
             })
             .unzip();
         let door = LaneDoor { tickets, entrances, deliver };
-        let is_running = match self.listening.inner.doors().entry((device.id, offer.transfer)) {
+        let is_running = match self.listening.listeners.doors().entry((device.id, offer.transfer)) {
             Entry::Vacant(free) => {
                 free.insert(door);
                 false
@@ -241,13 +243,13 @@ impl Accepted {
     /// Receives it to its end, over as many sessions as that takes. `is_told`: the program knows of
     /// the transfer.
     pub(super) async fn receive(self, opened: Opened, attempt: AttemptKey, (place, is_told): (Place, bool)) {
-        let inner = Arc::clone(&self.listening.inner);
-        let paired = (self.from.id, self.pairing);
+        let shared = Arc::clone(&self.listening.shared);
+        let (device, pairing) = (self.from.id, self.pairing);
         let transfer = self.transfer.clone();
         // On the heap: each connection's task, a stranger's too, has room for all that it may come
         // to, and each layer doubles that.
         let work = Box::pin(self.receive_all(opened, attempt, (place, is_told)));
-        inner.while_paired(paired, &transfer, work).await;
+        stop_when(shared.forgotten(device, pairing), &transfer, work).await;
     }
 
     async fn receive_all(self, mut opened: Opened, attempt: AttemptKey, (mut place, is_told): (Place, bool)) {
@@ -255,7 +257,7 @@ impl Accepted {
         let remembered = if self.retry.is_zero() {
             None
         } else {
-            self.listening.inner.renewals.open(key, attempt, self.rule.clone())
+            self.listening.listeners.renewals.open(key, attempt, self.rule.clone())
         };
         let (mut open, mut renewed) = remembered.unzip();
         self.transfer.figures().goes_on = renewed.is_some();
@@ -286,7 +288,7 @@ impl Accepted {
             _ => {}
         }
         if let Err(Fault::TooMuch { bytes_max, .. }) = &ended {
-            self.listening.inner.renewals.too_much(key, attempt, *bytes_max);
+            self.listening.listeners.renewals.too_much(key, attempt, *bytes_max);
         }
         self.transfer.end(ended.map(|whole| whole.arrived));
     }
@@ -301,7 +303,7 @@ impl Accepted {
             Ok(()) => job.run(&mut session, joined, to_answer, renewed).await,
             Err(error) => Err(error),
         };
-        self.listening.inner.doors().remove(&(self.from.id, offer.transfer));
+        self.listening.listeners.doors().remove(&(self.from.id, offer.transfer));
         let successor = job.successor.take();
         let ended = match ended {
             // Who has everything does not need it again, but its sender needs the receipt.
@@ -367,7 +369,7 @@ impl Accepted {
 
     /// Whether its device was not forgotten since it was accepted.
     fn is_paired(&self) -> Result<bool, Fault> {
-        self.listening.inner.store.is_paired_as(self.from.id, self.pairing)
+        self.listening.shared.store.is_paired_as(self.from.id, self.pairing)
     }
 
     /// Remembers which top-level names the device's own things have here, as they are: a link among
@@ -377,7 +379,7 @@ impl Accepted {
         let all: Vec<_> = incoming.take_brought().into_iter().map(keyed).collect();
         if !all.is_empty() {
             // Losing this note only means a numbered folder next time.
-            let _ = self.listening.inner.store.note_brought((self.from.id, self.pairing), &all);
+            let _ = self.listening.shared.store.note_brought((self.from.id, self.pairing), &all);
         }
     }
 
@@ -396,22 +398,22 @@ impl Accepted {
         let Device { id: from, name, .. } = self.from.clone();
         let outside = Outside::new();
         let brought_before = {
-            let (inner, destination, outside) =
-                (Arc::clone(&self.listening.inner), destination.clone(), outside.clone());
+            let (shared, destination, outside) =
+                (Arc::clone(&self.listening.shared), destination.clone(), outside.clone());
             move |top: &[u8]| {
-                let (inner, path) = (Arc::clone(&inner), received_key(&destination, top));
+                let (shared, path) = (Arc::clone(&shared), received_key(&destination, top));
                 // A store that cannot be asked makes a numbered folder, which harms nothing.
-                outside.run(move || inner.store.brought(from, &path).ok().flatten()).flatten()
+                outside.run(move || shared.store.brought(from, &path).ok().flatten()).flatten()
             }
         };
         let announce = {
-            let (inner, destination, paired) =
-                (Arc::clone(&self.listening.inner), destination.clone(), (from, self.pairing));
+            let (shared, destination, paired) =
+                (Arc::clone(&self.listening.shared), destination.clone(), (from, self.pairing));
             move |folders: Vec<(Vec<u8>, Brought)>| {
                 let keyed = |(top, brought): (Vec<u8>, _)| (received_key(&destination, &top), brought);
-                let (inner, folders) = (Arc::clone(&inner), folders.into_iter().map(keyed).collect::<Vec<_>>());
+                let (shared, folders) = (Arc::clone(&shared), folders.into_iter().map(keyed).collect::<Vec<_>>());
                 // As with any other note: without it a folder gets a number next time.
-                let _ = outside.run(move || inner.store.note_brought(paired, &folders));
+                let _ = outside.run(move || shared.store.note_brought(paired, &folders));
             }
         };
         let options = DestinationOptions {
@@ -437,11 +439,11 @@ impl Accepted {
             into_home: self.options.into_home,
             homes: Homes::default(),
         };
-        let inner = Arc::clone(&self.listening.inner);
+        let shared = Arc::clone(&self.listening.shared);
         let confined = self.listening.confinement.is_ok();
         let begin = move || {
             let options =
-                DestinationOptions { own: own_folders::make(&inner.paths)?, homes: Homes::known(), ..options };
+                DestinationOptions { own: own_folders::make(&shared.paths)?, homes: Homes::known(), ..options };
             if confined { Incoming::begin_confined(options) } else { Incoming::begin(options) }
         };
         let beginning = tokio::task::spawn_blocking(|| on_its_own("ringway-begin", begin));

@@ -4,6 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringway_link::bottleneck::Clocks;
+use ringway_link::lane::{self, Arriving, Begun, Lane, LaneStops, ReceivingLane, Succeeding};
+use ringway_link::session::Session;
+use ringway_link::tls::Channel;
 use ringway_model::{DeviceId, Fault, Operation, Side, Stage};
 use ringway_tree::filesystem::free_space::FreeSpace;
 use ringway_tree::receive::{FinishError, Incoming, LaneError};
@@ -14,18 +18,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use super::renewals::Renewed;
 use super::silence::Silence;
-use crate::limits::TICK;
-use crate::receiving::receive::Listening;
-use crate::send::{REASON_TIME_MAX, cancelled_there};
+use crate::limits::{REASON_TIME_MAX, TICK};
+use crate::receiving::listening::Listening;
+use crate::receiving::renewals::Renewed;
 use crate::store::PairingNumber;
 use crate::transfers::transfer::Transfer;
-use crate::wire_convert::{decode_failure, decode_paths, encode_edit, encode_failure, encode_paths};
-use ringway_link::bottleneck::Clocks;
-use ringway_link::lane::{self, Arriving, Begun, Lane, LaneStops, ReceivingLane, Succeeding};
-use ringway_link::session::Session;
-use ringway_link::tls::Channel;
+use crate::wire_convert::{decode_cancel, decode_failure, decode_paths, encode_edit, encode_failure, encode_paths};
 
 /// Time for the sender to open its lanes after our yes.
 const LANES_TIME_MAX: Duration = Duration::from_secs(30);
@@ -239,7 +238,7 @@ impl Job<'_> {
             AcceptorEvent::PeerPath(codes) => self.transfer.figures().there = Some(decode_paths(codes)),
             AcceptorEvent::SenderTimes(times) => self.transfer.figures().gauge.sender(times),
             AcceptorEvent::EntryFailed(failed) => self.transfer.figures().fail(decode_failure(failed)),
-            AcceptorEvent::Cancelled(cancel) => return Err(cancelled_there(cancel)),
+            AcceptorEvent::Cancelled(cancel) => return Err(decode_cancel(cancel)),
             _ => {}
         }
         Ok(())
@@ -399,7 +398,7 @@ impl Job<'_> {
         // Nothing more gets its name for a device that was forgotten, even if the look for that is
         // due in a moment only.
         let (device, pairing) = self.from;
-        if !self.listening.inner.store.is_paired_as(device, pairing)? {
+        if !self.listening.shared.store.is_paired_as(device, pairing)? {
             self.transfer.stop_as_forgotten();
             return Ok(());
         }

@@ -1,6 +1,7 @@
 //! What time does to a code.
 use std::path::Path;
 
+use ringway_link::messages::MessageReader;
 use ringway_model::{AuthError, TlsMode};
 use ringway_wire::control::{Greeting, Hello, Message};
 use ringway_wire::limits::VERSION;
@@ -11,7 +12,6 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::{Engine, Paths};
-use ringway_link::messages::MessageReader;
 
 const LONG: Duration = Duration::from_secs(30);
 const CODE: &str = "7-river-camera";
@@ -63,7 +63,7 @@ async fn a_code_that_has_expired_lets_nobody_in_who_knows_it() {
 
     // One who does not heed that no code is open.
     let tcp = TcpStream::connect(receiver.local_address()).await.unwrap();
-    let mut channel = laptop.inner.tls.connect(tcp, ringway_link::tls::Expected::Anyone).await.unwrap();
+    let mut channel = laptop.shared.tls.connect(tcp, ringway_link::tls::Expected::Anyone).await.unwrap();
     let exporter = channel.export(EXPORTER_LABEL).unwrap();
     let binding = Binding::new(laptop.this_device().id.0, channel.peer.0, *exporter).unwrap();
     let Greeting { name } = Greeting { name: DeviceName::new("laptop").unwrap() };

@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::{Accepted, Lost, Opened};
 use crate::limits::{FULL_LOOK_EVERY, FULL_TIME_MAX, PAUSE_TIME_MAX};
 use crate::receiving::offer::job::on_its_own;
-use crate::receiving::offer::queue::Place;
-use crate::receiving::offer::renewals::Renewed;
+use crate::receiving::queue::Place;
+use crate::receiving::renewals::Renewed;
 
 /// What a file that asks for room is called, before the transfer's id; a peer may not use such a
 /// name.

@@ -12,13 +12,13 @@ use tokio::sync::mpsc;
 use super::queue::Place;
 use crate::devices::rules::DeviceRule;
 use crate::limits::{RENEWALS_PER_DEVICE_MAX, TOO_MUCH_TIME_MAX};
-use crate::receiving::serve::Visitor;
+use crate::receiving::visitor::Visitor;
 use crate::store::PairingNumber;
 
 /// A renewed session, with its place among the running transfers.
-pub(super) struct Renewed {
-    pub(super) visitor: Visitor,
-    pub(super) place: Place,
+pub(crate) struct Renewed {
+    pub(crate) visitor: Visitor,
+    pub(crate) place: Place,
 }
 
 /// Every transfer that is remembered.
@@ -66,7 +66,7 @@ impl State {
 }
 
 /// What an offer is to what is remembered.
-pub(super) enum Met {
+pub(crate) enum Met {
     /// Nothing: a person, or a rule, is asked.
     New,
     /// One that a rule has accepted up to so many bytes, and that is more.
@@ -80,7 +80,7 @@ pub(super) enum Met {
 impl Renewals {
     /// Remembers a transfer that was just accepted, as long as what is returned lives. None where
     /// its device has too many.
-    pub(super) fn open(
+    pub(crate) fn open(
         &self,
         (key, pairing): (Key, PairingNumber),
         attempt: AttemptKey,
@@ -95,7 +95,7 @@ impl Renewals {
     /// Remembers that a transfer is more than the rule that accepted it lets in, so that whoever
     /// offers the same again, however often, does not get so much each time without anybody being
     /// asked.
-    pub(super) fn too_much(&self, (key, pairing): (Key, PairingNumber), attempt: AttemptKey, bytes_max: u64) {
+    pub(crate) fn too_much(&self, (key, pairing): (Key, PairingNumber), attempt: AttemptKey, bytes_max: u64) {
         let until = Instant::now() + TOO_MUCH_TIME_MAX;
         // Where its device has too many that are at work, the next offer is held to the size as
         // this one was.
@@ -110,7 +110,7 @@ impl Renewals {
 
     /// Lets go of what a rule of `device` has accepted that says otherwise by now; what of it waits
     /// for its sender is given up, and kept for a new yes.
-    pub(super) fn only_by(&self, device: DeviceId, rule: &DeviceRule) {
+    pub(crate) fn only_by(&self, device: DeviceId, rule: &DeviceRule) {
         self.all().retain(|one| {
             let is_waiting = matches!(one.state, State::Open { interrupted: true, .. });
             one.key.0 != device || !is_waiting || one.rule.as_ref().is_none_or(|before| before == rule)
@@ -137,7 +137,7 @@ impl Renewals {
 
     /// What an offer of `from` is. The same attempt under another id goes on with one that is
     /// interrupted: its sender was started anew.
-    pub(super) fn meet(&self, from: DeviceId, offer: &Offer, attempt: AttemptKey) -> Met {
+    pub(crate) fn meet(&self, from: DeviceId, offer: &Offer, attempt: AttemptKey) -> Met {
         let all = self.all();
         let now = Instant::now();
         let counts = |one: &&Remembered| !one.state.is_over(now) && !matches!(one.state, State::Received { .. });
@@ -178,14 +178,14 @@ impl Renewals {
 }
 
 /// A transfer that is remembered while it is received, or waits.
-pub(super) struct Open {
+pub(crate) struct Open {
     all: Renewals,
     key: Key,
 }
 
 impl Open {
     /// Whether it waits for its sender now.
-    pub(super) fn interrupted(&self, now: bool) {
+    pub(crate) fn interrupted(&self, now: bool) {
         self.all.change(self.key, |state| {
             if let State::Open { interrupted, .. } = state {
                 *interrupted = now;
@@ -194,12 +194,12 @@ impl Open {
     }
 
     /// A person here has stopped it: for so long its sender hears that.
-    pub(super) fn stopped(self, time: Duration) {
+    pub(crate) fn stopped(self, time: Duration) {
         self.all.change(self.key, |state| *state = State::Stopped { until: Instant::now() + time });
     }
 
     /// All of it is there: for so long its sender may come for the receipt.
-    pub(super) fn received(self, time: Duration, receipt: Receipt) {
+    pub(crate) fn received(self, time: Duration, receipt: Receipt) {
         self.all.change(self.key, |state| *state = State::Received { until: Instant::now() + time, receipt });
     }
 }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
 
-use crate::dir::Dir;
+use crate::dir::{Dir, component};
 
 /// The only namespace that an unprivileged user may fill and that means the same everywhere
 /// (xattr(7)).
@@ -61,9 +61,20 @@ pub fn set_xattr(fd: impl AsFd, name: &[u8], value: &[u8]) -> io::Result<()> {
     Ok(rustix::fs::fsetxattr(fd, name, value, XattrFlags::empty())?)
 }
 
+impl Dir {
+    /// The `user.` extended attributes of `name` without opening it; reading a value takes read
+    /// permission all the same (xattr(7)).
+    ///
+    /// Goes by `/proc/self/fd`; where `/proc` is not mounted the entry is opened instead. None for
+    /// what can have none.
+    pub fn user_xattrs(&self, name: &[u8]) -> io::Result<Vec<Xattr>> {
+        user_xattrs_at(self, component(name)?)
+    }
+}
+
 /// The attributes of `name` in `dir`, by way of `/proc/self/fd`, or by opening it where `/proc` is
 /// missing.
-pub(crate) fn user_xattrs_at(dir: &Dir, name: &[u8]) -> io::Result<Vec<Xattr>> {
+fn user_xattrs_at(dir: &Dir, name: &[u8]) -> io::Result<Vec<Xattr>> {
     let path = &path_of(dir, name);
     let read = read_all(|buffer| rustix::fs::llistxattr(path, buffer), |name, buffer| value_at(path, name, buffer));
     match read {

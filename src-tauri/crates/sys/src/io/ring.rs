@@ -38,11 +38,17 @@ pub enum Fallback {
     Errno(i32),
 }
 
+/// The sysctl `kernel.io_uring_disabled` (Linux 6.6): 0 for all may, 1 for privileged processes and
+/// one group, 2 for none; `None` where there is no such sysctl.
+pub fn io_uring_disabled() -> Option<u8> {
+    std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").ok()?.trim().parse().ok()
+}
+
 impl Fallback {
     fn from_setup(error: &io::Error) -> Self {
         match Errno::from_io_error(error) {
             Some(Errno::NOSYS) => Self::NotInKernel,
-            Some(Errno::PERM | Errno::ACCESS) => match crate::probe::io_uring_disabled() {
+            Some(Errno::PERM | Errno::ACCESS) => match io_uring_disabled() {
                 Some(value @ 1..) => Self::DisabledBySysctl(value),
                 _ => Self::Filtered,
             },

@@ -29,25 +29,25 @@ struct Shared {
 struct UnderWay(Queue);
 
 /// An offer that is under way and has not begun, until it is dropped.
-pub(super) struct Pending {
+pub(crate) struct Pending {
     queue: Queue,
     _under_way: UnderWay,
 }
 
 /// Who wants a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Claim {
-    pub(super) device: DeviceId,
+pub(crate) struct Claim {
+    pub(crate) device: DeviceId,
     /// The device has a rule to accept: some places are kept for those.
-    pub(super) has_rule: bool,
+    pub(crate) has_rule: bool,
     /// It resumes a transfer, which comes before new ones.
-    pub(super) resumes: bool,
+    pub(crate) resumes: bool,
     /// Bytes of the names that it holds while it waits.
-    pub(super) names: usize,
+    pub(crate) names: usize,
 }
 
 /// What [`Queue::enter`] gives.
-pub(super) enum Entered {
+pub(crate) enum Entered {
     /// A place, at once.
     Now(Place),
     /// A place in the queue.
@@ -57,14 +57,14 @@ pub(super) enum Entered {
 }
 
 /// A place among the running transfers, until it is dropped.
-pub(super) struct Place {
+pub(crate) struct Place {
     queue: Queue,
     claim: Claim,
     _under_way: UnderWay,
 }
 
 /// A place in the queue, until it is dropped.
-pub(super) struct Waiting {
+pub(crate) struct Waiting {
     queue: Queue,
     number: u64,
     turn: oneshot::Receiver<Place>,
@@ -72,7 +72,7 @@ pub(super) struct Waiting {
 }
 
 /// What comes to one that waits.
-pub(super) enum Turn {
+pub(crate) enum Turn {
     /// It may begin.
     Begin(Place),
     /// Its place has changed.
@@ -104,7 +104,7 @@ struct Candidate {
 
 impl Queue {
     /// Counts an offer that has just come.
-    pub(super) fn offered(&self) -> Pending {
+    pub(crate) fn offered(&self) -> Pending {
         self.0.offers.send_modify(|count| *count += 1);
         Pending { queue: self.clone(), _under_way: self.under_way() }
     }
@@ -134,7 +134,7 @@ impl Queue {
 
     /// A place for `claim`, now or later. Where the queue is full, a device that has none in it
     /// takes the last one of the device that has most.
-    pub(super) fn enter(&self, claim: Claim) -> Entered {
+    pub(crate) fn enter(&self, claim: Claim) -> Entered {
         let mut line = self.line();
         if line.is_closed && !claim.resumes {
             return Entered::Full;
@@ -165,7 +165,7 @@ impl Queue {
     }
 
     /// Why a sender gets no place.
-    pub(super) fn why_none(&self) -> DeclineReason {
+    pub(crate) fn why_none(&self) -> DeclineReason {
         if self.line().is_closed { DeclineReason::Stopped } else { DeclineReason::Busy }
     }
 
@@ -289,12 +289,12 @@ impl Drop for UnderWay {
 
 impl Waiting {
     /// Its place when it entered.
-    pub(super) fn place(&mut self) -> NonZeroU32 {
+    pub(crate) fn place(&mut self) -> NonZeroU32 {
         *self.place.borrow_and_update()
     }
 
     /// Waits for what comes next. Nothing is lost where the call is dropped.
-    pub(super) async fn turn(&mut self) -> Turn {
+    pub(crate) async fn turn(&mut self) -> Turn {
         tokio::select! {
             biased;
             place = &mut self.turn => place.map_or(Turn::Lost, Turn::Begin),

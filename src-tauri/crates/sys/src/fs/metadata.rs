@@ -1,20 +1,9 @@
-//! Owns what is attached to a file: kind, mode, owner, size, times and extended attributes, by
-//! descriptor.
-
-mod clone;
-mod xattrs;
-
+//! Owns what stat(2) says of a file and what sets it, by descriptor: kind, mode, owner, size,
+//! times.
 use std::io;
 use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, FileType, Gid, Mode, Stat, Statx, StatxFlags, Timespec, Timestamps, UTIME_OMIT, Uid};
-
-pub use clone::{
-    XattrsCopied, copy_xattrs, copy_xattrs_at, has_default_acl, has_xattrs, remove_acl, remove_acl_at,
-    remove_default_acl,
-};
-pub(crate) use xattrs::user_xattrs_at;
-pub use xattrs::{XATTR_VALUE_BYTES_MAX, Xattr, set_xattr, user_xattrs};
 
 /// What an entry of a directory is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

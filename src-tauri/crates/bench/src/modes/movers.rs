@@ -7,10 +7,11 @@ use ringway_sys::file_io::{read_at, write_all_at};
 use ringway_sys::stream::{More, RingStream, StreamPipe, send_all, send_file};
 use ringway_tree::bulk::LaneSink;
 
+use crate::bench::Bench;
 use crate::data::{Data, Folders, PIECE, Stretch};
 use crate::loopback::{End, read_exact, write_all};
 use crate::meter::{Round, both};
-use crate::{Bench, Cipher, Inward, NotMeasured, Outward};
+use crate::mode::{Cipher, Inward, NotMeasured, Outward};
 
 /// What a pipe is asked to hold: the most that an unprivileged user may ask for (pipe(7)).
 const PIPE_LEN: usize = 1 << 20;

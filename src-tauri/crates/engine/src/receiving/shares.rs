@@ -24,7 +24,7 @@ struct Taken {
 }
 
 /// One of them, until it is dropped.
-pub(super) struct Share {
+pub(crate) struct Share {
     taken: Arc<Mutex<Taken>>,
     device: DeviceId,
     bytes: usize,
@@ -33,7 +33,7 @@ pub(super) struct Share {
 impl Shares {
     /// One more of `device`, with so many bytes of names; none where it, or all together, have as
     /// many as there may be.
-    pub(super) fn take(&self, device: DeviceId, bytes: usize) -> Option<Share> {
+    pub(crate) fn take(&self, device: DeviceId, bytes: usize) -> Option<Share> {
         let mut taken = self.0.lock();
         let of_device = taken.by_device.get(&device).copied().unwrap_or_default();
         let is_full = of_device >= OFFERS_OF_ONE_MAX
@@ -72,14 +72,14 @@ const ENDING_LOOK_EVERY: Duration = Duration::from_millis(10);
 pub(crate) struct TakenIds(Arc<Mutex<HashSet<Key>>>);
 
 /// One of them, until it is dropped.
-pub(super) struct TakenId {
+pub(crate) struct TakenId {
     all: Arc<Mutex<HashSet<Key>>>,
     key: Key,
 }
 
 impl TakenIds {
     /// The same, where what has it may be just ending.
-    pub(super) async fn take_soon(&self, key: Key) -> Option<TakenId> {
+    pub(crate) async fn take_soon(&self, key: Key) -> Option<TakenId> {
         let until = Instant::now() + ENDING_TIME_MAX;
         loop {
             let taken = self.take(key);

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use crate::attributes::Kind;
+use crate::metadata::Kind;
 
 /// Bytes asked of one getdents64 call: about a thousand short names, what glibc's readdir asks as
 /// well.

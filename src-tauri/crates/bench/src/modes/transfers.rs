@@ -11,11 +11,12 @@ use ringway_tree::receive::{AttemptKey, DestinationOptions, Expected, Incoming, 
 use ringway_tree::send::Outgoing;
 use ringway_wire::OfferedNames;
 
+use crate::bench::Bench;
 use crate::data::Data;
-use crate::layers::driver;
 use crate::loopback::Watched;
 use crate::meter::{Counting, Round, both};
-use crate::{Bench, Calls, Cipher, NotMeasured};
+use crate::mode::{Calls, Cipher, NotMeasured};
+use crate::modes::layers::driver;
 use ringway_tree::descriptors::{ForReceiving, left};
 use ringway_tree::random;
 

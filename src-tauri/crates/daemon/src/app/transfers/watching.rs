@@ -5,7 +5,7 @@ use ringway_engine::Transfer;
 use ringway_model::Stage;
 use tokio::time::MissedTickBehavior;
 
-use super::App;
+use super::Transfers;
 use crate::dto::{Ended, Tick, Update};
 
 /// Between two snapshots of a transfer: figures that change more often than 10 times a second
@@ -15,10 +15,10 @@ const TICK_EVERY: Duration = Duration::from_millis(100);
 /// And of one that is paused, of which only what is missing and the time that is left change.
 const PAUSED_TICK_EVERY: Duration = Duration::from_secs(1);
 
-impl App {
+impl Transfers {
     /// Hands a transfer's snapshots to `show` until it has ended or `show` says that nobody looks
     /// any more, then its end.
-    pub async fn watch(&self, transfer: Transfer, mut show: impl FnMut(Update) -> bool) {
+    pub(crate) async fn watch(&self, transfer: Transfer, mut show: impl FnMut(Update) -> bool) {
         let mut clock = tokio::time::interval(TICK_EVERY);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stages = transfer.stages();
@@ -30,7 +30,7 @@ impl App {
             if !known && transfer.peer().is_some() {
                 // It may have been paired by this very transfer.
                 known = true;
-                self.tell_devices();
+                self.devices.tell();
             }
             clock.tick().await;
             if *stages.borrow_and_update() == Stage::Paused {

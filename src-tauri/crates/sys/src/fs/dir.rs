@@ -14,7 +14,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, StatxFlags};
 use rustix::io::Errno;
 
-use crate::attributes::{self, Kind, Metadata, Timestamp};
+use crate::metadata::{self, Kind, Metadata, Timestamp};
 
 pub use beneath::{Beneath, beneath};
 pub use entries::{Entries, Entry};
@@ -65,7 +65,7 @@ impl Dir {
 
     /// Wraps a descriptor, which must be a directory (`NotADirectory` otherwise).
     pub fn from_fd(fd: OwnedFd) -> io::Result<Self> {
-        if attributes::metadata_of(&fd)?.kind != attributes::Kind::Dir {
+        if metadata::metadata_of(&fd)?.kind != metadata::Kind::Dir {
             return Err(io::ErrorKind::NotADirectory.into());
         }
         Ok(Self(fd))
@@ -129,7 +129,7 @@ impl Dir {
         let open = || rustix::fs::openat(&self.0, c".", DIR_FLAGS, Mode::empty());
         let opened = match open() {
             Err(Errno::ACCESS) => {
-                let mode = attributes::metadata_of(&self.0)?.mode | OWNER_LISTS;
+                let mode = metadata::metadata_of(&self.0)?.mode | OWNER_LISTS;
                 rustix::fs::chmod(format!("/proc/self/fd/{}", self.0.as_raw_fd()), mode_bits(mode))?;
                 open()
             }
@@ -225,7 +225,7 @@ impl Dir {
     pub fn set_mode(&self, name: &[u8], mode: u32) -> io::Result<()> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.0, component(name)?, flags, Mode::empty())?;
-        if attributes::metadata_of(&fd)?.kind == attributes::Kind::Symlink {
+        if metadata::metadata_of(&fd)?.kind == metadata::Kind::Symlink {
             return Err(Errno::LOOP.into());
         }
         // A descriptor opened with O_PATH cannot be given to fchmod(2), but its name in /proc leads
@@ -293,10 +293,10 @@ impl Dir {
         Ok(Metadata::from_stat(&rustix::fs::statat(&self.0, component(name)?, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
-    /// When `name` was born; see [`birth_of`](attributes::birth_of).
+    /// When `name` was born; see [`birth_of`](metadata::birth_of).
     pub fn birth(&self, name: &[u8]) -> Option<Timestamp> {
         let name = component(name).ok()?;
-        attributes::birth(rustix::fs::statx(&self.0, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?)
+        metadata::birth(rustix::fs::statx(&self.0, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?)
     }
 
     /// What `name` is, or what it leads to if it is a symbolic link (`NotFound` for one that leads
@@ -307,28 +307,28 @@ impl Dir {
 
     /// Sets access and modification time of `name`, of the link itself if it is one.
     pub fn set_times_both(&self, name: &[u8], atime: Timestamp, mtime: Timestamp) -> io::Result<()> {
-        let times = attributes::both_times(atime, mtime)?;
+        let times = metadata::both_times(atime, mtime)?;
         Ok(rustix::fs::utimensat(&self.0, component(name)?, &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// Sets the modification time of `name`, of the link itself if it is one; the access time
     /// stays.
     pub fn set_times(&self, name: &[u8], mtime: Timestamp) -> io::Result<()> {
-        let times = attributes::only_mtime(mtime)?;
+        let times = metadata::only_mtime(mtime)?;
         Ok(rustix::fs::utimensat(&self.0, component(name)?, &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// Sets owner and group of `name`, of the link itself if it is one. The kernel drops setuid and
     /// setgid of a file on the way.
     pub fn set_owner(&self, name: &[u8], uid: u32, gid: u32) -> io::Result<()> {
-        let (uid, gid) = attributes::owner(uid, gid)?;
+        let (uid, gid) = metadata::owner(uid, gid)?;
         Ok(rustix::fs::chownat(&self.0, component(name)?, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// Sets the group of `name`, of the link itself if it is one, and leaves its owner. The kernel
     /// drops setuid and setgid of a file on the way.
     pub fn set_group(&self, name: &[u8], gid: u32) -> io::Result<()> {
-        let gid = attributes::group(gid)?;
+        let gid = metadata::group(gid)?;
         Ok(rustix::fs::chownat(&self.0, component(name)?, None, Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
@@ -353,15 +353,6 @@ impl Dir {
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Ok(None),
             Err(error) => Err(error.into()),
         }
-    }
-
-    /// The `user.` extended attributes of `name` without opening it; reading a value takes read
-    /// permission all the same (xattr(7)).
-    ///
-    /// Goes by `/proc/self/fd`; where `/proc` is not mounted the entry is opened instead. None for
-    /// what can have none.
-    pub fn user_xattrs(&self, name: &[u8]) -> io::Result<Vec<attributes::Xattr>> {
-        crate::attributes::user_xattrs_at(self, component(name)?)
     }
 }
 

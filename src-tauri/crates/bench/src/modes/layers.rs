@@ -9,10 +9,11 @@ use ringway_tree::bulk::LaneSink;
 use ringway_tree::io_plan::IoPlan;
 use ringway_wire::record::{CONTENT_MAX, ContentType, OVERHEAD, Opener, RecordError, Sealer, Suite, record_len};
 
+use crate::bench::Bench;
 use crate::data::{Data, Digest, Folders, PIECE, Stretch, file_name, noise};
 use crate::loopback::End;
 use crate::meter::{Round, Side, alone, both};
-use crate::{Bench, Calls, Cipher, Layer, NotMeasured};
+use crate::mode::{Calls, Cipher, Layer, NotMeasured};
 
 /// Files that are read or written in one go: what a receiver writes at a time.
 const GROUP_FILES: usize = 64;
