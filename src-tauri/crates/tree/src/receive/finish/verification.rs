@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use crate::disk::Dir;
 use parking_lot::Mutex;
 use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, metadata_of};
-use ringway_sys::dir::Dir;
 use ringway_wire::control::Proven;
 use rustix::io::Errno;
 

@@ -6,12 +6,11 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::disk::Dir;
 use parking_lot::Mutex;
 use ringway_model::{IntoHome, OnConflict, Operation};
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of};
-use ringway_sys::dir::Dir;
 use ringway_wire::RelPath;
-use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
 use crate::descriptors::patiently;
@@ -128,7 +127,7 @@ pub(in crate::receive) fn open_made(parent: &Dir, name: &[u8], masked: bool) -> 
 
 fn open_made_as(parent: &Dir, name: &[u8], mode: u32, masked: bool) -> io::Result<Dir> {
     if masked {
-        rustix::fs::chmodat(parent.as_fd(), name, Mode::from_raw_mode(mode), AtFlags::empty())?;
+        parent.set_folder_mode(name, mode)?;
     }
     parent.open_dir(name)
 }
