@@ -11,10 +11,10 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use ringway_sys::attributes::{self, Timestamp};
-use ringway_sys::contents;
 use ringway_sys::dir::Dir as KernelDir;
 use ringway_sys::file_io::{self, FileIo, WriteAt};
 use ringway_sys::space::{self, Filesystem, Medium};
+use ringway_sys::{advice, contents};
 use rustix::fs::{AtFlags, Mode};
 
 pub use dir::Dir;
@@ -179,6 +179,11 @@ pub trait Disk: Send + Sync {
     /// fdatasync(2).
     fn sync_data(&self, file: BorrowedFd<'_>) -> io::Result<()> {
         Ok(rustix::fs::fdatasync(file)?)
+    }
+
+    /// Has a file read from its medium: memory lets go of what is there already (POSIX_FADV_DONTNEED).
+    fn drop_cached(&self, file: BorrowedFd<'_>) {
+        advice::dont_need(file);
     }
 
     /// Told of each descriptor of a folder: by that, errors of earlier writes are told once each.

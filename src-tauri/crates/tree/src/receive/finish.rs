@@ -199,7 +199,8 @@ impl Incoming {
         let There { counts: there, moved, unchanged, skipped, skipped_bytes } = self.results.tally.there();
         let arrived = self.published();
         let (edited, failed) = (self.edited(), self.results.failures.count());
-        let reused = self.reused();
+        // What was copied may have been found to be wrong, and is not there then.
+        let reused = self.reused().min(there.bytes);
         Ok((Receipt { there, moved, unchanged, skipped, skipped_bytes, reused, edited, failed, proven }, arrived))
     }
 

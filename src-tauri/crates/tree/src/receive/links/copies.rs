@@ -138,7 +138,7 @@ impl Worker<'_> {
             // The first name's contents are proven by then.
             let written = incoming.write_out_where_it_is(file.as_fd());
             incoming.noting_loss(written).map_err(during(Operation::Sync))?;
-            readback::from_the_medium(&copy);
+            incoming.disk().drop_cached(copy.as_fd());
             if !readback::is_equal(source, &copy, is_stopped).map_err(during(Operation::Read))? {
                 return Err(EntryError { operation: Operation::Read, reason: FailureReason::Differs }.into());
             }

@@ -187,7 +187,9 @@ impl FolderCache {
         let Some((parent_path, name)) = path.split_last() else {
             let dir = incoming.root.dir.try_clone().map_err(during(Operation::Open))?;
             let manner = incoming.manner_in(&dir, incoming.root.dev);
-            return Ok(Folder { is_home: incoming.root.is_home, ..Folder::new(dir, Landing::Root, path, manner) });
+            let folder = Folder { is_home: incoming.root.is_home, ..Folder::new(dir, Landing::Root, path, manner) };
+            incoming.clear_left(&folder);
+            return Ok(folder);
         };
         let landing = self.landing(incoming, path)?;
         if landing != Landing::Staged {
@@ -606,8 +608,10 @@ impl Incoming {
         if dev != self.root.dev {
             folder.foreign.store(true, Ordering::Relaxed);
             self.note_foreign(dev, &folder.dir).map_err(during(Operation::Open))?;
-            self.clear_left(&folder);
         }
+        // Also where files come by way of the staging folder: whether they can is tried by a
+        // temporary name, which an attempt that was killed may have left.
+        self.clear_left(&folder);
         Ok(folder)
     }
 
