@@ -181,7 +181,8 @@ pub trait Disk: Send + Sync {
         Ok(rustix::fs::fdatasync(file)?)
     }
 
-    /// Has a file read from its medium: memory lets go of what is there already (POSIX_FADV_DONTNEED).
+    /// Has a file read from its medium: memory lets go of what is there already
+    /// (POSIX_FADV_DONTNEED).
     fn drop_cached(&self, file: BorrowedFd<'_>) {
         advice::dont_need(file);
     }

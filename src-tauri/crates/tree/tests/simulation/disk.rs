@@ -31,7 +31,8 @@ type Ino = u64;
 
 type Names = BTreeMap<Vec<u8>, Ino>;
 
-/// Filesystems that a story may be on: one that writes names behind contents, and one that does not.
+/// Filesystems that a story may be on: one that writes names behind contents, and one that does
+/// not.
 pub(crate) const EXT4: Filesystem = Filesystem { magic: 0xEF53, has_journal: true };
 pub(crate) const BTRFS: Filesystem = Filesystem { magic: 0x9123_683E, has_journal: false };
 
@@ -286,8 +287,8 @@ impl State {
         bytes
     }
 
-    /// Files beneath a path, by theirs: as they are once memory has let go of them, or as they would
-    /// be after a power cut.
+    /// Files beneath a path, by theirs: as they are once memory has let go of them, or as they
+    /// would be after a power cut.
     pub(crate) fn files(&self, path: &[u8], after: Option<&After>) -> BTreeMap<Vec<u8>, Found> {
         self.some_files(path, after, |_| true)
     }

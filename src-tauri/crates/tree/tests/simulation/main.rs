@@ -1,19 +1,19 @@
-//! Whole transfers under a virtual clock: the sans-IO machines, codecs, accounts, journal and rules
-//! of resuming run against themselves, over connections that break at any byte, ends that are
-//! killed between any two calls, a disk that forgets what was not synchronised, one that refuses
-//! writes and tells only others, and journals that are spoilt.
+//! Whole transfers with the real receiver: the sans-IO machines, codecs, accounts, journal and
+//! rules of resuming, and the receiving side of the data plane, over connections that break at any
+//! byte, ends that are killed before any operation on the disk, a disk that forgets what was not
+//! synchronised, one that refuses writes and tells only others, and journals that are spoilt.
 //!
-//! Transfers are offered once or again and again under the same number, to a receiver that may
-//! still take the last session for alive; a full disk pauses them; some are to be proven, on a
-//! medium that errs; old files are compared and copied from, while somebody writes to them.
+//! The disk is a folder in memory, behind the receiver's `Disk` trait. The sessions' clock is
+//! virtual. Each lane runs on a thread of its own, one at a time, so that a seed always plays the
+//! same story. See docs/design/simulation.md.
 //!
-//! What must hold whatever happens: nothing has its final name that is not whole, or where files
-//! are merged into a folder and the power goes, nothing that passes for whole; no receipt for what
-//! is not there, also when the power goes the moment after; every attempt ends, within minutes on
-//! its clock; what was whole or noted is not sent again; what somebody has stopped is not received
-//! again; the last attempt, which nothing happens to, leaves the source as it is then.
+//! What must hold whatever happens: nothing has its final name that is not whole; no receipt for
+//! what is not there, also when the power goes the moment after; every attempt ends, within minutes
+//! on its clock; what was whole or noted is not sent again; what somebody has stopped is not
+//! received again; the last attempt, which nothing happens to, leaves the source as it is then, and
+//! nothing of Ringway's own.
 //!
-//! A seed that fails is printed, and played alone by `RINGWAY_SEED=123 cargo test -p ringway-wire
+//! A seed that fails is printed, and played alone by `RINGWAY_SEED=123 cargo test -p ringway-tree
 //! --test simulation`; `RINGWAY_SEEDS=1000000` plays more.
 mod disk;
 mod pipe;
@@ -31,7 +31,24 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use world::{Told, World};
 
 /// Stories told by each run of the tests.
-const SEEDS: u64 = 250;
+const SEEDS: u64 = 500;
+
+/// Operations on the disk before which a story must have struck the receiver. The walks strike it
+/// before each that there is.
+const OPERATIONS: [&str; 12] = [
+    "make a folder",
+    "create",
+    "write",
+    "set a length",
+    "set a time",
+    "set a mode",
+    "rename",
+    "unlink",
+    "remove a folder",
+    "synchronise a file",
+    "synchronise a folder",
+    "synchronise",
+];
 
 fn from_environment(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
@@ -83,8 +100,8 @@ fn every_story_ends_well() {
         unheard,
         struck,
     } = told.into_inner().expect("no story has failed");
-    assert!(spared / seeds > 1 << 20, "{spared} bytes were there before");
-    assert!(found / seeds > 1 << 18, "{found} bytes were in old files");
+    assert!(spared / seeds > 1 << 18, "{spared} bytes were there before");
+    assert!(found / seeds > 1 << 16, "{found} bytes were in old files");
     for (what, times) in [
         ("files were not what was sent", unproven),
         ("offers found no room", no_room),
@@ -99,5 +116,6 @@ fn every_story_ends_well() {
     ] {
         assert!(times > seeds / 1000, "{times} {what}");
     }
-    println!("{struck:?}");
+    let spared: Vec<_> = OPERATIONS.into_iter().filter(|operation| !struck.contains(operation)).collect();
+    assert!(spared.is_empty() || seeds < SEEDS, "the receiver was never struck before: {spared:?}");
 }

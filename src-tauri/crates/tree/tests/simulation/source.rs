@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use ringway_wire::journal::Version;
-
 use ringway_wire::lane::{Digest, Timestamp};
 
 use super::disk::Found;
@@ -192,8 +191,8 @@ impl Source {
     }
 }
 
-/// A time of last change: long ago mostly, sometimes about when the first attempt begins, but so far
-/// from that that it does not matter how long the story takes.
+/// A time of last change: long ago mostly, sometimes about when the first attempt begins, but so
+/// far from that that it does not matter how long the story takes.
 fn time(random: &mut Random, wall_secs: i64) -> Timestamp {
     let secs = match random.below(4) {
         0 => wall_secs + [-1000, 1000][random.below(2)] + random.below(6) as i64,
