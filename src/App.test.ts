@@ -1114,7 +1114,7 @@ describe("where and when this machine receives", () => {
     const shell = await startWindow(
       {},
       {
-        startAtLogin: () => ({ now: { by: "vanished", program: "/old/ringway" }, means: "autostart" }),
+        startAtLogin: () => ({ now: { by: "vanished", program: { path: "/old/ringway" } }, means: "autostart" }),
         setStartAtLogin: ({ on }) => (on ? { now: { by: "unit" }, means: "unit" } : Promise.reject({ code: "systemd", detail: "busy" })),
       },
     );

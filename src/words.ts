@@ -422,7 +422,7 @@ export function loginWords({ now, means }: StartAtLogin): string {
     case "nothing":
       return t(AT_LOGIN.would[means]);
     case "vanished":
-      return t("settings.login.vanished", { program: now.program });
+      return t("settings.login.vanished", { program: now.program.path });
     default:
       return t(AT_LOGIN.does[now.by]);
   }

@@ -1366,10 +1366,18 @@ export type StartAtLogin = {
 	means: Means,
 };
 
-/**  What starts it now. */
-export type StartsBy = { by: "nothing" } | { by: "autostart" } | { by: "unit" } | 
+/**  What starts the service when this user logs in. */
+export type StartsBy = 
+/**  Nothing. */
+{ by: "nothing" } | 
+/**  The desktop's autostart entry. */
+{ by: "autostart" } | 
+/**  The systemd user unit. */
+{ by: "unit" } | 
 /**  An autostart entry, whose program is not there. */
-{ by: "vanished"; program: string };
+{ by: "vanished"; 
+/**  What it names. */
+program: PathText };
 
 /**
  *  What keeps a file of this device's own state from being used. Each kind has another remedy, and

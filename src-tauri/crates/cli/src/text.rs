@@ -55,6 +55,11 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
+/// Names that are safe to show already, and how many more there are.
+pub(crate) fn and_more(names: String, more: u64) -> String {
+    if more == 0 { names } else { format!("{names} and {} more", count(more)) }
+}
+
 /// A duration as a clock shows it: `0:12`, `1:02:03`.
 pub(crate) fn clock(time: Duration) -> String {
     let seconds = time.as_secs();

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ringway_model::Fault;
+use ringway_model::{Counts, Fault};
 use ringway_sys::attributes::Timestamp;
 
+use crate::job::proof::Proof;
 use crate::job::{Job, value};
-use crate::observer::Observer;
+use crate::observer::{Amount, Observer};
 use crate::options::{CopyReport, CopyRequest};
-use crate::plan::Root;
-use crate::verify::Proof;
+use crate::prepare::plan::Root;
 use crate::{prepare, run};
 
 /// A copy that is planned and has written nothing.
@@ -25,15 +25,6 @@ pub struct CopyJob {
 #[derive(Clone)]
 pub struct CopyHandle {
     job: Arc<Job>,
-}
-
-/// Files, folders and links, and the bytes of the files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Amount {
-    /// Files, folders, links and special files; while reading back, files alone.
-    pub entries: u64,
-    /// Bytes of file contents.
-    pub bytes: u64,
 }
 
 /// How far a copy has come.
@@ -53,27 +44,6 @@ pub enum Progress {
         /// What was read so far.
         read: Amount,
     },
-}
-
-/// What a copy has done, by kinds of entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CopyTotals {
-    /// Regular files that were copied.
-    pub files: u64,
-    /// Folders.
-    pub folders: u64,
-    /// Symbolic and hard links.
-    pub links: u64,
-    /// Bytes of file contents.
-    pub bytes: u64,
-    /// Entries that were there already and are the same.
-    pub unchanged: u64,
-    /// Entries that stay although they differ.
-    pub skipped: u64,
-    /// Bytes of the sources' files of these.
-    pub skipped_bytes: u64,
-    /// Entries that failed.
-    pub failed: u64,
 }
 
 impl CopyJob {
@@ -143,18 +113,20 @@ impl CopyHandle {
         self.job.take_error()
     }
 
-    /// What was done so far.
-    pub fn totals(&self) -> CopyTotals {
+    /// What was done so far. Everything is copied by this process: what is there was moved.
+    pub fn totals(&self) -> Counts {
         let counts = &self.job.counts;
-        CopyTotals {
+        Counts {
             files: value(&counts.files),
             folders: value(&counts.folders),
             links: value(&counts.links),
             bytes: value(&counts.bytes),
+            moved: value(&counts.bytes),
             unchanged: value(&counts.unchanged),
             skipped: value(&counts.skipped),
             skipped_bytes: value(&counts.skipped_bytes),
             failed: value(&counts.failed),
+            ..Counts::default()
         }
     }
 

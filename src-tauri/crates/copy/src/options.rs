@@ -117,7 +117,8 @@ pub enum KernelCopy {
     Never,
 }
 
-/// The choices that a copy made by itself, and its counts beyond the [totals](crate::CopyTotals).
+/// The choices that a copy made by itself, and its counts beyond the
+/// [totals](crate::CopyHandle::totals).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyReport {
     /// Threads that were started to copy: one where there was nothing for another to do.

@@ -21,7 +21,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::language::Language;
 pub use attend::attend;
-pub use shown::{Asked, Ending, News, Obstacle, Receives, Shown, State, View};
+pub use shown::{Asked, News, Obstacle, Receives, Shown, State};
 pub use window::open_window;
 
 /// Where a line for the log goes.

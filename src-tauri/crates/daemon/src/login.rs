@@ -3,12 +3,12 @@
 //! disk is the setting; nothing else remembers it.
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ringway_model::{Fault, Operation};
+use ringway_model::{Fault, Operation, PathText};
 use serde::{Deserialize, Serialize};
 
 const ENTRY: &str = "autostart/org.ringway.Ringway.desktop";
@@ -18,20 +18,22 @@ const UNIT: &str = "ringway.service";
 const UNIT_FOLDERS: [&str; 4] =
     ["/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user", "/lib/systemd/user"];
 
-/// Whether, and by what, the service starts when this user logs in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StartAtLogin {
-    /// It does not.
-    Off,
-    /// By the desktop's autostart entry.
+/// What starts the service when this user logs in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(tag = "by", rename_all = "camelCase")]
+pub enum StartsBy {
+    /// Nothing.
+    Nothing,
+    /// The desktop's autostart entry.
     Autostart,
-    /// By the autostart entry, which names a program that is not there.
+    /// The systemd user unit.
+    Unit,
+    /// An autostart entry, whose program is not there.
     Vanished {
         /// What it names.
-        program: PathBuf,
+        program: PathText,
     },
-    /// By the systemd user unit.
-    Unit,
 }
 
 /// What starts it where it is switched on.
@@ -43,46 +45,6 @@ pub enum Means {
     Autostart,
     /// The systemd user unit.
     Unit,
-}
-
-/// Why it cannot be changed.
-#[derive(Debug)]
-pub enum LoginError {
-    /// The entry cannot be read, written or removed.
-    Entry {
-        /// Where it is.
-        path: PathBuf,
-        /// What was being done.
-        operation: Operation,
-        /// Why it failed.
-        source: io::Error,
-    },
-    /// systemctl refused, in its words.
-    Systemd(String),
-    /// No `ringway` that will be there at the next login is found.
-    NoProgram,
-}
-
-impl std::fmt::Display for LoginError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Entry { path, source, .. } => write!(f, "{}: {source}", path.display()),
-            Self::Systemd(why) => write!(f, "systemctl --user: {why}"),
-            Self::NoProgram => f.write_str("the installed ringway command is not found"),
-        }
-    }
-}
-
-impl std::error::Error for LoginError {}
-
-impl From<LoginError> for Fault {
-    fn from(error: LoginError) -> Self {
-        match error {
-            LoginError::Entry { path, operation, source } => Self::path(path, operation, source),
-            LoginError::Systemd(said) => Self::Systemd { detail: said.trim_end_matches('.').into() },
-            LoginError::NoProgram => Self::NoProgram,
-        }
-    }
 }
 
 /// Where a session keeps what starts with it.
@@ -114,14 +76,14 @@ impl Login {
     }
 
     /// Whether it starts, and by what.
-    pub fn state(&self) -> Result<StartAtLogin, LoginError> {
+    pub fn state(&self) -> Result<StartsBy, Fault> {
         match self.entry()? {
             Some(entry) if entry.is_on() => Ok(match entry.program() {
-                Some(program) if !is_program(&program) => StartAtLogin::Vanished { program },
-                _ => StartAtLogin::Autostart,
+                Some(program) if !is_program(&program) => StartsBy::Vanished { program: program.into() },
+                _ => StartsBy::Autostart,
             }),
-            _ if self.has_unit && self.unit_is_on() => Ok(StartAtLogin::Unit),
-            _ => Ok(StartAtLogin::Off),
+            _ if self.has_unit && self.unit_is_on() => Ok(StartsBy::Unit),
+            _ => Ok(StartsBy::Nothing),
         }
     }
 
@@ -132,7 +94,7 @@ impl Login {
 
     /// Starts the service at the next login, or does not. What does it is the unit where there is
     /// one, and only one of both.
-    pub fn set(&self, is_on: bool) -> Result<StartAtLogin, LoginError> {
+    pub fn set(&self, is_on: bool) -> Result<StartsBy, Fault> {
         if self.has_unit && (is_on || self.unit_is_on()) {
             systemctl(if is_on { "enable" } else { "disable" })?;
         }
@@ -146,11 +108,11 @@ impl Login {
 
     /// Names the program that runs now in an entry that names one which has vanished: moved, or
     /// replaced by another package. Returns what it named, if that was so.
-    pub fn repair(&self) -> Result<Option<PathBuf>, LoginError> {
+    pub fn repair(&self) -> Result<Option<PathBuf>, Fault> {
         match self.state()? {
-            StartAtLogin::Vanished { program } => {
+            StartsBy::Vanished { program } => {
                 self.write_entry()?;
-                Ok(Some(program))
+                Ok(Some(program.0))
             }
             _ => Ok(None),
         }
@@ -160,17 +122,17 @@ impl Login {
         self.config.join(ENTRY)
     }
 
-    fn entry(&self) -> Result<Option<Entry>, LoginError> {
+    fn entry(&self) -> Result<Option<Entry>, Fault> {
         let path = self.path();
         match fs::read(&path) {
             Ok(text) => Ok(Some(Entry(text))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(LoginError::Entry { path, operation: Operation::Read, source }),
+            Err(source) => Err(Fault::path(path, Operation::Read, source)),
         }
     }
 
-    fn write_entry(&self) -> Result<(), LoginError> {
-        let program = self.program.as_deref().ok_or(LoginError::NoProgram)?;
+    fn write_entry(&self) -> Result<(), Fault> {
+        let program = self.program.as_deref().ok_or(Fault::NoProgram)?;
         let mut text =
             b"[Desktop Entry]\nType=Application\nName=Ringway\nComment=Receive folders in the background\n".to_vec();
         text.extend_from_slice(b"Icon=org.ringway.Ringway\nTerminal=false\nNoDisplay=true\nExec=");
@@ -182,15 +144,13 @@ impl Login {
             .and_then(|()| fs::File::create(&temporary))
             .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
             .and_then(|()| fs::rename(&temporary, &path));
-        written.map_err(|source| LoginError::Entry { path, operation: Operation::Write, source })
+        written.map_err(|source| Fault::path(path, Operation::Write, source))
     }
 
-    fn remove_entry(&self) -> Result<(), LoginError> {
+    fn remove_entry(&self) -> Result<(), Fault> {
         let path = self.path();
         match fs::remove_file(&path) {
-            Err(source) if source.kind() != ErrorKind::NotFound => {
-                Err(LoginError::Entry { path, operation: Operation::Write, source })
-            }
+            Err(source) if source.kind() != ErrorKind::NotFound => Err(Fault::path(path, Operation::Write, source)),
             _ => Ok(()),
         }
     }
@@ -308,14 +268,15 @@ fn is_program(path: &Path) -> bool {
     path.is_absolute() && path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
-fn systemctl(verb: &str) -> Result<(), LoginError> {
+fn systemctl(verb: &str) -> Result<(), Fault> {
     let done = Command::new("systemctl").args(["--user", "--quiet", verb, UNIT]).stdin(Stdio::null()).output();
-    let done = done.map_err(|error| LoginError::Systemd(error.to_string()))?;
+    let failed = |said: &str| Fault::Systemd { detail: said.trim_end_matches('.').into() };
+    let done = done.map_err(|error| failed(&error.to_string()))?;
     if done.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&done.stderr);
-    Err(LoginError::Systemd(said.lines().last().unwrap_or_default().to_owned()))
+    Err(failed(said.lines().last().unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -337,13 +298,13 @@ mod tests {
     fn an_entry_is_written_read_and_removed() {
         let base = tempfile::tempdir().unwrap();
         let (login, program) = login(base.path(), "bin");
-        assert_eq!(login.state().unwrap(), StartAtLogin::Off);
-        assert_eq!(login.set(true).unwrap(), StartAtLogin::Autostart);
+        assert_eq!(login.state().unwrap(), StartsBy::Nothing);
+        assert_eq!(login.set(true).unwrap(), StartsBy::Autostart);
         let text = fs::read_to_string(login.path()).unwrap();
         assert!(text.contains(&format!("\nExec=\"{}\" serve\n", program.display())), "{text}");
-        assert_eq!(login.set(false).unwrap(), StartAtLogin::Off);
+        assert_eq!(login.set(false).unwrap(), StartsBy::Nothing);
         assert!(!login.path().exists());
-        assert_eq!(login.set(false).unwrap(), StartAtLogin::Off);
+        assert_eq!(login.set(false).unwrap(), StartsBy::Nothing);
     }
 
     #[test]
@@ -354,9 +315,9 @@ mod tests {
         old.set(true).unwrap();
         assert_eq!(new.repair().unwrap(), None, "another one that is there is left alone");
         fs::remove_file(&program).unwrap();
-        assert_eq!(new.state().unwrap(), StartAtLogin::Vanished { program: program.clone() });
+        assert_eq!(new.state().unwrap(), StartsBy::Vanished { program: program.clone().into() });
         assert_eq!(new.repair().unwrap(), Some(program));
-        assert_eq!(new.state().unwrap(), StartAtLogin::Autostart);
+        assert_eq!(new.state().unwrap(), StartsBy::Autostart);
         assert!(fs::read_to_string(new.path()).unwrap().contains("/new/ringway"));
     }
 
@@ -369,12 +330,12 @@ mod tests {
         for line in ["Hidden=true", "X-GNOME-Autostart-enabled=false"] {
             fs::write(login.path(), format!("{text}{line}\n")).unwrap();
             fs::remove_file(&program).ok();
-            assert_eq!(login.state().unwrap(), StartAtLogin::Off, "{line}");
+            assert_eq!(login.state().unwrap(), StartsBy::Nothing, "{line}");
             assert_eq!(login.repair().unwrap(), None, "{line}");
         }
         // In another group it says nothing of the entry.
         fs::write(login.path(), format!("{text}[Desktop Action x]\nHidden=true\n")).unwrap();
-        assert!(matches!(login.state().unwrap(), StartAtLogin::Vanished { .. }));
+        assert!(matches!(login.state().unwrap(), StartsBy::Vanished { .. }));
     }
 
     #[test]

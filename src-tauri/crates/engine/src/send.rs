@@ -1,5 +1,4 @@
 //! The sending job: offer, open lanes, wait for the receipt; where the connection is lost, again.
-mod again;
 mod attempts;
 mod find;
 mod lanes;
@@ -9,31 +8,32 @@ mod stall;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringway_link::bottleneck::Clocks;
+use ringway_link::lane::growth::LaneGrowth;
+use ringway_link::lane::{self, Lane, Relay, Renewing, SendingLane, Share};
+use ringway_link::rate_limit::RateLimiter;
+use ringway_link::session::Session;
 use ringway_model::{AuthError, Bottleneck, Compression, DeclineReason, Fault, PathTaken, Side, Stage};
-use ringway_wire::control::{Cancel, Offer, Receipt, Refusal};
+use ringway_tree::compression::{Packed, Packing};
+use ringway_tree::io_plan::IoPlan;
+use ringway_tree::send::Outgoing;
+use ringway_wire::control::{Offer, Receipt, Refusal};
 use ringway_wire::limits::LANE_SILENCE_MAX_MS;
 use ringway_wire::session::{HandedOver, Initiator, InitiatorEvent};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-use crate::Inner;
-use crate::bottleneck::{Clocked, Clocks};
-use crate::lane::{self, Lane, Relay, Relayed, Renewing};
-use crate::lane_growth::LaneGrowth;
-use crate::limits::{ANSWER_TIME_MAX, TICK};
-use crate::options::SendRequest;
-use crate::session::Session;
-use crate::throttle::Throttle;
-use crate::transfer::{Arrived, Transfer};
-use crate::wire_convert::{decode_edit, decode_failure, decode_paths, encode_failure, encode_paths};
+use crate::limits::{ANSWER_TIME_MAX, REASON_TIME_MAX, TICK};
+use crate::shared::Shared;
+use crate::transfers::options::SendRequest;
+use crate::transfers::transfer::{Arrived, Transfer};
+use crate::wire_convert::{decode_cancel, decode_edit, decode_failure, decode_paths, encode_failure, encode_paths};
 use lanes::{LaneEnd, LaneOpener, Lanes, next_opened};
 use reach::refused;
-pub(crate) use reach::{greeting, reach};
-use ringway_tree::compression::{Packed, Packing};
-use ringway_tree::io_plan::IoPlan;
-use ringway_tree::send::Outgoing;
 use stall::{Seen, Stall};
+
+pub(crate) use reach::reach;
 
 /// Who takes longer to let a transfer go on asks a person.
 const ANSWER_AT_ONCE: Duration = Duration::from_secs(2);
@@ -41,12 +41,9 @@ const ANSWER_AT_ONCE: Duration = Duration::from_secs(2);
 /// How often it is looked whether the receiver's machine answers on each lane.
 const LANES_LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// When a lane breaks, the reason is often on its way in a message: how long to wait for it.
-pub(crate) const REASON_TIME_MAX: Duration = Duration::from_secs(3);
-
 /// Runs a transfer to its end and reports it.
-pub(crate) async fn run(inner: Arc<Inner>, request: SendRequest, transfer: Transfer) {
-    let ended = attempts::all(inner, request, &transfer).await;
+pub(crate) async fn run(shared: Arc<Shared>, request: SendRequest, transfer: Transfer) {
+    let ended = attempts::all(shared, request, &transfer).await;
     transfer.end(ended);
 }
 
@@ -58,7 +55,7 @@ struct Job<'a> {
     paths: PathTaken,
     io: IoPlan,
     records_per_key: u64,
-    throttle: Option<Arc<Throttle>>,
+    limiter: Option<Arc<RateLimiter>>,
     clocks: Clocks,
     compression: Compression,
     verify: bool,
@@ -318,7 +315,7 @@ impl Job<'_> {
                 return Ok(Some(receipt));
             }
             InitiatorEvent::Declined(decline) => return Err(Fault::Declined(decline)),
-            InitiatorEvent::Cancelled(cancel) => return Err(cancelled_there(cancel)),
+            InitiatorEvent::Cancelled(cancel) => return Err(decode_cancel(cancel)),
             // It was forgotten there since it was let in.
             InitiatorEvent::Refused(Refusal::NotPaired) => {
                 let peer_name = self.transfer.peer().map(|(_, name)| name).unwrap_or_default();
@@ -358,25 +355,24 @@ impl Job<'_> {
             })
         };
         let clock = self.clocks.lane();
-        let mut lane = Renewing::new(lane, self.records_per_key, Box::new(renew));
-        if let Some(throttle) = &self.throttle {
-            lane = lane.held_to(Arc::clone(throttle), clock.clone());
+        let mut connection = Renewing::new(lane, self.records_per_key, Box::new(renew));
+        if let Some(limiter) = &self.limiter {
+            connection = connection.held_to(Arc::clone(limiter), clock.clone());
         }
         let relay = Arc::clone(&self.relay);
-        let lane = if added { Relayed::added(lane, relay) } else { Relayed::needed(lane, relay) };
-        let lane = Packing::new(lane, self.compression, Arc::clone(&self.packed)).map_err(Fault::lost)?;
-        let mut lane = Clocked::new(lane, clock);
+        let share = if added { Share::added(relay) } else { Share::needed(relay) };
+        let packing = Packing::new(self.compression, Arc::clone(&self.packed)).map_err(Fault::lost)?;
+        let mut lane = SendingLane::new(connection, share, packing, clock);
         let work = move || {
             let mut io = match io.open() {
                 Err(_) if added => return Ok(LaneEnd::Dropped),
                 opened => opened?,
             };
             outgoing.run_lane(&mut lane, &mut io)?;
-            let lane = lane.lane().lane();
             if lane.is_unused() {
                 return Ok(LaneEnd::Dropped);
             }
-            lane.lane().close().map(|()| LaneEnd::Whole)
+            lane.close().map(|()| LaneEnd::Whole)
         };
         let panicked = || Err(std::io::Error::other("a lane's thread panicked"));
         lane::spawn(format!("ringway-out-{number}"), work, panicked, ended).map(drop)
@@ -401,16 +397,5 @@ impl Job<'_> {
             Ok(Some(reason)) => reason,
             _ => fault,
         }
-    }
-}
-
-pub(crate) fn cancelled_there(cancel: Cancel) -> Fault {
-    match cancel {
-        Cancel::ByPerson => Fault::Cancelled { by: Side::There },
-        Cancel::DestinationFull(shortage) => Fault::DestinationFull { shortage: Some(shortage) },
-        Cancel::ConnectionLost => Fault::ConnectionLost(std::io::ErrorKind::ConnectionReset.into()),
-        Cancel::TooMuch(bytes_max) => Fault::TooMuch { bytes_max, by: Side::There },
-        Cancel::Failed => Fault::FailedThere,
-        Cancel::Paused => Fault::Paused { by: Side::There },
     }
 }

@@ -1,11 +1,11 @@
 //! Conversions between model's types and the wire's: paths taken, operations, reasons, failures,
 //! edits. Numbers of operations and reasons also go into the store.
 use ringway_model::{
-    DeviceKind, Edit, Failure, FailureReason, IoPath, Operation, PathTaken, Proven, Side, SyncIoReason, TlsPath,
+    DeviceKind, Edit, Failure, FailureReason, Fault, IoPath, Operation, PathTaken, Proven, Side, SyncIoReason, TlsPath,
     UserTlsReason,
 };
 use ringway_wire::announcement;
-use ringway_wire::control::{self, EntryFailed, EntryKept, PathCodes};
+use ringway_wire::control::{self, Cancel, EntryFailed, EntryKept, PathCodes};
 use ringway_wire::limits::PATH_MAX;
 
 /// This end's paths, to tell the other.
@@ -181,6 +181,18 @@ pub(crate) fn decode_kind(kind: announcement::DeviceKind) -> DeviceKind {
 pub(crate) fn decode_proven(proven: control::Proven) -> Proven {
     let control::Proven { files, bytes, took } = proven;
     Proven { files, bytes, took: took.into() }
+}
+
+/// Why the other end has cancelled, as it ends here.
+pub(crate) fn decode_cancel(cancel: Cancel) -> Fault {
+    match cancel {
+        Cancel::ByPerson => Fault::Cancelled { by: Side::There },
+        Cancel::DestinationFull(shortage) => Fault::DestinationFull { shortage: Some(shortage) },
+        Cancel::ConnectionLost => Fault::ConnectionLost(std::io::ErrorKind::ConnectionReset.into()),
+        Cancel::TooMuch(bytes_max) => Fault::TooMuch { bytes_max, by: Side::There },
+        Cancel::Failed => Fault::FailedThere,
+        Cancel::Paused => Fault::Paused { by: Side::There },
+    }
 }
 
 #[cfg(test)]

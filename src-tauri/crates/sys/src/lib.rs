@@ -8,21 +8,15 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("Ringway runs on Linux only");
 
-pub mod advice;
-pub mod attributes;
-pub mod confine;
-pub mod contents;
-pub mod dir;
-pub mod file_io;
-pub mod instructions;
-pub mod ktls;
-pub mod mounts;
+mod fs;
+mod io;
+mod net;
 pub mod probe;
-pub mod resolve;
-mod ring;
-pub mod socket;
-pub mod space;
-pub mod sparse;
-pub mod stream;
-pub mod thread;
-pub mod users;
+mod process;
+
+use fs::metadata;
+pub use fs::{advice, attributes, confine, contents, dir, mounts, space, sparse};
+use io::ring;
+pub use io::{file_io, stream};
+pub use net::{ktls, resolve, socket};
+pub use process::{heap, instructions, thread, users};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit};
 
 pub use crate::dir::{Beneath, beneath};
-pub use crate::ring::Fallback;
 use crate::ring::Ring;
+pub use crate::ring::{Fallback, io_uring_disabled};
 
 /// The kernel's release, as in "6.12.43-amd64".
 pub fn kernel_release() -> String {
@@ -30,12 +30,6 @@ pub fn io_uring() -> Result<(), Fallback> {
 /// needed shows when it is made.
 pub fn io_uring_allowed() -> Result<(), Fallback> {
     crate::ring::allowed()
-}
-
-/// The sysctl `kernel.io_uring_disabled` (Linux 6.6): 0 for all may, 1 for privileged processes and
-/// one group, 2 for none; `None` where there is no such sysctl.
-pub fn io_uring_disabled() -> Option<u8> {
-    std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").ok()?.trim().parse().ok()
 }
 
 /// What the CPU does for AES in hardware.

@@ -3,24 +3,21 @@
 #![forbid(unsafe_code)]
 
 pub mod announcement;
-pub mod code;
+mod bytes;
 pub mod control;
 pub mod error;
-pub mod journal;
 pub mod lane;
-pub mod ledger;
 pub mod limits;
-pub mod name;
-pub mod offered;
-pub mod pair;
+mod names;
+mod pairing;
+mod progress;
 pub mod record;
-pub mod resume;
 pub mod session;
-pub mod stretches;
 
-mod bytes;
+pub use names::{name, offered};
+pub use pairing::{code, pair};
+pub use progress::{journal, ledger, resume, stretches};
 
 pub use error::ProtocolError;
-
 pub use name::{DeviceName, Name, RelPath};
 pub use offered::OfferedNames;

@@ -16,13 +16,10 @@
 pub(super) mod types {
     pub(crate) use ringway_model::{Consent, IntoHome, OnConflict, OnExisting};
 
-    pub(crate) use crate::control::given_path::GivenPath;
-    pub(crate) use crate::copying::CopyFolder;
     pub(crate) use crate::dto::{
-        Again, Asked, Chosen, Earlier, EarlierDetails, Everything, Moving, Recipient, ShownSize, StartAtLogin,
-        StoredSettings, Unfinished, View,
+        Again, Asked, Chosen, CopyFolder, Earlier, EarlierDetails, Everything, GivenPath, Moving, Recipient,
+        SettingsChange, ShownSize, StartAtLogin, StoredSettings, Unfinished, View,
     };
-    pub(crate) use crate::settings::SettingsChange;
 }
 
 /// Hands all operations to the macro `generate`, in three groups:
@@ -37,86 +34,86 @@ macro_rules! operations {
         $generate! {
             page {
                 /// Where a copy of a choice would go; none if a folder must be picked first.
-                CopyFolder copy_folder(chosen: u32) -> Option<CopyFolder> = blocking |app| app.copy_folder(chosen);
+                CopyFolder copy_folder(chosen: u32) -> Option<CopyFolder> = blocking |app| app.copying.folder(chosen);
                 /// Copies a choice into that folder.
                 Copy copy(chosen: u32, existing: OnExisting, verify: bool) -> Moving =
-                    blocking |app| app.copy(chosen, existing, verify)?;
+                    blocking |app| app.copying.start(chosen, existing, verify)?;
                 /// Cancels a transfer.
-                Cancel cancel(id: String) -> () = blocking |app| app.transfer(&id)?.cancel();
+                Cancel cancel(id: String) -> () = blocking |app| app.transfers.find(&id)?.cancel();
                 /// Pauses a transfer.
-                Pause pause(id: String) -> () = blocking |app| app.transfer(&id)?.pause()?;
+                Pause pause(id: String) -> () = blocking |app| app.transfers.find(&id)?.pause()?;
                 /// Resumes a paused transfer. One that waits to reconnect tries at once.
-                Resume resume(id: String) -> () = blocking |app| app.transfer(&id)?.resume();
+                Resume resume(id: String) -> () = blocking |app| app.transfers.find(&id)?.resume();
                 /// Takes an ended transfer off the list.
-                Dismiss dismiss(id: String) -> () = blocking |app| app.dismiss(&id);
+                Dismiss dismiss(id: String) -> () = blocking |app| app.transfers.dismiss(&id);
                 /// The latest past transfers that match; 30 at a time.
-                Past past(asked: Asked) -> Vec<Earlier> = blocking |app| app.past(asked)?;
+                Past past(asked: Asked) -> Vec<Earlier> = blocking |app| app.history.page(asked)?;
                 /// The details of one, which may be long.
-                PastDetails past_details(number: u64) -> EarlierDetails = blocking |app| app.past_details(number)?;
+                PastDetails past_details(number: u64) -> EarlierDetails = blocking |app| app.history.details(number)?;
                 /// Removes one from the history; its files stay.
-                ForgetPast forget_past(number: u64) -> () = blocking |app| app.forget_past(number)?;
+                ForgetPast forget_past(number: u64) -> () = blocking |app| app.history.forget(number)?;
                 /// Empties the history; the files stay.
-                ClearPast clear_past -> () = blocking |app| app.clear_past()?;
+                ClearPast clear_past -> () = blocking |app| app.history.clear()?;
                 /// The staging folders of unfinished transfers.
-                Unfinished unfinished -> Vec<Unfinished> = blocking |app| app.unfinished()?;
+                Unfinished unfinished -> Vec<Unfinished> = blocking |app| app.unfinished.list()?;
                 /// Removes one of them, by its id and folder as listed.
                 DiscardUnfinished discard_unfinished(id: String, folder: String) -> () =
-                    blocking |app| app.discard_unfinished(&id, &folder)?;
+                    blocking |app| app.unfinished.discard(&id, &folder)?;
                 /// Chooses again what the transfer of that id sent, and names its target.
-                ChooseAgain choose_again(id: String) -> Again = blocking |app| app.choose_again(&id)?;
+                ChooseAgain choose_again(id: String) -> Again = blocking |app| app.sending.choose_again(&id)?;
                 /// Accepts an offer of the size that the person saw.
                 Accept accept(id: String, shown: ShownSize, on_conflict: OnConflict) -> Moving =
-                    task |shared| shared.app.accept(&id, shown, on_conflict).await?;
+                    task |shared| shared.app.offers.accept(&id, shown, on_conflict).await?;
                 /// Declines an offer.
-                Decline decline(id: String) -> () = blocking |app| app.decline(&id)?;
+                Decline decline(id: String) -> () = blocking |app| app.offers.decline(&id)?;
                 /// Draws a new code.
-                RenewCode renew_code -> () = task |shared| shared.app.renew_code().await?;
+                RenewCode renew_code -> () = task |shared| shared.app.receiving.renew_code().await?;
                 /// Listens on the port of the settings, or on another for this run (0: a free one).
-                Listen listen(port: Option<u16>) -> () = task |shared| shared.app.listen(port).await;
+                Listen listen(port: Option<u16>) -> () = task |shared| shared.app.receiving.listen(port).await;
                 /// Starts or stops looking for nearby devices, for this client.
                 LookAround look_around(on: bool) -> () = ordered |guest| guest.look_around(on);
                 /// Pairs with a receiver without sending anything; the answer is its name.
                 Pair pair(target: Recipient, code: String) -> String =
-                    task |shared| shared.app.pair(&target, &code).await?;
+                    task |shared| shared.app.sending.pair(&target, &code).await?;
                 /// Renames a paired device here.
                 RenameDevice rename_device(id: String, name: String) -> () =
-                    blocking |app| app.rename_device(&id, &name)?;
+                    blocking |app| app.devices.rename(&id, &name)?;
                 /// Forgets a paired device.
-                ForgetDevice forget_device(id: String) -> () = blocking |app| app.forget_device(&id)?;
+                ForgetDevice forget_device(id: String) -> () = blocking |app| app.devices.forget(&id)?;
                 /// Sets how a paired device's offers are answered, and the size up to which they
                 /// are accepted without asking.
                 SetDeviceRule set_device_rule(id: String, consent: Consent, max_bytes: Option<u64>) -> () =
-                    blocking |app| app.set_device_rule(&id, consent, max_bytes)?;
+                    blocking |app| app.devices.set_rule(&id, consent, max_bytes)?;
                 /// Receives a paired device's offers into the receive folder.
                 ClearDeviceFolder clear_device_folder(id: String) -> () =
-                    blocking |app| app.set_device_folder(&id, None, ringway_model::IntoHome::Refuse)?;
+                    blocking |app| app.devices.set_folder(&id, None, ringway_model::IntoHome::Refuse)?;
                 /// Stores name, port, and the rate limit of each transfer that is sent, in bytes/s.
                 SaveSettings save_settings(name: String, port: u16, send_limit: Option<u64>) -> StoredSettings =
                     task |shared| {
                         let send_limit = Some(send_limit.into());
                         let change = SettingsChange { name: Some(name), port: Some(port), send_limit, ..Default::default() };
-                        shared.app.change_settings(change).await?
+                        shared.app.settings.change(change).await?
                     };
                 /// Stores whether the service continues when the window is closed.
                 SetBackground set_background(background: bool) -> StoredSettings = task |shared| {
                     let change = SettingsChange { background: Some(background), ..Default::default() };
-                    shared.app.change_settings(change).await?
+                    shared.app.settings.change(change).await?
                 };
                 /// Stores whether this device announces itself, and looks for others.
                 SetAnnounce set_announce(announce: bool) -> StoredSettings = task |shared| {
                     let change = SettingsChange { announce: Some(announce), ..Default::default() };
-                    shared.app.change_settings(change).await?
+                    shared.app.settings.change(change).await?
                 };
                 /// Stores whether this device receives.
                 SetReceiving set_receiving(receiving: bool) -> StoredSettings = task |shared| {
                     let change = SettingsChange { receiving: Some(receiving), ..Default::default() };
-                    shared.app.change_settings(change).await?
+                    shared.app.settings.change(change).await?
                 };
                 /// Whether, and by what, the service starts when this user logs in.
-                StartAtLogin start_at_login -> StartAtLogin = blocking |app| app.start_at_login()?;
+                StartAtLogin start_at_login -> StartAtLogin = blocking |app| app.settings.start_at_login()?;
                 /// Switches the start at login on or off.
                 SetStartAtLogin set_start_at_login(on: bool) -> StartAtLogin =
-                    blocking |app| app.set_start_at_login(on)?;
+                    blocking |app| app.settings.set_start_at_login(on)?;
             }
             programs {
                 /// Everything to show. The client is sent events from then on.
@@ -127,36 +124,36 @@ macro_rules! operations {
                 /// that no page draws.
                 Send send(chosen: u32, target: Recipient, code: Option<String>, verify: bool, confirmed: Option<String>)
                     -> Moving = task |shared| {
-                        let (app, target) = (shared.app.clone(), shared.app.target(&target).await?);
-                        aside(move || app.send(chosen, target, code, verify, confirmed.as_deref())).await?
+                        let (app, target) = (shared.app.clone(), shared.app.sending.target(&target).await?);
+                        aside(move || app.sending.send(chosen, target, code, verify, confirmed.as_deref())).await?
                     };
                 /// The folder in which a picker for the folder of copies begins.
                 CopyFolderPicked copy_folder_picked -> Option<GivenPath> =
-                    blocking |app| app.copy_folder_picked().map(GivenPath);
+                    blocking |app| app.copying.picked().map(GivenPath);
                 /// Sets the folder that copies go into.
-                PickCopyFolder pick_copy_folder(folder: GivenPath) -> () = blocking |app| app.pick_copy_folder(folder.0);
+                PickCopyFolder pick_copy_folder(folder: GivenPath) -> () = blocking |app| app.copying.pick(folder.0);
                 /// The folder to show for what a transfer received.
-                ArrivedFolder arrived_folder(id: String) -> GivenPath = blocking |app| app.arrived_folder(&id)?.into();
+                ArrivedFolder arrived_folder(id: String) -> GivenPath = blocking |app| app.transfers.arrived_folder(&id)?.into();
                 /// The first few paths that a transfer received.
                 ArrivedPaths arrived_paths(id: String) -> Vec<GivenPath> =
-                    blocking |app| app.arrived_paths(&id)?.into_iter().map(GivenPath).collect();
+                    blocking |app| app.transfers.arrived_paths(&id)?.into_iter().map(GivenPath).collect();
                 /// The folder to show for what a past transfer received.
-                PastFolder past_folder(number: u64) -> GivenPath = blocking |app| app.past_folder(number)?.into();
+                PastFolder past_folder(number: u64) -> GivenPath = blocking |app| app.history.folder(number)?.into();
                 /// The first few paths that a past transfer received, or sent.
                 PastPaths past_paths(number: u64) -> Vec<GivenPath> =
-                    blocking |app| app.past_paths(number)?.into_iter().map(GivenPath).collect();
+                    blocking |app| app.history.paths(number)?.into_iter().map(GivenPath).collect();
                 /// Receives one offer into another folder.
                 SetOfferFolder set_offer_folder(id: String, folder: GivenPath, into_home: IntoHome) -> () =
-                    blocking |app| app.set_offer_folder(&id, folder.0, into_home)?;
+                    blocking |app| app.offers.set_folder(&id, folder.0, into_home)?;
                 /// The folder in which a picker for a device's folder begins.
                 DeviceFolder device_folder(id: String) -> Option<GivenPath> =
-                    blocking |app| app.device_folder(&id)?.map(GivenPath);
+                    blocking |app| app.devices.folder(&id)?.map(GivenPath);
                 /// Sets the folder that a paired device's offers are received into.
                 SetDeviceFolder set_device_folder(id: String, folder: GivenPath, into_home: IntoHome) -> () =
-                    blocking |app| app.set_device_folder(&id, Some(folder.0), into_home)?;
+                    blocking |app| app.devices.set_folder(&id, Some(folder.0), into_home)?;
                 /// Changes settings, all or none.
                 ChangeSettings change_settings(change: SettingsChange) -> StoredSettings =
-                    task |shared| shared.app.change_settings(change).await?;
+                    task |shared| shared.app.settings.change(change).await?;
                 /// Makes this client the window, which is sent `Told::Raise` from then on; false if
                 /// another client is the window.
                 BeWindow be_window -> bool = ordered |guest| guest.be_window();

@@ -187,7 +187,7 @@ impl Guest {
         self.gather(paths)?;
         let (app, paths) = (self.shared.app.clone(), std::mem::take(&mut self.gathered));
         self.gathered_bytes = 0;
-        aside(move || Ok(app.choose(paths))).await
+        aside(move || Ok(app.choices.keep(paths))).await
     }
 
     fn look_around(&self, on: bool) {
@@ -200,11 +200,11 @@ impl Guest {
 
     fn watch(&mut self, id: String) -> Result<(), Fault> {
         let app = self.shared.app.clone();
-        let transfer = app.transfer(&id)?;
+        let transfer = app.transfers.find(&id)?;
         self.watched.retain(|_, watching| !watching.is_finished());
         let (outbox, watched) = (self.outbox.clone(), id.clone());
         let watching = tokio::spawn(async move {
-            app.watch(transfer, |update| outbox.say(&Told::Update { id: watched.clone(), update })).await;
+            app.transfers.watch(transfer, |update| outbox.say(&Told::Update { id: watched.clone(), update })).await;
         });
         if let Some(before) = self.watched.insert(id, watching.abort_handle()) {
             before.abort();

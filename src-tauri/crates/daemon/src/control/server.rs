@@ -66,7 +66,7 @@ impl Shared {
         let mut looking = self.looking.lock();
         let has_changed = if on { looking.insert(number) } else { looking.remove(&number) };
         if has_changed {
-            self.app.look_around(!looking.is_empty());
+            self.app.nearby.look(!looking.is_empty());
         }
     }
 
@@ -105,7 +105,7 @@ impl Server {
             // The sender is ours: it does not go.
             let _ = present.wait_for(|present| *present == 0).await;
             let has_come = tokio::time::timeout(LINGER, present.wait_for(|present| *present > 0)).await.is_ok();
-            if !has_come && self.shared.app.running() == 0 && !is_wanted() {
+            if !has_come && self.shared.app.transfers.running() == 0 && !is_wanted() {
                 return;
             }
         }

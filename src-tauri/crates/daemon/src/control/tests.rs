@@ -17,9 +17,9 @@ use super::client::Notice;
 use super::protocol::{PROTOCOL, REQUEST_LEN_MAX};
 use super::{Client, ControlError, Hold, Place, Server};
 use crate::app::App;
+use crate::app::Reception;
+use crate::dto::SettingsChange;
 use crate::dto::{AppEvent, Listening, Recipient, Update, View};
-use crate::receiving::Reception;
-use crate::settings::SettingsChange;
 
 /// How long anything may take before a test fails: two engines in a debug build on busy cores.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -134,7 +134,7 @@ async fn every_client_is_told_and_one_is_the_window() {
     assert!(!second.be_window().await.unwrap());
     first.start().await.unwrap();
     second.start().await.unwrap();
-    service.app.listen(Some(0)).await;
+    service.app.receiving.listen(Some(0)).await;
     for told in [&mut told_first, &mut told_second] {
         event(told, |event| matches!(event, AppEvent::ListeningChanged { .. }).then_some(())).await;
     }

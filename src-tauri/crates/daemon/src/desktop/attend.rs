@@ -7,11 +7,10 @@ use ringway_model::{Direction, Fault, OnConflict, Outage, Outcome, Side, Stage};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
-use super::shown::{Asked, Ending, News, Obstacle, Receives, Shown, View};
+use super::shown::{Asked, News, Obstacle, Receives, Shown};
 use super::{Desktop, Log, has_bus, open_window};
 use crate::app::{App, Standing};
-use crate::dto::{AppEvent, Listening, Offer};
-use crate::settings::SettingsChange;
+use crate::dto::{AppEvent, Listening, Offer, SettingsChange, View};
 use crate::text::{shown as shown_name, shown_text};
 
 /// Events that may wait. What is shown is looked up anew after each, so one that finds no place is
@@ -41,7 +40,7 @@ pub async fn attend(app: App, log: Log) {
             // The sender is ours: there is always a next one.
             Some(happened) = happened.recv() => match happened {
                 Happened::Event(AppEvent::TransferStarted { transfer }) => {
-                    if let Ok(found) = app.transfer(&transfer.id) {
+                    if let Ok(found) = app.transfers.find(&transfer.id) {
                         let events = events.clone();
                         tokio::spawn(follow(found, transfer.target, events));
                     }
@@ -90,14 +89,14 @@ async fn follow(transfer: Transfer, target: String, events: mpsc::Sender<Happene
 }
 
 fn now(app: &App) -> Shown {
-    let (receives, code) = match app.listening() {
+    let (receives, code) = match app.receiving.listening() {
         Listening::Off { refused: None } => (Receives::No, None),
         Listening::Off { refused: Some(_) } => (Receives::Refused, None),
         Listening::On { code, .. } => (Receives::Yes, code.and_then(|code| code.text)),
         Listening::Failed { .. } => (Receives::Cannot, None),
     };
-    let Standing { moving, paused, without_room } = app.standing();
-    Shown { receives, active: moving, paused, without_room, waiting: app.offers().len(), code }
+    let Standing { moving, paused, without_room } = app.transfers.standing();
+    Shown { receives, active: moving, paused, without_room, waiting: app.offers.shown().len(), code }
 }
 
 fn tell(desktop: &Desktop, event: AppEvent) {
@@ -121,14 +120,12 @@ fn offered(offer: Offer) -> News {
 
 /// What somebody here stopped is no news to them.
 fn ended(transfer: &Transfer, report: &Report, target: &str) -> Option<News> {
-    let ending = match &report.outcome {
-        Outcome::Complete => Ending::Whole,
-        Outcome::Partial => Ending::Partial,
-        Outcome::Failed(Fault::Cancelled { by: Side::Here }) => return None,
-        Outcome::Failed(_) => Ending::Failed,
-    };
+    if matches!(report.outcome, Outcome::Failed(Fault::Cancelled { by: Side::Here })) {
+        return None;
+    }
     let Named { direction, title, more, peer } = named(transfer, target);
-    Some(News::Ended { direction, title, more, peer, ending, bytes: report.counts.bytes })
+    let (outcome, bytes) = (report.outcome.clone(), report.counts.bytes);
+    Some(News::Ended { direction, title, more, peer, outcome, bytes })
 }
 
 /// What waits because a disk is full, here or there; none where it waits for a person.
@@ -157,7 +154,7 @@ async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
     match asked {
         Asked::Receive(is_on) => {
             let change = SettingsChange { receiving: Some(is_on), ..SettingsChange::default() };
-            match app.change_settings(change).await {
+            match app.settings.change(change).await {
                 Ok(_) => {}
                 Err(fault) if is_on => desktop.tell(News::NotReceiving { obstacle: obstacle(fault) }),
                 Err(fault) => log(&format!("receiving is not switched off: {fault:?}")),
@@ -166,31 +163,31 @@ async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
         Asked::FreshCode => draw_code(app, log).await,
         Asked::ShowCode { token } => {
             draw_code(app, log).await;
-            open_window(View::Inbox, token, log);
+            open_window(Some(View::Inbox), token, log);
         }
         Asked::Open { view, token } => open_window(view, token, log),
         Asked::Accept { id, shown } => {
-            let offer = app.offers().into_iter().find(|offer| offer.id == id);
+            let offer = app.offers.shown().into_iter().find(|offer| offer.id == id);
             // An existing folder is never written into without having been looked at: the window
             // asks about that.
-            match (app.accept(&id, shown, OnConflict::RenameTop).await, offer) {
+            match (app.offers.accept(&id, shown, OnConflict::RenameTop).await, offer) {
                 // It is shown again, with what it has grown to.
                 (Ok(_) | Err(Fault::Grown { .. }), _) | (Err(_), None) => {}
                 (Err(fault), Some(offer)) => {
                     log(&format!("an offer that was accepted is not received: {fault:?}"));
-                    desktop.tell(not_received(offer));
+                    desktop.tell(not_received(offer, fault));
                 }
             }
         }
         // An error means that it has gone meanwhile.
-        Asked::Decline(id) => drop(app.decline(&id)),
+        Asked::Decline(id) => drop(app.offers.decline(&id)),
         // The caller's.
         Asked::Quit => {}
     }
 }
 
 async fn draw_code(app: &App, log: &Log) {
-    if let Err(fault) = app.renew_code().await {
+    if let Err(fault) = app.receiving.renew_code().await {
         log(&format!("no new code: {fault:?}"));
     }
 }
@@ -206,11 +203,12 @@ fn obstacle(fault: Fault) -> Obstacle {
     }
 }
 
-fn not_received(offer: Offer) -> News {
+fn not_received(offer: Offer, fault: Fault) -> News {
     let peer = offer.from.clone();
     match offered(offer) {
         News::Offer { title, more, .. } => {
-            News::Ended { direction: Direction::Receiving, title, more, peer, ending: Ending::Failed, bytes: 0 }
+            let outcome = Outcome::Failed(fault);
+            News::Ended { direction: Direction::Receiving, title, more, peer, outcome, bytes: 0 }
         }
         other => other,
     }

@@ -5,15 +5,16 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
+use ringway_model::Outcome;
 use tokio::sync::mpsc;
 use zbus::Proxy;
 use zbus::names::{OwnedUniqueName, UniqueName};
 use zbus::zvariant::Value;
 
 use super::allowance::Allowance;
-use super::shown::{Asked, Ending, News, View};
+use super::shown::{Asked, News};
 use super::{Log, messages, words};
-use crate::dto::ShownSize;
+use crate::dto::{ShownSize, View};
 use crate::language::Language;
 
 /// Offers whose notification is remembered: more of them than an engine lets wait.
@@ -102,7 +103,7 @@ struct Open {
     /// The offer's id and what was said of its size; none where it only opens the window.
     offer: Option<(String, ShownSize)>,
     /// What that shows then.
-    view: View,
+    view: Option<View>,
 }
 
 impl Open {
@@ -154,7 +155,7 @@ impl Board {
         ];
         let (id, server) = self.show(news, replaces, &actions, "transfer", FOR_EVER).await?;
         self.open.retain(|open| open.id != replaces && open.id != id);
-        self.open.push(Open { id, server, offer: Some((offer.to_owned(), shown)), view: View::Inbox });
+        self.open.push(Open { id, server, offer: Some((offer.to_owned(), shown)), view: Some(View::Inbox) });
         Ok(())
     }
 
@@ -170,12 +171,12 @@ impl Board {
             return Ok(());
         }
         let (category, view) = match news {
-            News::Ended { ending: Ending::Whole, .. } => ("transfer.complete", View::Any),
-            News::Ended { .. } => ("transfer.error", View::Any),
-            News::NoRoom { .. } => ("transfer.error", View::Any),
+            News::Ended { outcome: Outcome::Complete, .. } => ("transfer.complete", None),
+            News::Ended { .. } => ("transfer.error", None),
+            News::NoRoom { .. } => ("transfer.error", None),
             // The inbox says why at length, with the commands that help.
-            News::NotReceiving { .. } => ("network.error", View::Inbox),
-            _ => ("device.added", View::Any),
+            News::NotReceiving { .. } => ("network.error", Some(View::Inbox)),
+            _ => ("device.added", None),
         };
         let (id, server) = self
             .show(news, 0, &["default", messages::tray_open(self.language)], category, AS_THE_DESKTOP_HAS_IT)

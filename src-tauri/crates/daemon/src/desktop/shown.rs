@@ -1,9 +1,9 @@
 //! What the tray shows, what is announced, and what a person asks for there: plain values between
 //! the controller and the bus.
 
-use ringway_model::Direction;
+use ringway_model::{Direction, Outcome};
 
-use crate::dto::ShownSize;
+use crate::dto::{ShownSize, View};
 
 /// Whether this device receives.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,17 +76,6 @@ impl Shown {
     }
 }
 
-/// A view that the window opens with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum View {
-    /// Whatever it shows by itself.
-    Any,
-    /// Offers that wait, and the code.
-    Inbox,
-    /// Choosing what to send.
-    Send,
-}
-
 /// What a person asked for, in the tray or in a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
@@ -101,8 +90,8 @@ pub enum Asked {
     },
     /// The window. `token` is the desktop's leave to come to the front (xdg-activation-v1).
     Open {
-        /// What it is to show.
-        view: View,
+        /// What it is to show; none for what it shows by itself.
+        view: Option<View>,
         /// None where the desktop gave none.
         token: Option<String>,
     },
@@ -117,17 +106,6 @@ pub enum Asked {
     Decline(String),
     /// To end the service.
     Quit,
-}
-
-/// How a transfer ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// All of it arrived.
-    Whole,
-    /// Some of it could not be sent or written.
-    Partial,
-    /// It broke off.
-    Failed,
 }
 
 /// What keeps this device from receiving.
@@ -179,7 +157,7 @@ pub enum News {
         /// The other device, or the folder of a copy.
         peer: String,
         /// How it ended.
-        ending: Ending,
+        outcome: Outcome,
         /// What was moved.
         bytes: u64,
     },

@@ -6,8 +6,9 @@ use ksni::menu::{CheckmarkItem, StandardItem};
 use ksni::{Category, Handle, Icon, MenuItem, OfflineReason, Status, ToolTip, Tray, TrayMethods};
 use tokio::sync::{mpsc, watch};
 
-use super::shown::{Asked, Receives, Shown, State, View};
+use super::shown::{Asked, Receives, Shown, State};
 use super::{Log, icons, messages, words};
+use crate::dto::View;
 use crate::language::Language;
 
 /// Shows `shown` until its sender goes. Without a bus it ends at once; a panel that comes later, or
@@ -53,7 +54,7 @@ impl Item {
         let _ = self.asked.try_send(asked);
     }
 
-    fn open(&self, view: View) {
+    fn open(&self, view: Option<View>) {
         self.ask(Asked::Open { view, token: ksni::current_xdg_activation_token() });
     }
 }
@@ -104,7 +105,7 @@ impl Tray for Item {
     }
 
     fn activate(&mut self, _x: i32, _y: i32) {
-        self.open(if self.shown.waiting > 0 { View::Inbox } else { View::Any });
+        self.open((self.shown.waiting > 0).then_some(View::Inbox));
     }
 
     fn menu(&self) -> Vec<MenuItem<Self>> {
@@ -122,7 +123,7 @@ impl Tray for Item {
         ];
         match (&self.shown.code, self.shown.receives) {
             (Some(code), _) => {
-                menu.push(entry(messages::tray_code(self.language, code), |item| item.open(View::Inbox)));
+                menu.push(entry(messages::tray_code(self.language, code), |item| item.open(Some(View::Inbox))));
                 menu.push(entry(messages::tray_new_code(self.language).to_owned(), |item| item.ask(Asked::FreshCode)));
             }
             (None, Receives::Yes) => {
@@ -131,15 +132,15 @@ impl Tray for Item {
                 menu.push(entry(messages::tray_show_code(self.language).to_owned(), show));
             }
             (None, Receives::Cannot | Receives::Refused) => {
-                menu.push(entry(messages::tray_why_not(self.language).to_owned(), |item| item.open(View::Inbox)))
+                menu.push(entry(messages::tray_why_not(self.language).to_owned(), |item| item.open(Some(View::Inbox))))
             }
             (None, Receives::No) => {}
         }
         menu.extend([
             MenuItem::Separator,
-            entry(words::inbox(self.shown.waiting, self.language), |item| item.open(View::Inbox)),
-            entry(messages::tray_send_folder(self.language).to_owned(), |item| item.open(View::Send)),
-            entry(messages::tray_open(self.language).to_owned(), |item| item.open(View::Any)),
+            entry(words::inbox(self.shown.waiting, self.language), |item| item.open(Some(View::Inbox))),
+            entry(messages::tray_send_folder(self.language).to_owned(), |item| item.open(Some(View::Send))),
+            entry(messages::tray_open(self.language).to_owned(), |item| item.open(None)),
             MenuItem::Separator,
             entry(messages::tray_quit(self.language).to_owned(), |item| item.ask(Asked::Quit)),
         ]);

@@ -7,18 +7,18 @@ use std::process::Stdio;
 use tokio::process::Command;
 
 use super::Log;
-use super::shown::View;
+use crate::dto::View;
 
 const WINDOW: &str = "ringway-desktop";
 
-/// Starts the window with `view`; `token` is the desktop's leave to come to the front. What goes
-/// wrong is said in the log.
-pub fn open_window(view: View, token: Option<String>, log: &Log) {
+/// Starts the window with `view`, or with whatever it shows by itself. `token` is the desktop's
+/// leave to come to the front. What goes wrong is said in the log.
+pub fn open_window(view: Option<View>, token: Option<String>, log: &Log) {
     let window = beside(std::env::current_exe().ok().as_deref()).unwrap_or_else(|| WINDOW.into());
     let arguments: &[&str] = match view {
-        View::Any => &[],
-        View::Inbox => &["--show", "inbox"],
-        View::Send => &["--show", "send"],
+        None => &[],
+        Some(View::Inbox) => &["--show", "inbox"],
+        Some(View::Send) => &["--show", "send"],
     };
     let mut command = match is_unit(|name| std::env::var(name).ok()) {
         true => outside(&window, token.as_deref()),

@@ -1,9 +1,9 @@
 //! The sentences of tray and notifications, in the session's language. Their text is the window's
 //! catalogues' (`messages`).
-use ringway_model::Direction;
+use ringway_model::{Direction, Outcome};
 
 use super::messages;
-use super::shown::{Ending, News, Obstacle, Receives, Shown};
+use super::shown::{News, Obstacle, Receives, Shown};
 use crate::language::Language;
 
 /// What a notification says.
@@ -72,15 +72,17 @@ pub(super) fn news(news: &News, language: Language) -> Option<Words> {
             Words { title: messages::notice_offers(language, from), body }
         }
         News::OfferGone { .. } => return None,
-        News::Ended { direction, title, more, peer, ending, bytes: count } => {
-            let (head, end) = match (ending, direction) {
-                (Ending::Whole, Direction::Sending) => (messages::notice_sent(language), bytes(*count, language)),
-                (Ending::Whole, Direction::Receiving) => (messages::notice_received(language), bytes(*count, language)),
-                (Ending::Whole, Direction::Copying) => (messages::notice_copied(language), bytes(*count, language)),
-                (Ending::Partial, _) => {
+        News::Ended { direction, title, more, peer, outcome, bytes: count } => {
+            let (head, end) = match (outcome, direction) {
+                (Outcome::Complete, Direction::Sending) => (messages::notice_sent(language), bytes(*count, language)),
+                (Outcome::Complete, Direction::Receiving) => {
+                    (messages::notice_received(language), bytes(*count, language))
+                }
+                (Outcome::Complete, Direction::Copying) => (messages::notice_copied(language), bytes(*count, language)),
+                (Outcome::Partial, _) => {
                     (messages::notice_partial(language), messages::notice_see_missing(language).to_owned())
                 }
-                (Ending::Failed, direction) => {
+                (Outcome::Failed(_), direction) => {
                     let head = match direction {
                         Direction::Sending => messages::notice_sending_failed(language),
                         Direction::Receiving => messages::notice_receiving_failed(language),
@@ -284,7 +286,7 @@ mod tests {
             title: "{x}".into(),
             more: 0,
             peer: "/mnt".into(),
-            ending: Ending::Partial,
+            outcome: Outcome::Partial,
             bytes: 0,
         };
         assert_eq!(news(&ended, de).unwrap().body, "{x} nach /mnt: Ringway zeigt, was fehlt");

@@ -1,10 +1,12 @@
-//! This machine's settings as they are shown, and its start at login.
+//! This machine's settings as they are shown and changed, and its start at login.
 use std::path::Path;
 
 use ringway_engine::{RateLimit, Settings};
+use ringway_model::IntoHome;
 use serde::{Deserialize, Serialize};
 
-use crate::login::{self, Means};
+use super::GivenPath;
+use crate::login::{Means, StartsBy};
 use crate::text::shown;
 
 /// The stored settings. The folder is text for showing only: it is chosen by the native picker,
@@ -54,28 +56,41 @@ pub struct StartAtLogin {
     pub means: Means,
 }
 
-/// What starts it now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(tag = "by", rename_all = "camelCase")]
-pub enum StartsBy {
-    Nothing,
-    Autostart,
-    Unit,
-    /// An autostart entry, whose program is not there.
-    Vanished {
-        program: String,
-    },
+/// What is to change; whatever is not named stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct SettingsChange {
+    /// This device's name.
+    pub name: Option<String>,
+    /// The port to listen on.
+    pub port: Option<u16>,
+    /// Where offers land; it must be there.
+    pub receive_folder: Option<GivenPath>,
+    /// What may land there, where it is a home: nothing, if another folder is named and this is
+    /// not.
+    pub into_home: Option<IntoHome>,
+    /// How fast each transfer may be sent.
+    pub send_limit: Option<SendLimit>,
+    /// Whether the service goes on when the window is closed.
+    pub background: Option<bool>,
+    /// Whether it is found on its network, and finds others there.
+    pub announce: Option<bool>,
+    /// Whether it receives.
+    pub receiving: Option<bool>,
 }
 
-impl StartAtLogin {
-    pub(crate) fn new(state: login::StartAtLogin, means: Means) -> Self {
-        let now = match state {
-            login::StartAtLogin::Off => StartsBy::Nothing,
-            login::StartAtLogin::Autostart => StartsBy::Autostart,
-            login::StartAtLogin::Unit => StartsBy::Unit,
-            login::StartAtLogin::Vanished { program } => StartsBy::Vanished { program: shown(program) },
-        };
-        Self { now, means }
+/// A limit on sending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SendLimit {
+    /// None.
+    Off,
+    /// Bytes a second.
+    BytesPerS(u64),
+}
+
+impl From<Option<u64>> for SendLimit {
+    fn from(limit: Option<u64>) -> Self {
+        limit.map_or(Self::Off, Self::BytesPerS)
     }
 }

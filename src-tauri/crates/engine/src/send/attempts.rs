@@ -3,10 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringway_link::bottleneck::Clocks;
+use ringway_link::lane::growth::initial_lanes;
+use ringway_link::lane::{self, LaneStops};
+use ringway_link::rate_limit::RateLimiter;
+use ringway_link::retry::{Headway, Tries};
 use ringway_model::{DeclineReason, DeviceId, Fault, Outage, PathTaken, Side};
 use ringway_tree::compression::Packed;
 use ringway_tree::descriptors::ForSending;
 use ringway_tree::io_plan::IoPlan;
+use ringway_tree::random;
 use ringway_tree::send::Outgoing;
 use ringway_wire::OfferedNames;
 use ringway_wire::control::Cancel;
@@ -15,42 +21,37 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::Job;
-use super::again::{Headway, Tries};
 use super::lanes::LaneOpener;
 use super::reach::reach;
-use crate::bottleneck::Clocks;
-use crate::connect::Destination;
-use crate::device::Device;
-use crate::forgetting::stop_when;
-use crate::lane::{self, LaneStops};
-use crate::lane_growth::initial_lanes;
+use crate::devices::device::Device;
+use crate::devices::target::Address;
 use crate::limits::{LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX, STALL_TIME_MIN};
-use crate::options::SendRequest;
+use crate::reach::connect::Destination;
+use crate::shared::Shared;
 use crate::store::PairingNumber;
-use crate::target::Address;
-use crate::throttle::Throttle;
-use crate::transfer::{Arrived, Transfer};
-use crate::{Inner, random};
+use crate::transfers::forgetting::stop_when;
+use crate::transfers::options::SendRequest;
+use crate::transfers::transfer::{Arrived, Transfer};
 
 /// Sends, and where the connection is lost goes on, until it is through, refused or given up, or
 /// until its receiver is forgotten.
-pub(super) async fn all(inner: Arc<Inner>, request: SendRequest, transfer: &Transfer) -> Result<Arrived, Fault> {
+pub(super) async fn all(shared: Arc<Shared>, request: SendRequest, transfer: &Transfer) -> Result<Arrived, Fault> {
     let (paired, mut known) = watch::channel(None);
     let forgotten = async {
         let reached = known.wait_for(Option::is_some).await.ok().and_then(|known| *known);
         match reached {
-            Some((device, pairing)) => inner.forgotten(device, pairing).await,
+            Some((device, pairing)) => shared.forgotten(device, pairing).await,
             None => std::future::pending().await,
         }
     };
-    stop_when(forgotten, transfer, try_all(&inner, request, transfer, &paired)).await
+    stop_when(forgotten, transfer, try_all(&shared, request, transfer, &paired)).await
 }
 
 /// The device that is sent to, once it was reached.
 type Paired = watch::Sender<Option<(DeviceId, PairingNumber)>>;
 
 async fn try_all(
-    inner: &Arc<Inner>,
+    shared: &Arc<Shared>,
     request: SendRequest,
     transfer: &Transfer,
     paired: &Paired,
@@ -60,7 +61,7 @@ async fn try_all(
     let retry = request.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
     transfer.figures().goes_on = !retry.is_zero();
     let mut sending = Sending {
-        inner,
+        shared,
         transfer,
         paired,
         request,
@@ -177,7 +178,7 @@ fn wait_said(error: &Fault) -> Duration {
 
 /// A transfer, over all its attempts.
 struct Sending<'a> {
-    inner: &'a Arc<Inner>,
+    shared: &'a Arc<Shared>,
     transfer: &'a Transfer,
     paired: &'a Paired,
     request: SendRequest,
@@ -203,7 +204,7 @@ struct First {
 
 impl Sending<'_> {
     async fn attempt(&mut self) -> Result<Arrived, Fault> {
-        let (inner, transfer, request) = (self.inner, self.transfer, &mut self.request);
+        let (shared, transfer, request) = (self.shared, self.transfer, &mut self.request);
         let (sources, code) = (request.sources.clone(), request.code.take());
         // Later attempts are made by who tries again.
         let patience = if self.first.is_none() { self.retry } else { Duration::ZERO };
@@ -215,12 +216,12 @@ impl Sending<'_> {
             walk.0.prove();
         }
         walk.0.delta(request.delta);
-        let mut destination = Destination::of(&inner.store, &request.target)?;
+        let mut destination = Destination::of(&shared.store, &request.target)?;
         if let (None, Some(First { device, address })) = (&destination.device, &self.first) {
-            destination = Destination::of_device(&inner.store, device.clone(), Some(address.clone()))?;
+            destination = Destination::of_device(&shared.store, device.clone(), Some(address.clone()))?;
         }
         let reached = tokio::select! {
-            reached = reach(inner, &destination, code, patience) => reached.inspect_err(|error| {
+            reached = reach(shared, &destination, code, patience) => reached.inspect_err(|error| {
                 if matches!(error, Fault::Declined(DeclineReason::Busy)) {
                     transfer.figures().turn_away();
                 }
@@ -229,14 +230,14 @@ impl Sending<'_> {
         };
         transfer.known_peer(reached.device.id, &reached.device.name);
         if self.first.is_none() {
-            let pairing = inner.store.pairing(reached.device.id)?;
+            let pairing = shared.store.pairing(reached.device.id)?;
             self.paired.send_replace(Some((reached.device.id, pairing)));
         }
         self.first.get_or_insert_with(|| First { device: reached.device.clone(), address: reached.address.clone() });
         let lanes = request.lanes.map(|lanes| lanes.clamp(1, LANES_MAX));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let opener = Arc::new(LaneOpener {
-            inner: Arc::clone(inner),
+            shared: Arc::clone(shared),
             transfer: transfer.clone(),
             tickets: reached.tickets,
             addresses: reached.addresses,
@@ -253,7 +254,7 @@ impl Sending<'_> {
             records_per_key: request
                 .records_per_key
                 .map_or(RECORDS_PER_KEY_MAX, |records| records.clamp(RECORDS_PER_KEY_MIN, RECORDS_PER_KEY_MAX)),
-            throttle: request.limit.map(|limit| Arc::new(Throttle::new(limit))),
+            limiter: request.limit.map(|limit| Arc::new(RateLimiter::new(limit))),
             clocks: Clocks::default(),
             compression: request.compression,
             verify: request.verify,
@@ -272,7 +273,7 @@ impl Sending<'_> {
         self.handed = session.machine.handed_over();
         walk.0.cancel();
         opener.stops.stop();
-        job.throttle.iter().for_each(|throttle| throttle.stop());
+        job.limiter.iter().for_each(|limiter| limiter.stop());
         job.relay.stop();
         let outage = ended.as_ref().err().and_then(Fault::outage);
         session.machine.cancel(match &ended {

@@ -6,20 +6,20 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringway_link::session::Clock;
+use ringway_link::tls::{Channel, Expected};
 use ringway_model::{AuthError, Fault};
 use ringway_wire::announcement::Fingerprint;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::Inner;
-use crate::connect::{self, Candidate, Destination, Won};
-use crate::device::Device;
-use crate::discovery::{Nearby, Wanted};
+use crate::devices::device::Device;
+use crate::devices::target::Address;
 use crate::limits::{CONNECT_TIME_MAX, HANDSHAKE_TIME_MAX, NEARBY_TRIED_MAX, NEXT_ADDRESS_AFTER};
-use crate::session::Clock;
-use crate::target::Address;
-use crate::tls::{Channel, Expected};
+use crate::reach::connect::{self, Candidate, Destination, Won};
+use crate::reach::discovery::{Nearby, Wanted};
+use crate::shared::Shared;
 
 /// A device that answers where it was last needs no looking for.
 const HEAD_START: Duration = Duration::from_secs(1);
@@ -45,22 +45,22 @@ pub(super) struct Found {
 /// What went wrong where it was last: what the network says is a hint, and one that leads nowhere
 /// changes nothing. Where `is_open`, nobody has to prove a code: at an address that a person gave,
 /// whoever was reached there last is expected.
-pub(super) async fn find(inner: &Arc<Inner>, destination: &Destination, is_open: bool) -> Result<Found, Fault> {
+pub(super) async fn find(shared: &Arc<Shared>, destination: &Destination, is_open: bool) -> Result<Found, Fault> {
     let there = async {
         if destination.address.is_none() && destination.answered.is_empty() {
             return Err(Fault::UnknownTarget { target: (never_reached(destination.device.as_ref())).into() });
         }
-        let met = connect::race(destination, |candidate| meet(inner, candidate, destination, is_open)).await?;
+        let met = connect::race(destination, |candidate| meet(shared, candidate, destination, is_open)).await?;
         Ok(Found::from(met))
     };
-    let Some(device) = destination.device.as_ref().filter(|_| inner.settings().announce) else { return there.await };
+    let Some(device) = destination.device.as_ref().filter(|_| shared.settings().announce) else { return there.await };
     let mut there = pin!(there);
     let mut why = match timeout(HEAD_START, &mut there).await {
         Ok(Ok(found)) => return Ok(found),
         Ok(Err(error)) => Some(error),
         Err(_) => None,
     };
-    let mut elsewhere = pin!(look_around(inner, device, destination));
+    let mut elsewhere = pin!(look_around(shared, device, destination));
     let mut is_elsewhere = true;
     loop {
         tokio::select! {
@@ -86,12 +86,12 @@ fn never_reached(device: Option<&Device>) -> String {
 
 /// Connects to one address, where nobody but the destination's device may be, if it has one.
 fn meet(
-    inner: &Arc<Inner>,
+    shared: &Arc<Shared>,
     candidate: Candidate,
     destination: &Destination,
     is_open: bool,
 ) -> impl Future<Output = Result<(Channel, Clock), Fault>> + use<> {
-    let inner = Arc::clone(inner);
+    let shared = Arc::clone(shared);
     let (device, announced) = (destination.device.clone(), destination.announced);
     async move {
         let tcp = connect::connect(&candidate).await?;
@@ -99,22 +99,22 @@ fn meet(
         let expected = match (device, announced) {
             (Some(Device { id, name, .. }), _) => Expected::Device { id, name },
             (None, Some(fingerprint)) => Expected::Announced(fingerprint),
-            (None, None) if is_open => match last_reached(&inner, &candidate)? {
+            (None, None) if is_open => match last_reached(&shared, &candidate)? {
                 Some(Device { id, name, .. }) => Expected::Device { id, name },
                 None => Expected::Anyone,
             },
             (None, None) => Expected::Anyone,
         };
-        let (channel, clock) = handshake(&inner, tcp, expected).await.map_err(|error| match error {
+        let (channel, clock) = handshake(&shared, tcp, expected).await.map_err(|error| match error {
             Fault::Auth(AuthError::IdentityChanged { found, .. } | AuthError::OtherAnswered { found, .. })
-                if found == inner.identity.id() =>
+                if found == shared.identity.id() =>
             {
                 AuthError::Ourselves.into()
             }
-            Fault::Auth(error @ AuthError::IdentityChanged { .. }) if !is_device => asked_about(&inner, error),
+            Fault::Auth(error @ AuthError::IdentityChanged { .. }) if !is_device => asked_about(&shared, error),
             error => error,
         })?;
-        if channel.peer == inner.identity.id() {
+        if channel.peer == shared.identity.id() {
             return Err(AuthError::Ourselves.into());
         }
         Ok((channel, clock))
@@ -130,10 +130,10 @@ impl From<Won<(Channel, Clock)>> for Found {
 
 /// The device that was reached there last, by the address that was dialled or the one that led to
 /// it.
-fn last_reached(inner: &Inner, candidate: &Candidate) -> Result<Option<Device>, Fault> {
+fn last_reached(shared: &Shared, candidate: &Candidate) -> Result<Option<Device>, Fault> {
     for key in [Address::from(candidate.at).key(), candidate.meant.key()] {
-        if let Some(id) = inner.store.reached_at(&key)? {
-            return inner.store.by_id(id);
+        if let Some(id) = shared.store.reached_at(&key)? {
+            return shared.store.by_id(id);
         }
     }
     Ok(None)
@@ -141,9 +141,9 @@ fn last_reached(inner: &Inner, candidate: &Candidate) -> Result<Option<Device>, 
 
 /// What it is that another device answers where one was reached: a person may mean it, if it is
 /// paired.
-fn asked_about(inner: &Inner, error: AuthError) -> Fault {
+fn asked_about(shared: &Shared, error: AuthError) -> Fault {
     match error {
-        AuthError::IdentityChanged { name: last, expected, found } => match inner.store.by_id(found) {
+        AuthError::IdentityChanged { name: last, expected, found } => match shared.store.by_id(found) {
             Ok(Some(Device { name, .. })) => {
                 AuthError::Unconfirmed { last, last_id: expected, name: name.into(), found }.into()
             }
@@ -155,8 +155,8 @@ fn asked_about(inner: &Inner, error: AuthError) -> Fault {
 }
 
 /// Who is not expected there does not see who calls.
-async fn handshake(inner: &Inner, tcp: TcpStream, expected: Expected) -> Result<(Channel, Clock), Fault> {
-    let channel = timeout(HANDSHAKE_TIME_MAX, inner.tls.connect(tcp, expected))
+async fn handshake(shared: &Shared, tcp: TcpStream, expected: Expected) -> Result<(Channel, Clock), Fault> {
+    let channel = timeout(HANDSHAKE_TIME_MAX, shared.tls.connect(tcp, expected))
         .await
         .map_err(|_| Fault::ConnectionLost(std::io::ErrorKind::TimedOut.into()))??;
     Ok((channel, Clock::start()))
@@ -164,22 +164,22 @@ async fn handshake(inner: &Inner, tcp: TcpStream, expected: Expected) -> Result<
 
 /// Connects to the first of these addresses where the device with that key answers.
 pub(super) async fn dial_any(
-    inner: &Arc<Inner>,
+    shared: &Arc<Shared>,
     addresses: &[SocketAddr],
     expected: Expected,
 ) -> Result<Channel, Fault> {
     let known = addresses.iter().map(|at| (*at).into()).collect();
     let won = connect::race_of(known, |candidate| {
-        let (inner, expected) = (Arc::clone(inner), expected.clone());
-        async move { handshake(&inner, connect::connect(&candidate).await?, expected).await }
+        let (shared, expected) = (Arc::clone(shared), expected.clone());
+        async move { handshake(&shared, connect::connect(&candidate).await?, expected).await }
     });
     Ok(won.await?.value.0)
 }
 
 /// Tries the addresses that are announced for `device`, a little apart: whoever else is there is
 /// passed over.
-async fn look_around(inner: &Arc<Inner>, device: &Device, destination: &Destination) -> Option<Found> {
-    let mut nearby = Nearby::start(Arc::clone(inner), Wanted::Device(Fingerprint::of(&device.id.0))).ok()?;
+async fn look_around(shared: &Arc<Shared>, device: &Device, destination: &Destination) -> Option<Found> {
+    let mut nearby = Nearby::start(Arc::clone(shared), Wanted::Device(Fingerprint::of(&device.id.0))).ok()?;
     let listen_until = Instant::now() + LISTEN_TIME;
     let mut give_up = Instant::now() + LISTEN_TIME;
     let mut tried = HashSet::new();
@@ -193,12 +193,12 @@ async fn look_around(inner: &Arc<Inner>, device: &Device, destination: &Destinat
                 }
                 for address in nearby.devices().into_iter().flat_map(|device| device.addresses) {
                     if tried.len() < NEARBY_TRIED_MAX && tried.insert(address) {
-                        let (inner, destination) = (Arc::clone(inner), destination.clone());
+                        let (shared, destination) = (Arc::clone(shared), destination.clone());
                         let after = NEXT_ADDRESS_AFTER * tries.len() as u32;
                         give_up = Instant::now() + after + CONNECT_TIME_MAX;
                         tries.spawn(async move {
                             sleep(after).await;
-                            let met = meet(&inner, address.into(), &destination, false).await;
+                            let met = meet(&shared, address.into(), &destination, false).await;
                             met.map(|value| Won { value, candidate: address.into(), others: Vec::new() })
                         });
                     }

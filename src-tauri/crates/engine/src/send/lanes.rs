@@ -4,6 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringway_link::lane::growth::LaneGrowth;
+use ringway_link::lane::{Lane, LaneStops};
+use ringway_link::messages::MessageReader;
+use ringway_link::tls::{Channel, Expected, TicketKey};
 use ringway_model::{DeviceId, Fault, TlsPath};
 use ringway_wire::control::Message;
 use tokio::io::AsyncWriteExt;
@@ -11,13 +15,9 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::find::dial_any;
-use crate::Inner;
-use crate::lane::{Lane, LaneStops};
-use crate::lane_growth::LaneGrowth;
 use crate::limits::HANDSHAKE_TIME_MAX;
-use crate::messages::MessageReader;
-use crate::tls::{Channel, Expected, TicketKey};
-use crate::transfer::Transfer;
+use crate::shared::Shared;
+use crate::transfers::transfer::Transfer;
 
 /// Pauses before a lane's next connection is tried again, each twice as long as the one before: a
 /// quarter of a minute in all.
@@ -77,7 +77,7 @@ impl Lanes {
 
 /// Opens the connections of a transfer's lanes: the first of each, and those that they go on in.
 pub(super) struct LaneOpener {
-    pub(super) inner: Arc<Inner>,
+    pub(super) shared: Arc<Shared>,
     pub(super) transfer: Transfer,
     pub(super) tickets: TicketKey,
     /// Where the session's connection was made, and then the other addresses that were known.
@@ -95,7 +95,7 @@ impl LaneOpener {
         let mut pause = REDIAL_PAUSE;
         loop {
             let name = self.transfer.peer().map(|(_, name)| name).unwrap_or_default();
-            match dial_any(&self.inner, &self.addresses, Expected::Device { id: self.peer, name }).await {
+            match dial_any(&self.shared, &self.addresses, Expected::Device { id: self.peer, name }).await {
                 Ok(channel) => return Ok(channel),
                 Err(Fault::ConnectionLost(_) | Fault::Unreachable { .. }) if again && pause <= REDIAL_PAUSE_MAX => {
                     tokio::time::sleep(pause).await;

@@ -4,23 +4,24 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ringway_link::messages::MessageReader;
+use ringway_link::session::Session;
+use ringway_link::tls::{Channel, TicketKey};
 use ringway_model::{AuthError, DeclineReason, DeviceId, Fault, Side};
+use ringway_tree::random;
 use ringway_wire::DeviceName;
 use ringway_wire::code::PairingSecret;
-use ringway_wire::control::{Cancel, Greeting, Refusal};
+use ringway_wire::control::{Cancel, Refusal};
 use ringway_wire::pair::{Binding, ENTROPY_LEN, EXPORTER_LABEL};
 use ringway_wire::session::{Initiator, InitiatorEvent, Pairing};
 use tokio::time::{Instant, sleep};
 
-use crate::connect::Destination;
-use crate::device::Device;
+use super::find::{Found, find};
+use crate::devices::device::Device;
+use crate::devices::target::Address;
 use crate::limits::FIRST_CONTACT_TIME_MAX;
-use crate::messages::MessageReader;
-use crate::send::find::{Found, find};
-use crate::session::Session;
-use crate::target::Address;
-use crate::tls::{Channel, TicketKey};
-use crate::{Inner, random};
+use crate::reach::connect::Destination;
+use crate::shared::Shared;
 
 /// An authenticated session with nothing offered yet.
 pub(crate) struct Reached {
@@ -39,7 +40,7 @@ pub(crate) struct Reached {
 /// turns connections away because too many come at once is asked again, until `give_up_after`: but
 /// only as long as the secret was not tried.
 pub(crate) async fn reach(
-    inner: &Arc<Inner>,
+    shared: &Arc<Shared>,
     destination: &Destination,
     secret: Option<PairingSecret>,
     give_up_after: Duration,
@@ -49,7 +50,7 @@ pub(crate) async fn reach(
     let mut pause = CROWD_PAUSE_FIRST;
     loop {
         let mut has_tried_secret = false;
-        let error = match reach_once(inner, destination, secret.clone(), &mut has_tried_secret).await {
+        let error = match reach_once(shared, destination, secret.clone(), &mut has_tried_secret).await {
             Err(error) if !has_tried_secret && is_crowded(&error) => error,
             ended => return ended,
         };
@@ -91,15 +92,15 @@ fn is_crowded(error: &Fault) -> bool {
 const CROWD_WAIT_MAX_MS: u64 = 2_000;
 
 async fn reach_once(
-    inner: &Arc<Inner>,
+    shared: &Arc<Shared>,
     destination: &Destination,
     secret: Option<Arc<PairingSecret>>,
     has_tried_secret: &mut bool,
 ) -> Result<Reached, Fault> {
-    let Found { channel, clock, address, addresses } = find(inner, destination, secret.is_none()).await?;
+    let Found { channel, clock, address, addresses } = find(shared, destination, secret.is_none()).await?;
     let peer = channel.peer;
-    let known = inner.store.by_id(peer)?;
-    let place = Place::of(inner, destination, &address, &channel)?;
+    let known = shared.store.by_id(peer)?;
+    let place = Place::of(shared, destination, &address, &channel)?;
     // A receiver that announced itself was chosen as one that is not paired. If another program has
     // paired it since, it proves the code as well.
     if let (Some(known), Some(_), None) = (&known, destination.announced, &secret) {
@@ -127,7 +128,7 @@ async fn reach_once(
         None => None,
         Some(secret) => Some(Pairing {
             secret,
-            binding: Binding::new(inner.identity.id().0, peer.0, *channel.export(EXPORTER_LABEL)?)
+            binding: Binding::new(shared.identity.id().0, peer.0, *channel.export(EXPORTER_LABEL)?)
                 .map_err(|_| AuthError::Ourselves)?,
             entropy: random::<ENTROPY_LEN>()?.into(),
             always,
@@ -135,7 +136,7 @@ async fn reach_once(
     };
     let tickets = channel.ticket_key()?;
     let round_trip = ringway_sys::socket::tcp_path(&channel.stream.get_ref().0.io).ok().map(|path| path.rtt);
-    let machine = Initiator::new(&greeting(inner)?, known.is_some(), pairing, clock.now_ms());
+    let machine = Initiator::new(&shared.greeting()?, known.is_some(), pairing, clock.now_ms());
     let mut session = Session::new(machine, channel.stream, MessageReader::default(), clock);
     let mut name = None;
     let device = loop {
@@ -156,23 +157,23 @@ async fn reach_once(
             }
             Some(InitiatorEvent::Refused(refusal)) => return Err(refused(refusal, name.as_ref())),
             Some(InitiatorEvent::Paired) => {
-                inner.store.pin(peer, &text(name.as_ref()), &address.to_string())?;
+                shared.store.pin(peer, &text(name.as_ref()), &address.to_string())?;
             }
             Some(InitiatorEvent::Authenticated) => {
                 // Notes for the next time. State that cannot be written keeps nobody from sending
                 // to a device that is known.
-                let _ = inner.store.saw(peer, Some(&address.to_string()));
+                let _ = shared.store.saw(peer, Some(&address.to_string()));
                 if let Some(at) = addresses.first() {
-                    let _ = inner.store.answered(peer, &Address::from(*at), &address);
+                    let _ = shared.store.answered(peer, &Address::from(*at), &address);
                 }
                 if destination.is_typed || is_proven_by_code && destination.device.is_none() {
-                    let _ = inner.store.reached(peer, &place.keys);
+                    let _ = shared.store.reached(peer, &place.keys);
                 } else {
                     // It was dialled there and proved its key. Where another one was, a person has
                     // the say.
-                    let _ = inner.store.reached_first(peer, &place.keys);
+                    let _ = shared.store.reached_first(peer, &place.keys);
                 }
-                break inner.store.by_id(peer)?.ok_or(AuthError::NoCodeOpen)?;
+                break shared.store.by_id(peer)?.ok_or(AuthError::NoCodeOpen)?;
             }
             Some(InitiatorEvent::Cancelled(_)) => return Err(Fault::Cancelled { by: Side::There }),
             Some(_) | None => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
@@ -191,7 +192,7 @@ struct Place {
 }
 
 impl Place {
-    fn of(inner: &Inner, destination: &Destination, address: &Address, channel: &Channel) -> Result<Self, Fault> {
+    fn of(shared: &Shared, destination: &Destination, address: &Address, channel: &Channel) -> Result<Self, Fault> {
         let dialled = channel.stream.get_ref().0.io.peer_addr().map_err(Fault::lost)?;
         let mut keys = vec![Address::from(dialled).key()];
         // A device may have been found elsewhere than where it was to be.
@@ -199,8 +200,8 @@ impl Place {
         keys.extend(meant.filter(|meant| *meant != keys[0]));
         let mut other = None;
         for key in &keys {
-            match inner.store.reached_at(key)? {
-                Some(id) if id != channel.peer => other = other.or(inner.store.by_id(id)?),
+            match shared.store.reached_at(key)? {
+                Some(id) if id != channel.peer => other = other.or(shared.store.by_id(id)?),
                 _ => {}
             }
         }
@@ -241,10 +242,4 @@ pub(super) fn refused(refusal: Refusal, peer: Option<&DeviceName>) -> Fault {
         Refusal::Ourselves => AuthError::Ourselves.into(),
         Refusal::Version => Fault::Version { ours: ringway_wire::limits::VERSION, theirs: 0 },
     }
-}
-
-pub(crate) fn greeting(inner: &Inner) -> Result<Greeting, Fault> {
-    let settings = inner.settings();
-    let name = DeviceName::new(&settings.name).map_err(Fault::from)?;
-    Ok(Greeting { name })
 }

@@ -19,6 +19,9 @@ use super::lane::windows::Windows;
 use super::links::LinkSet;
 use crate::descriptors::ForSending;
 
+/// A hole of so many bytes makes a file of any size worth its own ranges.
+const HOLES_MIN: u64 = 32 * 1024;
+
 /// Contents of one batch: a frame that a TLS lane sends about fastest, and a second batch can be
 /// read meanwhile.
 pub(super) const BATCH_CONTENTS_MAX: usize = 512 * 1024;
@@ -748,6 +751,26 @@ impl Queue {
     pub(super) fn longest(&self) -> usize {
         self.state.lock().longest
     }
+}
+
+/// Whether a file goes in ranges of its own.
+pub(super) fn goes_in_ranges(metadata: &Metadata) -> bool {
+    metadata.size > BATCH_FILE_MAX || metadata.size - attributes::allocated(metadata) >= HOLES_MIN
+}
+
+/// A unit of one file.
+pub(in crate::send) fn alone(place: Place, metadata: Metadata, link: Option<Arc<LinkSet>>) -> Unit {
+    if goes_in_ranges(&metadata) {
+        return Unit::Large(Large::new(place, metadata, link));
+    }
+    let mut batch = Batch::default();
+    batch.file(&place.path, &place.dir, &place.name, metadata, link);
+    Unit::Batch(batch)
+}
+
+/// The bytes that a file counts for before it is read.
+pub(in crate::send) fn bytes_of(metadata: &Metadata) -> u64 {
+    if goes_in_ranges(metadata) { attributes::allocated(metadata) } else { metadata.size }
 }
 
 #[cfg(test)]

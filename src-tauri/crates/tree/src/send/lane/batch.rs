@@ -15,8 +15,7 @@ use rustix::io::Errno;
 
 use crate::send::lane::Lane;
 use crate::send::links::{Further, LinkSet};
-use crate::send::queue::{BATCH_FILE_MAX, Batch, BatchFile, BatchFolder, BatchItem, Large, Place};
-use crate::send::walk::gather;
+use crate::send::queue::{self, BATCH_FILE_MAX, Batch, BatchFile, BatchFolder, BatchItem, Large, Place};
 use crate::send::{attributes, reason};
 
 /// Bytes of extended attributes held for the files of one batch; beyond it they are read one by
@@ -156,9 +155,9 @@ impl Lane<'_> {
         };
         let failure = match now {
             Ok(now) if now.kind == Kind::File => {
-                self.shared.corrected(0, gather::bytes_of(&now));
+                self.shared.corrected(0, queue::bytes_of(&now));
                 let place = Place { path: folder.path.clone(), dir: dir.clone(), name: name.into() };
-                self.shared.queue.add_first(gather::alone(place, now, link));
+                self.shared.queue.add_first(queue::alone(place, now, link));
                 return Ok(false);
             }
             Ok(now) if now.kind == Kind::Symlink => FailureReason::Os { errno: Errno::LOOP.raw_os_error() },

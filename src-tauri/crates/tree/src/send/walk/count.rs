@@ -11,8 +11,7 @@ use ringway_wire::offered::OfferedNames;
 
 use crate::send::Shared;
 use crate::send::links::{Links, Seen};
-use crate::send::queue::{Cancelled, FolderPath};
-use crate::send::walk::gather::bytes_of;
+use crate::send::queue::{Cancelled, FolderPath, bytes_of};
 use crate::send::walk::roots::Root;
 use crate::send::walk::{Finds, Walk};
 

@@ -11,17 +11,14 @@ use ringway_wire::lane::XattrBuffer;
 use ringway_wire::offered::OfferedNames;
 use rustix::io::Errno;
 
-use crate::send::links::{LinkSet, Links, Seen};
+use crate::send::links::{Links, Seen};
 use crate::send::queue::{
-    BATCH_CONTENTS_MAX, BATCH_FILE_MAX, Batch, Cancelled, FolderAttributes, FolderPath, Large, Place, Unit,
+    BATCH_CONTENTS_MAX, Batch, Cancelled, FolderAttributes, FolderPath, Large, Place, Unit, bytes_of, goes_in_ranges,
 };
 use crate::send::walk::readahead::Ahead;
 use crate::send::walk::roots::Root;
 use crate::send::walk::{Finds, Walk, count};
 use crate::send::{Shared, attributes, reason};
-
-/// A hole of so many bytes makes a file of any size worth its own ranges.
-const HOLES_MIN: u64 = 32 * 1024;
 
 /// Entries after which an idle lane gets a batch that is not full.
 const HUNGRY_ITEMS: usize = 64;
@@ -49,26 +46,6 @@ pub(in crate::send) fn run(roots: Vec<Root>, offered: Arc<OfferedNames>, shared:
         shared.walked.store(true, Ordering::Release);
         shared.queue.end();
     }
-}
-
-/// Whether a file goes in ranges of its own.
-fn goes_in_ranges(metadata: &Metadata) -> bool {
-    metadata.size > BATCH_FILE_MAX || metadata.size - attributes::allocated(metadata) >= HOLES_MIN
-}
-
-/// A unit of one file.
-pub(in crate::send) fn alone(place: Place, metadata: Metadata, link: Option<Arc<LinkSet>>) -> Unit {
-    if goes_in_ranges(&metadata) {
-        return Unit::Large(Large::new(place, metadata, link));
-    }
-    let mut batch = Batch::default();
-    batch.file(&place.path, &place.dir, &place.name, metadata, link);
-    Unit::Batch(batch)
-}
-
-/// The bytes that a file counts for before it is read.
-pub(in crate::send) fn bytes_of(metadata: &Metadata) -> u64 {
-    if goes_in_ranges(metadata) { attributes::allocated(metadata) } else { metadata.size }
 }
 
 /// What is gathered.

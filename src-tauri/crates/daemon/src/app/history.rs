@@ -1,0 +1,58 @@
+//! What has ended before: the engine's history for the window, and what may be done with it.
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use ringway_engine::{Engine, PastQuery};
+use ringway_model::Fault;
+
+use super::transfers::folder_of;
+use crate::dto::{Asked, Earlier, EarlierDetails};
+
+/// Transfers that one page of the list has.
+const PAGE: u32 = 30;
+
+/// The engine's history; no state of its own.
+#[derive(Clone)]
+pub(crate) struct History {
+    pub(super) engine: Engine,
+}
+
+impl History {
+    /// The latest past transfers of those that are asked for; a full page means that there may be
+    /// more.
+    pub(crate) fn page(&self, asked: Asked) -> Result<Vec<Earlier>, Fault> {
+        let search = Some(asked.search.trim().to_owned()).filter(|text| !text.is_empty());
+        let direction = asked.direction;
+        let query = PastQuery { direction, failed_only: asked.failed_only, search, before: asked.before };
+        Ok(self.engine.past(&query, PAGE)?.iter().map(Earlier::from).collect())
+    }
+
+    /// What is long of one of them.
+    pub(crate) fn details(&self, number: u64) -> Result<EarlierDetails, Fault> {
+        let (_, details) = self.engine.past_transfer(number)?.ok_or(Fault::Gone)?;
+        Ok(EarlierDetails::new(&details))
+    }
+
+    /// Forgets one of them; what it brought stays.
+    pub(crate) fn forget(&self, number: u64) -> Result<(), Fault> {
+        self.engine.forget_past(number)?;
+        Ok(())
+    }
+
+    /// Forgets all of them; what they brought stays.
+    pub(crate) fn clear(&self) -> Result<(), Fault> {
+        self.engine.forget_past_before(SystemTime::now() + Duration::from_secs(1))?;
+        Ok(())
+    }
+
+    /// The folder to show for what one of them brought.
+    pub(crate) fn folder(&self, number: u64) -> Result<PathBuf, Fault> {
+        let (past, _) = self.engine.past_transfer(number)?.ok_or(Fault::Gone)?;
+        folder_of(&past.paths).filter(|folder| folder.is_dir()).ok_or(Fault::Gone)
+    }
+
+    /// What one of them brought, by its final names, or what was sent; the first few.
+    pub(crate) fn paths(&self, number: u64) -> Result<Vec<PathBuf>, Fault> {
+        Ok(self.engine.past_transfer(number)?.ok_or(Fault::Gone)?.0.paths)
+    }
+}

@@ -1,0 +1,189 @@
+//! Offers that wait for a person, and what is answered.
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use ringway_engine::{AcceptOptions, Decision, Engine, FreeSpace, IncomingOffer};
+use ringway_model::{DeclineReason, Fault, IntoHome, OnConflict, TransferKey};
+
+use crate::app::listeners::Listeners;
+use crate::app::transfers::Transfers;
+use crate::dto::{AppEvent, Left, Moving, Offer, RoomThere, ShownSize};
+use crate::text::shown;
+
+/// An offer that waits, the id by which it is answered, where it would land if not in its own
+/// folder, and how it was shown last.
+struct Waiting {
+    /// Drawn here: a sender that withdraws an offer cannot make another one that answers to its id.
+    id: String,
+    offer: IncomingOffer,
+    folder: Option<(PathBuf, IntoHome)>,
+    /// Where it would land is a home: looked up once for each folder.
+    is_home: bool,
+    shown: Offer,
+}
+
+impl Waiting {
+    fn look(&self) -> Offer {
+        let summary = self.offer.summary();
+        match &self.folder {
+            None => Offer::new(self.id.clone(), &summary, shown(&summary.destination), self.is_home),
+            Some((folder, _)) => {
+                let mut offer = Offer::new(self.id.clone(), &summary, shown(folder), self.is_home);
+                offer.room = FreeSpace::look(folder).map(|free| RoomThere::new(free, &summary));
+                offer
+            }
+        }
+    }
+}
+
+/// The offers that wait.
+pub(crate) struct Offers {
+    engine: Engine,
+    listeners: Arc<Listeners>,
+    transfers: Arc<Transfers>,
+    waiting: Mutex<Vec<Waiting>>,
+    /// Nothing is taken in any more: this process is about to end.
+    is_closing: AtomicBool,
+}
+
+impl Offers {
+    pub(in crate::app) fn new(engine: Engine, listeners: Arc<Listeners>, transfers: Arc<Transfers>) -> Self {
+        Self { engine, listeners, transfers, waiting: Mutex::default(), is_closing: AtomicBool::new(false) }
+    }
+
+    /// Declines those that wait, and whatever comes from now on.
+    pub(in crate::app) fn close(&self) {
+        self.is_closing.store(true, Ordering::Relaxed);
+        self.decline_all(Left::Declined);
+    }
+
+    pub(crate) fn shown(&self) -> Vec<Offer> {
+        self.waiting.lock().iter().map(|waiting| waiting.shown.clone()).collect()
+    }
+
+    pub(super) fn any(&self) -> bool {
+        !self.waiting.lock().is_empty()
+    }
+
+    pub(super) fn came(&self, offer: IncomingOffer) {
+        if self.is_closing.load(Ordering::Relaxed) {
+            return offer.decline(DeclineReason::Stopped);
+        }
+        let summary = offer.summary();
+        if let Decision::Accept { bytes_max } = summary.decision {
+            let on_conflict = OnConflict::RenameTop;
+            let options = AcceptOptions { bytes_max, on_conflict, ..AcceptOptions::default() };
+            // Where that fails its sender hears why; where it does not, the transfer is told of as
+            // it starts.
+            tokio::spawn(async move { drop(offer.accept(options).await) });
+            return;
+        }
+        let Ok(id) = ringway_engine::draw_transfer_id().map(|id| id.to_string()) else {
+            return offer.decline(DeclineReason::Busy);
+        };
+        let is_home = self.engine.is_home(&summary.destination);
+        let card = Offer::new(id.clone(), &summary, shown(&summary.destination), is_home);
+        self.waiting.lock().push(Waiting { id, offer, folder: None, is_home, shown: card.clone() });
+        self.listeners.tell(AppEvent::OfferChanged { offer: Box::new(card) });
+    }
+
+    pub(in crate::app) fn gone(&self, key: TransferKey, how: Left) {
+        let mut offers = self.waiting.lock();
+        let at = offers.iter().position(|waiting| waiting.offer.summary().key() == key);
+        let gone = at.map(|at| offers.remove(at).id);
+        drop(offers);
+        if let Some(id) = gone {
+            self.listeners.tell(AppEvent::OfferGone { id, how });
+        }
+    }
+
+    pub(super) fn refresh(&self) {
+        let mut changed = Vec::new();
+        for waiting in self.waiting.lock().iter_mut() {
+            let now = waiting.look();
+            if now != waiting.shown {
+                waiting.shown = now.clone();
+                changed.push(now);
+            }
+        }
+        changed.into_iter().for_each(|offer| self.listeners.tell(AppEvent::OfferChanged { offer: Box::new(offer) }));
+    }
+
+    fn take(&self, id: &str) -> Result<Waiting, Fault> {
+        let mut offers = self.waiting.lock();
+        let at = offers.iter().position(|waiting| waiting.id == id).ok_or(Fault::Gone)?;
+        Ok(offers.remove(at))
+    }
+
+    /// Lets one offer land in another folder than its own.
+    ///
+    /// # Errors
+    /// A home that `into_home` refuses, or one of Ringway's own folders.
+    pub(crate) fn set_folder(&self, id: &str, folder: PathBuf, into_home: IntoHome) -> Result<(), Fault> {
+        self.engine.check_folder(&folder, into_home)?;
+        let is_home = self.engine.is_home(&folder);
+        let mut offers = self.waiting.lock();
+        let waiting = offers.iter_mut().find(|waiting| waiting.id == id).ok_or(Fault::Gone)?;
+        waiting.folder = Some((folder, into_home));
+        waiting.is_home = is_home;
+        drop(offers);
+        self.refresh();
+        Ok(())
+    }
+
+    /// Shows an offer anew that has outgrown what a person saw of it.
+    ///
+    /// # Errors
+    /// [`Fault::Grown`] where it has.
+    fn check_size(&self, id: &str, seen: ringway_engine::ShownSize) -> Result<(), Fault> {
+        let mut offers = self.waiting.lock();
+        let waiting = offers.iter_mut().find(|waiting| waiting.id == id).ok_or(Fault::Gone)?;
+        let now = waiting.look();
+        if now.bytes_so_far <= seen.covers() {
+            return Ok(());
+        }
+        waiting.shown = now.clone();
+        drop(offers);
+        let bytes = now.bytes_so_far;
+        // Also where clients know it by now: whatever was answered is shown again.
+        self.listeners.tell(AppEvent::OfferChanged { offer: Box::new(now) });
+        Err(Fault::Grown { bytes })
+    }
+
+    /// Takes an offer in by a yes to what was shown of it. A destination that cannot be used
+    /// declines it, and the fault says why.
+    ///
+    /// # Errors
+    /// [`Fault::Grown`] where it has outgrown what was shown: then it goes on waiting.
+    pub(crate) async fn accept(&self, id: &str, seen: ShownSize, on_conflict: OnConflict) -> Result<Moving, Fault> {
+        let seen = ringway_engine::ShownSize::from(seen);
+        self.check_size(id, seen)?;
+        let Waiting { offer, folder, .. } = self.take(id)?;
+        let (destination, into_home) = folder.unzip();
+        let into_home = into_home.unwrap_or_default();
+        let shown = Some(seen);
+        let options = AcceptOptions { destination, into_home, shown, on_conflict, ..AcceptOptions::default() };
+        let accepted = offer.accept(options).await;
+        let how = if accepted.is_ok() { Left::Accepted } else { Left::Declined };
+        self.listeners.tell(AppEvent::OfferGone { id: id.to_owned(), how });
+        Ok(self.transfers.add(accepted?, ""))
+    }
+
+    /// Declines an offer.
+    pub(crate) fn decline(&self, id: &str) -> Result<(), Fault> {
+        self.take(id)?.offer.decline(DeclineReason::ByChoice);
+        self.listeners.tell(AppEvent::OfferGone { id: id.to_owned(), how: Left::Declined });
+        Ok(())
+    }
+
+    /// Declines everything that waits, since it can no longer be received here.
+    pub(super) fn decline_all(&self, how: Left) {
+        let waiting = std::mem::take(&mut *self.waiting.lock());
+        for Waiting { id, offer, .. } in waiting {
+            offer.decline(DeclineReason::Stopped);
+            self.listeners.tell(AppEvent::OfferGone { id, how });
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Sending what was chosen, to whom a person means; pairing without sending; and sending again what
+//! the history has.
+use std::sync::Arc;
+
+use ringway_engine::{Engine, Fingerprint, GivenSecret, PairingSecret, Resend, SendRequest, Target};
+use ringway_model::{Compression, Delta, Fault, IoMode, TlsMode};
+
+use super::choices::{Choices, Elsewhere};
+use super::devices::Devices;
+use super::nearby::NearbyDevices;
+use super::transfers::Transfers;
+use crate::dto::{Again, Moving, Recipient};
+use crate::text::shown_text;
+
+/// No state of its own.
+#[derive(Clone)]
+pub(crate) struct Sending {
+    pub(super) engine: Engine,
+    pub(super) choices: Arc<Choices>,
+    pub(super) nearby: Arc<NearbyDevices>,
+    pub(super) devices: Devices,
+    pub(super) transfers: Arc<Transfers>,
+}
+
+impl Sending {
+    /// Whom a window means. A receiver that announces itself is looked for at its addresses; typed
+    /// text is read here and nowhere below.
+    pub(crate) async fn target(&self, recipient: &Recipient) -> Result<Target, Fault> {
+        match recipient {
+            Recipient::Device { id } => Ok(Target::Device(self.devices.id(id)?)),
+            Recipient::Nearby { id } => self.nearby.target(id).await,
+            Recipient::Typed { text } => Ok(self.engine.resolve(text.trim())?),
+            Recipient::Confirmed { id, text } => match self.engine.resolve(text.trim())? {
+                Target::Address(at) => Ok(Target::DeviceAt { id: self.devices.id(id)?, at }),
+                _ => Err(Fault::Gone),
+            },
+            Recipient::Announced { id, at } => {
+                let at = at.parse().map_err(|_| Fault::Gone)?;
+                Ok(Target::Announced { at, fingerprint: Fingerprint::parse(id).map_err(|_| Fault::Gone)? })
+            }
+        }
+    }
+
+    /// Starts sending choice `chosen` to `target`, with a code if the two devices have not met.
+    /// With `verify` it is read back there. `confirmed` is the target that a person said yes to
+    /// outside the page, in the words of [`Fault::NewTarget`].
+    ///
+    /// # Errors
+    /// [`Fault::NewTarget`] where the choice comes from the history, went to another target, and
+    /// nobody has confirmed this one.
+    pub(crate) fn send(
+        &self,
+        chosen: u32,
+        target: Target,
+        code: Option<String>,
+        verify: bool,
+        confirmed: Option<&str>,
+    ) -> Result<Moving, Fault> {
+        let label = self.engine.label(&target);
+        let (sources, elsewhere) = self.choices.to_send(chosen, &target).ok_or(Fault::Gone)?;
+        if let Some(Elsewhere { what, more, was }) = elsewhere {
+            let to = self.in_full(&target);
+            if confirmed != Some(&to) {
+                let was = self.in_full(&was).into();
+                return Err(Fault::NewTarget { what: what.into(), more, to: to.into(), was });
+            }
+        }
+        let code = code.as_deref().map(secret).transpose()?;
+        let request = SendRequest {
+            sources,
+            target,
+            code,
+            tls: TlsMode::Auto,
+            io: IoMode::Auto,
+            lanes: None,
+            compression: Compression::Auto,
+            delta: Delta::Auto,
+            limit: self.engine.settings().send_limit,
+            verify,
+            records_per_key: None,
+            retry: Some(ringway_engine::limits::RETRY_DEFAULT),
+            timeout: Some(ringway_engine::limits::STALL_TIME_DEFAULT),
+        };
+        Ok(self.transfers.add(self.engine.send(request), &label))
+    }
+
+    /// A target in words that stand for no other one: a device's name here and its id, or an
+    /// address.
+    fn in_full(&self, target: &Target) -> String {
+        let label = self.engine.label(target);
+        shown_text(&match target {
+            Target::Device(id) => format!("{label} ({})", id.short()),
+            Target::DeviceAt { id, at } => format!("{label} ({}), {at}", id.short()),
+            Target::Announced { fingerprint, .. } => format!("{label} ({})", fingerprint.short()),
+            Target::Address(_) => label,
+        })
+    }
+
+    /// Pairs without sending anything; what the other machine is called then.
+    pub(crate) async fn pair(&self, recipient: &Recipient, code: &str) -> Result<String, Fault> {
+        let code = secret(code)?;
+        let target = self.target(recipient).await?;
+        let device = self.engine.pair(target, code).await?;
+        self.devices.tell();
+        Ok(shown_text(&device.name))
+    }
+
+    /// Chooses once more what a transfer of that id sent, and says to whom it went. [`Self::send`]
+    /// takes that choice to nobody else without a confirmation.
+    ///
+    /// # Errors
+    /// [`Fault::Forgotten`] where that device was forgotten since, [`Fault::Gone`] where it is not
+    /// remembered, [`Fault::TooManySent`] where not all of it is.
+    pub(crate) fn choose_again(&self, id: &str) -> Result<Again, Fault> {
+        let id = id.parse().map_err(|_| Fault::Gone)?;
+        let past = self.engine.past_sent(id)?.ok_or(Fault::Gone)?;
+        let target = self.engine.target_of(&past)?;
+        let Resend { sources, verify } = past.resend.ok_or(Fault::TooManySent)?;
+        let chosen = self.choices.keep_sent(sources, target.clone()).ok_or(Fault::Gone)?;
+        let label = self.engine.label(&target);
+        let shown_label = shown_text(&label);
+        let target = match &target {
+            Target::Device(id) | Target::DeviceAt { id, .. } => Recipient::Device { id: id.to_string() },
+            Target::Announced { at, fingerprint } => {
+                Recipient::Announced { id: fingerprint.to_hex(), at: at.to_string() }
+            }
+            Target::Address(_) => Recipient::Typed { text: label },
+        };
+        Ok(Again { chosen, target, label: shown_label, verify })
+    }
+}
+
+/// What the other device shows, or the standing secret of one that has no screen.
+fn secret(typed: &str) -> Result<PairingSecret, Fault> {
+    Ok(GivenSecret::parse(typed.trim().as_bytes())?.to_pairing_secret())
+}

@@ -1,0 +1,154 @@
+//! The controller as the window drives it: two of them, each with its own engine, over loopback.
+mod copying;
+mod devices;
+mod offers;
+mod receiving;
+mod rules;
+mod sending;
+mod settings;
+mod transfers;
+
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ringway_engine::{Announcement, Engine, Fingerprint, NearbyDevice, Paths, Target};
+use ringway_model::{
+    AuthError, DeclineReason, Direction, FailureReason, Fault, OnConflict, OnExisting, Outcome, Side, Stage,
+    TransferKey,
+};
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+
+use crate::app::Reception;
+use crate::app::{App, Listener};
+use crate::dto::SettingsChange;
+use crate::dto::{AppEvent, Asked, Ended, Left, Listening, LooksLike, Offer, Recipient, ShownSize};
+
+/// How long anything may take before a test fails: two engines in a debug build on busy cores.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Machine {
+    app: App,
+    _listener: Listener,
+    events: mpsc::UnboundedReceiver<AppEvent>,
+    folder: TempDir,
+}
+
+impl Machine {
+    fn new(name: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let own = |part: &str| folder.path().join(part);
+        std::fs::create_dir_all(own("config")).unwrap();
+        std::fs::create_dir(own("inbox")).unwrap();
+        let config = format!("name = \"{name}\"\nreceive_folder = \"{}\"\n", own("inbox").display());
+        std::fs::write(own("config/config.toml"), config).unwrap();
+        let paths = Paths { config: own("config"), data: own("data"), state: own("state"), runtime: None };
+        let app = App::new(Engine::open(paths.clone()).unwrap(), &paths.state, Reception::default());
+        let (sender, events) = mpsc::unbounded_channel();
+        let (_, listener) = app.start(Box::new(move |event| drop(sender.send(event)))).unwrap();
+        Self { app, _listener: listener, events, folder }
+    }
+
+    fn inbox(&self) -> PathBuf {
+        self.folder.path().join("inbox")
+    }
+
+    /// What `wanted` makes of the first event that it takes.
+    async fn event<T>(&mut self, wanted: impl Fn(AppEvent) -> Option<T>) -> T {
+        let found = async {
+            loop {
+                if let Some(found) = wanted(self.events.recv().await.expect("the controller lives")) {
+                    return found;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, found).await.expect("the event comes in time")
+    }
+
+    /// Listens on a free port; gives the address and the code.
+    async fn listen(&mut self) -> (String, String) {
+        self.app.receiving.listen(Some(0)).await;
+        match self.app.receiving.listening() {
+            Listening::On { port, code: Some(code), other_port: true, .. } => {
+                (format!("127.0.0.1:{port}"), code.text.unwrap())
+            }
+            _ => panic!("does not listen"),
+        }
+    }
+
+    async fn offer(&mut self) -> Offer {
+        self.event(|event| match event {
+            AppEvent::OfferChanged { offer } => Some(*offer),
+            _ => None,
+        })
+        .await
+    }
+
+    async fn ended(&self, id: &str) -> Ended {
+        let transfer = self.app.transfers.find(id).unwrap();
+        Ended::from(tokio::time::timeout(PATIENCE, transfer.wait()).await.unwrap().as_ref())
+    }
+
+    /// Waits until the list has so many that have not ended.
+    async fn runs(&self, wanted: usize) {
+        let looked = async {
+            while self.app.transfers.running() != wanted {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, looked).await.unwrap_or_else(|_| panic!("{} run", self.app.transfers.running()));
+    }
+
+    /// What would be shown of a transfer that has ended; the list learns of the end just after
+    /// whoever waits for it.
+    async fn arrived(&self, id: &str) -> PathBuf {
+        let looked = async {
+            loop {
+                match self.app.transfers.arrived_folder(id) {
+                    Ok(folder) => return folder,
+                    Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, looked).await.expect("the list learns of the end")
+    }
+
+    /// Sends `path` and gives the transfer's id.
+    fn send(&self, path: &Path, target: &str, code: Option<&str>) -> String {
+        let chosen = self.app.choices.keep(vec![path.to_owned()]).unwrap();
+        let target = self.app.engine.resolve(target).unwrap();
+        self.app.sending.send(chosen.id, target, code.map(str::to_owned), true, None).unwrap().id
+    }
+
+    /// A folder to copy into, picked.
+    fn destination(&self) -> PathBuf {
+        let folder = self.folder.path().join("sets");
+        std::fs::create_dir(&folder).unwrap();
+        self.app.copying.pick(folder.clone());
+        folder
+    }
+
+    /// Copies `path` and gives the transfer's id and end.
+    async fn copy(&self, path: &Path, existing: OnExisting, verify: bool) -> (String, Ended) {
+        let chosen = self.app.choices.keep(vec![path.to_owned()]).unwrap();
+        let id = self.app.copying.start(chosen.id, existing, verify).unwrap().id;
+        let ended = self.ended(&id).await;
+        (id, ended)
+    }
+
+    fn source(&self) -> PathBuf {
+        let source = self.folder.path().join("set");
+        std::fs::create_dir_all(source.join("below")).unwrap();
+        std::fs::write(source.join("below/file"), "content").unwrap();
+        source
+    }
+}
+
+fn fault(ended: Ended) -> Fault {
+    match ended.outcome {
+        Outcome::Failed(fault) => fault,
+        other => panic!("{other:?}"),
+    }
+}

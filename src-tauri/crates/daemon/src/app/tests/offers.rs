@@ -1,0 +1,139 @@
+//! Offers that wait: answered, withdrawn, outgrown, and landing in another folder.
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_accepted_offer_arrives_and_both_know_each_other() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let sent = near.send(&near.source(), &target, Some(&code));
+    let offer = far.offer().await;
+    let taken = far.app.offers.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
+    let ends = [near.ended(&sent).await, far.ended(&taken.id).await];
+    assert!(
+        ends.iter().all(|end| end.outcome == Outcome::Complete && end.proven.is_some_and(|proven| proven.files == 1))
+    );
+    assert_eq!(std::fs::read(far.inbox().join("set/below/file")).unwrap(), b"content");
+    assert_eq!((near.app.devices.shown().unwrap().len(), far.app.devices.shown().unwrap().len()), (1, 1));
+    assert!(far.app.offers.shown().is_empty());
+
+    assert_eq!(far.arrived(&taken.id).await, far.inbox().join("set"));
+    // Who looks late sees what it did until then, and what has ended by the way it went.
+    let (all, _listener) = far.app.start(Box::new(|_| ())).unwrap();
+    assert_eq!(all.transfers[0].course.last().map(|point| point.bytes), Some(7));
+    let came = |direction| far.app.history.page(Asked { direction, ..Asked::default() }).unwrap().len();
+    assert_eq!((came(None), came(Some(Direction::Receiving)), came(Some(Direction::Sending))), (1, 1, 0));
+    far.app.transfers.dismiss(&taken.id);
+    assert!(matches!(far.app.transfers.find(&taken.id), Err(Fault::Gone)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_declined_offer_is_told_and_gone() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let sent = near.send(&near.source(), &target, Some(&code));
+    let offer = far.offer().await;
+    far.app.offers.decline(&offer.id).unwrap();
+    assert_eq!(fault(near.ended(&sent).await), Fault::Declined(DeclineReason::ByChoice));
+    assert_eq!(far.app.offers.decline(&offer.id), Err(Fault::Gone));
+    assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_yes_to_an_offer_that_has_outgrown_what_was_shown_shows_it_again() {
+    // Above the margin of 32 MiB; holes do not count.
+    const LARGE: u64 = 40 << 20;
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let source = near.source();
+    std::fs::write(source.join("large"), vec![7; LARGE as usize]).unwrap();
+    let sent = near.send(&source, &target, Some(&code));
+    let counted = |event| match event {
+        AppEvent::OfferChanged { offer } if offer.bytes_so_far > LARGE => Some(*offer),
+        _ => None,
+    };
+    let offer = far.event(counted).await;
+    // A card, notification or terminal that still shows what the sender said first.
+    let nine = ShownSize { bytes: 9, is_final: true };
+    let refused = far.app.offers.accept(&offer.id, nine, OnConflict::RenameTop).await;
+    assert_eq!(refused.err(), Some(Fault::Grown { bytes: offer.bytes_so_far }));
+    assert_eq!(far.event(counted).await.id, offer.id, "it is shown again");
+    assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
+    far.app.offers.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
+    assert_eq!(near.ended(&sent).await.counts.failed, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_transfer_ends_here_and_its_offer_goes_there() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let sent = near.send(&near.source(), &target, Some(&code));
+    let offer = far.offer().await;
+    near.app.transfers.find(&sent).unwrap().cancel();
+    assert_eq!(fault(near.ended(&sent).await), Fault::Cancelled { by: Side::Here });
+    let gone = far
+        .event(|event| match event {
+            AppEvent::OfferGone { id, how: Left::Withdrawn } => Some(id),
+            _ => None,
+        })
+        .await;
+    assert_eq!(gone, offer.id);
+    assert!(far.app.offers.shown().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_offer_of_another_device_by_the_same_id_takes_no_card_away() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let sent = near.send(&near.source(), &target, Some(&code));
+    let offer = far.offer().await;
+    let from = near.app.engine.this_device().id;
+    let key = TransferKey { from: Some(from), id: sent.parse().unwrap() };
+    far.app.offers.gone(TransferKey { from: Some(ringway_model::DeviceId([7; 32])), ..key }, Left::Withdrawn);
+    assert_eq!(far.app.offers.shown().len(), 1);
+    assert!(!offer.id.contains(&sent), "this machine draws it");
+    for drawn_there in [sent.clone(), key.to_string()] {
+        assert_eq!(far.app.offers.decline(&drawn_there), Err(Fault::Gone), "the sender's id answers nothing");
+    }
+    far.app.offers.gone(key, Left::Withdrawn);
+    assert!(far.app.offers.shown().is_empty());
+    near.ended(&sent).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_to_a_withdrawn_offer_is_none_to_the_one_that_came_in_its_place() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let sent = near.send(&near.source(), &target, Some(&code));
+    let first = far.offer().await;
+    near.app.transfers.find(&sent).unwrap().cancel();
+    near.ended(&sent).await;
+    let again = near.send(&near.source(), &target, None);
+    let second = far.event(|event| match event {
+        AppEvent::OfferChanged { offer } if offer.id != first.id => Some(*offer),
+        _ => None,
+    });
+    let second = second.await;
+    let late = far.app.offers.accept(&first.id, first.size(), OnConflict::RenameTop).await;
+    assert_eq!(late.err(), Some(Fault::Gone));
+    far.app.offers.decline(&second.id).unwrap();
+    near.ended(&again).await;
+    assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_folder_for_one_offer_is_shown_and_used() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let sent = near.send(&near.source(), &target, Some(&code));
+    let offer = far.offer().await;
+    let elsewhere = far.folder.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    far.app.offers.set_folder(&offer.id, elsewhere.clone(), ringway_model::IntoHome::Refuse).unwrap();
+    let shown = far.app.offers.shown().remove(0);
+    assert_eq!(shown.folder, elsewhere.to_str().unwrap());
+    assert!(shown.room.unwrap().free_bytes > 0);
+    far.app.offers.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
+    near.ended(&sent).await;
+    assert!(elsewhere.join("set/below/file").exists());
+    assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
+}

@@ -1,0 +1,122 @@
+//! To whom is sent, with which code, and what is sent again.
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stranger_is_asked_for_a_code_and_a_wrong_one_is_told_at_both_ends() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, _) = far.listen().await;
+    let source = near.source();
+    let first = near.send(&source, &target, None);
+    assert_eq!(fault(near.ended(&first).await), Fault::Auth(AuthError::PairingNeeded { peer_name: "far".into() }));
+    let second = near.send(&source, &target, Some("7-zebra-zebra"));
+    assert_eq!(fault(near.ended(&second).await), Fault::Auth(AuthError::WrongCode));
+    let (from, tries_left) = far
+        .event(|event| match event {
+            AppEvent::PairingFailed { from, fault: Fault::Auth(AuthError::WrongCode), tries_left } => {
+                Some((from, tries_left))
+            }
+            _ => None,
+        })
+        .await;
+    assert_eq!((from.as_str(), tries_left), ("127.0.0.1", Some(2)));
+    let chosen = near.app.choices.keep(vec![source]).unwrap();
+    let slip = near.app.sending.send(
+        chosen.id,
+        near.app.engine.resolve(&target).unwrap(),
+        Some("7-zebra-zebar".into()),
+        false,
+        None,
+    );
+    assert_eq!(slip.err(), Some(Fault::UnknownWord { position: 2 }), "a misspelt word never leaves this machine");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_card_is_its_devices_key_and_never_a_name() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (address, code) = far.listen().await;
+    near.app.sending.pair(&Recipient::Typed { text: address }, &code).await.unwrap();
+    let far_id = far.app.engine.this_device().id;
+    let card = |id: String| Recipient::Device { id };
+    assert_eq!(near.app.sending.target(&card(far_id.to_string())).await.unwrap(), Target::Device(far_id));
+    for not_an_id in
+        ["far".to_owned(), far_id.short(), "127.0.0.1:1".to_owned(), near.app.engine.this_device().id.to_string()]
+    {
+        assert_eq!(near.app.sending.target(&card(not_an_id.clone())).await, Err(Fault::Gone), "{not_an_id}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_went_to_a_forgotten_device_is_not_sent_to_another_of_its_name() {
+    let (near, mut far, mut other) = (Machine::new("near"), Machine::new("far"), Machine::new("far"));
+    let (address, code) = far.listen().await;
+    let sent = near.send(&near.source(), &address, Some(&code));
+    let offer = far.offer().await;
+    far.app.offers.decline(&offer.id).unwrap();
+    near.ended(&sent).await;
+    let [was, now] = [&far, &other].map(|machine| machine.app.engine.this_device().id);
+    assert_eq!(near.app.sending.choose_again(&sent).unwrap().target, Recipient::Device { id: was.to_string() });
+    near.app.devices.forget(&was.to_string()).unwrap();
+    let (address, code) = other.listen().await;
+    near.app.sending.pair(&Recipient::Typed { text: address }, &code).await.unwrap();
+    let forgotten = Fault::Auth(AuthError::Forgotten { name: "far".into(), id: was, now: Some(now) });
+    assert_eq!(near.app.sending.choose_again(&sent).unwrap_err(), forgotten);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_went_to_an_announced_receiver_is_sent_again_to_that_one_alone() {
+    let (near, far, mut other) = (Machine::new("near"), Machine::new("far"), Machine::new("other"));
+    // Somebody else is where far had announced itself, and shows the code.
+    let (address, code) = other.listen().await;
+    let fingerprint = Fingerprint::of(&far.app.engine.this_device().id.0);
+    let announced = Target::Announced { at: address.parse().unwrap(), fingerprint };
+    let chosen = near.app.choices.keep(vec![near.source()]).unwrap();
+    let sent = near.app.sending.send(chosen.id, announced.clone(), Some(code.clone()), false, None).unwrap();
+    let other_answered = |ended| matches!(fault(ended), Fault::Auth(AuthError::OtherAnswered { .. }));
+    assert!(other_answered(near.ended(&sent.id).await));
+    let again = near.app.sending.choose_again(&sent.id).unwrap();
+    let target = near.app.sending.target(&again.target).await.unwrap();
+    assert_eq!(target, announced, "through the window and back");
+    let sent = near.app.sending.send(again.chosen.id, target, Some(code), false, None).unwrap();
+    assert!(other_answered(near.ended(&sent.id).await));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_sent_before_goes_to_a_new_target_only_once_that_was_confirmed() {
+    let (near, mut far, mut other) = (Machine::new("near"), Machine::new("far"), Machine::new("other"));
+    let (address, code) = far.listen().await;
+    let sent = near.send(&near.source(), &address, Some(&code));
+    let offer = far.offer().await;
+    far.app.offers.decline(&offer.id).unwrap();
+    near.ended(&sent).await;
+    let (new_address, code) = other.listen().await;
+    near.app.sending.pair(&Recipient::Typed { text: new_address.clone() }, &code).await.unwrap();
+    let [far_id, other_id] = [&far, &other].map(|machine| machine.app.engine.this_device().id);
+
+    let again = near.app.sending.choose_again(&sent).unwrap();
+    let send = |target: Target, confirmed: Option<&str>| {
+        near.app.sending.send(again.chosen.id, target, None, false, confirmed)
+    };
+    let was = format!("far ({})", far_id.short());
+    let other_in_full = format!("other ({})", other_id.short());
+    let refused = |to: &str| {
+        Some(Fault::NewTarget { what: "set".into(), more: 0, to: to.to_owned().into(), was: was.clone().into() })
+    };
+    let other_at = Target::DeviceAt { id: other_id, at: new_address.parse::<std::net::SocketAddr>().unwrap().into() };
+    let at_address = near.app.engine.resolve(&new_address).unwrap();
+    assert_eq!(send(Target::Device(other_id), None).err(), refused(&other_in_full));
+    assert_eq!(
+        send(Target::Device(other_id), Some(&was)).err(),
+        refused(&other_in_full),
+        "confirmed for another target"
+    );
+    assert_eq!(send(at_address, Some(&other_in_full)).err(), refused(&new_address));
+    assert_eq!(send(other_at, Some("")).err(), refused(&format!("{other_in_full}, {new_address}")));
+    assert!(near.app.history.page(Asked::default()).unwrap().iter().all(|past| past.id == sent), "nothing was begun");
+
+    assert!(send(Target::Device(far_id), None).is_ok(), "it went there before");
+    assert_eq!(far.offer().await.names, ["set"]);
+    assert!(send(Target::Device(other_id), Some(&other_in_full)).is_ok());
+    assert_eq!(other.offer().await.names, ["set"]);
+    let dropped = near.app.choices.keep(vec![near.folder.path().join("set")]).unwrap();
+    assert_ne!(dropped.id, again.chosen.id, "a person's own choice goes anywhere");
+}

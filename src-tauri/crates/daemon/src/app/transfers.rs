@@ -1,0 +1,207 @@
+//! The list of transfers: those under way and those that ended last, each under the id by which
+//! windows and commands name it.
+mod watching;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use parking_lot::Mutex;
+use ringway_engine::Transfer;
+use ringway_model::{Direction, Fault, Outage, Stage};
+use tokio::sync::Notify;
+
+use super::devices::Devices;
+use super::listeners::Listeners;
+use crate::dto::{AppEvent, Ended, Moving};
+
+/// Transfers kept in the list that have ended: the latest. Each keeps its whole report, up to a
+/// thousand failures and its course; the history has the others. More than a window shows as cards.
+const ENDED_LISTED_MAX: usize = 16;
+
+/// Paths of one transfer that a file manager is asked to select.
+const ARRIVED_SHOWN_MAX: usize = 16;
+
+/// The list.
+pub struct Transfers {
+    listeners: Arc<Listeners>,
+    devices: Devices,
+    list: Mutex<Vec<Listed>>,
+    /// Told whenever one of them has ended.
+    ended: Notify,
+}
+
+/// How many transfers stand how, of those that have not ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// They go on by themselves.
+    pub(crate) moving: usize,
+    /// A person has paused them, here or there, or the other machine's disk is full.
+    pub(crate) paused: usize,
+    /// This machine's disk is full.
+    pub(crate) without_room: usize,
+}
+
+/// One transfer in the list.
+struct Listed {
+    /// Its key, with a number behind it where another one in the list has the same.
+    id: String,
+    transfer: Transfer,
+    target: String,
+    started_at: SystemTime,
+    ended: Option<Ended>,
+    arrived: Vec<PathBuf>,
+}
+
+impl Listed {
+    fn shown(&self) -> Moving {
+        Moving::new(&self.id, &self.transfer, &self.target, self.started_at, self.ended.clone())
+    }
+}
+
+impl Transfers {
+    pub(super) fn new(listeners: Arc<Listeners>, devices: Devices) -> Self {
+        Self { listeners, devices, list: Mutex::default(), ended: Notify::new() }
+    }
+
+    /// Adds a transfer to the list and tells the window, once for each transfer.
+    pub(crate) fn add(self: &Arc<Self>, transfer: Transfer, target: &str) -> Moving {
+        let mut list = self.list.lock();
+        if let Some(known) = list.iter().find(|listed| listed.transfer.is(&transfer)) {
+            return known.shown();
+        }
+        let listed = Listed {
+            id: free_id(&list, transfer.key().to_string()),
+            transfer: transfer.clone(),
+            target: target.to_owned(),
+            started_at: SystemTime::now(),
+            ended: None,
+            arrived: Vec::new(),
+        };
+        let shown = listed.shown();
+        list.push(listed);
+        drop(list);
+        self.listeners.tell(AppEvent::TransferStarted { transfer: Box::new(shown.clone()) });
+        tokio::spawn(Arc::clone(self).await_end(transfer));
+        shown
+    }
+
+    async fn await_end(self: Arc<Self>, transfer: Transfer) {
+        let report = transfer.wait().await;
+        {
+            let mut list = self.list.lock();
+            if let Some(listed) = list.iter_mut().find(|listed| listed.transfer.is(&transfer)) {
+                listed.ended = Some(report.as_ref().into());
+                listed.arrived.clone_from(&report.arrived);
+            }
+            fold(&mut list);
+        }
+        self.ended.notify_waiters();
+        self.devices.tell();
+    }
+
+    /// All of them.
+    pub(super) fn shown(&self) -> Vec<Moving> {
+        self.list.lock().iter().map(Listed::shown).collect()
+    }
+
+    /// The transfer with that id.
+    pub fn find(&self, id: &str) -> Result<Transfer, Fault> {
+        self.listed(id, |listed| Some(listed.transfer.clone()))
+    }
+
+    fn listed<T>(&self, id: &str, of: impl FnOnce(&Listed) -> Option<T>) -> Result<T, Fault> {
+        self.list.lock().iter().find(|listed| listed.id == id).and_then(of).ok_or(Fault::Gone)
+    }
+
+    /// Those that have not ended.
+    pub(super) fn running_of(&self, of: impl Fn(&Transfer) -> bool) -> Vec<Transfer> {
+        let list = self.list.lock();
+        let running = list.iter().filter(|listed| listed.ended.is_none()).map(|listed| &listed.transfer);
+        running.filter(|transfer| of(transfer)).cloned().collect()
+    }
+
+    /// How many have not ended.
+    pub fn running(&self) -> usize {
+        self.running_of(|_| true).len()
+    }
+
+    /// How those stand that have not ended.
+    pub(crate) fn standing(&self) -> Standing {
+        let mut standing = Standing::default();
+        for transfer in self.running_of(|_| true) {
+            match transfer.snapshot().stage {
+                Stage::Paused if lacks_space(&transfer) => standing.without_room += 1,
+                Stage::Paused => standing.paused += 1,
+                _ => standing.moving += 1,
+            }
+        }
+        standing
+    }
+
+    /// Waits until those that `of` means have ended.
+    pub(super) async fn all_ended(&self, of: impl Fn(&Transfer) -> bool) {
+        loop {
+            let ended = self.ended.notified();
+            tokio::pin!(ended);
+            // Whatever ends from here on is heard.
+            ended.as_mut().enable();
+            if self.running_of(&of).is_empty() {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// Takes an ended transfer off the list; a running one stays.
+    pub(crate) fn dismiss(&self, id: &str) {
+        self.list.lock().retain(|listed| listed.ended.is_none() || listed.id != id);
+    }
+
+    /// The folder to show for what a transfer brought.
+    pub(crate) fn arrived_folder(&self, id: &str) -> Result<PathBuf, Fault> {
+        self.listed(id, |listed| folder_of(&listed.arrived))
+    }
+
+    /// What a transfer brought, by its final names; the first [`ARRIVED_SHOWN_MAX`].
+    pub(crate) fn arrived_paths(&self, id: &str) -> Result<Vec<PathBuf>, Fault> {
+        self.listed(id, |listed| Some(listed.arrived.iter().take(ARRIVED_SHOWN_MAX).cloned().collect()))
+    }
+}
+
+/// An id that no transfer in the list has. A sender that comes again much later has the same key as
+/// before: what has ended under it stays in the list.
+fn free_id(list: &[Listed], key: String) -> String {
+    let is_free = |id: &String| list.iter().all(|listed| listed.id != *id);
+    if is_free(&key) {
+        return key;
+    }
+    (2..).map(|number| format!("{key}.{number}")).find(is_free).expect("the list ends")
+}
+
+/// Takes those off the list that ended first, where more have ended than are kept.
+fn fold(list: &mut Vec<Listed>) {
+    let ended_at = |listed: &Listed| listed.ended.as_ref().map(|ended| ended.at_ms);
+    let ended = list.iter().filter(|listed| listed.ended.is_some()).count();
+    for _ in ENDED_LISTED_MAX..ended {
+        let of_ended = list.iter().enumerate().filter_map(|(at, listed)| Some((ended_at(listed)?, at)));
+        if let Some((_, first)) = of_ended.min() {
+            list.remove(first);
+        }
+    }
+}
+
+/// Whether it is paused because this machine's disk is full.
+fn lacks_space(transfer: &Transfer) -> bool {
+    let why = transfer.snapshot().interruption.map(|interruption| interruption.why);
+    transfer.direction() != Direction::Sending && matches!(why, Some(Outage::Full(_)))
+}
+
+/// The one folder that came, else the one that holds what came. A link that a peer sent is not
+/// followed.
+pub(super) fn folder_of(arrived: &[PathBuf]) -> Option<PathBuf> {
+    let first = arrived.first()?;
+    let only_folder = arrived.len() == 1 && first.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+    let folder = if only_folder { Some(first.as_path()) } else { first.parent() };
+    folder.map(Path::to_owned)
+}

@@ -1,0 +1,14 @@
+//! Receiving: the listener and its open code, connections until they are known, offers until they
+//! are received.
+mod arrivals;
+mod door;
+pub mod event;
+pub(crate) mod listeners;
+mod listening;
+mod offer;
+mod queue;
+pub mod receive;
+mod renewals;
+mod serve;
+mod shares;
+mod visitor;

@@ -1,0 +1,69 @@
+//! What every job of an engine shares: this device's key, store and settings, TLS, and the folders
+//! that were chosen.
+mod changes;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use ringway_link::key::DeviceKey;
+use ringway_link::tls::Tls;
+use ringway_model::{Fault, IntoHome, Invalid};
+use ringway_sys::attributes::metadata_of;
+use ringway_sys::dir::Dir;
+use ringway_tree::receive::{Expected, is_home};
+use ringway_wire::DeviceName;
+use ringway_wire::control::Greeting;
+
+use crate::local::own_folders;
+use crate::local::paths::Paths;
+use crate::local::places::Places;
+use crate::local::settings::Settings;
+use crate::store::Store;
+
+pub(crate) use changes::StoreChanges;
+
+/// One device's, for all its jobs.
+pub(crate) struct Shared {
+    pub(crate) paths: Paths,
+    pub(crate) identity: DeviceKey,
+    pub(crate) store: Arc<Store>,
+    pub(crate) tls: Tls,
+    pub(crate) settings: RwLock<Settings>,
+    /// The folders that offers land in.
+    pub(crate) places: Places,
+    pub(crate) changes: StoreChanges,
+}
+
+impl Shared {
+    /// What has to be at a path for something to land there.
+    pub(crate) fn expect(&self, folder: &Path) -> Expected {
+        self.places.expect(folder, || self.store.mounted(folder).ok().flatten())
+    }
+
+    pub(crate) fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Fault> {
+        let own = own_folders::make(&self.paths)?;
+        // What is missing is made below what is there.
+        let Some((path, dir)) = folder.ancestors().find_map(|path| Some((path, Dir::open(path).ok()?))) else {
+            return Ok(());
+        };
+        if own.contain(&dir).unwrap_or(false) {
+            return Err(Fault::Invalid(Invalid::OwnFolder { folder: folder.to_owned().into() }));
+        }
+        let is_home = || path == folder && metadata_of(&dir).is_ok_and(|there| is_home(&there));
+        if into_home == IntoHome::Refuse && is_home() {
+            return Err(Fault::Invalid(Invalid::HomeFolder { folder: folder.to_owned().into() }));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        self.settings.read().clone()
+    }
+
+    /// What this device says first in a session.
+    pub(crate) fn greeting(&self) -> Result<Greeting, Fault> {
+        let name = DeviceName::new(&self.settings().name).map_err(Fault::from)?;
+        Ok(Greeting { name })
+    }
+}

@@ -1,0 +1,193 @@
+//! Owns what stat(2) says of a file and what sets it, by descriptor: kind, mode, owner, size,
+//! times.
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::fs::{AtFlags, FileType, Gid, Mode, Stat, Statx, StatxFlags, Timespec, Timestamps, UTIME_OMIT, Uid};
+
+/// What an entry of a directory is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Dir,
+    /// A symbolic link.
+    Symlink,
+    /// A named pipe.
+    Fifo,
+    /// A bound Unix socket.
+    Socket,
+    /// A character device.
+    CharDevice,
+    /// A block device.
+    BlockDevice,
+}
+
+impl Kind {
+    fn from_mode(mode: u32) -> Self {
+        match FileType::from_raw_mode(mode) {
+            FileType::Directory => Self::Dir,
+            FileType::Symlink => Self::Symlink,
+            FileType::Fifo => Self::Fifo,
+            FileType::Socket => Self::Socket,
+            FileType::CharacterDevice => Self::CharDevice,
+            FileType::BlockDevice => Self::BlockDevice,
+            // inode(7) knows no others.
+            _ => Self::File,
+        }
+    }
+}
+
+/// A point in time since 1970-01-01 UTC: `secs` may be negative, `nanos` counts forward from it and
+/// is below 10^9.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp {
+    /// Whole seconds, rounded down.
+    pub secs: i64,
+    /// Nanoseconds after `secs`.
+    pub nanos: u32,
+}
+
+/// Nanoseconds in a second; utimensat(2) refuses more, apart from two special values that a peer
+/// must not reach.
+const NANOS_PER_SEC: u32 = 1_000_000_000;
+
+/// What stat(2) says of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    /// What it is.
+    pub kind: Kind,
+    /// Permission bits with setuid, setgid and sticky (07777).
+    pub mode: u32,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Bytes; of a symbolic link the length of its target.
+    pub size: u64,
+    /// 512-byte blocks that are really stored; fewer than `size` suggests holes.
+    pub blocks_512: u64,
+    /// Last modification of the contents.
+    pub mtime: Timestamp,
+    /// Last reading, as far as the mount keeps it (mount(8), relatime).
+    pub atime: Timestamp,
+    /// Last change of anything but the access time; nobody can set it.
+    pub ctime: Timestamp,
+    /// How many names it has.
+    pub nlink: u64,
+    /// The filesystem it is on.
+    pub dev: u64,
+    /// Its number there.
+    pub ino: u64,
+    /// Of a device node the device it stands for (makedev(3)), else 0 or nothing of use.
+    pub rdev: u64,
+}
+
+impl Metadata {
+    // The fields' widths differ between architectures: what is a cast on one is none on another.
+    #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
+    pub(crate) fn from_stat(stat: &Stat) -> Self {
+        Self {
+            kind: Kind::from_mode(stat.st_mode),
+            mode: stat.st_mode & 0o7777,
+            uid: stat.st_uid,
+            gid: stat.st_gid,
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            blocks_512: u64::try_from(stat.st_blocks).unwrap_or(0),
+            mtime: Timestamp { secs: stat.st_mtime as i64, nanos: stat.st_mtime_nsec as u32 },
+            atime: Timestamp { secs: stat.st_atime as i64, nanos: stat.st_atime_nsec as u32 },
+            ctime: Timestamp { secs: stat.st_ctime as i64, nanos: stat.st_ctime_nsec as u32 },
+            nlink: stat.st_nlink as u64,
+            dev: stat.st_dev as u64,
+            ino: stat.st_ino as u64,
+            rdev: stat.st_rdev as u64,
+        }
+    }
+}
+
+/// What the open file `fd` is.
+pub fn metadata_of(fd: impl AsFd) -> io::Result<Metadata> {
+    Ok(Metadata::from_stat(&rustix::fs::fstat(fd)?))
+}
+
+/// When the open file `fd` was born (statx(2)), which nobody can set; `None` where its filesystem
+/// does not say. Of two files that had the same inode number one after the other, this is what
+/// tells them apart.
+pub fn birth_of(fd: impl AsFd) -> Option<Timestamp> {
+    birth(rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?)
+}
+
+pub(crate) fn birth(of: Statx) -> Option<Timestamp> {
+    let is_known = of.stx_mask & StatxFlags::BTIME.bits() != 0;
+    is_known.then_some(Timestamp { secs: of.stx_btime.tv_sec, nanos: of.stx_btime.tv_nsec })
+}
+
+/// `InvalidInput` if the nanoseconds are no nanoseconds: to utimensat(2) two greater values mean
+/// "now" and "as it is".
+fn timespec(time: Timestamp) -> io::Result<Timespec> {
+    if time.nanos >= NANOS_PER_SEC {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok(Timespec { tv_sec: time.secs, tv_nsec: time.nanos.into() })
+}
+
+/// Times for utimensat(2) that set the modification time alone.
+pub(crate) fn only_mtime(mtime: Timestamp) -> io::Result<Timestamps> {
+    Ok(Timestamps { last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT }, last_modification: timespec(mtime)? })
+}
+
+/// Times for utimensat(2) that set both.
+pub(crate) fn both_times(atime: Timestamp, mtime: Timestamp) -> io::Result<Timestamps> {
+    Ok(Timestamps { last_access: timespec(atime)?, last_modification: timespec(mtime)? })
+}
+
+/// User and group as chown(2) takes them. `InvalidInput` for 2^32-1, which there means "leave as it
+/// is".
+pub(crate) fn owner(uid: u32, gid: u32) -> io::Result<(Uid, Gid)> {
+    if uid == u32::MAX || gid == u32::MAX {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    Ok((Uid::from_raw(uid), Gid::from_raw(gid)))
+}
+
+/// Sets the modification time of the open file; its access time stays. Filesystems round to their
+/// own grain.
+pub fn set_file_times(fd: impl AsFd, mtime: Timestamp) -> io::Result<()> {
+    Ok(rustix::fs::futimens(fd, &only_mtime(mtime)?)?)
+}
+
+/// Sets access and modification time of the open file in one call (futimens(3)). `InvalidInput` for
+/// nanoseconds of a second or more.
+pub fn set_times_both(fd: impl AsFd, atime: Timestamp, mtime: Timestamp) -> io::Result<()> {
+    Ok(rustix::fs::futimens(fd, &both_times(atime, mtime)?)?)
+}
+
+/// Sets the permission bits and setuid, setgid, sticky (07777) of the open file, whatever the
+/// umask.
+pub fn set_mode(fd: impl AsFd, mode: u32) -> io::Result<()> {
+    Ok(rustix::fs::fchmod(fd, Mode::from_raw_mode(mode & 0o7777))?)
+}
+
+/// Sets owner and group of the open file. The kernel drops setuid and setgid on the way: set the
+/// mode afterwards.
+pub fn set_owner_fd(fd: impl AsFd, uid: u32, gid: u32) -> io::Result<()> {
+    let (uid, gid) = owner(uid, gid)?;
+    Ok(rustix::fs::fchown(fd, Some(uid), Some(gid))?)
+}
+
+/// A group as chown(2) takes it. `InvalidInput` for 2^32-1, which there means "leave as it is".
+pub(crate) fn group(gid: u32) -> io::Result<Gid> {
+    owner(0, gid).map(|(_, gid)| gid)
+}
+
+/// Sets the group of the open file and leaves its owner: what an owner without privileges may do,
+/// for groups of their own (chown(2)). The kernel drops setuid and setgid on the way.
+pub fn set_group_fd(fd: impl AsFd, gid: u32) -> io::Result<()> {
+    Ok(rustix::fs::fchown(fd, None, Some(group(gid)?))?)
+}
+
+/// Sets the length of the open file; what lies beyond its old end is a hole.
+pub fn set_len(fd: impl AsFd, bytes: u64) -> io::Result<()> {
+    Ok(rustix::fs::ftruncate(fd, bytes)?)
+}

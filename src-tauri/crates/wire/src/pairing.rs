@@ -1,0 +1,3 @@
+//! Codes, and the exchange that proves one.
+pub mod code;
+pub mod pair;
