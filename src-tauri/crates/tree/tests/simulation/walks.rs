@@ -1,5 +1,5 @@
-//! Every crash point of some small transfers: the receiver is killed, or its power goes, just before
-//! each of its operations on the disk, one after the other, and the next attempt must end well.
+//! Every crash point of some small transfers: the receiver is killed, or its power goes, just
+//! before each of its operations on the disk, and the next attempt must end well.
 mod links;
 
 use std::collections::HashSet;

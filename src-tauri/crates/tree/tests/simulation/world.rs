@@ -209,7 +209,8 @@ impl World {
         }
     }
 
-    /// Whether it is of large files, and of a folder that is there already; and what it would prove.
+    /// Whether it is of large files, and of a folder that is there already; and whether it is to be
+    /// proven.
     pub(crate) fn is_of(&self) -> (bool, bool, bool) {
         let is_large = self.source.files.iter().any(|file| file.size > super::source::SMALL_MAX);
         (is_large, self.site.disk.state().is_there(TOP), self.proves)
@@ -232,8 +233,8 @@ impl World {
         self.site.disk.state().calls() - before
     }
 
-    /// One attempt, whose receiver is killed or loses its power just before an operation, and one to
-    /// which nothing happens.
+    /// One attempt, whose receiver is killed or loses its power just before an operation, and one
+    /// to which nothing happens.
     pub(crate) fn crash_before(&mut self, operation: usize, loses_power: bool) {
         let fault = if loses_power { Fault::PowerLost } else { Fault::ReceiverKilled };
         self.story.push(format!("{fault:?} before operation {operation}"));

@@ -47,7 +47,7 @@ pub(super) enum Fault {
 /// What nobody sends: what somebody at the receiver has written.
 const FOREIGN: Tag = 1 << 30;
 
-/// Operations that the receiver still does before it is killed, at most: one is as good as the next.
+/// Operations that the receiver still does before it is killed, at most.
 const STILL_DONE: [usize; 3] = [2, 12, 60];
 
 pub(super) const FAULTS: [Fault; 19] = [
