@@ -24,6 +24,8 @@ pub(super) struct Attempt {
     pub(super) receiver_end: Option<ReceiverEnd>,
     /// Entries that the receiver has not got, when it ended.
     pub(super) failures: u64,
+    /// It has kept what is staged.
+    pub(super) keeps_staged: bool,
     /// The receiver has accepted it.
     pub(super) has_accepted: bool,
     /// Only the sender has seen its connections end.
@@ -45,6 +47,7 @@ impl Attempt {
             sender_end: None,
             receiver_end: None,
             failures: 0,
+            keeps_staged: false,
             has_accepted: false,
             is_half_cut: false,
         }
@@ -68,6 +71,7 @@ impl Attempt {
         if let Some(end) = self.receiver.as_ref().and_then(|receiver| receiver.end) {
             self.has_accepted = self.receiver.as_ref().is_some_and(Receiver::has_accepted);
             self.failures = self.receiver.as_ref().map_or(0, |receiver| receiver.failures);
+            self.keeps_staged = self.receiver.as_ref().is_some_and(|receiver| receiver.keeps_staged);
             self.receiver_end = Some(end);
             self.receiver = None;
             self.close(random, false);
@@ -100,12 +104,11 @@ impl Attempt {
 
     /// With all that it only remembered.
     pub(super) fn kill_receiver(&mut self, random: &mut Random, site: &mut Site) {
+        site.disk.state().die();
         (site.lingering, site.remembered) = (None, None);
-        if let Some(receiver) = self.receiver.take() {
-            if receiver.has_accepted() {
-                site.forget_staged();
-            }
+        if self.receiver.take().is_some() {
             self.close(random, true);
         }
+        site.disk.revive();
     }
 }

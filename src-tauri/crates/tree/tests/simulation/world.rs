@@ -6,15 +6,21 @@ mod faults;
 mod room;
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 use ringway_wire::journal::Version;
+use ringway_wire::lane::Timestamp;
 
 use self::attempt::Attempt;
 use self::faults::{FAULTS, Fault};
-use super::disk::Disk;
+use super::disk::{BTRFS, EXT4};
 use super::pipe::LanePipe;
 use super::random::Random;
-use super::receiver::{Held, Phase, Receiver, ReceiverEnd, STAGING, Site, Standing};
+use super::receiver::{Held, Receiver, ReceiverEnd, Site, Standing};
 use super::sender::{Sender, SenderEnd, Terms};
 use super::source::{Source, TOP};
 
@@ -32,6 +38,8 @@ const RETRY_S: u32 = 900;
 
 pub(crate) struct World {
     random: Random,
+    /// What a power cut leaves.
+    losses: Random,
     source: Source,
     site: Site,
     now_ms: u64,
@@ -44,12 +52,15 @@ pub(crate) struct World {
     is_new: bool,
     /// What need not be sent in this attempt.
     expected: HashMap<Version, Held>,
-    /// By how much the clock on the wall is slow, and the earliest that it has said when an attempt
-    /// began, less its grain.
-    set_back_secs: i64,
+    /// What the clock on the wall says at the beginning, and what is trusted by it.
+    wall_secs: i64,
     trusted_secs: i64,
     /// What is staged is compared, not believed.
     was_compared: bool,
+    /// Nothing is believed.
+    was_suspect: bool,
+    /// What happens to the receiver before its next operation on the disk but so many.
+    pending: Option<Fault>,
     /// The boot in which the attempt began.
     boot_before: u32,
     /// The folder was there under its final name when the attempt began.
@@ -79,12 +90,14 @@ pub(crate) struct Told {
     pub(crate) again: u64,
     /// Merges in which the power went.
     pub(crate) torn: u64,
+    /// Receivers that heard of an error while they synchronised.
+    pub(crate) erred: u64,
     /// Receivers that were killed while the disk refused what they had written.
     pub(crate) refused: u64,
     /// Receipts that never reached the sender.
     pub(crate) unheard: u64,
-    /// What the receiver was at when it was killed or its power went.
-    pub(crate) struck: HashSet<Phase>,
+    /// Operations on the disk before which the receiver was killed or its power went.
+    pub(crate) struck: HashSet<&'static str>,
 }
 
 impl std::ops::AddAssign for Told {
@@ -98,6 +111,7 @@ impl std::ops::AddAssign for Told {
         self.succeeded += other.succeeded;
         self.again += other.again;
         self.torn += other.torn;
+        self.erred += other.erred;
         self.refused += other.refused;
         self.unheard += other.unheard;
         self.struck.extend(other.struck);
@@ -109,8 +123,8 @@ enum Action {
     ToSender,
     Lane(usize),
     SenderLane(usize),
-    Receiver(usize),
-    Lingering(usize),
+    Finish,
+    FinishLingering,
 }
 
 /// How an attempt ended, as the sender has it.
@@ -126,24 +140,28 @@ enum Outcome {
     Full,
 }
 
+/// Writes a file that somebody at the receiver has.
+fn write(path: &Path, bytes: &[u8], mtime: Timestamp) {
+    fs::write(path, bytes).expect("memory takes it");
+    let time = UNIX_EPOCH + Duration::new(mtime.secs as u64, mtime.nanos);
+    fs::File::options().write(true).open(path).and_then(|file| file.set_modified(time)).expect("a time");
+}
+
 impl World {
     pub(crate) fn new(seed: u64) -> Self {
         let mut random = Random::new(seed);
-        let wall_secs = 100_000;
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("it is later");
+        let wall_secs = now.as_secs() as i64;
         let source = Source::new(&mut random, wall_secs);
-        let site = Site {
-            disk: Disk::new(wall_secs),
-            boot: 1,
-            is_slow: false,
-            was_merged: false,
-            was_torn: false,
-            held: HashMap::new(),
-            foreign: HashSet::new(),
-            remembered: None,
-            lingering: None,
-        };
+        let site = Site::new();
+        {
+            let mut state = site.disk.state();
+            state.filesystem = if random.once_in(2) { EXT4 } else { BTRFS };
+            state.plan.write_back_after = [u64::MAX, 1 << 20, 100_000][random.below(3)];
+        }
         let [proves, retries, compares] = [random.once_in(3), !random.once_in(3), !random.once_in(3)];
         let mut world = Self {
+            losses: Random::new(random.number()),
             random,
             source,
             site,
@@ -154,9 +172,11 @@ impl World {
             transfer: 0,
             is_new: true,
             expected: HashMap::new(),
-            set_back_secs: 0,
+            wall_secs,
             trusted_secs: wall_secs - 2,
             was_compared: false,
+            was_suspect: false,
+            pending: None,
             boot_before: 1,
             was_there: false,
             story: Vec::new(),
@@ -176,16 +196,53 @@ impl World {
                 continue;
             }
             let file = source.files[which].clone();
-            let folder = site.disk.make_all(b"", &file.folder).expect("there is room");
-            let node = site.disk.create(&[&folder[..], b"/", &file.name].concat()).expect("there is room");
-            *site.disk.file_mut(node) = file.whole();
+            site.disk.outside(|inbox| {
+                let path = inbox.join(OsStr::from_bytes(&file.path()));
+                fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+                write(&path, &file.bytes(0..file.size), file.mtime);
+            });
             if random.once_in(3) {
                 site.held.insert(file.version(), Held::Whole);
             } else {
-                source.change(random, which, site.disk.wall_secs);
+                source.change(random, which, self.wall_secs);
             }
         }
-        site.disk.sync();
+    }
+
+    /// Whether it is of large files, and of a folder that is there already; and whether it is to be
+    /// proven.
+    pub(crate) fn is_of(&self) -> (bool, bool, bool) {
+        let is_large = self.source.files.iter().any(|file| file.size > super::source::SMALL_MAX);
+        (is_large, self.site.disk.state().is_there(TOP), self.proves)
+    }
+
+    /// Has power cuts leave something else.
+    pub(crate) fn shuffle(&mut self, time: u64) {
+        self.losses = Random::new(self.losses.number() ^ time);
+    }
+
+    /// Bytes that it is about.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.source.files.iter().map(|file| file.size).sum()
+    }
+
+    /// Operations that one attempt does to which nothing happens.
+    pub(crate) fn operations(&mut self) -> usize {
+        let before = self.site.disk.state().calls();
+        assert_eq!(self.attempt(Fault::None, 0), Outcome::Whole);
+        self.site.disk.state().calls() - before
+    }
+
+    /// One attempt, whose receiver is killed or loses its power just before an operation, and one
+    /// to which nothing happens.
+    pub(crate) fn crash_before(&mut self, operation: usize, loses_power: bool) {
+        let fault = if loses_power { Fault::PowerLost } else { Fault::ReceiverKilled };
+        self.story.push(format!("{fault:?} before operation {operation}"));
+        self.pending = Some(fault);
+        self.site.disk.state().dies_after(operation);
+        self.attempt(Fault::None, usize::MAX);
+        assert!(!self.told.struck.is_empty(), "it was not killed");
+        assert_eq!(self.attempt(Fault::None, usize::MAX), Outcome::Whole);
     }
 
     /// Plays to the end: a receipt, and everything there.
@@ -204,7 +261,7 @@ impl World {
                 Outcome::Full if self.retries && self.wait_for_room() => return,
                 _ => {}
             }
-            self.site.disk.room = None;
+            self.site.disk.state().plan.room = None;
             self.between();
         }
         self.story.push("last attempt".to_owned());
@@ -227,11 +284,10 @@ impl World {
             }
         }
         // A session that lingers may give it its name yet.
-        self.was_there = self.site.disk.is_there(TOP) || self.site.lingering.is_some();
+        self.was_there = self.site.disk.state().is_there(TOP) || self.site.lingering.is_some();
         let before: Vec<_> = self.source.files.clone();
         self.expected = self.site.held.clone();
-        self.trusted_secs = self.trusted_secs.min(self.site.disk.wall_secs - 2);
-        self.was_compared = self.site.compares();
+        (self.was_compared, self.was_suspect) = (self.site.compares(), self.site.is_suspect());
         self.boot_before = self.site.boot;
         let standing = self.standing();
         let had_lingering = self.site.lingering.is_some();
@@ -244,6 +300,7 @@ impl World {
             if step == at {
                 self.strike(&mut attempt, fault);
             }
+            self.befall(&mut attempt);
             attempt.carry();
             attempt.bury(&mut self.random);
             if attempt.sender.is_none() && attempt.is_half_cut && self.retries && !self.is_new {
@@ -255,13 +312,17 @@ impl World {
             }
             self.act(&mut attempt);
         }
-        self.site.disk.rots_after = None;
+        {
+            let plan = &mut self.site.disk.state().plan;
+            (plan.rots_after, plan.dies_at) = (None, None);
+        }
+        (self.pending, self.site.errs) = (None, false);
         self.check_sent(&before, &attempt.sent);
         self.check_whole();
         self.told.found += attempt.found;
         self.told.succeeded += u64::from(had_lingering && self.site.lingering.is_none());
         if attempt.receiver_end == Some(ReceiverEnd::Removed) {
-            assert!(!self.site.disk.is_there(STAGING), "something stays of what was stopped");
+            assert!(!self.site.has_staging() || self.site.is_suspect(), "something stays of what was stopped");
         }
         if attempt.receiver_end == Some(ReceiverEnd::Receipt) && attempt.sender_end != Some(SenderEnd::Receipt) {
             self.told.unheard += 1;
@@ -269,6 +330,10 @@ impl World {
             if attempt.failures == 0 {
                 self.check_receipt(&before, &attempt);
             }
+        }
+        // What was declined is as it was.
+        if !matches!(attempt.receiver_end, Some(ReceiverEnd::Declined(_))) {
+            self.site.survey(&self.source, attempt.keeps_staged);
         }
         self.check_declined(standing, &attempt, had_lingering);
         match attempt.sender_end {
@@ -289,7 +354,7 @@ impl World {
                 self.is_new = true;
                 Outcome::Lost
             }
-            _ if self.standing() == Some(Standing::Full) && self.site.disk.room.is_some() => Outcome::Full,
+            _ if self.standing() == Some(Standing::Full) && self.site.is_full() => Outcome::Full,
             _ => Outcome::Lost,
         }
     }
@@ -312,10 +377,10 @@ impl World {
             let lanes = attempt.lanes.iter().enumerate();
             let arriving = lanes.filter(|(lane, pipe)| pipe.has_arrivals() && receiver.takes_bytes(*lane));
             actions.extend(arriving.map(|(lane, _)| Action::Lane(lane)));
-            actions.extend(receiver.ready().into_iter().map(Action::Receiver));
+            actions.extend(receiver.can_finish().then_some(Action::Finish));
         }
-        if let Some(lingering) = &self.site.lingering {
-            actions.extend(lingering.ready().into_iter().map(Action::Lingering));
+        if self.site.lingering.as_ref().is_some_and(|lingering| lingering.can_finish()) {
+            actions.push(Action::FinishLingering);
         }
         if let Some(sender) = &attempt.sender {
             let lanes = attempt.lanes.iter().enumerate().filter(|(lane, pipe)| sender.can_step(*lane, pipe));
@@ -341,18 +406,16 @@ impl World {
             }
             Action::Lane(lane) => {
                 let receiver = attempt.receiver.as_mut().expect("it is there");
-                receiver.arrive(&mut self.site, lane, &mut attempt.lanes[lane], random);
+                receiver.arrive(&mut self.site, lane, attempt.lanes[lane].arrive(random));
             }
             Action::SenderLane(lane) => {
                 let sender = attempt.sender.as_mut().expect("it is there");
                 sender.step(lane, &mut attempt.lanes[lane], &self.source, random);
             }
-            Action::Receiver(lane) => {
-                attempt.receiver.as_mut().expect("it is there").step(&mut self.site, lane);
-            }
-            Action::Lingering(lane) => {
+            Action::Finish => attempt.receiver.as_mut().expect("it is there").finish(&mut self.site),
+            Action::FinishLingering => {
                 let mut lingering = self.site.lingering.take().expect("it is there");
-                lingering.step(&mut self.site, lane);
+                lingering.finish(&mut self.site);
                 self.site.lingering = Some(lingering).filter(|lingering| lingering.end.is_none());
             }
         }
@@ -360,7 +423,6 @@ impl World {
 
     fn pass(&mut self, ms: u64) {
         self.now_ms += ms;
-        self.site.disk.wall_secs = 100_000 + (self.now_ms / 1000) as i64 - self.set_back_secs;
     }
 
     /// Nothing happens before somebody loses patience.

@@ -32,7 +32,7 @@ impl World {
             if self.random.once_in(8) && looks < usize::MAX {
                 // A person says that it may go on, which is so or not.
                 self.story.push("told to go on".to_owned());
-                self.site.disk.room = Some(self.random.below(40));
+                self.site.disk.state().plan.room = Some(self.random.below(40));
                 self.site.goes_on();
                 match self.attempt(Fault::None, 0) {
                     Outcome::Whole => return true,

@@ -7,20 +7,20 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use ringway_model::{DeclineReason, Shortage};
 use ringway_wire::control::{Cancel, FRAME_PREFIX_LEN, Greeting, Message, Offer, Totals, Wanted};
-use ringway_wire::lane::{Attributes, Counts, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, Xattrs};
+use ringway_wire::lane::{Attributes, Counts, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, Timestamp, Xattrs};
 use ringway_wire::limits::CHUNKED_SIZE_MIN;
 use ringway_wire::session::{Initiator, InitiatorEvent};
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{DeviceName, Name, RelPath};
 
-pub(crate) use self::asking::{chunks, pieces};
-
 use self::asking::Asking;
 use self::sending::Sending;
-use super::disk::Tag;
-use super::pipe::{BytePipe, Frame, LanePipe};
+use super::pipe::{BytePipe, LanePipe};
 use super::random::Random;
-use super::source::{SMALL_MAX, Source, SourceFile, digest, digest_of};
+use super::source::{SMALL_MAX, Source, SourceFile, TOP};
+
+/// When every folder was changed last.
+const FOLDER_MTIME: Timestamp = Timestamp { secs: 500, nanos: 0 };
 
 /// Frames under way on one lane.
 const WINDOW: usize = 3;
@@ -55,6 +55,8 @@ enum Unit {
     Folders,
     Batch(Vec<SourceFile>),
     Large(SourceFile, Stretches, u64),
+    /// A large file that is listed once more, with its digest.
+    Again(SourceFile),
 }
 
 #[derive(Default)]
@@ -108,14 +110,20 @@ fn path(bytes: &[u8]) -> RelPath<'_> {
     RelPath::new(bytes).expect("a path")
 }
 
+/// The folders of the source.
+fn folders(source: &Source) -> BTreeSet<Vec<u8>> {
+    std::iter::once(TOP.to_vec()).chain(source.files.iter().map(|file| file.folder.clone())).collect()
+}
+
 fn entry(file: &SourceFile) -> Entry<'_> {
     let attributes = Attributes { mode: 0o644, uid: 0, gid: 0, mtime: file.mtime };
     let kind = EntryKind::File { size: file.size, link_id: None };
     Entry { name: Name::new(&file.name).expect("a name"), kind, attributes, xattrs: Xattrs::default() }
 }
 
-fn frame(header: FrameHeader, head: &HeadBuffer, contents: Vec<Tag>) -> Frame {
-    Frame { head: [&header.encode(), head.as_bytes()].concat(), body_len: header.body_len as usize, contents }
+fn frame(header: FrameHeader, head: &HeadBuffer, body: &[u8]) -> Vec<u8> {
+    assert_eq!(header.body_len as usize, body.len());
+    [&header.encode(), head.as_bytes(), body].concat()
 }
 
 impl Sender {
@@ -193,7 +201,7 @@ impl Sender {
         match event {
             InitiatorEvent::Authenticated => self.machine.offer(&Offer {
                 transfer: [self.terms.transfer; 16],
-                names: vec![super::source::TOP.to_vec()],
+                names: vec![TOP.to_vec()],
                 more_names: 0,
                 so_far: Totals::default(),
                 lanes: 4,
@@ -240,10 +248,13 @@ impl Sender {
                     self.wanted.push_back(Unit::Batch(left.into_iter().map(|(file, _)| file).collect()));
                 }
             }
-            Unit::Large(file, ..) if wanted.files == [false] => {
+            Unit::Large(file, ..) | Unit::Again(file) if wanted.files == [false] => {
                 self.counts += Counts { files: 1, bytes: file.size, ..Counts::default() };
             }
-            Unit::Large(file, ..) => {
+            Unit::Large(file, ..) if self.terms.proves && wanted.has.total() == file.size && file.size > 0 => {
+                self.wanted.push_back(Unit::Again(file));
+            }
+            Unit::Large(file, ..) | Unit::Again(file) => {
                 self.counts += Counts { bytes: wanted.has.total(), ..Counts::default() };
                 self.wanted.push_back(Unit::Large(file, wanted.has.clone(), wanted.basis));
             }
@@ -287,6 +298,10 @@ impl Sender {
             return self.go_on(lane, at, pipe, source);
         }
         if let Some(unit) = self.wanted.pop_front() {
+            if matches!(unit, Unit::Again(_)) {
+                let list = self.list(unit);
+                return pipe.push(list);
+            }
             return self.send(lane, unit, pipe, source);
         }
         match self.units.pop_front() {
@@ -301,7 +316,7 @@ impl Sender {
     }
 
     fn end_lane(&mut self, lane: usize, pipe: &mut LanePipe) {
-        pipe.push(Frame { head: FrameHeader::END.encode().to_vec(), body_len: 0, contents: Vec::new() });
+        pipe.push(FrameHeader::END.encode().to_vec());
         self.lanes[lane].has_ended = true;
         if self.lanes.iter().all(|lane| lane.has_ended) {
             self.machine.finish(self.counts, self.failed.len() as u64, self.lanes.len() as u8);
@@ -309,15 +324,15 @@ impl Sender {
         }
     }
 
-    fn list(&mut self, unit: Unit) -> Frame {
+    fn list(&mut self, unit: Unit) -> Vec<u8> {
         let mut head = HeadBuffer::default();
         match &unit {
-            Unit::Large(file, ..) => head.begin_large_list(self.next_list, file.stamp()),
+            Unit::Large(file, ..) | Unit::Again(file) => head.begin_large_list(self.next_list, file.stamp()),
             _ => head.begin_list(self.next_list),
         }
         let files = match &unit {
             Unit::Batch(files) => &files[..],
-            Unit::Large(file, ..) => std::slice::from_ref(file),
+            Unit::Large(file, ..) | Unit::Again(file) => std::slice::from_ref(file),
             Unit::Folders => &[],
         };
         for file in files {
@@ -327,28 +342,31 @@ impl Sender {
                 // Large ones are not read before somebody wants them, unless they are too small for
                 // chunks.
                 let is_read = match self.terms.proves {
-                    true => matches!(unit, Unit::Batch(_)),
+                    true => matches!(unit, Unit::Batch(_) | Unit::Again(_)),
                     false => file.size < CHUNKED_SIZE_MIN && self.doubts.is_some_and(|from| file.mtime.secs >= from),
                 };
-                head.digest(if is_read { digest_of(&file.pieces) } else { Digest::NONE });
+                head.digest(if is_read { file.digest(0..file.size) } else { Digest::NONE });
             }
         }
         self.listed.insert(self.next_list, unit);
         self.next_list += 1;
-        frame(head.list_header(), &head, Vec::new())
+        frame(head.list_header(), &head, &[])
     }
 
     fn send(&mut self, lane: usize, unit: Unit, pipe: &mut LanePipe, source: &Source) {
         let mut head = HeadBuffer::default();
         match unit {
             Unit::Folders => {
-                head.folder_with_attributes(path(super::source::TOP), &Attributes::default(), Xattrs::default());
+                let attributes = Attributes { mode: 0o755, mtime: FOLDER_MTIME, ..Attributes::default() };
+                for folder in folders(source) {
+                    head.folder_with_attributes(path(&folder), &attributes, Xattrs::default());
+                }
                 self.counts += head.counts();
                 let header = head.batch_header(0);
-                pipe.push(frame(header, &head, Vec::new()));
+                pipe.push(frame(header, &head, &[]));
             }
             Unit::Batch(files) => {
-                let (mut contents, mut len) = (Vec::new(), 0);
+                let mut body = Vec::new();
                 for file in files {
                     if !source.files.contains(&file) {
                         self.failed.insert(file.path());
@@ -356,19 +374,20 @@ impl Sender {
                     }
                     head.folder(path(&file.folder));
                     head.entry(&entry(&file));
-                    contents.push(file.tag_at(0));
+                    let contents = file.bytes(0..file.size);
                     if self.terms.proves {
-                        head.digest(digest(file.tag_at(0), 0, 0));
+                        head.digest(Digest(*blake3::hash(&contents).as_bytes()));
                     }
-                    len += file.size as usize;
+                    body.extend(contents);
                     *self.sent.entry(file.path()).or_default() += file.size;
                 }
                 if !head.is_empty() {
                     self.counts += head.counts();
-                    let header = head.batch_header(len);
-                    pipe.push(frame(header, &head, contents));
+                    let header = head.batch_header(body.len());
+                    pipe.push(frame(header, &head, &body));
                 }
             }
+            Unit::Again(_) => panic!("it is listed, not sent"),
             Unit::Large(file, has, basis) => {
                 let id = (lane as u64) << 40 | self.lanes[lane].begun;
                 self.lanes[lane].begun += 1;

@@ -6,8 +6,13 @@ use ringway_wire::resume::{HAS_MIN, NOTED_SIZE_MIN};
 
 use super::World;
 use super::attempt::Attempt;
-use crate::receiver::Held;
+use crate::receiver::{Held, is_staging};
 use crate::source::{SMALL_MAX, SourceFile, TOP};
+
+/// Whether a name in a folder that everybody sees is one of Ringway's own.
+fn is_temporary(path: &[u8]) -> bool {
+    path.rsplit(|byte| *byte == b'/').next().is_some_and(is_staging)
+}
 
 impl World {
     /// Nothing was sent that had been there.
@@ -19,6 +24,7 @@ impl World {
                 // small.
                 _ if self.proves && is_large => 0,
                 // One as young as the first attempt is not believed to be whole, but compared.
+                _ if self.was_suspect && file.size >= CHUNKED_SIZE_MIN => 0,
                 Some(Held::Whole) if file.size < CHUNKED_SIZE_MIN => file.size,
                 Some(Held::Whole) if file.mtime.secs < self.trusted_secs => file.size,
                 Some(Held::Noted(_)) if self.was_compared => 0,
@@ -32,42 +38,31 @@ impl World {
         }
     }
 
-    /// What has its final name is whole, whatever version it is, also if the power goes now. In a
-    /// folder that files are merged into one by one, the power may leave what is none, but never
-    /// what passes for one.
+    /// What has its final name is whole, whatever version it is, also if the power goes now.
     pub(super) fn check_whole(&mut self) {
-        let mut after = self.site.disk.clone();
-        after.lose_power(self.site.promise(), &mut self.random);
-        let mut now = self.site.disk.clone();
-        now.forget();
-        for (disk, may_be_torn) in [(&now, self.site.was_torn), (&after, self.site.was_merged)] {
-            for (name, file) in disk.tree(TOP) {
+        let state = self.site.disk.state();
+        let after = state.after(self.site.promise(), &mut self.losses);
+        for (when, after) in [("now", None), ("after a power cut", Some(&after))] {
+            for (name, file) in state.files(TOP, after) {
                 let path = [TOP, &name].concat();
-                // What has rotted is found out by who reads it back.
-                if self.site.foreign.contains(&path) || file.is_rotten() {
+                // What has rotted is found out by who reads it back. Temporary names go with the
+                // next attempt.
+                if self.site.foreign.contains(&path) || file.is_rotten || is_temporary(&path) {
                     continue;
                 }
-                let passes_for = self
-                    .source
-                    .versions(&path)
-                    .find(|version| (version.size, version.mtime) == (file.size, file.mtime));
-                let path = path.escape_ascii();
-                match passes_for {
-                    Some(version) => assert!(version.whole().is_like(&file), "{path} is not whole: {file:?}"),
-                    None => assert!(may_be_torn, "{path} is no version: {file:?}"),
-                }
+                let is_whole = self.source.versions(&path).any(|version| version.is_like(&file));
+                let (path, len, mtime) = (path.escape_ascii(), file.bytes.len(), file.mtime);
+                assert!(is_whole, "{path} is no version {when}: {len} bytes, {mtime:?}");
             }
         }
     }
 
     /// There is what the receipt says, also if the power goes now, and nothing else.
     pub(super) fn check_receipt(&mut self, files: &[SourceFile], attempt: &Attempt) {
-        let mut after = self.site.disk.clone();
-        after.lose_power(self.site.promise(), &mut self.random);
-        let mut now = self.site.disk.clone();
-        now.forget();
-        for disk in [&now, &after] {
-            let mut there = disk.tree(TOP);
+        let state = self.site.disk.state();
+        let after = state.after(self.site.promise(), &mut self.losses);
+        for (when, after) in [("now", None), ("after a power cut", Some(&after))] {
+            let mut there = state.files(TOP, after);
             for file in files {
                 let path = file.path();
                 let name = path.strip_prefix(TOP).expect("everything is in the top folder");
@@ -76,11 +71,13 @@ impl World {
                 if attempt.failed.contains(&path) || self.site.foreign.contains(&path) {
                     continue;
                 }
-                let is_there = found.as_ref().is_some_and(|found| file.whole().is_like(found));
+                let is_there = found.as_ref().is_some_and(|found| file.is_like(found));
                 let said = !attempt.failed_there.contains(&path);
-                assert_eq!(is_there, said, "{shown}: {found:?}");
+                assert_eq!(is_there, said, "{shown} {when}: {:?}", found.map(|found| (found.bytes.len(), found.mtime)));
             }
-            assert!(there.is_empty() || self.was_there, "nobody has sent {there:?}");
+            let is_left = there.keys().any(|path| is_temporary(path));
+            assert!(!is_left || after.is_some(), "a temporary name is left: {:?}", there.keys());
+            assert!(there.is_empty() || self.was_there, "nobody has sent {:?}", there.keys());
         }
     }
 }

@@ -6,10 +6,9 @@ use ringway_wire::control::Wanted;
 use ringway_wire::lane::{ChunkLens, Counts, HeadBuffer, RangeHead, RangeStep};
 
 use super::{Sender, Sending, entry, frame, path};
-use crate::disk::PIECE;
 use crate::pipe::LanePipe;
 use crate::random::Random;
-use crate::source::digest;
+use crate::source::PIECE;
 
 /// Bytes that one window is of, at the most.
 const WINDOW_LEN: u64 = 3 * PIECE;
@@ -38,13 +37,13 @@ impl Asking {
 }
 
 /// The parts of a range that are in one piece each.
-pub(crate) fn pieces(range: &Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
+fn pieces(range: &Range<u64>) -> impl Iterator<Item = Range<u64>> + use<> {
     let end = range.end;
     (range.start..end).step_by(PIECE as usize).map(move |start| start..end.min(start + PIECE))
 }
 
 /// The chunks of a piece: as long as they may be.
-pub(crate) fn chunks(piece: &Range<u64>, size: u64) -> impl Iterator<Item = Range<u64>> + use<> {
+fn chunks(piece: &Range<u64>, size: u64) -> impl Iterator<Item = Range<u64>> + use<> {
     let (end, len) = (piece.end, ChunkLens::of(size).max);
     (piece.start..end).step_by(len).map(move |start| start..end.min(start + len as u64))
 }
@@ -86,14 +85,13 @@ impl Sender {
             RangeHead { stamp: file.stamp(), file_id: *id, offset: window.start, step: RangeStep::More, folder, entry };
         head.begin_chunks(self.next_list, &range);
         for piece in pieces(&window) {
-            for (number, chunk) in chunks(&piece, file.size).enumerate() {
-                let digest = digest(file.tag_at(piece.start), piece.start, number + 1);
-                head.chunk((chunk.end - chunk.start) as u32, digest);
+            for chunk in chunks(&piece, file.size) {
+                head.chunk((chunk.end - chunk.start) as u32, file.digest(chunk));
             }
         }
         asking.as_mut().expect("it is asked about").asked.push_back((self.next_list, window));
         self.next_list += 1;
-        pipe.push(frame(head.chunks_header(), &head, Vec::new()));
+        pipe.push(frame(head.chunks_header(), &head, &[]));
     }
 
     /// Takes the answer to a window in; false if it is one to a list.
@@ -106,16 +104,20 @@ impl Sender {
         let (_, window) = asking.asked.pop_front().expect("it was asked");
         let mut bits = wanted.files.iter();
         for piece in pieces(&window) {
-            let of_piece: Vec<_> = chunks(&piece, sending.file.size).filter_map(|_| bits.next()).collect();
-            if of_piece.iter().any(|wanted| **wanted) {
-                asking.wanted.push_back(piece);
-                continue;
+            for chunk in chunks(&piece, sending.file.size) {
+                if *bits.next().expect("an answer to each chunk") {
+                    match asking.wanted.back_mut() {
+                        Some(last) if last.end == chunk.start && last.start >= piece.start => last.end = chunk.end,
+                        _ => asking.wanted.push_back(chunk),
+                    }
+                    continue;
+                }
+                let len = chunk.end - chunk.start;
+                assert!(sending.done.add(chunk.start, chunk.end), "it was sent, and asked about");
+                sending.sent += len;
+                self.found += len;
+                self.counts += Counts { bytes: len, ..Counts::default() };
             }
-            let len = piece.end - piece.start;
-            assert!(sending.done.add(piece.start, piece.end), "it was sent, and asked about");
-            sending.sent += len;
-            self.found += len;
-            self.counts += Counts { bytes: len, ..Counts::default() };
         }
         assert_eq!(bits.next(), None, "an answer to more than was asked");
         // It seems to be in vain.

@@ -1,14 +1,13 @@
 //! The sender's files in ranges: piece by piece, by whichever lanes are free.
 use std::ops::Range;
 
-use ringway_wire::lane::{HeadBuffer, RangeHead, RangeStep};
+use ringway_wire::lane::{Digest, HeadBuffer, RangeHead, RangeStep};
 use ringway_wire::stretches::Stretches;
 
 use super::asking::Asking;
 use super::{Sender, entry, frame, path};
-use crate::disk::PIECE;
 use crate::pipe::LanePipe;
-use crate::source::{Source, SourceFile, digest};
+use crate::source::{PIECE, Source, SourceFile};
 
 /// A file in ranges.
 pub(super) struct Sending {
@@ -83,12 +82,12 @@ impl Sender {
             folder: path(&file.folder),
             entry: entry(file),
         };
-        let (tag, len) = (file.tag_at(piece.start), (piece.end - piece.start) as usize);
+        let body = file.bytes(piece);
         let header = match self.terms.proves {
-            true => head.proven_range(&range, len, digest(tag, piece.start, 0)),
-            false => head.range(&range, len),
+            true => head.proven_range(&range, body.len(), Digest(*blake3::hash(&body).as_bytes())),
+            false => head.range(&range, body.len()),
         };
         self.counts += head.counts();
-        pipe.push(frame(header, &head, vec![tag]));
+        pipe.push(frame(header, &head, &body));
     }
 }

@@ -1,10 +1,21 @@
 //! What is sent: a few small files and a large one or two, which change between attempts, wholly or
 //! in part, and sometimes change back.
-use ringway_wire::journal::Version;
-use ringway_wire::lane::{DIGEST_LEN, Digest, Timestamp};
+use std::ops::Range;
 
-use super::disk::{File, PIECE, Tag};
+use ringway_wire::journal::Version;
+use ringway_wire::lane::{Digest, Timestamp};
+
+use super::disk::Found;
 use super::random::Random;
+
+/// Bytes of contents that are made at once: what one range carries.
+pub(crate) const PIECE: u64 = 1024 * 1024;
+
+/// Which contents a piece holds.
+pub(crate) type Tag = u32;
+
+/// Contents repeat after so many bytes, but for what says where they are.
+const BLOCK: usize = 4096;
 
 /// The folder that everything is in.
 pub(crate) const TOP: &[u8] = b"data";
@@ -39,30 +50,46 @@ impl SourceFile {
         Version { folder, name, size: self.size, mtime: self.mtime, stamp: self.stamp }
     }
 
-    /// As it is where it has arrived.
-    pub(crate) fn whole(&self) -> File {
-        File::new(self.size, self.mtime, self.pieces.clone())
+    /// Whether a file that is found is this version, whole.
+    pub(crate) fn is_like(&self, found: &Found) -> bool {
+        (self.size, self.mtime) == (found.bytes.len() as u64, found.mtime) && self.bytes(0..self.size) == found.bytes
     }
 
-    /// What the piece at an offset holds; nothing of an empty file.
-    pub(crate) fn tag_at(&self, offset: u64) -> Tag {
-        self.pieces.get((offset / PIECE) as usize).copied().unwrap_or(0)
+    /// Some of its contents.
+    pub(crate) fn bytes(&self, range: Range<u64>) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity((range.end - range.start) as usize);
+        let mut at = range.start;
+        while at < range.end {
+            let end = ((at / PIECE + 1) * PIECE).min(range.end);
+            add_contents(self.pieces[(at / PIECE) as usize], at % PIECE..at % PIECE + (end - at), &mut bytes);
+            at = end;
+        }
+        bytes
+    }
+
+    /// What some of its contents are proven by.
+    pub(crate) fn digest(&self, range: Range<u64>) -> Digest {
+        Digest(*blake3::hash(&self.bytes(range)).as_bytes())
     }
 }
 
-/// What the contents of a piece, or of one of the chunks that it is cut into, are proven by. A
-/// small file is one piece.
-pub(crate) fn digest(tag: Tag, offset: u64, chunk: usize) -> Digest {
-    let mut digest = [1; DIGEST_LEN];
-    digest[..4].copy_from_slice(&tag.to_le_bytes());
-    digest[4..12].copy_from_slice(&(offset / PIECE).to_le_bytes());
-    digest[12] = chunk as u8;
-    Digest(digest)
-}
-
-/// What all contents of a file are, which for a small one is its only piece.
-pub(crate) fn digest_of(pieces: &[Tag]) -> Digest {
-    digest(pieces.iter().fold(0, |all, piece| all.rotate_left(7) ^ piece), 0, 0)
+/// Adds some of what a piece holds.
+pub(crate) fn add_contents(tag: Tag, range: Range<u64>, bytes: &mut Vec<u8>) {
+    let mut random = Random::new(tag.into());
+    let block: Vec<u8> = (0..BLOCK / 8).flat_map(|_| random.number().to_le_bytes()).collect();
+    let mut at = range.start as usize;
+    while at < range.end as usize {
+        let (number, within) = ((at / BLOCK) as u32, at % BLOCK);
+        let end = ((at / BLOCK + 1) * BLOCK).min(range.end as usize);
+        let from = bytes.len();
+        bytes.extend_from_slice(&block[within..within + end - at]);
+        for (place, byte) in number.to_le_bytes().iter().enumerate().filter(|(place, _)| *place >= within) {
+            if let Some(there) = bytes.get_mut(from + place - within) {
+                *there ^= byte;
+            }
+        }
+        at = end;
+    }
 }
 
 #[derive(Default)]
@@ -80,8 +107,8 @@ impl Source {
             let size = random.below(SMALL_MAX as usize) as u64;
             source.add(random, size, wall_secs);
         }
-        for _ in 0..random.below(3) {
-            let size = (random.below(4) as u64 + 7) * PIECE + random.below(PIECE as usize) as u64;
+        for _ in 0..random.below(2) {
+            let size = (random.below(3) as u64 + 7) * PIECE + random.below(PIECE as usize) as u64;
             source.add(random, size, wall_secs);
         }
         if random.once_in(4) || source.files.is_empty() {
@@ -164,10 +191,11 @@ impl Source {
     }
 }
 
-/// A time of last change: long ago mostly, sometimes about now.
+/// A time of last change: long ago mostly, sometimes about when the first attempt begins, but so
+/// far from that that it does not matter how long the story takes.
 fn time(random: &mut Random, wall_secs: i64) -> Timestamp {
     let secs = match random.below(4) {
-        0 => wall_secs - 4 + random.below(6) as i64,
+        0 => wall_secs + [-1000, 1000][random.below(2)] + random.below(6) as i64,
         _ => random.below(1000) as i64,
     };
     Timestamp { secs, nanos: 0 }
