@@ -28,7 +28,7 @@ describe("sending", () => {
     expect(await screen.findByText("Sending to lab-ws")).toBeVisible();
     expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuetext", "25 %, 1.0 MB/s");
     expect(screen.getByText(/3 s left/)).toBeVisible();
-    expect(screen.getByText(/Encrypted by Ringway on both devices. Here: the kernel module is not loaded/)).toBeVisible();
+    expect(screen.getByText(/Encrypted by Ringway on both devices. Here: the kernel's TLS module is not loaded/)).toBeVisible();
   });
 
   test("with the keyboard alone", async () => {
@@ -48,7 +48,7 @@ describe("sending", () => {
     await shell.app.outbox.choose("folders");
     await shell.app.outbox.sendToTyped("10.0.0.5", "");
     shell.update("t1", failed({ code: "pairing_needed", peer_name: "lab-ws" }));
-    expect(await screen.findByText("lab-ws is not paired with this device yet.")).toBeVisible();
+    expect(await screen.findByText("The device that calls itself “lab-ws” is not paired with this one, or one has forgotten the other.")).toBeVisible();
     const field = await screen.findByLabelText(t("send.code"), { selector: "[name=retry-code]" });
     await waitFor(() => expect(field).toHaveFocus());
     await user.keyboard("42-river-castle{Enter}");
@@ -77,7 +77,7 @@ describe("sending", () => {
     await shell.app.outbox.sendToTyped("10.0.0.5", "1-wrong-words");
     shell.update("t1", failed({ code: "wrong_code" }));
     const alert = await screen.findByRole("alert");
-    expect(alert).toHaveTextContent("Wrong code for 10.0.0.5.");
+    expect(alert).toHaveTextContent("Wrong code for 10.0.0.5, or it has been replaced.");
     expect(alert).toHaveTextContent(t("send.failedAttempt", { n: 1, max: 3 }));
     await shell.app.outbox.retry("2-wrong-words");
     shell.update("t2", failed({ code: "wrong_code" }));
@@ -285,7 +285,7 @@ describe("receiving", () => {
     });
     await show("inbox");
     await user.click(screen.getByRole("button", { name: t("inbox.accept") }));
-    expect(await screen.findByRole("alert")).toHaveTextContent("/mnt/gone cannot be opened: the filesystem is read-only.");
+    expect(await screen.findByRole("alert")).toHaveTextContent("/mnt/gone could not be opened: the filesystem is read-only.");
     expect(shell.app.inbox.offers).toEqual([]);
   });
 
@@ -531,7 +531,7 @@ describe("settings and devices", () => {
     expect(machine.getByText(t("settings.loadTls"))).toBeVisible();
     for (const { command } of remedies) {
       expect(machine.getByText(command)).toBeVisible();
-      expect(machine.getByRole("button", { name: t("common.copyNamed", { name: t("remedy.command"), text: command }) })).toBeEnabled();
+      expect(machine.getByRole("button", { name: t("common.copyNamed", { name: t("common.theCommand"), text: command }) })).toBeEnabled();
     }
   });
 
@@ -791,7 +791,7 @@ describe("machines nearby", () => {
     await user.click(screen.getByRole("button", { name: /Send to desk/ }));
     const told = await screen.findByRole("alert");
     expect(told).toHaveTextContent("10.0.0.7:17464");
-    expect(within(told).getByRole("button", { name: t("common.copyNamed", { name: t("remedy.command"), text: "sudo ufw allow 17464/tcp" }) })).toBeEnabled();
+    expect(within(told).getByRole("button", { name: t("common.copyNamed", { name: t("common.theCommand"), text: "sudo ufw allow 17464/tcp" }) })).toBeEnabled();
     expect(shell.app.outbox.chosen).toEqual(chosen);
   });
 

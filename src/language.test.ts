@@ -95,11 +95,11 @@ describe("German", () => {
   test("a fault with a path, and with a path that looks like a message", () => {
     const source = { errno: 30, detail: "" };
     expect(faultWords({ code: "path", path: { path: "/mnt/weg" }, operation: "open", source })).toEqual({
-      what: "/mnt/weg kann nicht geöffnet werden: das Dateisystem ist schreibgeschützt.",
+      what: "/mnt/weg konnte nicht geöffnet werden: das Dateisystem ist schreibgeschützt.",
       next: "Einen beschreibbaren Ordner wählen.",
     });
     const path = "/mnt/{n, plural, other {#}} <b>'{x}'</b>";
-    expect(faultWords({ code: "path", path: { path }, operation: "metadata", source }).what).toContain(`${path} kann nicht mit Rechten, Zeiten und Attributen versehen werden`);
+    expect(faultWords({ code: "path", path: { path }, operation: "metadata", source }).what).toContain(`${path} konnte nicht mit Rechten, Zeiten, Besitzer oder Attributen versehen werden`);
     const failure = { path: "satz/datei", side: "there", operation: "write", reason: "os", errno: 28, detail: "" } as const;
     expect(failureWords(failure, "nas", "sending")).toBe("konnte auf nas nicht geschrieben werden: der Datenträger ist voll");
   });

@@ -71,8 +71,8 @@ describe("copies in words", () => {
   });
 
   test.each([
-    [failure({ reason: "into_itself" }), "would be copied into itself", "Choose a folder outside it."],
-    [failure({ reason: "same_file" }), "would be copied onto itself", "Choose another folder."],
+    [failure({ reason: "into_itself" }), "cannot be copied into itself", "Choose a folder outside it."],
+    [failure({ reason: "same_file" }), "is the same file at the source and at the destination", "Choose another folder."],
     [failure(os(2)), "it does not exist", "It may have been moved, removed or disconnected. Choose again."],
     [failure(os(13)), "permission was denied", "Change its permissions, or choose something else."],
     [failure(os(28)), "the disk is full", "Free up space there, or choose another folder."],

@@ -154,7 +154,7 @@ export function editList(edits: Edit[], total: number): EntryList {
   return { summary: t("activity.edited", { n: total }), entries, total };
 }
 
-/** Why one entry did not arrive. */
+/** Why one entry did not arrive; its path is the subject. */
 export function failureWords(failure: Failure, peer: string, direction: Direction): string {
   if (direction === "copying") return copyFailureWords(failure);
   const here = failure.side === "here";
@@ -185,9 +185,19 @@ export function failureWords(failure: Failure, peer: string, direction: Directio
       return here ? t("failure.nameUnsupported.here") : t("failure.nameUnsupported.there", { peer });
     case "differs":
       return here ? t("failure.differs.here") : t("failure.differs.there", { peer });
+    // Only copies fail so.
+    case "same_file":
+    case "into_itself":
+    case "cut_short":
+      return copyFailureWords(failure);
     default:
-      return t("failure.other");
+      return unknownFailure(failure);
   }
+}
+
+/** A reason of a later version, of which nothing is known here. */
+function unknownFailure(_: never): string {
+  return t("common.unknownFailure");
 }
 
 /** What could not be kept of what was copied, and how sure it is. */
@@ -276,8 +286,6 @@ function copyFailureWords(failure: Failure): string {
       return t("copyFailure.specialFile");
     case "changed_while_reading":
       return t("copyFailure.changed");
-    case "path_too_long":
-      return t("failure.pathTooLong");
     case "in_the_way":
       return t("copyFailure.conflict");
     case "link_target_missing":
@@ -291,9 +299,22 @@ function copyFailureWords(failure: Failure): string {
     case "differs":
       return t("copyFailure.differs");
     case "cut_short":
-      return t("copyFailure.cutShort");
+      // ECANCELED: nothing but the end of the copy was in the way.
+      if (failure.errno === 125) return t("copyFailure.cutShort");
+      return t("copyFailure.cutShort.os", { operation: operationWords(failure.operation), why: system(failure) });
+    // Only transfers fail so, or both alike.
+    case "path_too_long":
+      return t("failure.pathTooLong");
+    case "own_folder":
+      return t("failure.ownFolder.here");
+    case "dot_name":
+      return t("failure.dotName.here");
+    case "home_folder":
+      return t("failure.homeFolder.here");
+    case "name_not_kept":
+      return t("failure.nameUnsupported.here");
     default:
-      return t("copyFailure.other");
+      return unknownFailure(failure);
   }
 }
 

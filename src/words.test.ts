@@ -30,7 +30,7 @@ describe("faults in words", () => {
 
   test("a name that nobody has is not taken for a machine that does not answer", () => {
     const { what, next } = faultWords({ code: "unreachable", target: "labb:17464", source: { errno: null, detail: "no such host" }, remedies: [] });
-    expect(what).toBe("No device was found by the name in labb:17464.");
+    expect(what).toBe("No device was found by the name in labb:17464: no such host.");
     expect(next).toContain("spelling");
   });
 
@@ -54,14 +54,14 @@ describe("faults in words", () => {
   });
 
   test("another key is told with both ids", () => {
-    const { next } = faultWords({ code: "identity_changed", name: "nas", expected: "aaaa", found: "bbbb" });
-    expect(next).toContain("aaaa");
-    expect(next).toContain("bbbb");
+    const { what } = faultWords({ code: "identity_changed", name: "nas", expected: "aaaa", found: "bbbb" });
+    expect(what).toContain("aaaa");
+    expect(what).toContain("bbbb");
   });
 
   test("a bad setting is told with its line, and a misspelt one with the setting that was meant", () => {
     const fault = { code: "config", path: { path: "/c/config.toml" }, line: 3, detail: "there is no setting prot", nearest: null } as const;
-    expect(faultWords(fault)).toEqual({ what: "/c/config.toml, line 3: there is no setting prot.", next: "Correct that line, or remove it." });
+    expect(faultWords(fault)).toEqual({ what: "/c/config.toml, line 3: there is no setting prot.", next: "Correct that line, or remove it: what is not set has its default." });
     expect(faultWords({ ...fault, nearest: "port" }).next).toBe("Did you mean port? Correct that line, or remove it.");
     expect(faultWords({ ...fault, line: null }).what).toBe("/c/config.toml: there is no setting prot.");
   });
@@ -76,9 +76,9 @@ describe("faults in words", () => {
   test("every code that the shell can send has its own sentence", () => {
     const general = faultWords({ code: "nonsense" } as unknown as Fault).what;
     const fields = { source: os, ...os, target: "t", path: { path: "p" }, folder: { path: "p" }, has: 1, least: 2, operation: "open", address: "a", peer_name: "p", position: 1, wait_ms: 1, name: "n", detail: "d", shortage: null, bytes_max: 1, bytes: 1, seconds: 600, line: 1, nearest: null, trouble: "full" };
-    const rest = { expected: "e", found: "f", reason: "busy", id: "i", now: null, by: "here", ours: 1, theirs: 2, what: "w", remedies: [] };
+    const rest = { expected: "e", found: "f", published: [], id: "i", now: null, by: "here", ours: 1, theirs: 2, what: "w", remedies: [] };
     for (const code of bindingsFaultCodes().filter((code) => code !== "invalid")) {
-      const sentence = faultWords({ code, ...fields, ...rest } as unknown as Fault, "peer");
+      const sentence = faultWords({ code, reason: code === "declined" ? "busy" : "asked", ...fields, ...rest } as unknown as Fault, "peer");
       expect(sentence.what, code).not.toBe(general);
       expect(sentence.what + sentence.next, code).not.toMatch(/undefined|NaN|\[object/);
     }
@@ -103,7 +103,7 @@ describe("encryption in words", () => {
     [
       "userspace",
       "kernel",
-      "Encrypted by Ringway here, by the kernel on nas. Here: the kernel module is not loaded",
+      "Encrypted by Ringway here, by the kernel on nas. Here: the kernel's TLS module is not loaded",
     ],
   ] as const)("%s here, %s there", (mine, theirs, text) => {
     expect(encryptionWords(path(mine), path(theirs), "nas")).toBe(text);

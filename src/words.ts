@@ -16,12 +16,14 @@ import type {
   RoomThere,
   Shortage,
   StartAtLogin,
+  StoreTrouble,
   SyncIoReason,
   TlsPath,
   Invalid,
   UserTlsReason,
 } from "./ipc/bindings";
 import { type Key, t } from "./messages";
+import type { Arguments } from "./messages/arguments";
 import { unfitName } from "./names";
 
 /** What happened, and what to do about it; with commands for a terminal where those do it. */
@@ -113,68 +115,101 @@ export function operationWords(operation: Operation): string {
   return t(OPERATIONS[operation]);
 }
 
-const INVALID = {
-  nothing_to_send: { what: "fault.unfit.nothingToSend", next: "fault.unfit.nothingToSend.next" },
-  device_name: { what: "fault.unfit.deviceName", next: "fault.unfit.deviceName.next" },
-  name_taken: { what: "fault.unfit.nameTaken", next: "fault.unfit.nameTaken.next" },
-  unknown_device: { what: "fault.unfit.unknownDevice", next: "fault.unfit.unknownDevice.next" },
-  ambiguous_id: { what: "fault.unfit.ambiguousId", next: "fault.unfit.ambiguousId.next" },
-  port: { what: "fault.unfit.port", next: "fault.unfit.port.next" },
-  receive_folder: { what: "fault.unfit.folder", next: "fault.unfit.folder.next" },
-  rule_folder: { what: "fault.unfit.folder", next: "fault.unfit.folder.next" },
-  rule_size: { what: "fault.unfit.ruleSize", next: "fault.unfit.ruleSize.next" },
-  limit: { what: "fault.unfit.limit", next: "fault.unfit.limit.next" },
-  running: { what: "fault.unfit.running", next: "fault.unfit.running.next" },
-  cannot_pause: { what: "fault.unfit.cannotPause", next: "fault.unfit.cannotPause.next" },
-  no_destination: { what: "fault.unfit.noDestination", next: "fault.unfit.noDestination.next" },
-  too_many: { what: "fault.unfit.tooMany", next: "fault.unfit.tooMany.next" },
-} as const satisfies Partial<Record<Invalid["reason"], { what: Key; next: Key }>>;
+/** Messages that have a next step. */
+type Stepped = { [K in Key]: `${K}.next` extends Key ? K : never }[Key];
+
+type Told<K> = K extends keyof Arguments ? Arguments[K] : unknown;
+
+/** What a message and its next step have to be told, together. */
+type ToldBoth<K extends string> = Told<K> & Told<`${K}.next`>;
+
+/** A row of the table of sentences: what happened, and its own next step. */
+function says<K extends Stepped>(key: K, ...told: unknown extends ToldBoth<K> ? [] : [told: ToldBoth<K>]): Sentence {
+  const say = t as (key: Key, told?: unknown) => string;
+  return { what: say(key, told[0]), next: say(`${key}.next` as Key, told[0]) };
+}
+
+/** A code or reason of a later version, of which nothing is known here. */
+function unknown(_: never): Sentence {
+  return { what: t("common.unknownFault"), next: "" };
+}
 
 function invalid(why: Invalid): Sentence {
   switch (why.reason) {
+    case "nothing_to_send":
+      return says("fault.unfit.nothingToSend");
     case "same_name":
-      return { what: t("fault.unfit.sameName", { name: why.name.path }), next: t("fault.unfit.sameName.next") };
+      return says("fault.unfit.sameName", { name: why.name.path });
     case "name_too_long":
-      return { what: t("fault.unfit.nameTooLong", { name: why.name.path }), next: t("fault.unfit.nameTooLong.next") };
+      return says("fault.unfit.nameTooLong", { name: why.name.path });
+    case "device_name":
+      return says("fault.unfit.deviceName");
+    case "name_taken":
+      return says("fault.unfit.nameTaken");
+    case "ambiguous_id":
+      return says("fault.unfit.ambiguousId");
     case "ambiguous_name":
-      return { what: t("fault.unfit.ambiguousName", { name: why.name }), next: t("fault.unfit.ambiguousName.next", { name: why.name }) };
+      return says("fault.unfit.ambiguousName", { name: why.name });
+    case "unknown_device":
+      return says("fault.unfit.unknownDevice");
+    case "port":
+      return says("fault.unfit.port");
+    case "receive_folder":
+    case "rule_folder":
+      return says("fault.unfit.folder");
     case "own_folder":
       return { what: t("fault.unfit.ownFolder", { folder: why.folder.path }), next: t("fault.unfit.folder.next") };
     case "home_folder":
-      return { what: t("fault.unfit.homeFolder", { folder: why.folder.path }), next: t("fault.unfit.homeFolder.next") };
-    case "option":
-      return { what: t("fault.invalid", { what: why.detail }), next: t("fault.invalid.next") };
+      return says("fault.unfit.homeFolder", { folder: why.folder.path });
+    case "rule_size":
+      return says("fault.unfit.ruleSize");
+    case "limit":
+      return says("fault.unfit.limit");
     case "pairing_off":
+      return says("fault.unfit.pairingOff");
     case "transfer_id":
-      return { what: t("fault.unknown"), next: "" };
-    default: {
-      const told = INVALID[why.reason];
-      return { what: t(told.what), next: t(told.next) };
-    }
+      return says("fault.unfit.transferId");
+    case "running":
+      return says("fault.unfit.running");
+    case "cannot_pause":
+      return says("fault.unfit.cannotPause");
+    case "no_destination":
+      return says("fault.unfit.noDestination");
+    case "too_many":
+      return says("fault.unfit.tooMany");
+    case "option":
+      return says("fault.invalid", { detail: why.detail });
+    default:
+      return unknown(why);
   }
 }
 
 function declined(why: DeclineReason, peer: string): Sentence {
   switch (why.reason) {
     case "by_choice":
-      return { what: t("fault.declined", { peer }), next: t("fault.declined.byChoice.next") };
+      return says("fault.declined", { peer });
     case "no_answer":
-      return { what: t("fault.declined.noAnswer", { peer }), next: t("fault.declined.noAnswer.next") };
+      return says("fault.declined.noAnswer", { peer });
     case "no_room":
-      return { what: t("fault.declined.noSpace", { peer, ...roomFigures(why) }), next: t("fault.declined.noSpace.next") };
+      return says("fault.declined.noSpace", { peer, ...roomFigures(why) });
     case "not_writable":
-      return { what: t("fault.declined.notWritable", { peer }), next: t("fault.declined.notWritable.next") };
+      return says("fault.declined.notWritable", { peer });
     case "paused":
-      return { what: t("fault.declined.paused", { peer }), next: t("fault.declined.paused.next") };
+      return says("fault.declined.paused", { peer });
     case "stopped":
-      return { what: t("fault.declined.stopped", { peer }), next: t("fault.declined.stopped.next") };
-    case "too_many_offers": {
-      const time = duration(Math.max(1000, why.wait_ms));
-      return { what: t("fault.declined.tooManyOffers", { peer }), next: t("fault.declined.tooManyOffers.next", { time }) };
-    }
+      return says("fault.declined.stopped", { peer });
+    case "too_many_offers":
+      return says("fault.declined.tooManyOffers", { peer, time: waitWords(why.wait_ms) });
     case "busy":
-      return { what: t("fault.declined.busy", { peer }), next: t("fault.declined.busy.next") };
+      return says("fault.declined.busy", { peer });
+    default:
+      return unknown(why);
   }
+}
+
+/** How long to wait, of at least a second. */
+function waitWords(ms: number): string {
+  return duration(Math.max(1000, ms));
 }
 
 function roomFigures({ needed, free, entries }: Extract<DeclineReason, { reason: "no_room" }>) {
@@ -182,35 +217,55 @@ function roomFigures({ needed, free, entries }: Extract<DeclineReason, { reason:
 }
 
 function unreachable({ target, source: os, remedies }: Extract<Fault, { code: "unreachable" }>): Sentence {
+  const told = { target, why: system(os) };
   // The resolver's errors have no number.
-  if (os.errno === null) return { what: t("fault.unreachable.noName", { target }), next: t("fault.unreachable.noName.next") };
-  const what = t("fault.unreachable", { target, why: system(os) });
+  if (os.errno === null) return says("fault.unreachable.noName", told);
+  const what = t("fault.unreachable", told);
   if (remedies.length > 0) return { what, next: t("fault.unreachable.firewall.next"), commands: commandsOf(remedies) };
   if (os.errno === 111) return { what, next: t("fault.unreachable.refused.next") };
   return { what, next: os.errno === 101 ? t("fault.unreachable.noNetwork.next") : t("fault.unreachable.next") };
 }
 
+/** An address with a port that stands for all of this device's. */
+const EVERYWHERE = /^(?:0\.0\.0\.0|\[::\]):(\d+)$/;
+
 function listen({ address, source: os, remedies }: Extract<Fault, { code: "listen" }>): Sentence {
-  const what = t("fault.listen", { port: address.replace(/^.*:/, ""), why: system(os) });
-  if (os.errno === 98) return { what, next: t("fault.listen.next"), commands: commandsOf(remedies) };
-  return { what, next: os.errno === 13 ? t("fault.listen.denied.next") : t("fault.listen.other.next") };
+  const [, port] = EVERYWHERE.exec(address) ?? [];
+  const why = system(os);
+  const what = port === undefined ? t("fault.listen.at", { address, why }) : t("fault.listen", { port, why });
+  switch (os.errno) {
+    case 98:
+      return { what, next: t("fault.listen.next"), commands: commandsOf(remedies) };
+    case 13:
+      return { what, next: t("fault.listen.denied.next") };
+    case 99:
+      return { what, next: t("fault.listen.noAddress.next") };
+    default:
+      return { what, next: t("fault.listen.other.next") };
+  }
 }
 
 /** Errors of errno(3) with an obvious way on. */
 export function osNext(os: SystemError): string | null {
   switch (os.errno) {
     case 2:
-      return t("refused.notFound.next");
+      return t("fault.path.notFound.next");
     case 5:
       return t("fault.path.disk.next");
     case 1:
     case 13:
-      return t("refused.denied.next");
+      return t("fault.path.denied.next");
+    case 20:
+      return t("fault.path.notAFolder.next");
+    case 24:
+      return t("fault.path.tooManyOpen.next");
     case 28:
     case 122:
-      return t("refused.full.next");
+      return t("fault.path.full.next");
     case 30:
-      return t("refused.readOnly.next");
+      return t("fault.path.readOnly.next");
+    case 36:
+      return t("fault.path.nameTooLong.next");
     default:
       return null;
   }
@@ -219,54 +274,6 @@ export function osNext(os: SystemError): string | null {
 /** The beginning of a device's id, as people compare it. */
 function shortId(id: string): string {
   return (id.slice(0, 16).match(/.{4}/g) ?? []).join("-");
-}
-
-/** Sentences that need nothing but the peer's name. */
-function authWords(fault: Fault, peer: string): Sentence | null {
-  switch (fault.code) {
-    case "pairing_needed":
-      return { what: t("fault.pairingNeeded", { peer: fault.peer_name }), next: t("fault.pairingNeeded.next") };
-    case "wrong_code":
-      return { what: t("fault.wrongCode", { peer }), next: t("fault.wrongCode.next") };
-    case "not_a_code":
-      return { what: t("fault.notACode"), next: t("fault.notACode.next") };
-    case "unknown_word":
-      return { what: t("fault.unknownWord", { position: fault.position }), next: t("fault.unknownWord.next") };
-    case "code_number_too_large":
-      return { what: t("fault.codeNumberTooLarge"), next: t("fault.codeNumberTooLarge.next") };
-    case "no_code_open":
-      return { what: t("fault.noValidCode", { peer }), next: t("fault.noValidCode.next") };
-    case "pairing_busy": {
-      const time = duration(Math.max(1000, fault.wait_ms));
-      return { what: t("fault.pairingBusy", { peer }), next: t("fault.pairingBusy.next", { time }) };
-    }
-    case "identity_changed": {
-      const { name } = fault;
-      const [expected, found] = [shortId(fault.expected), shortId(fault.found)];
-      return { what: t("fault.identityChanged", { name }), next: t("fault.identityChanged.next", { name, expected, found }) };
-    }
-    case "unconfirmed": {
-      const { last, name, found } = fault;
-      return { what: t("fault.unconfirmed", { last, name, found: shortId(found) }), next: t("fault.unconfirmed.next", { name }) };
-    }
-    case "other_answered": {
-      const { announced, found } = fault;
-      return { what: t("fault.otherAnswered", { peer }), next: t("fault.otherAnswered.next", { announced, found: shortId(found) }) };
-    }
-    case "forgotten": {
-      const { name, id, now } = fault;
-      const what = t("fault.forgotten", { name, id: shortId(id) });
-      return { what, next: now === null ? t("fault.forgotten.next") : t("fault.forgotten.other.next", { name, now: shortId(now) }) };
-    }
-    case "new_target": {
-      const { to, was } = fault;
-      return { what: t("fault.newTarget", { to, was }), next: t("fault.newTarget.next") };
-    }
-    case "ourselves":
-      return { what: t("fault.ourselves"), next: t("fault.ourselves.next") };
-    default:
-      return null;
-  }
 }
 
 /** What to do where a file of this device's own state cannot be used. */
@@ -279,23 +286,92 @@ const STORE_NEXT = {
   damaged_identity: "fault.store.damagedIdentity.next",
   untrusted: "fault.store.untrusted.next",
   other: "fault.store.other.next",
-} as const;
+} as const satisfies Record<StoreTrouble, Key>;
 
-function pathWords({ path, operation, source }: Extract<Fault, { code: "path" | "not_published" }>): string {
-  return t("fault.path", { path: path.path, operation: operationWords(operation), why: system(source) });
+function failedOn({ path, operation, source }: Pick<Extract<Fault, { code: "path" }>, "path" | "operation" | "source">) {
+  return { path: path.path, operation: operationWords(operation), why: system(source) };
+}
+
+/** Names of what has arrived that a sentence lists. */
+const PUBLISHED_SHOWN_MAX = 10;
+
+function notPublished(fault: Extract<Fault, { code: "not_published" }>): Sentence {
+  const next = t("fault.notPublished.next");
+  if (fault.published.length === 0) return { what: t("fault.path", failedOn(fault)), next };
+  const shown = fault.published.slice(0, PUBLISHED_SHOWN_MAX).map(({ path }) => path).join(", ");
+  const n = fault.published.length - PUBLISHED_SHOWN_MAX;
+  const names = n > 0 ? t("fault.notPublished.more", { names: shown, n }) : shown;
+  return { what: t("fault.notPublished", { ...failedOn(fault), names }), next };
+}
+
+function connectionLost(os: SystemError, peer: string): Sentence {
+  const next = t("fault.connectionLost.next");
+  switch (os.errno) {
+    case 32:
+    case 104:
+      return { what: t("fault.connectionLost.closed", { peer }), next };
+    case 110:
+      return { what: t("fault.connectionLost.silent", { peer }), next };
+    default:
+      return { what: t("fault.connectionLost", { peer, why: system(os) }), next };
+  }
+}
+
+/** The name of a device at the beginning of a sentence, where it stands for an unknown one. */
+function begun(text: string): string {
+  const unknown = t("common.otherDevice");
+  return text.startsWith(unknown) ? t("common.otherDeviceFirst") + text.slice(unknown.length) : text;
 }
 
 /** A fault in words; `peer` is what to call the other machine. */
-export function faultWords(fault: Fault, peer = t("common.otherDeviceFirst")): Sentence {
-  const auth = authWords(fault, peer);
-  if (auth) return auth;
+export function faultWords(fault: Fault, peer = t("common.otherDevice")): Sentence {
+  const { what, next, ...commands } = rowOf(fault, peer);
+  return { what: begun(what), next: begun(next), ...commands };
+}
+
+/** The rows of a fault, as `model::sentences` chooses them. */
+function rowOf(fault: Fault, peer: string): Sentence {
   switch (fault.code) {
+    case "pairing_needed":
+      return says("fault.pairingNeeded", { name: fault.peer_name });
+    case "wrong_code":
+      return says("fault.wrongCode", { peer });
+    case "not_a_code":
+      return says("fault.notACode");
+    case "unknown_word":
+      return {
+        what: fault.position === 1 ? t("fault.unknownWord.first") : t("fault.unknownWord.second"),
+        next: t("fault.unknownWord.next"),
+      };
+    case "code_number_too_large":
+      return says("fault.codeNumberTooLarge");
+    case "no_code_open":
+      return says("fault.noValidCode", { peer });
+    case "pairing_busy":
+      return says("fault.pairingBusy", { peer, time: waitWords(fault.wait_ms) });
+    case "identity_changed": {
+      const { name, expected, found } = fault;
+      return says("fault.identityChanged", { name, expected: shortId(expected), found: shortId(found) });
+    }
+    case "unconfirmed":
+      return says("fault.unconfirmed", { last: fault.last, name: fault.name, found: shortId(fault.found) });
+    case "other_answered":
+      return says("fault.otherAnswered", { announced: fault.announced, found: shortId(fault.found) });
+    case "forgotten": {
+      const { name, id, now } = fault;
+      const what = t("fault.forgotten", { name, id: shortId(id) });
+      return { what, next: now === null ? t("fault.forgotten.next") : t("fault.forgotten.other.next", { name, now: shortId(now) }) };
+    }
+    case "new_target":
+      return says("fault.newTarget", { to: fault.to, was: fault.was });
+    case "ourselves":
+      return says("fault.ourselves");
     case "path":
-      return { what: pathWords(fault), next: osNext(fault.source) ?? t("fault.path.next") };
+      return { what: t("fault.path", failedOn(fault)), next: osNext(fault.source) ?? t("fault.path.next") };
     case "not_published":
-      return { what: pathWords(fault), next: t("fault.notPublished.next") };
+      return notPublished(fault);
     case "unknown_target":
-      return { what: t("fault.unknownTarget", { target: fault.target }), next: t("fault.unknownTarget.next") };
+      return fault.target.includes("%") ? says("fault.unknownTarget.scope", { target: fault.target }) : says("fault.unknownTarget", { target: fault.target });
     case "unreachable":
       return unreachable(fault);
     case "listen":
@@ -305,85 +381,81 @@ export function faultWords(fault: Fault, peer = t("common.otherDeviceFirst")): S
     case "cancelled":
       return { what: fault.by === "here" ? t("fault.cancelled.here") : t("fault.cancelled.there", { peer }), next: "" };
     case "connection_lost":
-      return { what: t("fault.connectionLost", { peer, why: system(fault) }), next: t("fault.connectionLost.next") };
+      return connectionLost(fault, peer);
     case "protocol":
-      return { what: t("fault.protocol", { peer, detail: fault.detail }), next: t("fault.protocol.next") };
+      return says("fault.protocol", { peer, detail: fault.detail });
     case "receipt_contradicts":
-      return { what: t("fault.receiptContradicts", { peer, detail: fault.detail }), next: t("fault.receiptContradicts.next", { peer }) };
+      return says("fault.receiptContradicts", { peer, detail: fault.detail });
     case "stalled":
-      return { what: t("fault.stalled", { peer, time: duration(fault.seconds * 1000) }), next: t("fault.stalled.next") };
-    case "version": {
-      const { ours, theirs } = fault;
-      return { what: t("fault.version", { peer, ours, theirs }), next: t("fault.version.next") };
-    }
+      return says("fault.stalled", { peer, time: duration(fault.seconds * 1000) });
+    case "version":
+      return says("fault.version", { peer, ours: fault.ours, theirs: fault.theirs });
     case "tls":
-      return { what: t("fault.tls", { peer, detail: fault.detail }), next: t("fault.tls.next") };
-    case "no_kernel_tls":
-      return { what: t("fault.noKernelTls"), next: t("fault.noKernelTls.next"), commands: commandsOf(fault.remedies) };
+      return says("fault.tls", { peer, detail: fault.detail });
+    case "no_kernel_tls": {
+      const what = t("fault.noKernelTls", { why: userTlsWords(fault.reason) });
+      const next = fault.remedies.length > 0 ? t("fault.noKernelTls.loadable.next") : t("fault.noKernelTls.next");
+      return { what, next, commands: commandsOf(fault.remedies) };
+    }
     case "no_io_uring":
-      return { what: t("fault.noIoUring"), next: t("fault.noIoUring.next") };
+      return says("fault.noIoUring", { why: syncIoWords(fault.reason) });
     case "store":
       return { what: t("fault.store", { path: fault.path.path, detail: fault.detail }), next: t(STORE_NEXT[fault.trouble]) };
     case "config": {
       const { line, detail, nearest } = fault;
       const { path } = fault.path;
       const what = line === null ? t("fault.config.whole", { path, detail }) : t("fault.config", { path, line, detail });
-      return { what, next: nearest === null ? t("fault.config.next") : t("fault.config.nearest.next", { nearest }) };
+      return { what, next: nearest === null ? t("fault.config.any.next") : t("fault.config.nearest.next", { nearest }) };
     }
     case "invalid":
       return invalid(fault);
-    case "destination_full": {
-      const missing = shortageWords(fault.shortage);
-      return { what: t("fault.destinationFull", { missing }), next: t("fault.destinationFull.next") };
-    }
+    case "destination_full":
+      return says("fault.destinationFull", { missing: shortageWords(fault.shortage) });
     case "too_much": {
       const size = bytes(fault.bytes_max);
-      return fault.by === "here"
-        ? { what: t("fault.tooMuchHere", { size }), next: t("fault.tooMuchHere.next") }
-        : { what: t("fault.tooMuchThere", { size, peer }), next: t("fault.tooMuchThere.next") };
+      return fault.by === "here" ? says("fault.tooMuchHere", { size }) : says("fault.tooMuchThere", { size, peer });
     }
     case "paused":
       return { what: fault.by === "here" ? t("fault.pausedHere") : t("fault.pausedThere", { peer }), next: t("fault.paused.next") };
     case "peer_forgotten":
-      return { what: t("fault.peerForgotten"), next: t("fault.peerForgotten.next") };
+      return says("fault.peerForgotten");
     case "destination_gone":
-      return { what: t("fault.destinationGone"), next: t("fault.destinationGone.next") };
+      return says("fault.destinationGone");
     case "turned_away":
-      return { what: t("fault.turnedAway", { peer }), next: t("fault.turnedAway.next") };
+      return says("fault.turnedAway", { peer });
     case "failed_there":
-      return { what: t("fault.failedThere", { peer }), next: t("fault.failedThere.next") };
+      return says("fault.failedThere", { peer });
     case "unanswered":
-      return { what: t("fault.unanswered"), next: t("fault.unanswered.next", { peer }) };
+      return says("fault.unanswered", { peer });
     case "too_many_sent":
-      return { what: t("fault.tooManySent"), next: t("fault.tooManySent.next") };
+      return says("fault.tooManySent");
     case "grown":
-      return { what: t("fault.grown", { peer, size: bytes(fault.bytes) }), next: t("fault.grown.next") };
+      return says("fault.grown", { peer, size: bytes(fault.bytes) });
     case "gone":
-      return { what: t("fault.gone"), next: t("fault.gone.next") };
+      return says("fault.gone");
     case "service_gone":
-      return { what: t("fault.serviceGone"), next: t("fault.serviceGone.next") };
+      return says("fault.serviceGone");
     case "service_failed":
-      return { what: t("fault.serviceFailed", { detail: fault.detail }), next: t("fault.serviceFailed.next"), commands: commandsOf(fault.remedies) };
-    case "service_differs": {
-      const { ours, theirs, remedies } = fault;
-      return { what: t("fault.serviceDiffers", { ours, theirs }), next: t("fault.serviceDiffers.next"), commands: commandsOf(remedies) };
-    }
+      return { ...says("fault.serviceFailed", { detail: fault.detail }), commands: commandsOf(fault.remedies) };
+    case "service_differs":
+      return { ...says("fault.serviceDiffers", { ours: fault.ours, theirs: fault.theirs }), commands: commandsOf(fault.remedies) };
     case "systemd":
-      return { what: t("fault.systemd", { detail: fault.detail }), next: t("fault.systemd.next") };
+      return says("fault.systemd", { detail: fault.detail });
     case "no_program":
-      return { what: t("fault.noProgram"), next: t("fault.noProgram.next") };
+      return says("fault.noProgram");
     case "no_file_manager":
-      return { what: t("fault.noFileManager"), next: t("fault.noFileManager.next", { path: fault.path.path }) };
+      return says("fault.noFileManager", { path: fault.path.path });
     case "few_descriptors":
-      return { what: t("fault.fewDescriptors", { has: String(fault.has), least: String(fault.least) }), next: t("fault.fewDescriptors.next") };
+      return says("fault.fewDescriptors", { has: fault.has, least: fault.least });
     case "misleading_name":
-      return { what: t("fault.misleadingName", { peer }), next: t("fault.misleadingName.next") };
-    case "machine":
+      return says("fault.misleadingName", { peer });
     case "discovery":
+      return says("fault.discovery", { detail: fault.detail });
+    case "machine":
     case "other":
-      return { what: t("fault.other", { detail: fault.detail }), next: t("fault.other.next") };
+      return says("fault.other", { detail: fault.detail });
     default:
-      return { what: t("fault.unknown"), next: "" };
+      return unknown(fault);
   }
 }
 
@@ -433,19 +505,16 @@ export function startsAtLogin({ now }: StartAtLogin): boolean {
   return now.by === "autostart" || now.by === "unit";
 }
 
-/** A reason's name: one that comes with an errno is an object with that name. */
-type ReasonName<Reason> = Reason extends string ? Reason : keyof Reason;
-
 const USER_TLS = {
   asked: "tls.why.configured",
   not_in_kernel: "tls.why.notInKernel",
   module_not_loaded: "tls.why.moduleNotLoaded",
   modules_unseen: "tls.why.modulesUnseen",
-  refused: "tls.why.refused",
-} as const satisfies Record<ReasonName<UserTlsReason>, Key>;
+} as const satisfies Record<Extract<UserTlsReason, string>, Key>;
 
 function userTlsWords(reason: UserTlsReason): string {
-  return t(USER_TLS[typeof reason === "string" ? reason : "refused"]);
+  if (typeof reason === "object") return t("tls.why.refused", { why: system({ errno: reason.refused }) });
+  return t(USER_TLS[reason]);
 }
 
 /** Who encrypts at this machine, with the reason. */
@@ -472,13 +541,17 @@ const PLAIN_IO = {
   forbidden: "files.why.forbidden",
   no_memory: "files.why.noMemory",
   opcode_missing: "files.why.opcodeMissing",
-  refused: "files.why.refused",
-} as const satisfies Record<ReasonName<SyncIoReason>, Key>;
+} as const satisfies Record<Extract<SyncIoReason, string>, Key>;
 
 /** Who moves files at this machine. */
 export function fileIoWords(io: IoPath): string {
   if (io === "uring") return t("files.uring");
-  return t("files.plain", { why: t(PLAIN_IO[typeof io.sync === "string" ? io.sync : "refused"]) });
+  return t("files.plain", { why: syncIoWords(io.sync) });
+}
+
+function syncIoWords(reason: SyncIoReason): string {
+  if (typeof reason === "object") return t("files.why.refused", { why: system({ errno: reason.refused }) });
+  return t(PLAIN_IO[reason]);
 }
 
 /**
@@ -512,7 +585,7 @@ export function codeValidWords(ms: number): string {
 /** A fault of an offer that was accepted here, in words; `from` is who made it. */
 export function acceptFaultWords(fault: Fault, from: string): Sentence {
   if (fault.code !== "declined" || fault.reason !== "no_room") return faultWords(fault, from);
-  return { what: t("fault.declined.noSpaceHere", roomFigures(fault)), next: t("fault.declined.noSpaceHere.next", { from }) };
+  return { what: t("inbox.noSpaceHere", roomFigures(fault)), next: t("inbox.noSpaceHere.next", { from }) };
 }
 
 /** What a disk lacks by its figures, as the end of a sentence about it. */

@@ -24,6 +24,11 @@ export function keysIn(source: string): string[] {
   return [...source.matchAll(/"([a-z]\w*(?:\.\w+)+)"/g)].map((match) => match[1]!);
 }
 
+/** The next steps that are said together with what happened. */
+export function stepsIn(source: string): string[] {
+  return [...source.matchAll(/\bsays\("([\w.]+)"/g)].map((match) => `${match[1]!}.next`);
+}
+
 /** Attributes, and properties of our components, that are read by people. */
 const SEEN = new Set(
   "aria-label aria-description aria-roledescription aria-valuetext title placeholder alt label hint error what next note verb text".split(" "),

@@ -176,7 +176,7 @@ test("a limit that is too low is named before anything begins", async (t) => {
     assert.equal(done.status, EXIT.failed, done.said());
     const { code, error } = done.events.find(({ event }) => ["error", "finished"].includes(event));
     assert.equal(code ?? error.code, "few_descriptors", done.said());
-    assert.match(done.said(), new RegExp(`may open ${least - 1} file descriptors, and Ringway needs at least ${least}`));
+    assert.match(done.said(), new RegExp(`${least - 1} open files are allowed, ${least} are needed`));
   };
   const wrap = under(MIN - 1);
   few(COPY_MIN)(await near.run(["copy", source, to, "--json"], { wrap: under(COPY_MIN - 1) }));

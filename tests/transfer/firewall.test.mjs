@@ -20,7 +20,7 @@ for (const [verdict, commands, what] of [
   // As ufw does it, and firewalld, and who wants to look as if nothing were there.
   ["drop", [UFW, FIREWALLD], /cannot be reached/],
   ["reject with icmpx type admin-prohibited", [UFW, FIREWALLD], /cannot be reached/],
-  ["reject with tcp reset", ["ringway doctor"], /nothing listens/],
+  ["reject with tcp reset", ["ringway doctor"], /cannot be reached: Connection refused/],
 ]) {
   test(`a port that is shut by "${verdict}" is told with what opens it, and once it is open the same goes through`, { skip }, async (t) => {
     const machines = twoMachines(t);
@@ -57,7 +57,7 @@ test("a receiver behind ufw says how others get in, until something came", { ski
   const wrap = [...there.wrap, ...etcWith(base, { "ufw/ufw.conf": "ENABLED=yes\n", "ufw/applications.d/ringway": "[Ringway]\n" })];
   if (capture(wrap[0], [...wrap.slice(1), "true"]).status !== 0) return t.skip("no overlay can be mounted here");
   writeFileSync(join(source, "file"), "content");
-  const allow = "`sudo ufw allow Ringway` where ufw is on";
+  const allow = "With ufw: `sudo ufw allow Ringway`.";
   const receive = async () => {
     const receiving = far.start(["recv", inbox, "--yes", "--once", "--code-file", far.codeFile(CODE)], { wrap });
     t.after(() => receiving.kill());

@@ -216,7 +216,7 @@ test("who is told that its own address is the receiver's sends nothing to itself
   await forge("1", "far", "9", here.address, "", "1", "", there.address);
   const sending = send(code);
   assert.equal(await sending.exit(), EXIT.notAuthenticated, sending.said());
-  assert.match(sending.stdout + sending.stderr, /That is this very device/);
+  assert.match(sending.stdout + sending.stderr, /That is this device/);
   assert.deepEqual(readdirSync(landing), []);
   assert.ok(!own.events.some(({ event }) => ["paired", "started", "finished"].includes(event)), own.said());
 });

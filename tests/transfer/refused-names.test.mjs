@@ -42,7 +42,7 @@ for (const what of ["folder", "file"]) {
     await ends(sending, receiving, EXIT.failed);
     const failures = sending.events.filter(({ event }) => event === "entry_failed");
     assert.deepEqual(failures.map(({ path, operation, errno }) => [path, operation, errno]), [["sent", "rename", EPERM]], `${sending.said()}\n${receiving.said()}`);
-    assert.match(receiving.stderr, /inbox\/sent could not be given its name: Operation not permitted/);
+    assert.match(receiving.stderr, /inbox\/sent could not be given its final name: Operation not permitted/);
     if (what === "folder") assert.match(receiving.stderr, /Already there: .*inbox\/first/);
     assert.ok(!receiving.events.some(({ event }) => event === "finished" && event.failed === 0));
     assert.equal(capture("chattr", ["-i", inbox]).status, 0);

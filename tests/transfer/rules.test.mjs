@@ -135,8 +135,8 @@ test("what grows beyond its size after it was accepted is stopped, said at both 
   const there = (await receiving.event("finished")).error;
   const here = sending.events.find((event) => event.event === "finished").error;
   assert.deepEqual([here.code, there.code], ["too_much", "too_much"]);
-  assert.match(here.message, /30 MB were accepted there, and this is more/);
-  assert.match(there.message, /more than the 30 MB that were accepted/);
+  assert.match(here.message, /stopped the transfer: it exceeded the 30 MB that were accepted there/);
+  assert.match(there.message, /exceeded the 30 MB that were accepted/);
   assert.deepEqual(listing(ruled).filter((path) => !path.startsWith(".ringway-")), [], "nothing half under its name");
   const kept = listing(ruled).filter((path) => /\/tree\/many\/\d+\/\d+$/.test(path)).length;
   assert.ok(kept > 0, "what was whole is kept");
@@ -159,7 +159,7 @@ test("who is refused is declined whatever is said here, hears only that, and is 
   await rule(far, "near", "--refuse");
   const receiving = await receiver(t, far, inbox, { once: false, code: null, args: ["--no-pairing"] });
   const refused = await sent(t, near, data, receiving.target, EXIT.declined);
-  assert.match(refused.events.find((event) => event.event === "finished").error.message, /^The receiver declined\.$/);
+  assert.match(refused.events.find((event) => event.event === "finished").error.message, /^far declined the offer\.$/);
   const told = await receiving.event("refused");
   assert.deepEqual([told.from, told.names], ["near", [{ path: "data" }]]);
   assert.ok(!receiving.events.some((event) => event.event === "offer"), receiving.said());

@@ -192,7 +192,7 @@ test("an offer that nobody answered is remembered once, until the same is receiv
   assert.deepEqual([past.outcome, past.error.code, past.peer, past.title.path, others], ["failed", "unanswered", "near", "tree", []]);
   const told = await far.run(["inbox"]);
   assert.match(told.said(), /near +tree .* not answered$/m);
-  assert.match((await far.run(["inbox", "show", String(past.number)])).said(), /Nobody answered this offer here\./);
+  assert.match((await far.run(["inbox", "show", String(past.number)])).said(), /Nobody answered this offer\./);
 
   const sending = sender(t, near, tree, serving.target, { code: null });
   await waiting(far);
@@ -221,7 +221,7 @@ test("SIGTERM amid a transfer: what waits is declined, the socket goes, and the 
   await waiting(far);
   serving.kill("SIGTERM");
   assert.equal(await late.exit(), EXIT.declined, late.said());
-  assert.match(late.events.find(({ event }) => event === "finished").error.message, /^The receiver has stopped receiving/, "nobody there said no");
+  assert.match(late.events.find(({ event }) => event === "finished").error.message, /^far has stopped receiving/, "nobody there said no");
   assert.equal(await serving.exit(), EXIT.all, serving.said());
   assert.deepEqual(serving.events.at(-1), { event: "stopping", left: 1 });
   assert.equal(await slow.exit(), EXIT.failed, slow.said());

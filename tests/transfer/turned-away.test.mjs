@@ -95,7 +95,7 @@ test("a sender in the queue is told that its transfer was cancelled at the recei
   );
   await asked(place.far, ["cancel", queued.id]);
   await isTold(cancelled, EXIT.failed, "cancelled");
-  assert.match(cancelled.stderr, /cancelled at the other device/);
+  assert.match(cancelled.stderr, /Cancelled by far/);
 
   const forgotten = sender(t, place.near, join(place.source, `file-${PLACES}`), serving.target, { code: null, args: SLOWLY });
   await forgotten.event(({ event, stage }) => event === "progress" && stage === "queued");

@@ -312,7 +312,7 @@ driven("what cannot be copied is said with what to do: into itself, the same pla
   const page = await openWindow(t, near);
   const id = await aim(t, page, source, below);
   await page.click(button("Copy"));
-  await page.wait(showing("would be copied into itself"));
+  await page.wait(showing("cannot be copied into itself"));
   await page.wait(showing("Choose a folder outside it."));
   assert.notEqual(await page.script(() => document.activeElement.tagName), "BODY", "the keyboard was not lost with the button");
   await keepPicture(page, "copy-into-itself");
@@ -321,7 +321,7 @@ driven("what cannot be copied is said with what to do: into itself, the same pla
   await pickFolder(id, join(source, ".."));
   await page.wait(showing("set already exists"));
   await page.click(button("Copy"));
-  await page.wait(showing("would be copied onto itself"));
+  await page.wait(showing("is the same file at the source and at the destination"));
   await keepPicture(page, "copy-onto-itself");
 
   await page.click(button("Change"));

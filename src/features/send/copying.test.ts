@@ -208,7 +208,7 @@ describe("copying on this computer", () => {
     const failures: Ended["failures"] = [{ path: "dataset-v3", side: "here", operation: "create", reason: "into_itself", detail: null }];
     end(shell, { outcome: "partial", files: 0, folders: 0, bytes: 0, failed: 1, failures });
     const alert = await screen.findByRole("alert");
-    expect(alert).toHaveTextContent("Nothing was copied. dataset-v3 would be copied into itself.");
+    expect(alert).toHaveTextContent("Nothing was copied. dataset-v3 cannot be copied into itself.");
     expect(alert).toHaveTextContent("Choose a folder outside it.");
     expect(shell.app.transfers.list).toEqual([]);
     expect(screen.getByText("dataset-v3", { selector: "li span" })).toBeVisible();
@@ -226,7 +226,7 @@ describe("copying on this computer", () => {
     });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
-    expect(await screen.findByRole("alert")).toHaveTextContent("/data/sets cannot be opened: it does not exist.");
+    expect(await screen.findByRole("alert")).toHaveTextContent("/data/sets could not be opened: it does not exist.");
     await user.click(screen.getByRole("button", { name: t("folder.change") }));
     expect(await screen.findByText("/data/other")).toBeVisible();
     expect(screen.queryByRole("alert")).toBeNull();

@@ -13,12 +13,12 @@ export const ELSEWHERE = [
     test: "the command that is advised where the limit is too low mends it",
   },
   {
-    keys: ["move this file alone away (`mv {file} {aside}`): the identity stays"],
+    keys: ["move only this file away (`mv {file} {aside}`): the identity stays"],
     file: "tests/transfer/state.test.mjs",
     test: "a damaged database is told apart from the identity, and the advised command leaves the identity",
   },
   {
-    keys: ["move this file alone away (`mv {file} {aside}`): this machine then gets a new identity"],
+    keys: ["move only this file away (`mv {file} {aside}`): this device then gets a new identity"],
     file: "tests/transfer/state.test.mjs",
     test: "a damaged identity is named, and the advised command makes a new one",
   },
@@ -32,19 +32,17 @@ export const ELSEWHERE = [
 /** Not to be followed here, and why. */
 export const CANNOT = [
   {
-    keys: ["sudo ufw allow {what}", "`{command}` where ufw is on"],
+    keys: ["sudo ufw allow {what}"],
     why: "ufw would change the firewall of the machine that the tests run on",
   },
   {
-    keys: ["sudo firewall-cmd --permanent {what} && sudo firewall-cmd --reload", "`{command}` where firewalld is on"],
+    keys: ["sudo firewall-cmd --permanent {what} && sudo firewall-cmd --reload"],
     why: "firewalld would change the firewall of the machine that the tests run on",
   },
   {
     keys: [
       "sudo modprobe tls",
       "`sudo modprobe tls`",
-      "Turn it on: `{command}`.",
-      "At every start: `{command}`.",
       "sudo tee /etc/modules-load.d/ringway.conf",
     ],
     why: "a module is loaded for the whole machine; tests/vm looks at kernel TLS with the module loaded",
@@ -55,7 +53,7 @@ export const CANNOT = [
   },
   {
     keys: [
-      "`systemctl --user status ringway` says how it stands.",
+      "`systemctl --user status ringway` shows details.",
       "`systemctl --user restart ringway`, or end its process and start it again.",
       "systemctl --user restart ringway",
     ],
@@ -66,12 +64,8 @@ export const CANNOT = [
     why: "no Ringway that can be built here has such a name; the same command is followed for a host of that name",
   },
   {
-    keys: ["Is it a Ringway of the same version (`ringway --version` on both)?"],
+    keys: ["Install the same version of Ringway on both devices (`ringway --version`)."],
     why: "both ends here are of the same build, and neither breaks the protocol",
-  },
-  {
-    keys: [": `ringway doctor` on it shows the command that opens the port."],
-    why: "whatever is dialled has a port, and then the commands themselves are shown",
   },
 ];
 

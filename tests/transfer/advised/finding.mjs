@@ -130,8 +130,8 @@ export default [
     title: "a port at which nobody listens is opened by a receiver, and doctor there names a firewall",
     skip: needsNetworks,
     keys: [
-      "Start `ringway recv` on it, and use the address and port that it shows.",
-      "If it receives already, a firewall refuses: `ringway doctor` on it shows the command that opens the port.",
+      "Start `ringway recv` there, and use the address and port that it shows.",
+      "If it receives already, a firewall refuses: `ringway doctor` there shows the command that opens the port.",
     ],
     async run(t, follower) {
       const { base, near, far, inbox, tree, here, there } = await apart(t);
@@ -150,7 +150,7 @@ export default [
   {
     title: "doctor lists the addresses of a machine that has no way to a network",
     skip: needsNetworks,
-    keys: ["This machine has no way to that network: is it connected? `ringway doctor` lists the addresses that it has."],
+    keys: ["Connect this device to a network, then try again. `ringway doctor` lists its addresses."],
     async run(t, follower) {
       const { near, tree, here } = await apart(t, { pairs: false });
       const { wrap } = here;
@@ -161,7 +161,7 @@ export default [
   {
     title: "doctor lists the addresses that can be listened on",
     skip: needsNetworks,
-    keys: ["This machine has no such address; `ringway doctor` lists the ones it has."],
+    keys: ["This device has no such address; `ringway doctor` lists the ones it has."],
     async run(t, follower) {
       const { far, inbox, there } = await apart(t, { pairs: false });
       const { wrap } = there;
@@ -183,7 +183,7 @@ export default [
     skip: needsNetworks,
     keys: [
       "advised::send_to(last, *last_id)",
-      "Name the device that you mean, for example `{}`; or give the code that the receiver shows.",
+      "Name the device that you mean, for example `{send}`; or give the code that the receiver shows.",
     ],
     async run(t, follower) {
       const { base, near, far, inbox, tree, here, there } = await apart(t, { name });

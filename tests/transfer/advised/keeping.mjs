@@ -70,7 +70,7 @@ export default [
     skip: needsMounts,
     keys: [
       "and the history will not have it. `ringway doctor` says more.",
-      "`ls -ld {folder} {file}` shows permissions, `findmnt -T {folder}` whether the disk is mounted read-only.",
+      "`ls -ld {folder} {file}` shows its permissions, `findmnt -T {folder}` whether its disk is mounted read-only.",
     ],
     async run(t, follower) {
       const { near, far, inbox, tree, port } = await known(t);
@@ -79,7 +79,7 @@ export default [
       const [doctor] = follower.reads(await says(near, ["send", tree, "far"], EXIT.all, { wrap }), this.keys[0]);
       assert.equal(await receiving.exit(), EXIT.all, receiving.said());
       const found = await follower.runs(near, doctor, { wrap });
-      assert.match(found.stdout, /^BAD .*ringway\.db cannot be written: /m);
+      assert.match(found.stdout, /^BAD .*cannot use its own file .*ringway\.db: /m);
       const [list, mount] = follower.reads(found.stdout, this.keys[1]);
       assert.match((await follower.runs(near, list, { wrap })).stdout, /^drwx------ [^\n]*\n-rw------- .*ringway\.db$/m);
       assert.match((await follower.runs(near, mount, { wrap })).stdout, /\bro\b/);
@@ -93,7 +93,7 @@ export default [
       const device = new Device(base, "it's here");
       await says(device, ["devices"]);
       writeFileSync(kept(device, "ringway.db"), "no database".repeat(1000));
-      const [move] = follower.reads(await says(device, ["devices"], EXIT.failed), "move this file alone away (`mv {file} {aside}`)");
+      const [move] = follower.reads(await says(device, ["devices"], EXIT.failed), "move only this file away (`mv {file} {aside}`)");
       await follower.runs(device, move);
       await says(device, ["devices"]);
     },
@@ -101,7 +101,7 @@ export default [
   {
     title: "df shows the full disk that the database is on",
     skip: needsMounts,
-    keys: ["Make room on that disk (`df {folder}`), then try again."],
+    keys: ["Free up space on its disk (`df {folder}`), or raise its quota, then try again."],
     async run(t, follower) {
       const { base, near } = await settled(t);
       const aside = join(base, "aside");
@@ -111,12 +111,12 @@ export default [
       const said = await says(near, ["doctor"], EXIT.all, { wrap });
       const [show] = follower.reads(said, this.keys[0]);
       assert.match((await follower.runs(near, show, { wrap })).stdout, / 100% /);
-      assert.doesNotMatch(await says(near, ["doctor"]), /Make room/);
+      assert.doesNotMatch(await says(near, ["doctor"]), /Free up space/);
     },
   },
   {
     title: "an identity that may not be read is opened to its user again",
-    keys: ["`ls -ld {folder} {file}` shows whose it is. Give this user access to it again (chown, chmod u+rw)."],
+    keys: ["`ls -ld {folder} {file}` shows its owner. Give this user access to it again (chown, chmod u+rw)."],
     async run(t, follower) {
       const { near } = await settled(t);
       const path = kept(near, "identity.pem");
@@ -200,7 +200,7 @@ export default [
   {
     title: "what the kernel says of a failed disk is shown",
     skip: needsPaths || needsLog,
-    keys: ["The disk failed: `sudo dmesg | tail` says more."],
+    keys: ["The disk may be failing: `sudo dmesg | tail` says more."],
     async run(t, follower) {
       const { near, inbox } = await settled(t);
       const wrap = failing("getdents64", "EIO", inbox);
@@ -283,7 +283,7 @@ export default [
   },
   {
     title: "the limit of lockable memory of a shell is raised for io_uring",
-    keys: ["there is not enough lockable memory (ulimit -l)", "Raise the limit of lockable memory: ulimit -l, or memlock in limits.conf."],
+    keys: ["too little memory may be locked for io_uring (ulimit -l)", "Raise the limit of lockable memory: ulimit -l, or memlock in limits.conf."],
     async run(t, follower) {
       const { near } = await settled(t);
       if (!/^ok +io_uring/m.test(await says(near, ["doctor"]))) return follower.skips("no io_uring here");
@@ -322,7 +322,7 @@ export default [
       "is free for `ringway recv`.",
       "`ringway recv --listen :0` chooses a free port and shows it.",
       "Another port: ringway recv --listen :0",
-      " Who has it: `{}`",
+      "{label}: `{command}`.",
       "sudo ss -ltnp 'sport = :{port}'",
     ],
     async run(t, follower) {

@@ -52,7 +52,7 @@ export default [
   },
   {
     title: "a name that a device has, and the host of another one, leads to either by what is said",
-    keys: ["For the host say {name}:{}; for the device give its id, which `ringway devices` lists."],
+    keys: ["For the host say {name}:17464; for the device give its id, which `ringway devices` lists."],
     async run(t, follower) {
       const { base, near, far, inbox, source } = strangers(t);
       writeFileSync(join(source, "file"), "content");
@@ -200,7 +200,7 @@ export default [
   },
   {
     title: "a device that was installed anew is forgotten and paired with again",
-    keys: ["advised::forget(*expected)", "If you know that it was reinstalled: `{}`, and pair again."],
+    keys: ["advised::forget(*expected)", "If you know that {name} was reinstalled: `{forget}`, and pair again."],
     async run(t, follower) {
       const { near, far, inbox, tree, port } = await known(t);
       rmSync(join(far.env.XDG_DATA_HOME, "ringway"), { recursive: true });
@@ -214,7 +214,7 @@ export default [
   },
   {
     title: "what went to a forgotten device is sent elsewhere",
-    keys: ["To send it elsewhere, name the files and the target: ringway send FOLDER TARGET."],
+    keys: ["name the files and the target: ringway send FOLDER TARGET."],
     async run(t, follower) {
       const { near, far, inbox, tree, port } = await known(t);
       const first = await receiver(t, far, inbox, { port, code: null });
@@ -231,7 +231,7 @@ export default [
   },
   {
     title: "what was sent to this very device is copied",
-    keys: ["Name another machine; `ringway copy` copies on this one."],
+    keys: ["Name another device; `ringway copy` copies on this one."],
     async run(t, follower) {
       const { base, near, inbox, tree } = await known(t);
       const receiving = await receiver(t, near, inbox, { once: false });

@@ -100,7 +100,7 @@ export default [
   {
     title: "an offer that has grown is looked at and accepted again",
     skip: needsPaths,
-    keys: ["`ringway offers` shows it; run `ringway accept` again to take all of that."],
+    keys: ["`ringway offers` shows it; run `ringway accept` again to receive all of it."],
     async run(t, follower) {
       const all = await served(t);
       const { near, far, source } = all;
@@ -278,7 +278,7 @@ export default [
   },
   {
     title: "an offer that nobody answered is taken in without asking the next time",
-    keys: ["Have it sent again. `ringway devices rule NAME --accept` takes in what that machine sends without asking."],
+    keys: ["Have it sent again. `ringway devices rule NAME --accept` accepts offers from that device automatically."],
     async run(t, follower) {
       const { near, far, inbox, tree, slow } = await served(t);
       const sending = slow();
@@ -294,7 +294,7 @@ export default [
   },
   {
     title: "the rule that a transfer outgrew is changed",
-    keys: ["What is whole is kept. When it is sent again, you are asked; `ringway devices rule` changes the rule."],
+    keys: ["Complete files are kept. Ringway asks you when it is sent again; `ringway devices rule` changes the rule."],
     async run(t, follower) {
       const { near, far, inbox, source, port } = await known(t);
       const many = join(source, "many");

@@ -187,7 +187,7 @@ Examples:
 
 Each device may have a rule (`ringway devices rule`): its offers are asked about, accepted or declined without asking. Without --yes the rule decides first, and what it accepts it holds to its size. Without a terminal to ask at, and with --json, offers that are to be asked about are declined.
 
-A code is valid for 10 minutes and for one device; three wrong tries burn it, and a new one is shown. At the terminal, ENTER draws a new one at any time. A standing secret (16 bytes or more) does not expire.
+A code is valid for 10 minutes and for one device; three wrong attempts burn it, and a new one is shown. At the terminal, ENTER draws a new one at any time. A standing secret (16 bytes or more) does not expire.
 
 The events of --json are listed in the manual: `ringway man`.";
 

@@ -235,7 +235,7 @@ fn of_failure(failure: &Failure) -> Value {
         "operation": failure.operation,
         "reason": tag(failure.reason, "reason"),
         "errno": errno,
-        "message": words::failure_reason(failure.reason),
+        "message": words::failure_reason(failure),
     });
     extend(&mut value, Value::Object(path(&failure.path)));
     value

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use ringway_engine::{Report, Snapshot, Transfer};
-use ringway_model::{Direction, FailureReason, Fault, Interruption, Outage, Outcome, PackedBytes, Proven, Side, Stage};
+use ringway_model::{
+    Direction, FailureReason, Fault, Interruption, Outage, Outcome, PackedBytes, Proven, Side, Stage, sentences,
+};
 use serde_json::{Value, json};
 
 use crate::ask::prompt;
@@ -211,7 +213,12 @@ pub(crate) fn title(transfer: &Transfer) -> String {
 
 /// The other side's name.
 fn peer(transfer: &Transfer) -> String {
-    transfer.peer().map_or_else(|| "the other side".to_owned(), |(_, name)| for_terminal(name))
+    peer_name(transfer).unwrap_or_else(|| "the other device".to_owned())
+}
+
+/// What the other device is called, where that is known.
+pub(crate) fn peer_name(transfer: &Transfer) -> Option<String> {
+    transfer.peer().map(|(_, name)| for_terminal(name))
 }
 
 fn message(transfer: &Transfer, snapshot: &Snapshot) -> String {
@@ -251,7 +258,7 @@ fn interrupted(direction: Direction, peer: &str, waits: Interruption) -> String 
         };
     }
     if let Outage::Full(shortage) = waits.why {
-        let missing = words::missing(shortage);
+        let missing = sentences::missing(shortage);
         return match (direction, waits.next_try) {
             (Direction::Receiving, _) => {
                 format!("paused, the disk is full{missing}; make room and it goes on{until}")
@@ -397,14 +404,14 @@ pub(crate) fn tell_end(
     more(&mut finished);
     out.event(&finished);
     why.iter().for_each(|why| out.fault(why));
-    name_failures(report, transfer.direction(), out);
+    name_failures(transfer, report, out);
     name_edits(report, transfer.direction(), out);
     why.is_none()
 }
 
 /// The last word on a transfer, for people and for programs.
 pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
-    if tell_end(transfer, report, out, words::error, |_| {}) {
+    if tell_end(transfer, report, out, |fault| words::error_of(fault, peer_name(transfer).as_deref()), |_| {}) {
         out.say(summary(&title(transfer), &peer(transfer), transfer.direction(), report));
         if let Some(encryption) = path_taken::encryption(report.here, report.there) {
             out.say(format_args!("Encrypted by {encryption}."));
@@ -449,10 +456,11 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
 }
 
 /// The failed ones by name, as many as a person wants to read.
-fn name_failures(report: &Report, direction: Direction, out: &Output) {
+fn name_failures(transfer: &Transfer, report: &Report, out: &Output) {
+    let peer = peer_name(transfer);
     let shown = if out.is_verbose() { report.failures.len() } else { report.failures.len().min(FAILURES_SHOWN) };
     for failure in &report.failures[..shown] {
-        out.warn(words::failure(failure, direction));
+        out.warn(words::failure(failure, transfer.direction(), peer.as_deref()));
     }
     let unnamed = report.counts.failed.saturating_sub(shown as u64);
     if unnamed > 0 && shown < report.failures.len() {
@@ -521,7 +529,7 @@ fn stayed(report: &Report) -> String {
     let present = report.counts.present_bytes().saturating_sub(report.counts.reused);
     match (report.counts.unchanged, present) {
         (0, 0) => {}
-        (0, _) => line.push_str(&format!(" {} were there already, from an earlier try.", bytes(present))),
+        (0, _) => line.push_str(&format!(" {} were there already, from an earlier attempt.", bytes(present))),
         (items, 0) => line.push_str(&format!(" {} already there.", were(items, "item"))),
         (items, _) => line.push_str(&format!(" {} already there ({}).", were(items, "item"), bytes(present))),
     }
@@ -670,7 +678,7 @@ mod tests {
         let full = Outage::Full(Shortage { needed: 40_000_000, free: 8_000_000, entries: 0 });
         assert_eq!(
             sending(waits(full, Some(Duration::from_secs(5)))),
-            "paused, the disk of lab-ws is full, 32 MB missing for the rest; it goes on when there is room, giving up in 15:00"
+            "paused, the disk of lab-ws is full, 32 MB more needed; it goes on when there is room, giving up in 15:00"
         );
         assert_eq!(
             interrupted(Direction::Receiving, "laptop", waits(Outage::Full(Shortage::default()), None)),

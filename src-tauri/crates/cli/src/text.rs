@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::time::{Duration, SystemTime};
 
 pub(crate) use ringway_model::misleading::misleads;
+use ringway_model::sentences::figures::scaled;
+pub(crate) use ringway_model::sentences::figures::{bytes, count};
 
 /// A name, path or any text of a peer's or a disk's, safe to print: bytes that are not UTF-8 as
 /// `\xNN`, controls and characters that reorder or hide text as `\u{…}`, so that nothing moves the
@@ -12,42 +14,10 @@ pub(crate) fn for_terminal(text: impl AsRef<OsStr>) -> String {
     ringway_daemon::text::shown(text)
 }
 
-/// A size in decimal units, as disks and lines are sold by: 1 kB is 1,000 bytes.
-pub(crate) fn bytes(count: u64) -> String {
-    if count < 1_000 { format!("{count} B") } else { scaled(count as f64) }
-}
-
 /// A rate in decimal units a second.
 pub(crate) fn rate(bytes_per_s: f64) -> String {
     let whole = bytes_per_s.max(0.0);
     if whole < 999.5 { format!("{whole:.0} B/s") } else { format!("{}/s", scaled(whole)) }
-}
-
-/// Three significant digits or so, of at least 1,000.
-fn scaled(count: f64) -> String {
-    let mut value = count;
-    let mut unit = "";
-    for next in ["kB", "MB", "GB", "TB", "PB", "EB"] {
-        if !unit.is_empty() && value < 999.5 {
-            break;
-        }
-        value /= 1_000.0;
-        unit = next;
-    }
-    if value < 9.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
-}
-
-/// A count with its thousands set apart.
-pub(crate) fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
 }
 
 /// A count with its noun, which takes an s.

@@ -1,7 +1,20 @@
 //! The few errno values that the model itself names (errno(3); the same on x86-64 and arm64).
+pub(crate) const EPERM: i32 = 1;
+pub(crate) const ENOENT: i32 = 2;
 pub(crate) const EIO: i32 = 5;
+pub(crate) const EACCES: i32 = 13;
+pub(crate) const ENOTDIR: i32 = 20;
+pub(crate) const EMFILE: i32 = 24;
+pub(crate) const ENOSPC: i32 = 28;
+pub(crate) const EROFS: i32 = 30;
 pub(crate) const EPIPE: i32 = 32;
+pub(crate) const ENAMETOOLONG: i32 = 36;
 pub(crate) const EADDRINUSE: i32 = 98;
+pub(crate) const EADDRNOTAVAIL: i32 = 99;
+pub(crate) const ENETUNREACH: i32 = 101;
 pub(crate) const ECONNRESET: i32 = 104;
 pub(crate) const ETIMEDOUT: i32 = 110;
+pub(crate) const ECONNREFUSED: i32 = 111;
 pub(crate) const EHOSTUNREACH: i32 = 113;
+pub(crate) const EDQUOT: i32 = 122;
+pub(crate) const ECANCELED: i32 = 125;

@@ -1,11 +1,11 @@
-//! What can fail, at what, and why. The sentences for people are in the programs, keyed by code.
+//! What can fail, at what, and why. What people read of it is in [`crate::sentences`].
 use std::borrow::Cow;
 use std::io;
 
 use serde::{Deserialize, Serialize};
 
 use crate::device::DeviceId;
-use crate::errno::{ECONNRESET, EIO, EPIPE, ETIMEDOUT};
+use crate::errno::{EACCES, ECONNREFUSED, ECONNRESET, EIO, ENETUNREACH, ENOENT, ENOTDIR, EPIPE, ETIMEDOUT};
 use crate::outage::{Outage, Shortage};
 use crate::path_taken::{SyncIoReason, UserTlsReason};
 use crate::remedy::Remedy;
@@ -131,9 +131,15 @@ impl From<io::ErrorKind> for OsError {
     }
 }
 
-/// What the system calls a time that ran out here, or a stream that ended.
+/// The number of what is told by its kind alone: a time that ran out here, a stream that ended, or
+/// what this program found by itself.
 fn errno_of(kind: io::ErrorKind) -> Option<i32> {
     match kind {
+        io::ErrorKind::NotFound => Some(ENOENT),
+        io::ErrorKind::PermissionDenied => Some(EACCES),
+        io::ErrorKind::NotADirectory => Some(ENOTDIR),
+        io::ErrorKind::NetworkUnreachable => Some(ENETUNREACH),
+        io::ErrorKind::ConnectionRefused => Some(ECONNREFUSED),
         io::ErrorKind::TimedOut => Some(ETIMEDOUT),
         io::ErrorKind::BrokenPipe => Some(EPIPE),
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => Some(ECONNRESET),
@@ -281,32 +287,27 @@ pub enum DeclineReason {
 }
 
 /// Why pairing, or recognising a peer, failed. Exit code 5 of the command.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum AuthError {
     /// The two do not know each other and no code was given: ask for one and try again.
-    #[error("pairing needed")]
     PairingNeeded {
         /// The name the peer gives itself: untrusted text.
         peer_name: Text,
     },
     /// The code was wrong.
-    #[error("wrong code")]
     WrongCode,
     /// The peer has no code open: expired, burnt by wrong attempts, or pairing is off.
-    #[error("no code open")]
     NoCodeOpen,
     /// Another pairing with this code is under way, or attempts come too fast; try again after the
     /// wait.
-    #[error("pairing busy")]
     PairingBusy {
         /// Milliseconds to wait.
         wait_ms: u64,
     },
     /// Where a known device was meant, by its name or its address, another key answered: an
     /// impostor or a reinstalled machine.
-    #[error("known device has another key")]
     IdentityChanged {
         /// The known device's name.
         name: Text,
@@ -317,7 +318,6 @@ pub enum AuthError {
     },
     /// No code was given, and at an address a paired device answers that was not the one reached
     /// there last: a person is asked before anything is offered.
-    #[error("another paired device answered")]
     Unconfirmed {
         /// The name of the device that was reached there last.
         last: Text,
@@ -329,7 +329,6 @@ pub enum AuthError {
         found: DeviceId,
     },
     /// Another device answered than the one that announced itself at that address.
-    #[error("another device answered than was announced")]
     OtherAnswered {
         /// How the announced id begins, as people compare it.
         announced: Text,
@@ -338,7 +337,6 @@ pub enum AuthError {
     },
     /// What was sent before went to a device that was forgotten since: nobody else gets it without
     /// being named.
-    #[error("that device was forgotten")]
     Forgotten {
         /// What it was called.
         name: Text,
@@ -348,19 +346,17 @@ pub enum AuthError {
         now: Option<DeviceId>,
     },
     /// The peer is ourselves.
-    #[error("that is this device")]
     Ourselves,
 }
 
 /// What a call or a transfer failed with. In JSON `code` says which, and never changes once
 /// published.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum Fault {
     /// The process may open too few descriptors for what was asked of it (RLIMIT_NOFILE), also at
     /// its hard limit.
-    #[error("{has} descriptors are too few: {least} are needed")]
     FewDescriptors {
         /// The limit.
         has: u64,
@@ -368,7 +364,6 @@ pub enum Fault {
         least: u64,
     },
     /// An operation on a local path.
-    #[error("{operation:?} {path}: {source}")]
     Path {
         /// The path.
         path: PathText,
@@ -379,7 +374,6 @@ pub enum Fault {
     },
     /// All of a transfer is there, but a final name in the destination was refused. What is whole
     /// is kept, and the same send resumes with it.
-    #[error("{operation:?} {path}: {source}")]
     NotPublished {
         /// The name that it was to have.
         path: PathText,
@@ -391,13 +385,11 @@ pub enum Fault {
         published: Vec<PathText>,
     },
     /// The target is neither a paired device's name nor an address.
-    #[error("no device or address called {target}")]
     UnknownTarget {
         /// What was given.
         target: Text,
     },
     /// The peer could not be reached at any of its addresses.
-    #[error("cannot reach {target}: {source}")]
     Unreachable {
         /// What was tried, as `host:port`.
         target: Text,
@@ -407,7 +399,6 @@ pub enum Fault {
         remedies: Vec<Remedy>,
     },
     /// Listening failed, for example because the port is taken.
-    #[error("cannot listen on {address}: {source}")]
     Listen {
         /// What was asked for.
         address: Text,
@@ -417,46 +408,37 @@ pub enum Fault {
         remedies: Vec<Remedy>,
     },
     /// The receiver declined.
-    #[error("declined: {0:?}")]
     Declined(DeclineReason),
     /// Cancelled, here or there.
-    #[error("cancelled by {by:?}")]
     Cancelled {
         /// Where.
         by: Side,
     },
     /// The connection ended before the receipt.
-    #[error("connection lost: {0}")]
-    ConnectionLost(#[source] OsError),
+    ConnectionLost(OsError),
     /// The receiver closed the connection before anything was offered: it has no place for more
     /// connections, or ends.
-    #[error("turned away")]
     TurnedAway,
     /// The peer broke the protocol.
-    #[error("protocol error: {detail}")]
     Protocol {
         /// How, in English.
         detail: Text,
     },
     /// The other device has a name that reads as an id or an address, which no device may have.
-    #[error("the peer's name is misleading")]
     MisleadingName,
     /// The receipt contradicts what was sent, the failures that were named, or itself: what arrived
     /// is not known.
-    #[error("the receipt contradicts what was sent: {detail}")]
     ReceiptContradicts {
         /// How, in English.
         detail: Text,
     },
     /// The receiver took nothing more, and claimed no work of its own, for as long as was to be
     /// waited, or was at its own work for longer than any disk takes. What is whole there is kept.
-    #[error("nothing was taken for {seconds} s")]
     Stalled {
         /// How long.
         seconds: u64,
     },
     /// The peer speaks no version that we speak.
-    #[error("peer speaks protocol {theirs}, we speak {ours}")]
     Version {
         /// Our version.
         ours: u16,
@@ -464,13 +446,11 @@ pub enum Fault {
         theirs: u16,
     },
     /// TLS failed: not a Ringway peer, or tampering.
-    #[error("TLS: {detail}")]
     Tls {
         /// How, in English.
         detail: Text,
     },
     /// Kernel TLS was demanded and is unavailable on this machine.
-    #[error("kernel TLS is unavailable: {reason:?}")]
     NoKernelTls {
         /// Why.
         reason: UserTlsReason,
@@ -478,13 +458,11 @@ pub enum Fault {
         remedies: Vec<Remedy>,
     },
     /// io_uring was demanded and is unavailable on this machine.
-    #[error("io_uring is unavailable: {reason:?}")]
     NoIoUring {
         /// Why.
         reason: SyncIoReason,
     },
     /// The settings file says what is not acceptable.
-    #[error("{path}, line {}: {detail}", line.unwrap_or(1))]
     Config {
         /// The file.
         path: PathText,
@@ -496,7 +474,6 @@ pub enum Fault {
         nearest: Option<Text>,
     },
     /// The settings, the identity or the trust store cannot be used.
-    #[error("store {path}: {detail}")]
     Store {
         /// The file or folder.
         path: PathText,
@@ -506,32 +483,26 @@ pub enum Fault {
         detail: Text,
     },
     /// What was asked for is not acceptable.
-    #[error("not acceptable: {0}")]
     Invalid(Invalid),
     /// This machine does not give what is needed, or something went wrong inside.
-    #[error("{detail}")]
     Machine {
         /// What, in English.
         detail: Cow<'static, str>,
     },
     /// The other side failed during the transfer, and says why itself.
-    #[error("the other side failed")]
     FailedThere,
     /// The destination ran out of free space during the transfer, or the copy.
-    #[error("destination full")]
     DestinationFull {
         /// What it has and lacks; none where there are no figures.
         shortage: Option<Shortage>,
     },
     /// Nothing can be announced on the local network, or heard there.
-    #[error("discovery: {detail}")]
     Discovery {
         /// What the mDNS library says.
         detail: Text,
     },
     /// More was found, or came, than the receiver lets in without asking a person: what is whole is
     /// kept, and the same offered again is asked about.
-    #[error("more than {bytes_max} bytes")]
     TooMuch {
         /// What it lets in, in bytes of contents.
         bytes_max: u64,
@@ -539,36 +510,28 @@ pub enum Fault {
         by: Side,
     },
     /// A person has paused it, and it was not resumed in time. What is whole is kept.
-    #[error("paused by {by:?}")]
     Paused {
         /// Where.
         by: Side,
     },
     /// A person here forgot the other device while the transfer ran. Unfinished files are removed,
     /// as with a cancel.
-    #[error("the device was forgotten")]
     PeerForgotten,
     /// The destination was removed, renamed or unmounted during the transfer.
-    #[error("destination removed")]
     DestinationGone,
     /// Nobody here answered an offer before it was withdrawn, or in time.
-    #[error("not answered")]
     Unanswered,
     /// An offer is larger by now than a yes to what was shown of it covers. It still waits.
-    #[error("the offer has grown to {bytes} bytes")]
     Grown {
         /// What it has by now, in bytes of contents.
         bytes: u64,
     },
     /// What a client refers to is gone: answered, withdrawn or forgotten meanwhile.
-    #[error("it is gone")]
     Gone,
     /// More was sent at once than is remembered, to be sent again.
-    #[error("too much was sent to be remembered")]
     TooManySent,
     /// A choice from the history went to `was` before: nobody confirmed outside the page that it
     /// may go to `to`.
-    #[error("nobody confirmed the new target")]
     NewTarget {
         /// The first name of what is to be sent.
         what: PathText,
@@ -580,22 +543,17 @@ pub enum Fault {
         was: Text,
     },
     /// What was typed cannot be a code.
-    #[error("not a code")]
     NotACode,
     /// No code has that word.
-    #[error("no code has word {position}")]
     UnknownWord {
         /// 1 for the first, 2 for the second.
         position: u8,
     },
     /// No code has a number that large.
-    #[error("no code has a number that large")]
     CodeNumberTooLarge,
     /// The connection to the service of this machine has ended.
-    #[error("the service has ended")]
     ServiceGone,
     /// The service could not be started, or does not answer.
-    #[error("the service does not answer: {detail}")]
     ServiceFailed {
         /// How, in English.
         detail: Text,
@@ -603,7 +561,6 @@ pub enum Fault {
         remedies: Vec<Remedy>,
     },
     /// The service that runs is of another version.
-    #[error("the service is of version {theirs}, this is {ours}")]
     ServiceDiffers {
         /// This program's version.
         ours: Text,
@@ -613,30 +570,31 @@ pub enum Fault {
         remedies: Vec<Remedy>,
     },
     /// systemd does not let the service's unit be switched on or off.
-    #[error("systemd: {detail}")]
     Systemd {
         /// What it says.
         detail: Text,
     },
     /// No `ringway` is found that will be there at the next login.
-    #[error("the installed command is not found")]
     NoProgram,
     /// No file manager could be started.
-    #[error("no file manager for {path}")]
     NoFileManager {
         /// What was to be shown.
         path: PathText,
     },
     /// What a past transfer failed with, or what a newer program says, where only words are known.
-    #[error("{detail}")]
     Other {
         /// The words, in English.
         detail: Text,
     },
     /// Authentication failed. Its own codes stand beside those above.
-    #[error(transparent)]
     #[serde(untagged)]
-    Auth(#[from] AuthError),
+    Auth(AuthError),
+}
+
+impl From<AuthError> for Fault {
+    fn from(error: AuthError) -> Self {
+        Self::Auth(error)
+    }
 }
 
 impl Fault {
@@ -718,94 +676,68 @@ impl Fault {
 }
 
 /// What is not acceptable of what was asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Invalid {
     /// No source.
-    #[error("there is nothing to send or copy")]
     NothingToSend,
     /// Two sources have this name, and would land on each other.
-    #[error("two sources have the same name, {name}")]
     SameName {
         /// The name.
         name: PathText,
     },
     /// A source's name is longer than a name can be: 255 bytes.
-    #[error("a source's name is too long: {name}")]
     NameTooLong {
         /// The name.
         name: PathText,
     },
     /// No name for a device.
-    #[error(
-        "a device's name is 1 to 64 bytes of visible text without blanks around it; it has no colon, no dot, and does not read as an id (8 or more hex digits)"
-    )]
     DeviceName,
     /// Another device is called that.
-    #[error("another device has that name")]
     NameTaken,
     /// The beginning of an id with which several devices' ids begin.
-    #[error("several devices' ids begin so: give more of it, or the name")]
     AmbiguousId,
     /// A paired device has that name, and another one was reached at the host of that name.
-    #[error(
-        "{name} is the name of a paired device and the host at which another one was reached: give the device's id, or the host with a port"
-    )]
     AmbiguousName {
         /// The name.
         name: Text,
     },
     /// The device was forgotten meanwhile, or was never paired.
-    #[error("that device is not known")]
     UnknownDevice,
     /// Port 0, which stands for any.
-    #[error("port 0 cannot be stored")]
     Port,
     /// A receive folder that a settings file cannot name.
-    #[error("the receive folder must be an absolute path in UTF-8")]
     ReceiveFolder,
     /// A folder to receive into that is one of Ringway's own, or lies in one.
-    #[error("{folder} belongs to Ringway itself: nothing is received into it")]
     OwnFolder {
         /// The folder.
         folder: PathText,
     },
     /// A folder to receive into that is somebody's home, where nobody has said that it may be one.
-    #[error("{folder} is a home folder")]
     HomeFolder {
         /// The folder.
         folder: PathText,
     },
     /// A rule's folder that means another one elsewhere.
-    #[error("a rule's folder must be an absolute path")]
     RuleFolder,
     /// A rule that lets in nothing, or more than any disk has.
-    #[error("a rule lets in 1 byte to 8 EiB; a device of which nothing is wanted is refused")]
     RuleSize,
     /// A limit that is none.
-    #[error("a limit is 1 kB to 1 PB a second")]
     Limit,
     /// There are no codes where nobody can pair.
-    #[error("pairing is off")]
     PairingOff,
     /// Not the id of a transfer.
-    #[error("that is no transfer's id")]
     TransferId,
     /// The same transfer, a second time.
-    #[error("that transfer is running already")]
     Running,
     /// A pause would be its end.
-    #[error("only a transfer that is under way, and may be tried again, can be paused")]
     CannotPause,
     /// Copying into no folder.
-    #[error("no folder was chosen to copy into")]
     NoDestination,
     /// More paths at once than are taken.
-    #[error("that is more at once than is taken")]
     TooMany,
     /// An option that a terminal can give, and the window cannot.
-    #[error("{detail}")]
     Option {
         /// What is wrong with it, in English.
         detail: Cow<'static, str>,

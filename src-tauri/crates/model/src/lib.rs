@@ -9,7 +9,6 @@ mod device;
 mod errno;
 mod fault;
 mod id;
-pub mod misleading;
 mod options;
 mod outage;
 mod path_taken;
@@ -17,6 +16,7 @@ mod remedy;
 mod report;
 mod rule;
 mod seconds;
+pub mod sentences;
 mod text;
 mod transfer;
 
@@ -29,5 +29,5 @@ pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, 
 pub use remedy::{Aim, Remedy};
 pub use report::{Counts, Edit, Outcome, PackedBytes, Proven, StageTimes};
 pub use rule::{AskedBecause, Consent};
-pub use text::{PathJson, PathText, Text};
+pub use text::{PathJson, PathText, Text, misleading};
 pub use transfer::{Bottleneck, Direction, OnConflict, OnExisting, Side, Stage};

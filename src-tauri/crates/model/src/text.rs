@@ -1,4 +1,6 @@
 //! Text and paths that somebody else chose: escaped wherever they are shown.
+pub mod misleading;
+
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Display, Formatter, Write};
 use std::ops::Deref;
@@ -7,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::misleading::misleads;
+use misleading::misleads;
 
 /// Text of a peer, a disk or the system. `Display` and serde escape what [`misleads`], as `\n` or
 /// `\u{…}`, so that it can be shown wherever it arrives.

@@ -9,6 +9,7 @@ pub mod compression;
 #[path = "../../../../tests/deadline.rs"]
 mod deadline;
 pub mod descriptors;
+pub mod disk;
 pub mod filesystem;
 pub mod io_plan;
 pub mod limits;

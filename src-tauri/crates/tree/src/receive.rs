@@ -17,6 +17,7 @@ mod tests;
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,13 +27,13 @@ use std::{fmt, io};
 use parking_lot::Mutex;
 use ringway_model::{Edit, Failure, Fault, IntoHome, Invalid, OnConflict, Operation, TransferId};
 use ringway_sys::attributes::Timestamp;
-use ringway_sys::dir::Dir;
 use ringway_sys::space::Filesystem;
 use ringway_wire::control::{Progress, Wanted};
 use ringway_wire::resume::TREE;
 use ringway_wire::{Name, OfferedNames, ProtocolError, RelPath};
 
 use crate::descriptors::ForReceiving;
+use crate::disk::{Dir, Disk, On};
 use failures::{Failures, Tally, There};
 use finish::digests::Proof;
 use lane::basis::Bases;
@@ -342,7 +343,15 @@ impl Incoming {
     /// [`Fault::Path`] with what the kernel said; `AlreadyExists` if another transfer with this id
     /// is under way there.
     pub fn begin(options: DestinationOptions) -> Result<Arc<Self>, Fault> {
-        Self::begin_by(options, |_| Ok(()))
+        Self::begin_by(options, On::default(), |_| Ok(()))
+    }
+
+    /// The same, changing nothing but by way of `disk`.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin).
+    pub fn begin_on(options: DestinationOptions, disk: Arc<dyn Disk>) -> Result<Arc<Self>, Fault> {
+        Self::begin_by(options, disk.into(), |_| Ok(()))
     }
 
     /// The same, confining the calling thread to what is beneath the destination, for good, once
@@ -351,20 +360,24 @@ impl Incoming {
     /// # Errors
     /// As [`begin`](Self::begin).
     pub fn begin_confined(options: DestinationOptions) -> Result<Arc<Self>, Fault> {
-        Self::begin_by(options, ringway_sys::confine::thread_beneath)
+        Self::begin_by(options, On::default(), |root| ringway_sys::confine::thread_beneath(root))
     }
 
-    fn begin_by(options: DestinationOptions, confine: impl FnOnce(&Dir) -> io::Result<()>) -> Result<Arc<Self>, Fault> {
+    fn begin_by(
+        options: DestinationOptions,
+        on: On,
+        confine: impl FnOnce(&Dir) -> io::Result<()>,
+    ) -> Result<Arc<Self>, Fault> {
         let path = options.destination.clone();
         let at = |operation| {
             let path = path.clone();
             move |source| Fault::path(path, operation, source)
         };
-        let root = options.expected.open(&path)?;
+        let root = Dir::on(options.expected.open(&path)?, on);
         let mark = u64::from_le_bytes(crate::random()?);
         let root_is = ringway_sys::attributes::metadata_of(&root).map_err(at(Operation::Open))?;
         let root_dev = root_is.dev;
-        let filesystem = ringway_sys::space::filesystem(&root).map_err(at(Operation::Open))?;
+        let filesystem = root.disk().filesystem(root.as_fd()).map_err(at(Operation::Open))?;
         if options.own.contain(&root).map_err(at(Operation::Open))? {
             return Err(Fault::Invalid(Invalid::OwnFolder { folder: path.into() }));
         }
@@ -374,7 +387,7 @@ impl Incoming {
             return Err(Fault::Invalid(Invalid::HomeFolder { folder: path.into() }));
         }
         // What is read elsewhere is read before that cannot be done any more.
-        let proof = options.prove.then(|| Proof::onto(root_dev));
+        let proof = options.prove.then(|| Proof::read_by(root.disk().readers(root_dev)));
         confine(&root).map_err(at(Operation::Create))?;
         let (stable, transfer) = (options.attempt.to_string(), options.transfer.to_string());
         let named = |id: &str| [OWN_PREFIX, &id.as_bytes()[..STAGING_ID_DIGITS]].concat();
@@ -406,8 +419,9 @@ impl Incoming {
             options.answers.is_some() && (!kept.is_empty() || kept.is_suspect() || may_be_there(&root, &options));
         if lists && proof.is_some() {
             // What is here already is compared as its medium has it.
-            ringway_sys::space::sync_filesystem(&root).map_err(at(Operation::Sync))?;
+            root.sync_filesystem().map_err(at(Operation::Sync))?;
         }
+        let write_back_after = root.disk().write_back_after();
         Ok(Arc::new(Self {
             options,
             root: Root { dir: root, dev: root_dev, filesystem, homes, is_home },
@@ -416,7 +430,7 @@ impl Incoming {
                 is_found_again,
                 kept,
                 journal: Journal::create(&staging),
-                writeback: Writeback::default(),
+                writeback: Writeback::after(write_back_after),
                 early_sync: Mutex::new(early_sync),
                 dir: staging,
                 tree,
@@ -437,6 +451,11 @@ impl Incoming {
             proof,
             flags: Flags::default(),
         }))
+    }
+
+    /// What changes something asks it.
+    fn disk(&self) -> &dyn Disk {
+        self.root.dir.disk()
     }
 
     fn open_tree(staging: &Dir, masked: bool) -> io::Result<(Dir, u32, Manner)> {

@@ -241,7 +241,7 @@ fn kernel_tls(tls: TlsPath) -> Finding {
     );
     let finding = Finding::new("kernel_tls", State::Note, message);
     match reason {
-        UserTlsReason::ModuleNotLoaded => finding.advise(words::load_tls(&remedy::kernel_tls(Path::new("/")))),
+        UserTlsReason::ModuleNotLoaded => finding.advise(words::remedies(&remedy::kernel_tls(Path::new("/")))),
         UserTlsReason::ModulesUnseen => {
             finding.advise("Whoever looks after the machine itself may turn it on there: sudo modprobe tls")
         }

@@ -148,11 +148,12 @@ fn shown(past: &Past, details: &PastDetails, now: SystemTime) -> Vec<String> {
         Direction::Copying => line("Copied", "inside this machine".to_owned()),
     }
     line("When", ago(past.ended, now));
+    let peer = past.peer.as_ref().map(|(_, name)| for_terminal(name));
     match &past.outcome {
         Outcome::Complete => line("Ended", "complete".to_owned()),
         Outcome::Partial => line("Ended", format!("{} did not make it", words::entries(past.counts.failed))),
         Outcome::Failed(error) => {
-            let words = words::error(error);
+            let words = words::error_of(error, peer.as_deref());
             line("Ended", words.what);
             words.next.into_iter().for_each(|next| line("", next));
         }
@@ -203,7 +204,8 @@ fn shown(past: &Past, details: &PastDetails, now: SystemTime) -> Vec<String> {
     lines.extend(details.edits.iter().map(|edit| format!("  {}", words::edit(edit, past.direction))));
     if !details.failures.is_empty() {
         lines.push("Failed:".to_owned());
-        lines.extend(details.failures.iter().map(|failure| format!("  {}", words::failure(failure, past.direction))));
+        let said = |failure| format!("  {}", words::failure(failure, past.direction, peer.as_deref()));
+        lines.extend(details.failures.iter().map(said));
         let unnamed = past.counts.failed.saturating_sub(details.failures.len() as u64);
         if unnamed > 0 {
             lines.push(format!("  and {} more", count(unnamed)));
@@ -296,7 +298,7 @@ mod tests {
              Connection:  lost 1 time, and went on\n\
              Lies at:     /in/data\n\
              \x20            /in/b\n  data/p2: was edited here and is kept; what was received is beside it as p\\u{202e}2\n\
-             Failed:\n  data/x\\ny: could not be written at the other end: No space left on device\n  and 100 more"
+             Failed:\n  data/x\\ny: could not be written on lap\\u{202e}top: No space left on device\n  and 100 more"
         );
     }
 
@@ -313,7 +315,7 @@ mod tests {
         let failed = past(Outcome::Failed(Fault::DestinationFull { shortage: None }));
         assert_eq!(ending(&failed), "failed");
         let text = shown(&failed, &PastDetails::default(), SystemTime::now()).join("\n");
-        assert!(text.contains("Ended:       The disk at the destination is full"), "{text}");
+        assert!(text.contains("Ended:       The disk filled up during the transfer."), "{text}");
         assert_eq!(ending(&past(Outcome::Failed(Fault::Cancelled { by: Side::There }))), "stopped");
         assert_eq!(ending(&past(Outcome::Partial)), "101 failed");
     }

@@ -477,8 +477,8 @@ impl Reception<'_> {
         self.out.say(format_args!("\nOn the other machine:  {}\n", advised::send_to_address(first)));
         let firewalls = remedy::firewalls_to_open(engine, local.port());
         if !firewalls.is_empty() {
-            let commands = words::firewalls(&firewalls);
-            self.out.say(format_args!("If it cannot reach this machine, a firewall here is in the way: {commands}.\n"));
+            let commands = words::remedies(&firewalls);
+            self.out.say(format_args!("If it cannot connect, open the firewall here. {commands}\n"));
         }
         if let Err(error) = self.receiver.announced() {
             let told = words::error(error);

@@ -5,20 +5,7 @@ use ringway_model::{Bottleneck, Direction, StageTimes};
 
 /// What limits a transfer to or from `peer`, as in "limited by ...".
 pub(crate) fn bottleneck(what: Bottleneck, direction: Direction, peer: &str) -> String {
-    let (at_sender, at_receiver) = match direction {
-        Direction::Receiving => (format!("on {peer}"), "here".to_owned()),
-        _ => ("here".to_owned(), format!("on {peer}")),
-    };
-    match what {
-        Bottleneck::Finding => format!("finding files {at_sender}"),
-        Bottleneck::Reading => format!("reading {at_sender}"),
-        Bottleneck::Encrypting => format!("the processor {at_sender} (encrypting)"),
-        Bottleneck::Network => "the network".to_owned(),
-        Bottleneck::Decrypting => format!("the processor {at_receiver} (decrypting)"),
-        Bottleneck::Writing => format!("writing {at_receiver}"),
-        Bottleneck::Limit => format!("the limit set {at_sender}"),
-        Bottleneck::Stalled => "stalls (nothing moved)".to_owned(),
-    }
+    what.says(direction).of_peer(Some(peer)).what()
 }
 
 /// Where the time of each end's lanes went: this end's, then the other's.
@@ -63,7 +50,7 @@ mod tests {
         assert_eq!(said(Bottleneck::Writing, Direction::Sending), "writing on lab");
         assert_eq!(said(Bottleneck::Writing, Direction::Receiving), "writing here");
         assert_eq!(said(Bottleneck::Encrypting, Direction::Sending), "the processor here (encrypting)");
-        assert_eq!(said(Bottleneck::Limit, Direction::Receiving), "the limit set on lab");
+        assert_eq!(said(Bottleneck::Limit, Direction::Receiving), "the upload limit on lab");
         for direction in [Direction::Sending, Direction::Receiving] {
             assert_eq!(said(Bottleneck::Network, direction), "the network");
             let mut all: Vec<_> = Bottleneck::ALL.into_iter().map(|what| said(what, direction)).collect();

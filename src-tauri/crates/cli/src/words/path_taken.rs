@@ -1,40 +1,18 @@
 //! Which of the fast paths and fallbacks ran, and why, in words.
 use std::io;
 
-use ringway_model::{IoPath, PathTaken, SyncIoReason, TlsPath, Unconfined, UserTlsReason};
+use ringway_model::{IoPath, PathTaken, SyncIoReason, TlsPath, Unconfined, UserTlsReason, sentences};
 
 use crate::words::os;
 
 /// Why encryption runs in userspace.
 pub(crate) fn user_tls(reason: UserTlsReason) -> String {
-    match reason {
-        UserTlsReason::Asked => "userspace was asked for".into(),
-        UserTlsReason::NotInKernel => "this kernel was built without TLS".into(),
-        UserTlsReason::ModuleNotLoaded => "the kernel's tls module is not loaded".into(),
-        UserTlsReason::ModulesUnseen => {
-            "the kernel has none now, and what it could load cannot be seen from here, as in a container".into()
-        }
-        UserTlsReason::Refused(errno) => {
-            format!("the kernel refused: {}", os(&io::Error::from_raw_os_error(errno).into()))
-        }
-    }
+    sentences::user_tls(reason).what()
 }
 
 /// Why file IO runs on plain system calls.
 pub(crate) fn sync_io(reason: SyncIoReason) -> String {
-    match reason {
-        SyncIoReason::Asked => "plain system calls were asked for".into(),
-        SyncIoReason::Faster => "they are faster for writing files".into(),
-        SyncIoReason::NotInKernel => "this kernel was built without io_uring".into(),
-        SyncIoReason::Forbidden => {
-            "it is forbidden (sysctl kernel.io_uring_disabled, seccomp or a container's policy)".into()
-        }
-        SyncIoReason::NoMemory => "there is not enough lockable memory (ulimit -l)".into(),
-        SyncIoReason::OpcodeMissing => "this kernel's io_uring is too old".into(),
-        SyncIoReason::Refused(errno) => {
-            format!("the kernel refused: {}", os(&io::Error::from_raw_os_error(errno).into()))
-        }
-    }
+    sentences::sync_io(reason).what()
 }
 
 /// Why what writes files is not confined to the folder that they go to.
@@ -88,6 +66,6 @@ mod tests {
         assert_eq!(encryption(Some(kernel), Some(kernel)), Some("kernel TLS at both ends"));
         assert_eq!(encryption(Some(kernel), Some(user)), Some("kernel TLS here, userspace TLS there"));
         assert_eq!(encryption(Some(user), None), Some("userspace TLS here"));
-        assert!(path_taken(user).contains("built without TLS"));
+        assert!(path_taken(user).contains("this kernel has no TLS"));
     }
 }

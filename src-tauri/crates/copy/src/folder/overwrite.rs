@@ -266,10 +266,11 @@ fn temporary<T>(make: impl Fn(&[u8]) -> io::Result<T>) -> io::Result<(T, Box<[u8
 /// What a folder does not keep of names: tried with names that are nobody's.
 pub(crate) fn lost_ends(dir: &Dir) -> LostEnds {
     // Held meanwhile, so that it is nobody's.
+    let Ok(tried) = dir.try_clone() else { return LostEnds::default() };
     match temporary(|name| dir.create_new(name, PROBE_MODE)) {
         Ok((_, held)) => {
             let probe = [&held[..], b"-"].concat();
-            let loses = LostEnds::try_out(dir, &probe, PROBE_MODE);
+            let loses = LostEnds::try_out(&tried.into(), &probe, PROBE_MODE);
             let _ = dir.unlink(&held);
             loses
         }

@@ -64,7 +64,11 @@ pub(crate) fn read(folder: &Path, id: DeviceId) -> Result<Settings, Fault> {
     let name = match file.text("name")? {
         Some(name) => match DeviceName::new(&name) {
             Ok(_) => name,
-            Err(_) => return Err(file.bad("name", &format!("is not acceptable: {}", Invalid::DeviceName))),
+            Err(_) => {
+                // The sentence about the file ends with a full stop.
+                let rule = Invalid::DeviceName.says().in_terminal().unwrap_or_default();
+                return Err(file.bad("name", &format!("is not acceptable. {}", rule.trim_end_matches('.'))));
+            }
         },
         None => default_name(&rustix::system::uname().nodename().to_string_lossy(), id),
     };

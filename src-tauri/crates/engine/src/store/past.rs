@@ -144,7 +144,9 @@ fn ending_text(outcome: &Outcome) -> String {
     let text = kept.to_json();
     match &kept {
         Outcome::Failed(fault) if text.len() > ENDING_LEN_MAX => {
-            let detail: String = fault.to_string().chars().take(ENDING_LEN_MAX / 32).collect();
+            let said = fault.to_string();
+            // What it becomes part of ends with a full stop.
+            let detail: String = said.trim_end_matches('.').chars().take(ENDING_LEN_MAX / 32).collect();
             Outcome::Failed(Fault::Other { detail: detail.into() }).to_json()
         }
         _ => text,

@@ -6,8 +6,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::AsFd;
 
-use ringway_sys::dir::Dir;
+use ringway_sys::dir::Dir as KernelDir;
 use rustix::io::Errno;
+
+use crate::disk::Dir;
 
 /// Filesystems where each folder has a flag for it (chattr(1), +F): their numbers for statfs(2),
 /// which is 32 bits wide wherever it matters.
@@ -21,7 +23,7 @@ const NAMES_KEPT_MAX: usize = 1 << 20;
 
 /// Whether a folder's flag says that it does so. None where the filesystem has no such flag, and
 /// may do so in every folder.
-pub fn by_flag(dir: &Dir) -> Option<bool> {
+pub fn by_flag(dir: &KernelDir) -> Option<bool> {
     let number = rustix::fs::fstatfs(dir.as_fd()).ok()?.f_type as u32;
     let is_set = || rustix::fs::ioctl_getflags(dir.as_fd()).is_ok_and(|flags| flags.bits() & CASEFOLD != 0);
     BY_FOLDER.contains(&number).then(is_set)
@@ -109,7 +111,7 @@ pub struct Names {
 impl Names {
     /// Whether the folder `dir` lists that very name, which it has been found to have under some
     /// spelling.
-    pub fn has(&mut self, dir: &Dir, name: &[u8]) -> io::Result<bool> {
+    pub fn has(&mut self, dir: &KernelDir, name: &[u8]) -> io::Result<bool> {
         if self.hashes.contains(&self.state.hash_one(name)) {
             return Ok(true);
         }

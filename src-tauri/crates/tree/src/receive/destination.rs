@@ -3,11 +3,9 @@ use std::io;
 use std::path::Path;
 
 use ringway_model::{Fault, Operation};
-use ringway_sys::attributes::{Timestamp, metadata_of};
+use ringway_sys::attributes::{Timestamp, birth_of, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::space;
-
-use super::born;
 
 /// What tells a folder from another one at the same path. Its mount and its device have other
 /// numbers once a disk was unplugged and plugged in again.
@@ -36,7 +34,7 @@ impl FolderIdentity {
             magic: filesystem.magic,
             fsid: space::filesystem_id(folder)?,
             ino: filesystem.keeps_inode_numbers().then_some(ino),
-            born: born(folder).filter(|_| filesystem.keeps_inode_numbers()),
+            born: birth_of(folder).filter(|_| filesystem.keeps_inode_numbers()),
         })
     }
 }

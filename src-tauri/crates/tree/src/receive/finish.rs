@@ -6,14 +6,14 @@ pub(super) mod verification;
 
 use std::ffi::OsStr;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
+use crate::disk::Dir;
 use ringway_model::{OnConflict, Operation};
-use ringway_sys::attributes::{metadata_of, set_owner_fd};
-use ringway_sys::dir::Dir;
-use ringway_sys::space::{sync_dir, sync_filesystem};
+use ringway_sys::attributes::metadata_of;
 use ringway_wire::control::Receipt;
 use ringway_wire::lane::{Attributes, Counts, Timestamp};
 use ringway_wire::{ProtocolError, RelPath};
@@ -192,14 +192,15 @@ impl Incoming {
         if removal::remove_tree(&self.root.dir, &self.staging.name).is_err() {
             self.flags.is_left_behind.store(true, Ordering::Relaxed);
         }
-        sync_dir(&self.root.dir).map_err(unfinished(Operation::Sync)).map_err(telling)?;
+        self.root.dir.sync().map_err(unfinished(Operation::Sync)).map_err(telling)?;
         if self.has_moved() {
             return Err(LaneError::DestinationGone.into());
         }
         let There { counts: there, moved, unchanged, skipped, skipped_bytes } = self.results.tally.there();
         let arrived = self.published();
         let (edited, failed) = (self.edited(), self.results.failures.count());
-        let reused = self.reused();
+        // What was copied may have been found to be wrong, and is not there then.
+        let reused = self.reused().min(there.bytes);
         Ok((Receipt { there, moved, unchanged, skipped, skipped_bytes, reused, edited, failed, proven }, arrived))
     }
 
@@ -222,8 +223,11 @@ impl Incoming {
     pub(super) fn synchronise(&self) -> Result<(), FinishError> {
         let foreign = self.deferred.foreign.lock();
         let covered = self.staging.journal.covered();
-        let synchronised =
-            sync_filesystem(&self.root.dir).and_then(|()| foreign.iter().try_for_each(|(_, dir)| sync_filesystem(dir)));
+        let synchronised = self
+            .root
+            .dir
+            .sync_filesystem()
+            .and_then(|()| foreign.iter().try_for_each(|(_, dir)| dir.sync_filesystem()));
         let synchronised = self.noting_loss(synchronised).map_err(unfinished(Operation::Sync));
         match synchronised {
             // For the next attempt, should a name be refused.
@@ -321,7 +325,8 @@ impl Incoming {
             (mode, Dress::Existing) => narrowed(before, mode),
         };
         let owner_differs = self.options.keep_owner && (there.uid, there.gid) != (attributes.uid, attributes.gid);
-        let owned = if owner_differs { set_owner_fd(dir, attributes.uid, attributes.gid) } else { Ok(()) };
+        let owned =
+            if owner_differs { self.disk().set_owner(dir.as_fd(), attributes.uid, attributes.gid) } else { Ok(()) };
         let moded =
             if owner_differs || before != mode { read_only_folders::set_mode_of(dir, &there, mode) } else { Ok(()) };
         let mtime = timestamp(attributes.mtime);
@@ -349,7 +354,7 @@ impl Incoming {
         self.note_published(top, &name);
         let dressed = attributes.map_or(Ok(()), |attributes| self.dress(&dir, attributes, Dress::Made));
         if published < TOPS_SYNCED_MAX {
-            self.noting_loss(sync_dir(&dir)).map_err(|error| self.refused(&name, Operation::Sync, error))?;
+            self.noting_loss(dir.sync()).map_err(|error| self.refused(&name, Operation::Sync, error))?;
         }
         dressed.map_err(|error| failed(Operation::Metadata, &error))?;
         Ok(true)

@@ -9,8 +9,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::disk::Dir;
 use ringway_model::Operation;
-use ringway_sys::dir::Dir;
 use ringway_sys::file_io::FileIo;
 use ringway_wire::lane::{
     Attributes, Batch, ChunkWindow, Entry, EntryKind, FileList, FrameHeader, FrameKind, HEADER_LEN, Item, RangeHead,

@@ -6,9 +6,9 @@ pub(super) mod unplaced;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
+use crate::disk::Dir;
 use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::Metadata;
-use ringway_sys::dir::Dir;
 use ringway_wire::lane::{Entry, EntryKind};
 use ringway_wire::limits::{KEPT_LINK_SETS_MAX, LINK_SETS_MAX};
 use ringway_wire::{Name, RelPath};

@@ -8,15 +8,14 @@ pub(super) mod unfinished;
 pub(super) mod writeback;
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::disk::Dir;
 use parking_lot::Mutex;
-use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of, set_mode, set_times_both};
-use ringway_sys::dir::Dir;
+use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of};
 use ringway_wire::RelPath;
 use ringway_wire::journal::{Begun, Version};
 use ringway_wire::resume::{self, Belief, Found, Step, TREE, Takeover, Trust};
@@ -224,7 +223,7 @@ pub(super) struct KeptFolder(Vec<(usize, Dir)>);
 fn move_out(dir: &Dir, name: &[u8], to: &Dir) -> bool {
     match dir.rename_noreplace(name, to, name) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            set_mode(dir, FILLING_FOLDER_MODE).is_ok() && dir.rename_noreplace(name, to, name).is_ok()
+            dir.set_own_mode(FILLING_FOLDER_MODE).is_ok() && dir.rename_noreplace(name, to, name).is_ok()
         }
         moved => moved.is_ok(),
     }
@@ -268,7 +267,7 @@ fn fill(root: &Dir, name: &[u8], about: &About) -> io::Result<Claimed> {
         _ => {}
     }
     let filled = (|| {
-        File::from(dir.create_new(BEGUN, FILLING_FILE_MODE)?).write_all(&about.encode())?;
+        dir.disk().write_at(dir.create_new(BEGUN, FILLING_FILE_MODE)?.as_fd(), 0, &about.encode())?;
         dir.make_dir(TREE, FILLING_FOLDER_MODE)
     })();
     match filled {
@@ -439,7 +438,7 @@ pub(super) fn open_ours(root: &Dir, name: &[u8]) -> Option<Dir> {
 /// show in its time.
 pub(super) fn touch(staging: &Dir) {
     // One that cannot be touched goes earlier.
-    let _ = set_times_both(staging, now(), now());
+    let _ = staging.disk().set_times(staging.as_fd(), Some(now()), now());
 }
 
 /// Whether the attempt under way, or one of the earlier ones, holds anything.

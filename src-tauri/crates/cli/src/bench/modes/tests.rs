@@ -129,7 +129,7 @@ fn what_is_not_measured_says_why() {
     let line = |why| table.line(&row(MOVER, Err(why)));
     assert!(
         line(NotMeasured::KernelTls(UserTlsReason::NotInKernel))
-            .ends_with("skipped: no kernel TLS: this kernel was built without TLS")
+            .ends_with("skipped: no kernel TLS: this kernel has no TLS")
     );
     assert!(line(NotMeasured::IoUring(SyncIoReason::NotInKernel)).contains("skipped: no io_uring"));
     assert!(line(NotMeasured::Differs).ends_with("FAILED: what arrived is not what was sent"));

@@ -65,15 +65,12 @@ pub(super) fn error(error: &Fault, report: &Report, go_on: &str, dry_run: bool) 
             format!("The destination has been removed: {so_far} before that."),
             "Make it again, or name another one, and run the same command again.",
         ),
-        Fault::Path { path, operation: Operation::Create, source } if source.kind() == io::ErrorKind::NotFound => {
-            Words::new(
-                format!("{} could not be made: {}.", for_terminal(path), words::os(source)),
-                "Check the spelling, or make that folder first (mkdir -p).",
-            )
+        Fault::Path { operation: Operation::Create, source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            Words::new(error.to_string(), "Check the spelling, or make that folder first (mkdir -p).")
         }
         Fault::Path { path, operation: Operation::Create, source } if source.kind() == io::ErrorKind::NotADirectory => {
             Words::new(
-                format!("{} could not be made: the slash at its end asks for a folder.", for_terminal(path)),
+                format!("{} could not be created: the slash at its end asks for a folder.", for_terminal(path)),
                 "Leave the slash out, or make the folder first (mkdir -p).",
             )
         }

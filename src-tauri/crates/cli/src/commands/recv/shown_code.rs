@@ -78,7 +78,7 @@ impl CodeBoard {
         if replace && !self.given {
             return Change::Replace(match gone {
                 Gone::Used => "The code has been used; here is a new one for the next device.",
-                Gone::Burnt => "Three wrong tries: the code is void. Here is a new one.",
+                Gone::Burnt => "Three wrong attempts: the code is void. Here is a new one.",
                 Gone::Expired => "The code has run out; here is a new one.",
             });
         }
@@ -86,7 +86,7 @@ impl CodeBoard {
         match gone {
             Gone::Used if once => Change::Nothing,
             Gone::Used => Change::Closed("The code has been used."),
-            Gone::Burnt => Change::Closed("Three wrong tries: the code is void."),
+            Gone::Burnt => Change::Closed("Three wrong attempts: the code is void."),
             Gone::Expired => Change::Closed("The code has run out."),
         }
     }

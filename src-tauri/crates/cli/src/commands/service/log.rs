@@ -199,7 +199,7 @@ impl Log {
         self.ends.spawn(async move {
             let report = transfer.wait().await;
             lines.out.event(&json::finished(&transfer, &report, None));
-            lines.say(level(&report), format_args!("transfer {} ended: {}", transfer.id(), ending(&report)));
+            lines.say(level(&report), format_args!("transfer {} ended: {}", transfer.id(), ending(&transfer, &report)));
         });
         while self.ends.try_join_next().is_some() {}
     }
@@ -236,11 +236,11 @@ fn level(report: &Report) -> Level {
     }
 }
 
-fn ending(report: &Report) -> String {
+fn ending(transfer: &Transfer, report: &Report) -> String {
     let how = match &report.outcome {
         Outcome::Complete => "complete,".to_owned(),
         Outcome::Partial => format!("{} did not make it;", words::entries(report.counts.failed)),
-        Outcome::Failed(error) => return words::error(error).what,
+        Outcome::Failed(error) => return words::error_of(error, progress::peer_name(transfer).as_deref()).what,
     };
     let (things, size) = (progress::things(report), bytes(report.counts.bytes));
     format!("{how} {things}, {size} in {}", progress::pace(report))

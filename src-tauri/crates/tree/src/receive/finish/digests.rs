@@ -3,10 +3,9 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::disk::Dir;
 use parking_lot::Mutex;
 use ringway_sys::attributes::Timestamp;
-use ringway_sys::dir::Dir;
-use ringway_sys::space::{Medium, medium};
 use ringway_wire::control::Progress;
 use ringway_wire::lane::{DIGEST_LEN, Digest, Entry, EntryKind};
 use ringway_wire::{Name, RelPath};
@@ -18,9 +17,6 @@ use crate::receive::merge::attributes::timestamp;
 use crate::receive::merge::folders::Folder;
 use crate::receive::merge::landing::Landed;
 use crate::receive::staging::spool::Spool;
-
-/// Threads at the most: beyond a few, a disk only gets more to choose from.
-const READERS_MAX: usize = 8;
 
 /// The chain of files; parts of large ones have chains of their own.
 const FILES: usize = 0;
@@ -165,15 +161,6 @@ impl Record {
     }
 }
 
-/// As many as there are processors, but one where a head has to move. Who is confined to the
-/// destination could not look.
-fn readers(dev: u64) -> usize {
-    match medium(dev) {
-        Some(Medium::Rotational) => 1,
-        _ => std::thread::available_parallelism().map_or(1, usize::from).min(READERS_MAX),
-    }
-}
-
 fn take<'a, const N: usize>(bytes: &mut &'a [u8]) -> Option<&'a [u8; N]> {
     let (taken, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
@@ -181,9 +168,9 @@ fn take<'a, const N: usize>(bytes: &mut &'a [u8]) -> Option<&'a [u8; N]> {
 }
 
 impl Proof {
-    /// For a destination on that device.
-    pub(in crate::receive) fn onto(dev: u64) -> Self {
-        Self { readers: readers(dev), ..Self::default() }
+    /// To be read back by so many threads.
+    pub(in crate::receive) fn read_by(readers: usize) -> Self {
+        Self { readers, ..Self::default() }
     }
 
     /// Keeps the digest of a range that was written.

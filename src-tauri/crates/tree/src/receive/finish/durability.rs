@@ -4,11 +4,11 @@
 //! What is in the staging tree needs none of this: it is synchronised as a whole before its
 //! top-level folder is renamed.
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ringway_sys::space::{Filesystem, begin_write_out, filesystem, sync_filesystem, write_out};
+use ringway_sys::space::Filesystem;
 use rustix::io::Errno;
 
 use crate::receive::lane::Worker;
@@ -30,11 +30,16 @@ impl Incoming {
         let written = match spot {
             // What is set aside gets names as what is staged does.
             Spot::Own | Spot::Aside(..) => Ok(()),
-            Spot::Part(..) => write_out(file, self.root.filesystem),
+            Spot::Part(..) => self.disk().write_out(file.as_fd(), self.root.filesystem),
             // In a folder of another filesystem, or subvolume.
-            Spot::Beside(_) => filesystem(&file).and_then(|filesystem| write_out(file.as_fd(), filesystem)),
+            Spot::Beside(_) => self.write_out_where_it_is(file.as_fd()),
         };
         self.noting_loss(written)
+    }
+
+    /// Brings a file's contents to the disk by what the filesystem that it is on takes.
+    pub(in crate::receive) fn write_out_where_it_is(&self, file: BorrowedFd<'_>) -> io::Result<()> {
+        self.disk().filesystem(file).and_then(|filesystem| self.disk().write_out(file, filesystem))
     }
 
     /// Notes that the disk refused what memory still has. The kernel takes such pages for clean
@@ -54,7 +59,7 @@ impl Incoming {
     pub(in crate::receive) fn settle_staged(&self) -> io::Result<()> {
         // Who is told of the error, and who asks next, must not come between one another.
         let early = self.staging.early_sync.lock();
-        self.noting_loss(sync_filesystem(&*early))?;
+        self.noting_loss(early.sync_filesystem())?;
         if self.is_sound() { Ok(()) } else { Err(Errno::IO.into()) }
     }
 
@@ -70,9 +75,8 @@ impl Incoming {
         let covered = self.staging.journal.covered();
         let Ok(root) = self.root.dir.try_clone() else { return };
         let (tell, told) = std::sync::mpsc::channel();
-        let work = move || drop(tell.send(sync_filesystem(&root)));
         // Without a thread nothing is recorded.
-        if std::thread::Builder::new().name("ringway-sync".into()).spawn(work).is_err() {
+        if !self.disk().beside(Box::new(move || drop(tell.send(root.sync_filesystem())))) {
             return;
         }
         if let Ok(synchronised) = told.recv_timeout(KEPT_SYNC_MAX)
@@ -88,7 +92,11 @@ impl Worker<'_> {
     /// Starts bringing a written group to the disk: all of it at once, while attributes are set.
     pub(in crate::receive) fn begin_settling(&self, group: &[Filling<'_>]) {
         if !self.incoming.root.filesystem.is_memory() {
-            group.iter().filter(|filling| !filling.is_staged()).for_each(|filling| begin_write_out(filling.file()));
+            let disk = self.incoming.disk();
+            group
+                .iter()
+                .filter(|filling| !filling.is_staged())
+                .for_each(|filling| disk.begin_write_out(filling.file()));
         }
     }
 
@@ -99,9 +107,9 @@ impl Worker<'_> {
             return Together::Not;
         }
         // By this lane's own descriptor: an error is told to each of them once.
-        let synchronised = sync_filesystem(&*self.parts).and_then(|()| match ours.next_back() {
+        let synchronised = self.parts.sync_filesystem().and_then(|()| match ours.next_back() {
             // FAT does not flush the disk's own memory when it synchronises.
-            Some(last) => write_out(last.file(), self.incoming.root.filesystem),
+            Some(last) => self.incoming.disk().write_out(last.file(), self.incoming.root.filesystem),
             None => Ok(()),
         });
         match self.incoming.noting_loss(synchronised) {

@@ -1,15 +1,15 @@
 //! Reads everything back that was written, from the medium, before it is given its final name or
 //! spoken of in a receipt.
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use crate::disk::Dir;
 use parking_lot::Mutex;
 use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, metadata_of};
-use ringway_sys::dir::Dir;
 use ringway_wire::control::Proven;
 use rustix::io::Errno;
 
@@ -218,7 +218,7 @@ impl Prover<'_> {
             Kind::File => {}
             _ => return Err(Wrong::Gone(Errno::INVAL.raw_os_error())),
         }
-        readback::from_the_medium(&fd);
+        self.incoming.disk().drop_cached(fd.as_fd());
         Ok(fd)
     }
 

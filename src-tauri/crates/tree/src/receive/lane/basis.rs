@@ -8,9 +8,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::disk::Dir;
 use parking_lot::Mutex;
 use ringway_sys::attributes::{Kind, metadata_of};
-use ringway_sys::dir::Dir;
 use ringway_sys::file_io;
 use ringway_wire::lane::{ChunkLens, ChunkWindow, Digest};
 use ringway_wire::limits::LANES_MAX;

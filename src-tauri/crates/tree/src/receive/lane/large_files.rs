@@ -2,13 +2,12 @@
 //! finished by whichever is written last.
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use ringway_model::Operation;
-use ringway_sys::attributes::set_len;
 use ringway_sys::file_io::FileIo;
 use ringway_wire::journal::Version;
 use ringway_wire::lane::{Digest, Entry, EntryKind, FrameHeader, RangeHead, RangeStep};
@@ -195,7 +194,7 @@ impl Incoming {
         body: &[u8],
         io: &mut FileIo,
     ) -> io::Result<()> {
-        write_one(&part.file, offset, body, io)?;
+        write_one(self.disk(), &part.file, offset, body, io)?;
         if let Some(number) = part.noted {
             self.staging.journal.range(number, offset, offset + body.len() as u64);
         }
@@ -345,7 +344,7 @@ impl Worker<'_> {
             }
             None => {
                 let (file, spot) = self.create_patiently(&place.folder, name, CreationMode::Provisional)?;
-                if let Err(error) = set_len(&file, version.size) {
+                if let Err(error) = self.incoming.disk().set_len(file.as_fd(), version.size) {
                     spot.discard(&place.folder, name);
                     return Err(during(Operation::Write)(error));
                 }
@@ -377,7 +376,7 @@ impl Worker<'_> {
                 let spare = |worker: &mut Self| Ok(worker.folders.give_back());
                 let create = |worker: &mut Self| worker.create_aside(CreationMode::Provisional);
                 let (file, spot) = patiently(self, spare, || incoming.goes_on(), create)?;
-                set_len(&file, size).map_err(during(Operation::Write))?;
+                self.incoming.disk().set_len(file.as_fd(), size).map_err(during(Operation::Write))?;
                 (file, spot)
             }
         };

@@ -1,4 +1,5 @@
 //! Answers a sender's list: which of its files are not here yet.
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -10,7 +11,7 @@ use ringway_wire::lane::{Counts, Digest, Entry, EntryKind, FileList};
 use ringway_wire::limits::OPEN_RANGED_MAX;
 use ringway_wire::stretches::Stretches;
 
-use crate::readback::{self, Part};
+use crate::readback::Part;
 use crate::receive::failures::{LaneError, Trouble, during};
 use crate::receive::lane::Worker;
 use crate::receive::merge::folders::Folder;
@@ -241,7 +242,7 @@ impl Worker<'_> {
         let cancelled = &self.incoming.flags.is_cancelled;
         // What cannot be opened or read is not here.
         folder.dir.open_read(name).is_ok_and(|file| {
-            readback::from_the_medium(&file);
+            self.incoming.disk().drop_cached(file.as_fd());
             let reading = self.reading.get_or_insert_default();
             reading.is_same(&file, size, &whole, || cancelled.load(Ordering::Relaxed)).unwrap_or(false)
         })

@@ -12,6 +12,7 @@ use ringway_wire::lane::{Digest, Entry, EntryKind};
 use rustix::io::Errno;
 
 use crate::descriptors::patiently;
+use crate::disk::Disk;
 use crate::receive::Incoming;
 use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed};
 use crate::receive::finish::digests::{Contents, Record};
@@ -165,7 +166,7 @@ impl Worker<'_> {
             return Ok(());
         }
         let mut written = Vec::with_capacity(group.len());
-        write_group(group, io, &mut written);
+        write_group(self.incoming.disk(), group, io, &mut written);
         self.begin_settling(group);
         let incoming = self.incoming;
         let dress = |filling: &Filling<'_>| {
@@ -258,12 +259,14 @@ impl Worker<'_> {
         let incoming = self.incoming;
         let created = CreationMode::Provisional;
         let (file, spot) = self.create(&filling.folder, filling.entry.name.as_bytes(), created)?;
-        let landed = write_one(&file, 0, filling.contents.body, io).map_err(during(Operation::Write)).and_then(|()| {
-            // The same refusals were noted for the first copy.
-            let _ = incoming.set_attributes(&file, created, &filling.entry.attributes, filling.entry.xattrs);
-            incoming.settle(&file, &spot).map_err(during(Operation::Sync))?;
-            incoming.land(&spot, &filling.folder, &filling.entry, filling.decision)
-        });
+        let landed = write_one(incoming.disk(), &file, 0, filling.contents.body, io)
+            .map_err(during(Operation::Write))
+            .and_then(|()| {
+                // The same refusals were noted for the first copy.
+                let _ = incoming.set_attributes(&file, created, &filling.entry.attributes, filling.entry.xattrs);
+                incoming.settle(&file, &spot).map_err(during(Operation::Sync))?;
+                incoming.land(&spot, &filling.folder, &filling.entry, filling.decision)
+            });
         match &landed {
             // At the top nothing is known of its name before it is booked; there a file never comes
             // this way.
@@ -282,22 +285,28 @@ pub(in crate::receive) fn taken_in_staging(folder: &Folder, name: &[u8]) -> Entr
     }
 }
 
-fn write_group(group: &[Filling<'_>], io: &mut FileIo, written: &mut Vec<io::Result<()>>) {
+fn write_group(disk: &dyn Disk, group: &[Filling<'_>], io: &mut FileIo, written: &mut Vec<io::Result<()>>) {
     let writes: Vec<_> = group
         .iter()
         .map(|filling| WriteAt { fd: filling.file.as_fd(), offset: 0, bytes: filling.contents.body })
         .collect();
-    io.write_all_at(&writes, written);
+    disk.write_all(io, &writes, written);
 }
 
 /// Writes one piece of one file, in calls of [`WRITE_LEN`].
-pub(in crate::receive) fn write_one(file: &OwnedFd, offset: u64, body: &[u8], io: &mut FileIo) -> io::Result<()> {
+pub(in crate::receive) fn write_one(
+    disk: &dyn Disk,
+    file: &OwnedFd,
+    offset: u64,
+    body: &[u8],
+    io: &mut FileIo,
+) -> io::Result<()> {
     let calls = body.chunks(WRITE_LEN).enumerate();
     let writes: Vec<_> = calls
         .map(|(at, bytes)| WriteAt { fd: file.as_fd(), offset: offset + (at * WRITE_LEN) as u64, bytes })
         .collect();
     let mut written = Vec::with_capacity(writes.len());
-    io.write_all_at(&writes, &mut written);
+    disk.write_all(io, &writes, &mut written);
     written.into_iter().collect()
 }
 

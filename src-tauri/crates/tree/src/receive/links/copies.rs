@@ -7,13 +7,12 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
 use ringway_model::{FailureReason, Operation};
-use ringway_sys::attributes::{Kind, Metadata, metadata_of, set_len, set_xattr, user_xattrs};
-use ringway_sys::contents::copy_range;
-use ringway_sys::space::{filesystem, write_out};
+use ringway_sys::attributes::{Kind, Metadata, metadata_of, user_xattrs};
 use ringway_sys::sparse;
 use ringway_wire::lane::{Attributes, Entry, EntryKind, Timestamp, Xattrs};
 use rustix::io::Errno;
 
+use crate::disk::Disk;
 use crate::readback;
 use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed, is};
 use crate::receive::lane::Worker;
@@ -119,7 +118,7 @@ impl Worker<'_> {
         let (dir, name) = spot.place(folder, entry.name.as_bytes());
         let to_prove =
             incoming.proof.as_ref().map(|_| dir.open_read(name)).transpose().map_err(during(Operation::Open))?;
-        copy_contents(source, file, was.size, is_stopped).map_err(during(Operation::Write))?;
+        copy_contents(incoming.disk(), source, file, was.size, is_stopped).map_err(during(Operation::Write))?;
         let now = metadata_of(source).map_err(during(Operation::Link))?;
         if is_stopped() {
             return Err(LaneError::Cancelled.into());
@@ -127,8 +126,9 @@ impl Worker<'_> {
         if (now.size, now.mtime) != (was.size, was.mtime) {
             return Err(EntryError { operation: Operation::Link, reason: FailureReason::ChangedWhileReading }.into());
         }
-        let xattrs = user_xattrs(source)
-            .and_then(|xattrs| xattrs.iter().try_for_each(|(name, value)| set_xattr(file, name, value)));
+        let xattrs = user_xattrs(source).and_then(|xattrs| {
+            xattrs.iter().try_for_each(|(name, value)| incoming.disk().set_xattr(file.as_fd(), name, value))
+        });
         let dressed = incoming.set_attributes(file, CreationMode::Provisional, &entry.attributes, Xattrs::default());
         incoming.settle(file, spot).map_err(during(Operation::Sync))?;
         if folder.is_staged() {
@@ -136,9 +136,9 @@ impl Worker<'_> {
         }
         if let Some(copy) = to_prove {
             // The first name's contents are proven by then.
-            let written = filesystem(file).and_then(|filesystem| write_out(file, filesystem));
+            let written = incoming.write_out_where_it_is(file.as_fd());
             incoming.noting_loss(written).map_err(during(Operation::Sync))?;
-            readback::from_the_medium(&copy);
+            incoming.disk().drop_cached(copy.as_fd());
             if !readback::is_equal(source, &copy, is_stopped).map_err(during(Operation::Read))? {
                 return Err(EntryError { operation: Operation::Read, reason: FailureReason::Differs }.into());
             }
@@ -148,10 +148,16 @@ impl Worker<'_> {
 }
 
 /// Copies `size` bytes, and leaves holes where the source has them.
-fn copy_contents(from: &OwnedFd, to: &OwnedFd, size: u64, is_stopped: impl Fn() -> bool) -> io::Result<()> {
-    set_len(to, size)?;
+fn copy_contents(
+    disk: &dyn Disk,
+    from: &OwnedFd,
+    to: &OwnedFd,
+    size: u64,
+    is_stopped: impl Fn() -> bool,
+) -> io::Result<()> {
+    disk.set_len(to.as_fd(), size)?;
     let (mut at, mut by_kernel, mut buffer) = (0, true, Vec::new());
-    let (from_file, to_file) = (File::from(from.try_clone()?), File::from(to.try_clone()?));
+    let from_file = File::from(from.try_clone()?);
     while let Some(data) = sparse::next_data(from.as_fd(), at, size)? {
         at = data.start;
         while at < data.end {
@@ -159,7 +165,7 @@ fn copy_contents(from: &OwnedFd, to: &OwnedFd, size: u64, is_stopped: impl Fn() 
                 return Ok(());
             }
             let len = (data.end - at).min(PIECE) as usize;
-            let copied = if by_kernel { copy_range(from, at, to, at, len)? } else { None };
+            let copied = if by_kernel { disk.copy_range((from.as_fd(), at), (to.as_fd(), at), len)? } else { None };
             by_kernel = copied.is_some_and(|copied| copied > 0);
             let copied = match copied.filter(|copied| *copied > 0) {
                 Some(copied) => copied,
@@ -169,7 +175,7 @@ fn copy_contents(from: &OwnedFd, to: &OwnedFd, size: u64, is_stopped: impl Fn() 
                     if read == 0 {
                         return Err(io::ErrorKind::UnexpectedEof.into());
                     }
-                    to_file.write_all_at(&buffer[..read], at)?;
+                    disk.write_at(to.as_fd(), at, &buffer[..read])?;
                     read
                 }
             };

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::disk::Dir;
 use parking_lot::Mutex;
-use ringway_sys::dir::Dir;
 use ringway_wire::lane::{Entry, EntryKind};
 use ringway_wire::limits::LINK_SETS_MAX;
 use ringway_wire::{Name, RelPath};

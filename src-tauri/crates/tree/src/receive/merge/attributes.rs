@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use ringway_sys::attributes::{Timestamp, set_file_times, set_mode, set_owner_fd, set_times_both, set_xattr};
-use ringway_sys::dir::Dir;
+use crate::disk::Dir;
+use ringway_sys::attributes::Timestamp;
 use ringway_sys::space::space;
 use ringway_wire::lane::{Attributes, Xattrs};
 use rustix::io::Errno;
@@ -60,7 +60,7 @@ impl Incoming {
         let set = |(name, value): (&[u8], &[u8])| {
             // Whoever reports it finds that the transfer is at its end.
             self.take((name.len() + value.len()) as u64).map_err(io::Error::other)?;
-            set_xattr(fd.as_fd(), name, value).map_err(|error| of_its_own(fd.as_fd(), error))
+            self.disk().set_xattr(fd.as_fd(), name, value).map_err(|error| of_its_own(fd.as_fd(), error))
         };
         xattrs.iter().map(set).fold(Ok(()), io::Result::and)
     }
@@ -96,9 +96,10 @@ impl Incoming {
     ) -> io::Result<()> {
         let fd = fd.as_fd();
         let extended = self.set_xattrs(fd, xattrs);
-        let owned = if self.options.keep_owner { set_owner_fd(fd, attributes.uid, attributes.gid) } else { Ok(()) };
+        let owned =
+            if self.options.keep_owner { self.disk().set_owner(fd, attributes.uid, attributes.gid) } else { Ok(()) };
         let mode = self.final_mode(attributes);
-        let moded = if created == CreationMode::Exactly(mode) { Ok(()) } else { set_mode(fd, mode) };
+        let moded = if created == CreationMode::Exactly(mode) { Ok(()) } else { self.disk().set_mode(fd, mode) };
         let timed = self.set_time(fd, timestamp(attributes.mtime));
         extended.and(owned).and(moded).and(timed)
     }
@@ -123,7 +124,7 @@ impl Incoming {
     /// Sets a modification time. Programs that use libfuse 2 ignore a call that sets it alone, and
     /// report success.
     pub(in crate::receive) fn set_time(&self, fd: impl AsFd, mtime: Timestamp) -> io::Result<()> {
-        if self.root.filesystem.is_fuse() { set_times_both(fd, now(), mtime) } else { set_file_times(fd, mtime) }
+        self.disk().set_times(fd.as_fd(), self.root.filesystem.is_fuse().then(now), mtime)
     }
 
     /// The same for one that is there already, where that differs: it may be somebody else's.

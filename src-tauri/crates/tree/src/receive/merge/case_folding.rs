@@ -2,9 +2,9 @@
 //! decomposed letters), which of them it has, and which names it cannot hold.
 use std::io;
 
+use crate::disk::Dir;
 use parking_lot::Mutex;
 use ringway_model::Operation;
-use ringway_sys::dir::Dir;
 use ringway_wire::RelPath;
 
 use crate::filesystem::spelling::{self, LostEnds};

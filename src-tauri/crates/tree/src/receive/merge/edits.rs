@@ -2,7 +2,7 @@
 //! them under their names, and puts what comes beside them.
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -177,7 +177,7 @@ impl Incoming {
         let equal = || -> io::Result<bool> {
             let (whole, there) = (from.open_read(from_name)?, folder.dir.open_read(there)?);
             let is_file = |file: &OwnedFd| metadata_of(file).is_ok_and(|found| found.kind == Kind::File);
-            readback::from_the_medium(&there);
+            self.disk().drop_cached(there.as_fd());
             Ok(is_file(&whole)
                 && is_file(&there)
                 && readback::is_equal(&whole, &there, || self.flags.is_cancelled.load(Ordering::Relaxed))?)

@@ -6,12 +6,11 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::disk::Dir;
 use parking_lot::Mutex;
 use ringway_model::{IntoHome, OnConflict, Operation};
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of};
-use ringway_sys::dir::Dir;
 use ringway_wire::RelPath;
-use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
 use crate::descriptors::patiently;
@@ -128,7 +127,7 @@ pub(in crate::receive) fn open_made(parent: &Dir, name: &[u8], masked: bool) -> 
 
 fn open_made_as(parent: &Dir, name: &[u8], mode: u32, masked: bool) -> io::Result<Dir> {
     if masked {
-        rustix::fs::chmodat(parent.as_fd(), name, Mode::from_raw_mode(mode), AtFlags::empty())?;
+        parent.set_folder_mode(name, mode)?;
     }
     parent.open_dir(name)
 }
@@ -188,7 +187,9 @@ impl FolderCache {
         let Some((parent_path, name)) = path.split_last() else {
             let dir = incoming.root.dir.try_clone().map_err(during(Operation::Open))?;
             let manner = incoming.manner_in(&dir, incoming.root.dev);
-            return Ok(Folder { is_home: incoming.root.is_home, ..Folder::new(dir, Landing::Root, path, manner) });
+            let folder = Folder { is_home: incoming.root.is_home, ..Folder::new(dir, Landing::Root, path, manner) };
+            incoming.clear_left(&folder);
+            return Ok(folder);
         };
         let landing = self.landing(incoming, path)?;
         if landing != Landing::Staged {
@@ -607,8 +608,10 @@ impl Incoming {
         if dev != self.root.dev {
             folder.foreign.store(true, Ordering::Relaxed);
             self.note_foreign(dev, &folder.dir).map_err(during(Operation::Open))?;
-            self.clear_left(&folder);
         }
+        // Also where files come by way of the staging folder: whether they can is tried by a
+        // temporary name, which an attempt that was killed may have left.
+        self.clear_left(&folder);
         Ok(folder)
     }
 

@@ -1,13 +1,13 @@
 //! Gives what is whole its final name: what to do with what has that name already, and numbered
 //! names.
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use crate::disk::Dir;
 use ringway_model::{FailureReason, OnConflict, Operation};
-use ringway_sys::attributes::{Kind, Metadata, metadata_of, set_mode, set_owner_fd};
-use ringway_sys::dir::Dir;
+use ringway_sys::attributes::{Kind, Metadata, metadata_of};
 use ringway_wire::lane::{Entry, EntryKind};
 use ringway_wire::limits::NAME_MAX;
 use rustix::io::Errno;
@@ -248,8 +248,9 @@ impl Incoming {
         }
         let owner_differs = self.options.keep_owner && (there.uid, there.gid) != (attributes.uid, attributes.gid);
         let extended = self.set_xattrs(file, entry.xattrs);
-        let owned = if owner_differs { set_owner_fd(file, attributes.uid, attributes.gid) } else { Ok(()) };
-        let moded = if owner_differs || there.mode != mode { set_mode(file, mode) } else { Ok(()) };
+        let owned =
+            if owner_differs { self.disk().set_owner(file.as_fd(), attributes.uid, attributes.gid) } else { Ok(()) };
+        let moded = if owner_differs || there.mode != mode { self.disk().set_mode(file.as_fd(), mode) } else { Ok(()) };
         extended.and(owned).and(moded)
     }
 

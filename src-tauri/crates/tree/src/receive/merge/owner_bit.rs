@@ -3,8 +3,8 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use ringway_sys::attributes::{Metadata, metadata_of, set_mode};
-use ringway_sys::dir::Dir;
+use crate::disk::Dir;
+use ringway_sys::attributes::{Metadata, metadata_of};
 use rustix::fs::{Access, AtFlags};
 use rustix::io::Errno;
 
@@ -39,5 +39,5 @@ pub(in crate::receive) fn opened(mode: u32) -> u32 {
 /// # Errors
 /// What the kernel said.
 pub(in crate::receive) fn close(dir: &Dir, mode: u32) -> io::Result<()> {
-    if metadata_of(dir)?.mode == opened(mode) { set_mode(dir, mode) } else { Ok(()) }
+    if metadata_of(dir)?.mode == opened(mode) { dir.set_own_mode(mode) } else { Ok(()) }
 }

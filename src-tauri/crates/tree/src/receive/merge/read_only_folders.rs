@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::disk::Dir;
 use parking_lot::Mutex;
 use ringway_model::OnConflict;
-use ringway_sys::attributes::{Metadata, metadata_of, set_mode};
-use ringway_sys::dir::Dir;
+use ringway_sys::attributes::{Metadata, metadata_of};
 use ringway_wire::RelPath;
 use rustix::io::Errno;
 
@@ -134,7 +134,7 @@ impl Openings {
         let record = self.note(&Record { mode, ino: there.ino, path: path.to_vec() }).ok()?;
         match all.get_mut(&identity) {
             Some(opened) => opened.users += 1,
-            None if set_mode(dir, owner_bit::opened(mode)).is_ok() => {
+            None if dir.set_own_mode(owner_bit::opened(mode)).is_ok() => {
                 all.insert(identity, Opened { mode, users: 1, dir: Arc::clone(dir) });
             }
             None => {
@@ -215,9 +215,9 @@ pub(in crate::receive) fn set_mode_of(dir: &Dir, there: &Metadata, mode: u32) ->
     match OPENED.lock().get_mut(&(there.dev, there.ino)) {
         Some(opened) => {
             opened.mode = mode;
-            set_mode(dir, owner_bit::opened(mode))
+            dir.set_own_mode(owner_bit::opened(mode))
         }
-        None => set_mode(dir, mode),
+        None => dir.set_own_mode(mode),
     }
 }
 

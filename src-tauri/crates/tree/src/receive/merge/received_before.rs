@@ -8,9 +8,10 @@
 //! is remembered by its inode and its change time (ctime).
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::os::fd::AsFd;
 
-use ringway_sys::attributes::{Kind, Metadata, Timestamp, birth_of, set_xattr};
-use ringway_sys::dir::Dir;
+use crate::disk::Dir;
+use ringway_sys::attributes::{Kind, Metadata, Timestamp, birth_of, metadata_of};
 use rustix::fs::{AtFlags, StatxFlags};
 
 /// The extended attribute that marks what was brought where the filesystem keeps no birth times.
@@ -65,7 +66,7 @@ impl Identity {
     pub(in crate::receive) fn given(root: &Dir, name: &[u8]) -> Option<Self> {
         Self::look(root, name, |fd| {
             let mark: [u8; MARK_LEN] = crate::random().ok()?;
-            set_xattr(fd, MARK_NAME, &mark).ok().map(|()| mark)
+            root.disk().set_xattr(fd.as_fd(), MARK_NAME, &mark).ok().map(|()| mark)
         })
     }
 
@@ -121,9 +122,8 @@ pub(in crate::receive) fn born_at(dir: &Dir, name: &[u8]) -> Option<Timestamp> {
 /// The filesystem's own clock: the change time that it gives to `dir` now. On a network filesystem
 /// that is not this machine's clock.
 pub(in crate::receive) fn filesystem_time(dir: &Dir) -> io::Result<Timestamp> {
-    let mode = ringway_sys::attributes::metadata_of(dir)?.mode;
-    ringway_sys::attributes::set_mode(dir, mode)?;
-    Ok(ringway_sys::attributes::metadata_of(dir)?.ctime)
+    dir.set_own_mode(metadata_of(dir)?.mode)?;
+    Ok(metadata_of(dir)?.ctime)
 }
 
 /// When the files of a new folder were made and written, hidden from everybody; in nanoseconds

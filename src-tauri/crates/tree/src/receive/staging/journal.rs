@@ -4,11 +4,12 @@
 //! Records are appended after what they tell of is in the file, and synchronised only when they say
 //! what a sync covers. A later attempt compares or asks again for what no such record covers.
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use crate::disk::{Dir, On};
 use parking_lot::Mutex;
-use ringway_sys::dir::Dir;
 use ringway_wire::RelPath;
 use ringway_wire::journal::{Noted, Recorder, Version, replay};
 use ringway_wire::lane::{Entry, EntryKind, Timestamp};
@@ -26,11 +27,14 @@ pub(in crate::receive) const READ_MAX: u64 = 32 * 1024 * 1024;
 /// on that could not be written whole, for what stood behind half of one would not be read. What is
 /// missing is sent again.
 #[derive(Clone, Default)]
-pub(in crate::receive) struct Journal(Arc<Mutex<Option<Open>>>);
+pub(in crate::receive) struct Journal {
+    open: Arc<Mutex<Option<Open>>>,
+    on: On,
+}
 
 /// A journal that takes records.
 struct Open {
-    file: File,
+    file: Arc<OwnedFd>,
     recorder: Recorder,
     /// Bytes that it has.
     len: u64,
@@ -73,13 +77,13 @@ impl Wholes {
 impl Journal {
     /// Closes its file: no more is noted.
     pub(in crate::receive) fn close(&self) {
-        *self.0.lock() = None;
+        *self.open.lock() = None;
     }
 
     pub(in crate::receive) fn create(staging: &Dir) -> Self {
         let made = staging.create_new(JOURNAL, FILLING_FILE_MODE);
-        let open = |file| Open { file: File::from(file), recorder: Recorder::default(), len: 0, told: 0, settled: 0 };
-        Self(Arc::new(Mutex::new(made.ok().map(open))))
+        let open = |file| Open { file: Arc::new(file), recorder: Recorder::default(), len: 0, told: 0, settled: 0 };
+        Self { open: Arc::new(Mutex::new(made.ok().map(open))), on: staging.on_disk().clone() }
     }
 
     /// Notes that a file is begun, with what a sync that an earlier journal notes covers of it; the
@@ -115,12 +119,12 @@ impl Journal {
 
     /// What a sync covers that begins now.
     pub(in crate::receive) fn covered(&self) -> Covered {
-        Covered(self.0.lock().as_ref().map_or(0, |open| open.len))
+        Covered(self.open.lock().as_ref().map_or(0, |open| open.len))
     }
 
     /// Whether something is noted that no recorded sync covers.
     pub(in crate::receive) fn waits_for_a_sync(&self) -> bool {
-        self.0.lock().as_ref().is_some_and(|open| open.settled < open.told)
+        self.open.lock().as_ref().is_some_and(|open| open.settled < open.told)
     }
 
     /// Notes that a sync succeeded, and brings that to the disk.
@@ -129,13 +133,13 @@ impl Journal {
         if covered == 0 || self.append_any(record).is_none() {
             return;
         }
-        let file = self.0.lock().as_mut().and_then(|open| {
+        let file = self.open.lock().as_mut().map(|open| {
             open.settled = open.settled.max(covered);
-            open.file.try_clone().ok()
+            Arc::clone(&open.file)
         });
         if let Some(file) = file {
             // What does not reach the disk is not believed, which costs only time.
-            let _ = file.sync_data();
+            let _ = self.on.disk().sync_data(file.as_fd());
         }
     }
 
@@ -155,11 +159,11 @@ impl Journal {
     }
 
     fn append_any<T>(&self, record: impl FnOnce(&mut Open, &mut Vec<u8>) -> T) -> Option<T> {
-        let mut journal = self.0.lock();
+        let mut journal = self.open.lock();
         let open = journal.as_mut()?;
         let mut bytes = Vec::with_capacity(32);
         let recorded = record(open, &mut bytes);
-        match open.file.write_all(&bytes) {
+        match self.on.disk().write_at(open.file.as_fd(), open.len, &bytes) {
             Ok(()) => {
                 open.len += bytes.len() as u64;
                 Some(recorded)
@@ -254,11 +258,11 @@ mod tests {
         let journal = Journal::create(&dir);
         let large = version(b"large", NOTED_SIZE_MIN);
         let number = journal.begin(&large, &Spot::Own, b"parts-0", &Stretches::default()).unwrap();
-        let unwritable = File::open(folder.path().join("journal")).unwrap();
-        let whole = std::mem::replace(&mut journal.0.lock().as_mut().unwrap().file, unwritable);
+        let unwritable = Arc::new(File::open(folder.path().join("journal")).unwrap().into());
+        let whole = std::mem::replace(&mut journal.open.lock().as_mut().unwrap().file, unwritable);
         journal.range(number, 0, 5);
         drop(whole);
-        assert!(journal.0.lock().is_none());
+        assert!(journal.open.lock().is_none());
         journal.range(number, 5, 9);
         assert!(read_all(&dir)[&large].has.is_empty());
     }

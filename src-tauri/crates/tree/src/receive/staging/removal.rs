@@ -1,12 +1,10 @@
 //! Removes a staging folder however deep it is, with one descriptor at a time and without following
 //! anything out of it.
 use std::io;
-use std::os::fd::AsFd;
 use std::time::Duration;
 
+use crate::disk::Dir;
 use ringway_sys::attributes::Kind;
-use ringway_sys::dir::Dir;
-use rustix::fs::{AtFlags, Mode};
 use rustix::io::Errno;
 
 use crate::receive::FILLING_FOLDER_MODE;
@@ -37,7 +35,7 @@ pub(in crate::receive) fn remove_tree(parent: &Dir, name: &[u8]) -> io::Result<(
     let mut moved = 0;
     while let Some(folder) = first_folder(&top)? {
         // Its mode may be the sender's already, and moving a folder writes to it.
-        rustix::fs::chmodat(top.as_fd(), &folder[..], Mode::from_raw_mode(FILLING_FOLDER_MODE), AtFlags::empty())?;
+        top.set_folder_mode(&folder, FILLING_FOLDER_MODE)?;
         let dir = top.open_dir(&folder)?;
         empty(&dir, &top, &mut moved)?;
         remove_emptied(&top, &folder, &dir)?;
@@ -124,7 +122,7 @@ fn empty(dir: &Dir, top: &Dir, moved: &mut u64) -> io::Result<()> {
                 continue;
             }
             any = true;
-            rustix::fs::chmodat(dir.as_fd(), entry.name, Mode::from_raw_mode(FILLING_FOLDER_MODE), AtFlags::empty())?;
+            dir.set_folder_mode(entry.name, FILLING_FOLDER_MODE)?;
             loop {
                 *moved += 1;
                 match dir.rename_noreplace(entry.name, top, format!("gone-{moved}").as_bytes()) {

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
-use ringway_sys::dir::Dir;
+use crate::disk::Dir;
 use ringway_wire::limits::PATH_MAX;
 use rustix::fs::{Mode, OFlags};
 

@@ -6,10 +6,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::disk::Dir;
 use ignore::WalkBuilder;
 use ringway_model::{Fault, Operation};
 use ringway_sys::attributes::{Kind, metadata_of};
-use ringway_sys::dir::Dir;
 
 use crate::receive::merge::read_only_folders;
 use crate::receive::staging::{self, BEGUN, removal};

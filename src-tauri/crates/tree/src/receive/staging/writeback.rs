@@ -1,19 +1,14 @@
 //! Has the disk begin before the end: what was written goes out while more comes, and huge files
 //! give their memory back as they do.
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::disk::Dir;
 use ringway_sys::advice::dont_need;
-use ringway_sys::dir::Dir;
-use ringway_sys::space::sync_filesystem;
 
 use crate::receive::staging::journal::Journal;
-
-/// Bytes after which the disk is asked to go on with what it has not got yet. The kernel by itself
-/// waits for a tenth of the memory, or half a minute.
-const OWED_MAX: u64 = 128 * 1024 * 1024;
 
 /// A file that takes more of the memory than one part in so many does not stay in it: what others
 /// have cached is worth more.
@@ -31,17 +26,16 @@ pub(in crate::receive) struct Writeback {
     pace: Arc<AtomicU64>,
 }
 
-impl Default for Writeback {
-    fn default() -> Self {
+impl Writeback {
+    /// One that has the disk go on after so many bytes.
+    pub(in crate::receive) fn after(owed_max: u64) -> Self {
         let memory = rustix::system::sysinfo();
         // The field's width differs between architectures.
         #[allow(clippy::unnecessary_cast)]
         let memory = (memory.totalram as u64).saturating_mul(memory.mem_unit.into());
-        Self::by(OWED_MAX, memory / HUGE_PART_OF_MEMORY)
+        Self::by(owed_max, memory / HUGE_PART_OF_MEMORY)
     }
-}
 
-impl Writeback {
     /// One that writes back after other amounts.
     pub(in crate::receive) fn by(owed_max: u64, huge_from: u64) -> Self {
         let (is_under_way, has_failed, pace) = (Arc::default(), Arc::default(), Arc::default());
@@ -112,13 +106,14 @@ impl Writeback {
         }
         self.owed.store(0, Ordering::Relaxed);
         crate::receive::staging::touch(staging);
+        let disk = staging.disk();
         let (is_under_way, has_failed) = (Arc::clone(&self.is_under_way), Arc::clone(&self.has_failed));
-        let (staging, huge, journal) = (staging.as_fd().try_clone_to_owned(), huge(), journal.clone());
+        let (staging, huge, journal) = (staging.try_clone(), huge(), journal.clone());
         let pace = Arc::clone(&self.pace);
         let work = move || {
             let covered = journal.covered();
             let begun = Instant::now();
-            match staging.map(sync_filesystem) {
+            match staging.map(|staging| staging.sync_filesystem()) {
                 Ok(Ok(())) => {
                     let millis = begun.elapsed().as_millis().max(1);
                     let bytes_per_second = u64::try_from(u128::from(owed) * 1000 / millis).unwrap_or(u64::MAX);
@@ -137,6 +132,6 @@ impl Writeback {
             is_under_way.store(false, Ordering::Relaxed);
         };
         // Without a thread all of it waits for the end.
-        let _ = std::thread::Builder::new().name("ringway-sync".into()).spawn(work);
+        disk.beside(Box::new(work));
     }
 }

@@ -1,0 +1,302 @@
+//! The rows of a fault, and what fills them in.
+use std::fmt::{self, Display, Formatter};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::reason::{missing, operation, sync_io, user_tls};
+use super::table::*;
+use super::{Row, Says, figures};
+use crate::errno::{
+    EACCES, EADDRINUSE, EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, EDQUOT, EIO, EMFILE, ENAMETOOLONG, ENETUNREACH,
+    ENOENT, ENOSPC, ENOTDIR, EPERM, EPIPE, EROFS, ETIMEDOUT,
+};
+use crate::fault::{AuthError, DeclineReason, Fault, Invalid, Operation, OsError, StoreTrouble};
+use crate::outage::Shortage;
+use crate::remedy::Remedy;
+use crate::text::{PathText, Text};
+use crate::transfer::Side;
+
+/// Names of what has arrived that a sentence lists.
+const PUBLISHED_SHOWN_MAX: usize = 10;
+
+impl Fault {
+    /// What happened and the next step. In a terminal, some next steps have the arguments `folder`,
+    /// `file`, `aside`, `forget` and `send`, which are words of a shell: the command gives them.
+    pub fn says(&self) -> Says {
+        match self {
+            Self::FewDescriptors { has, least } => {
+                FEW_DESCRIPTORS.says().with("has", figures::count(*has)).with("least", figures::count(*least))
+            }
+            Self::Path { path, operation, source } => {
+                failed(PATH, path, *operation, source).and_next(step_after(source).unwrap_or(PATH))
+            }
+            Self::NotPublished { path, operation, source, published } => {
+                let row = if published.is_empty() { PATH } else { NOT_PUBLISHED };
+                failed(row, path, *operation, source).and_next(NOT_PUBLISHED).with("names", listed(published))
+            }
+            Self::UnknownTarget { target } => {
+                let row = if target.contains('%') { UNKNOWN_SCOPE } else { UNKNOWN_TARGET };
+                row.says().with("target", target)
+            }
+            Self::Unreachable { target, source, remedies } => unreachable(target, source, remedies),
+            Self::Listen { address, source, remedies } => listen(address, source, remedies),
+            Self::Declined(reason) => reason.says(),
+            Self::Cancelled { by } => at(*by, CANCELLED_HERE, CANCELLED_THERE).says(),
+            Self::ConnectionLost(source) => {
+                let row = match source.errno {
+                    Some(ECONNRESET | EPIPE) => CONNECTION_CLOSED,
+                    Some(ETIMEDOUT) => CONNECTION_SILENT,
+                    _ => CONNECTION_LOST,
+                };
+                row.says().with("why", source).and_next(CONNECTION_LOST)
+            }
+            Self::TurnedAway => TURNED_AWAY.says(),
+            Self::Protocol { detail } => PROTOCOL.says().with("detail", detail),
+            Self::MisleadingName => MISLEADING_NAME.says(),
+            Self::ReceiptContradicts { detail } => RECEIPT_CONTRADICTS.says().with("detail", detail),
+            Self::Stalled { seconds } => STALLED.says().with("time", figures::time(Duration::from_secs(*seconds))),
+            Self::Version { ours, theirs } => VERSION.says().with("ours", ours).with("theirs", theirs),
+            Self::Tls { detail } => TLS.says().with("detail", detail),
+            Self::NoKernelTls { reason, remedies } => {
+                let next = if remedies.is_empty() { NO_KERNEL_TLS } else { NO_KERNEL_TLS_LOADABLE };
+                let why = user_tls(*reason).what();
+                NO_KERNEL_TLS.says().with("why", why).and_next(next).with_remedies(remedies)
+            }
+            Self::NoIoUring { reason } => NO_IO_URING.says().with("why", sync_io(*reason).what()),
+            Self::Config { path, line, detail, nearest } => {
+                let row = if line.is_some() { CONFIG } else { CONFIG_WHOLE };
+                let says = row.says().with("path", path).with("detail", detail);
+                let says = says.with("line", figures::count(line.unwrap_or_default().into()));
+                match nearest {
+                    Some(nearest) => says.and_next(CONFIG_NEAREST).with("nearest", nearest),
+                    None => says.and_next(CONFIG_ANY),
+                }
+            }
+            Self::Store { path, trouble, detail } => {
+                STORE.says().with("path", path).with("detail", detail).and_next(step_with_store(*trouble))
+            }
+            Self::Invalid(what) => what.says(),
+            Self::Machine { detail } => OTHER.says().with("detail", detail),
+            Self::FailedThere => FAILED_THERE.says(),
+            Self::DestinationFull { shortage } => {
+                DESTINATION_FULL.says().with("missing", shortage.map(missing).unwrap_or_default())
+            }
+            Self::Discovery { detail } => DISCOVERY.says().with("detail", detail),
+            Self::TooMuch { bytes_max, by } => {
+                at(*by, TOO_MUCH_HERE, TOO_MUCH_THERE).says().with("size", figures::bytes(*bytes_max))
+            }
+            Self::Paused { by } => at(*by, PAUSED_HERE, PAUSED_THERE).says().and_next(PAUSED),
+            Self::PeerForgotten => PEER_FORGOTTEN.says(),
+            Self::DestinationGone => DESTINATION_GONE.says(),
+            Self::Unanswered => UNANSWERED.says(),
+            Self::Grown { bytes } => GROWN.says().with("size", figures::bytes(*bytes)),
+            Self::Gone => GONE.says(),
+            Self::TooManySent => TOO_MANY_SENT.says(),
+            Self::NewTarget { to, was, .. } => NEW_TARGET.says().with("to", to).with("was", was),
+            Self::NotACode => NOT_A_CODE.says(),
+            Self::UnknownWord { position } => {
+                let row = if *position == 1 { UNKNOWN_WORD_FIRST } else { UNKNOWN_WORD_SECOND };
+                row.says().and_next(UNKNOWN_WORD)
+            }
+            Self::CodeNumberTooLarge => CODE_NUMBER_TOO_LARGE.says(),
+            Self::ServiceGone => SERVICE_GONE.says(),
+            Self::ServiceFailed { detail, remedies } => {
+                SERVICE_FAILED.says().with("detail", detail).with_remedies(remedies)
+            }
+            Self::ServiceDiffers { ours, theirs, remedies } => {
+                SERVICE_DIFFERS.says().with("ours", ours).with("theirs", theirs).with_remedies(remedies)
+            }
+            Self::Systemd { detail } => SYSTEMD.says().with("detail", detail),
+            Self::NoProgram => NO_PROGRAM.says(),
+            Self::NoFileManager { path } => NO_FILE_MANAGER.says().with("path", path),
+            Self::Other { detail } => OTHER.says().with("detail", detail),
+            Self::Auth(error) => error.says(),
+        }
+    }
+}
+
+impl AuthError {
+    /// What happened and the next step.
+    pub fn says(&self) -> Says {
+        match self {
+            Self::PairingNeeded { peer_name } => PAIRING_NEEDED.says().with("name", peer_name),
+            Self::WrongCode => WRONG_CODE.says(),
+            Self::NoCodeOpen => NO_VALID_CODE.says(),
+            Self::PairingBusy { wait_ms } => PAIRING_BUSY.says().with("time", wait(*wait_ms)),
+            Self::IdentityChanged { name, expected, found } => {
+                let says = IDENTITY_CHANGED.says().with("name", name);
+                says.with("expected", expected.short()).with("found", found.short())
+            }
+            Self::Unconfirmed { last, name, found, .. } => {
+                UNCONFIRMED.says().with("last", last).with("name", name).with("found", found.short())
+            }
+            Self::OtherAnswered { announced, found } => {
+                OTHER_ANSWERED.says().with("announced", announced).with("found", found.short())
+            }
+            Self::Forgotten { name, id, now } => {
+                let says = FORGOTTEN.says().with("name", name).with("id", id.short());
+                match now {
+                    Some(now) => says.with("now", now.short()).and_next(FORGOTTEN_OTHER),
+                    None => says,
+                }
+            }
+            Self::Ourselves => OURSELVES.says(),
+        }
+    }
+}
+
+impl DeclineReason {
+    /// What happened and the next step.
+    pub fn says(&self) -> Says {
+        match self {
+            Self::ByChoice => DECLINED.says(),
+            Self::NoAnswer => DECLINED_NO_ANSWER.says(),
+            Self::NoRoom(shortage) => {
+                // How many bytes are missing shows in the other two figures.
+                let missing = missing(Shortage { needed: 0, ..*shortage });
+                let says = DECLINED_NO_SPACE.says().with("missing", missing);
+                says.with("needed", figures::bytes(shortage.needed)).with("free", figures::bytes(shortage.free))
+            }
+            Self::NotWritable => DECLINED_NOT_WRITABLE.says(),
+            Self::Busy => DECLINED_BUSY.says(),
+            Self::Paused => DECLINED_PAUSED.says(),
+            Self::Stopped => DECLINED_STOPPED.says(),
+            Self::TooManyOffers { wait_ms } => DECLINED_TOO_MANY_OFFERS.says().with("time", wait((*wait_ms).into())),
+        }
+    }
+}
+
+impl Invalid {
+    /// What is wrong and the next step.
+    pub fn says(&self) -> Says {
+        match self {
+            Self::NothingToSend => NOTHING_TO_SEND.says(),
+            Self::SameName { name } => SAME_NAME.says().with("name", name),
+            Self::NameTooLong { name } => NAME_TOO_LONG.says().with("name", name),
+            Self::DeviceName => DEVICE_NAME.says(),
+            Self::NameTaken => NAME_TAKEN.says(),
+            Self::AmbiguousId => AMBIGUOUS_ID.says(),
+            Self::AmbiguousName { name } => AMBIGUOUS_NAME.says().with("name", name),
+            Self::UnknownDevice => UNKNOWN_DEVICE.says(),
+            Self::Port => PORT.says(),
+            Self::ReceiveFolder | Self::RuleFolder => FOLDER.says(),
+            Self::OwnFolder { folder } => OWN_FOLDER.says().with("folder", folder).and_next(FOLDER),
+            Self::HomeFolder { folder } => HOME_FOLDER.says().with("folder", folder),
+            Self::RuleSize => RULE_SIZE.says(),
+            Self::Limit => LIMIT.says(),
+            Self::PairingOff => PAIRING_OFF.says(),
+            Self::TransferId => TRANSFER_ID.says(),
+            Self::Running => RUNNING.says(),
+            Self::CannotPause => CANNOT_PAUSE.says(),
+            Self::NoDestination => NO_DESTINATION.says(),
+            Self::TooMany => TOO_MANY.says(),
+            Self::Option { detail } => INVALID.says().with("detail", detail),
+        }
+    }
+}
+
+impl Display for Fault {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.says().what())
+    }
+}
+
+impl Display for AuthError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.says().what())
+    }
+}
+
+impl Display for Invalid {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.says().what())
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl std::error::Error for AuthError {}
+
+impl std::error::Error for Invalid {}
+
+fn at(side: Side, here: Row, there: Row) -> Row {
+    match side {
+        Side::Here => here,
+        Side::There => there,
+    }
+}
+
+/// Milliseconds to wait, in whole seconds.
+fn wait(ms: u64) -> String {
+    figures::time(Duration::from_secs(ms.div_ceil(1_000).max(1)))
+}
+
+fn failed(row: Row, path: &PathText, doing: Operation, source: &OsError) -> Says {
+    row.says().with("path", path).with("operation", operation(doing)).with("why", source)
+}
+
+fn listed(published: &[PathText]) -> String {
+    let shown: Vec<_> = published.iter().take(PUBLISHED_SHOWN_MAX).map(PathText::to_string).collect();
+    let names = shown.join(", ");
+    match published.len() - shown.len() {
+        0 => names,
+        more => NOT_PUBLISHED_MORE.says().with("names", names).with("n", figures::count(more as u64)).what(),
+    }
+}
+
+/// The next step after an error of the system's with an obvious one.
+fn step_after(source: &OsError) -> Option<Row> {
+    Some(match source.errno? {
+        ENOENT => PATH_NOT_FOUND,
+        EPERM | EACCES => PATH_DENIED,
+        ENOSPC | EDQUOT => PATH_FULL,
+        EROFS => PATH_READ_ONLY,
+        ENOTDIR => PATH_NOT_A_FOLDER,
+        ENAMETOOLONG => PATH_NAME_TOO_LONG,
+        EMFILE => PATH_TOO_MANY_OPEN,
+        EIO => PATH_DISK,
+        _ => return None,
+    })
+}
+
+fn unreachable(target: &Text, source: &OsError, remedies: &[Remedy]) -> Says {
+    let says = |row: Row| row.says().with("target", target).with("why", source).with_remedies(remedies);
+    let next = match source.errno {
+        // The resolver's errors are no errno.
+        None => return says(UNREACHABLE_NO_NAME),
+        Some(_) if !remedies.is_empty() => UNREACHABLE_FIREWALL,
+        Some(ECONNREFUSED) => UNREACHABLE_REFUSED,
+        Some(ENETUNREACH) => UNREACHABLE_NO_NETWORK,
+        Some(_) => UNREACHABLE,
+    };
+    says(UNREACHABLE).and_next(next)
+}
+
+fn listen(address: &Text, source: &OsError, remedies: &[Remedy]) -> Says {
+    // Any address of this device goes without saying.
+    let everywhere = address.parse::<SocketAddr>().ok().filter(|address| address.ip().is_unspecified());
+    let says = match everywhere {
+        Some(address) => LISTEN.says().with("port", address.port()),
+        None => LISTEN_AT.says().with("address", address),
+    };
+    let next = match source.errno {
+        Some(EADDRINUSE) => LISTEN,
+        Some(EACCES) => LISTEN_DENIED,
+        Some(EADDRNOTAVAIL) => LISTEN_NO_ADDRESS,
+        _ => LISTEN_OTHER,
+    };
+    says.with("why", source).and_next(next).with_remedies(remedies)
+}
+
+fn step_with_store(trouble: StoreTrouble) -> Row {
+    match trouble {
+        StoreTrouble::Full => STORE_FULL,
+        StoreTrouble::NotWritable => STORE_NOT_WRITABLE,
+        StoreTrouble::NotReadable => STORE_NOT_READABLE,
+        StoreTrouble::Busy => STORE_BUSY,
+        StoreTrouble::DamagedDatabase => STORE_DAMAGED_DATABASE,
+        StoreTrouble::DamagedIdentity => STORE_DAMAGED_IDENTITY,
+        StoreTrouble::Untrusted => STORE_UNTRUSTED,
+        StoreTrouble::Other => STORE_OTHER,
+    }
+}

@@ -1,0 +1,154 @@
+//! Parts of sentences: why an entry failed, what is missing at a disk, what was being done, why a
+//! fast path is not taken, what limits a transfer.
+use super::table::*;
+use super::{Row, Says, figures};
+use crate::errno::ECANCELED;
+use crate::fault::{Failure, FailureReason, Operation, OsError};
+use crate::outage::Shortage;
+use crate::path_taken::{SyncIoReason, UserTlsReason};
+use crate::remedy::{Aim, Remedy};
+use crate::transfer::{Bottleneck, Direction, Side};
+
+/// What was being done, as in "could not be …".
+pub fn operation(operation: Operation) -> &'static str {
+    let row = match operation {
+        Operation::Open => OPERATION_OPEN,
+        Operation::Read => OPERATION_READ,
+        Operation::Write => OPERATION_WRITE,
+        Operation::Create => OPERATION_CREATE,
+        Operation::Rename => OPERATION_RENAME,
+        Operation::Metadata => OPERATION_METADATA,
+        Operation::Link => OPERATION_LINK,
+        Operation::Sync => OPERATION_SYNC,
+    };
+    row.what
+}
+
+/// A command, and what it is for.
+pub fn remedy(Remedy { aim, command }: &Remedy) -> String {
+    let label = match aim {
+        Aim::Ufw => REMEDY_UFW,
+        Aim::Firewalld => REMEDY_FIREWALLD,
+        Aim::LoadTls => REMEDY_LOAD_TLS,
+        Aim::KeepTls => REMEDY_KEEP_TLS,
+        Aim::WhoListens => REMEDY_WHO_LISTENS,
+        Aim::Serve => REMEDY_SERVE,
+        Aim::RestartService => REMEDY_RESTART_SERVICE,
+    };
+    let label = label.what;
+    format!("{label}: `{command}`.")
+}
+
+/// What a disk lacks by its figures, as the end of a sentence about it. A quota shows in none.
+pub fn missing(shortage: Shortage) -> String {
+    let row = match (shortage.bytes(), shortage.entries) {
+        (0, 0) => return String::new(),
+        (_, 0) => MISSING_BYTES,
+        (0, _) => MISSING_ITEMS,
+        (_, _) => MISSING_BOTH,
+    };
+    row.says().with("size", figures::bytes(shortage.bytes())).with("n", figures::count(shortage.entries)).what()
+}
+
+/// What the system calls an errno.
+pub(super) fn system(errno: i32) -> String {
+    OsError::from(std::io::Error::from_raw_os_error(errno)).to_string()
+}
+
+/// Why encryption runs in userspace.
+pub fn user_tls(reason: UserTlsReason) -> Says {
+    match reason {
+        UserTlsReason::Asked => TLS_ASKED.says(),
+        UserTlsReason::NotInKernel => TLS_NOT_IN_KERNEL.says(),
+        UserTlsReason::ModuleNotLoaded => TLS_MODULE_NOT_LOADED.says(),
+        UserTlsReason::ModulesUnseen => TLS_MODULES_UNSEEN.says(),
+        UserTlsReason::Refused(errno) => TLS_REFUSED.says().with("why", system(errno)),
+    }
+}
+
+/// Why file IO runs on plain system calls.
+pub fn sync_io(reason: SyncIoReason) -> Says {
+    match reason {
+        SyncIoReason::Asked => FILES_ASKED.says(),
+        SyncIoReason::Faster => FILES_FASTER.says(),
+        SyncIoReason::NotInKernel => FILES_NOT_IN_KERNEL.says(),
+        SyncIoReason::Forbidden => FILES_FORBIDDEN.says(),
+        SyncIoReason::NoMemory => FILES_NO_MEMORY.says(),
+        SyncIoReason::OpcodeMissing => FILES_OPCODE_MISSING.says(),
+        SyncIoReason::Refused(errno) => FILES_REFUSED.says().with("why", system(errno)),
+    }
+}
+
+impl Bottleneck {
+    /// What limits a transfer, as in "limited by …".
+    pub fn says(self, direction: Direction) -> Says {
+        let (at_sender, here, there) = match self {
+            Self::Finding => (true, LIMIT_FINDING_HERE, LIMIT_FINDING_THERE),
+            Self::Reading => (true, LIMIT_READING_HERE, LIMIT_READING_THERE),
+            Self::Encrypting => (true, LIMIT_ENCRYPTING_HERE, LIMIT_ENCRYPTING_THERE),
+            Self::Limit => (true, LIMIT_LIMIT_HERE, LIMIT_LIMIT_THERE),
+            Self::Decrypting => (false, LIMIT_DECRYPTING_HERE, LIMIT_DECRYPTING_THERE),
+            Self::Writing => (false, LIMIT_WRITING_HERE, LIMIT_WRITING_THERE),
+            Self::Network => return LIMIT_NETWORK.says(),
+            Self::Stalled => return LIMIT_STALLED.says(),
+        };
+        let is_here = at_sender == (direction != Direction::Receiving);
+        if is_here { here.says() } else { there.says() }
+    }
+}
+
+/// Why one entry was not moved, with its path as the subject.
+pub fn failure(failure: &Failure, direction: Direction) -> Says {
+    let row = match direction {
+        Direction::Copying => copy_failure(failure.reason),
+        Direction::Sending | Direction::Receiving => transfer_failure(failure.reason, failure.side),
+    };
+    match failure.reason {
+        FailureReason::Os { errno } | FailureReason::CutShort { errno } => {
+            row.says().with("operation", operation(failure.operation)).with("why", system(errno))
+        }
+        _ => row.says(),
+    }
+}
+
+fn transfer_failure(reason: FailureReason, side: Side) -> Row {
+    let at = |here, there| if side == Side::Here { here } else { there };
+    match reason {
+        FailureReason::Os { .. } => at(FAILURE_OS_HERE, FAILURE_OS_THERE),
+        FailureReason::SpecialFile => FAILURE_SPECIAL_FILE,
+        FailureReason::ChangedWhileReading => at(FAILURE_CHANGED_HERE, FAILURE_CHANGED_THERE),
+        FailureReason::PathTooLong => FAILURE_PATH_TOO_LONG,
+        FailureReason::InTheWay => at(FAILURE_CONFLICT_HERE, FAILURE_CONFLICT_THERE),
+        FailureReason::LinkTargetMissing => FAILURE_LINK_TARGET_MISSING,
+        FailureReason::Kept => at(FAILURE_KEPT_HERE, FAILURE_KEPT_THERE),
+        FailureReason::Differs => at(FAILURE_DIFFERS_HERE, FAILURE_DIFFERS_THERE),
+        FailureReason::OwnFolder => at(FAILURE_OWN_FOLDER_HERE, FAILURE_OWN_FOLDER_THERE),
+        FailureReason::DotName => at(FAILURE_DOT_NAME_HERE, FAILURE_DOT_NAME_THERE),
+        FailureReason::HomeFolder => at(FAILURE_HOME_FOLDER_HERE, FAILURE_HOME_FOLDER_THERE),
+        FailureReason::NameNotKept => at(FAILURE_NAME_UNSUPPORTED_HERE, FAILURE_NAME_UNSUPPORTED_THERE),
+        // Only copies fail so.
+        FailureReason::SameFile | FailureReason::IntoItself | FailureReason::CutShort { .. } => copy_failure(reason),
+    }
+}
+
+fn copy_failure(reason: FailureReason) -> Row {
+    match reason {
+        FailureReason::Os { .. } => COPY_OS,
+        FailureReason::SpecialFile => COPY_SPECIAL_FILE,
+        FailureReason::ChangedWhileReading => COPY_CHANGED,
+        FailureReason::InTheWay => COPY_CONFLICT,
+        FailureReason::LinkTargetMissing => COPY_LINK_TARGET_MISSING,
+        FailureReason::Kept => COPY_KEPT,
+        FailureReason::SameFile => COPY_SAME_FILE,
+        FailureReason::IntoItself => COPY_INTO_ITSELF,
+        FailureReason::Differs => COPY_DIFFERS,
+        FailureReason::CutShort { errno: ECANCELED } => COPY_CUT_SHORT,
+        FailureReason::CutShort { .. } => COPY_CUT_SHORT_OS,
+        // Only transfers fail so, or both alike.
+        FailureReason::PathTooLong
+        | FailureReason::OwnFolder
+        | FailureReason::DotName
+        | FailureReason::HomeFolder
+        | FailureReason::NameNotKept => transfer_failure(reason, Side::Here),
+    }
+}
