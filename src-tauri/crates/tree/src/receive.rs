@@ -360,7 +360,7 @@ impl Incoming {
     /// # Errors
     /// As [`begin`](Self::begin).
     pub fn begin_confined(options: DestinationOptions) -> Result<Arc<Self>, Fault> {
-        Self::begin_by(options, On::default(), |root| ringway_sys::confine::thread_beneath(root))
+        Self::begin_by(options, On::default(), ringway_sys::confine::thread_beneath)
     }
 
     fn begin_by(
