@@ -10,7 +10,7 @@ pub mod lane;
 pub mod limits;
 pub mod messages;
 pub mod rate_limit;
-mod record_boundary;
+pub mod record_boundary;
 pub mod retry;
 pub mod session;
 pub mod tls;

@@ -2,9 +2,9 @@
 //! the rest stays in the socket for kernel TLS. `CorkStream` is the `ktls` crate's. That crate does
 //! not compile for musl, so the module `musl` replaces it there.
 #[cfg(any(test, target_env = "musl"))]
-mod musl;
+pub mod musl;
 
 #[cfg(not(target_env = "musl"))]
-pub(crate) use ktls::CorkStream;
+pub use ktls::CorkStream;
 #[cfg(target_env = "musl")]
-pub(crate) use musl::CorkStream;
+pub use musl::CorkStream;

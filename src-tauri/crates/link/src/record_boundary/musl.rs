@@ -9,10 +9,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 const HEADER_LEN: usize = 5;
 
 /// A stream that can stop reading between two records.
-pub(crate) struct CorkStream<S> {
-    pub(crate) io: S,
+pub struct CorkStream<S> {
+    /// What is read from.
+    pub io: S,
     /// Whether reading ends, as at the end of the stream, where the next record would begin.
-    pub(crate) corked: bool,
+    pub corked: bool,
     at: At,
 }
 
@@ -25,7 +26,8 @@ enum At {
 const BEGINNING: At = At::Header { bytes: [0; HEADER_LEN], read: 0 };
 
 impl<S> CorkStream<S> {
-    pub(crate) fn new(io: S) -> Self {
+    /// A stream that reads on.
+    pub fn new(io: S) -> Self {
         Self { io, corked: false, at: BEGINNING }
     }
 }
