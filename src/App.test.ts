@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { tick as painted } from "svelte";
 import { describe, expect, test, vi } from "vitest";
-import { askedFor, chosen, earlier, everything, failed, here, labWs, moving, nearby, offer, startWindow, stored, tick } from "./testing/shell";
+import { askedFor, chosen, earlier, everything, failed, here, labWs, moving, nearby, offer, startWindow, stored, progress } from "./testing/shell";
 import type { AppEvent, Ended, Fault, Remedy, RoomThere } from "./ipc";
 import { t } from "./messages";
 import type { View } from "./state/app.svelte";
@@ -24,7 +24,7 @@ describe("sending", () => {
     await user.type(screen.getByLabelText(t("send.code")), "42-river-castle{Enter}");
     expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: "42-river-castle", verify: false }]);
     expect(await screen.findByText(t("send.connecting", { peer: "10.0.0.5" }))).toBeVisible();
-    shell.update("t1", { is: "moved", tick: tick() });
+    shell.update("t1", { is: "moved", progress: progress() });
     expect(await screen.findByText("Sending to lab-ws")).toBeVisible();
     expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuetext", "25 %, 1.0 MB/s");
     expect(screen.getByText(/3 s left/)).toBeVisible();
@@ -193,7 +193,7 @@ describe("sending", () => {
     shell.update("t1", failed({ code: "pairing_needed", peer_name: "lab-ws" }));
     await outbox.retry("42-river-castle");
     expect(sent()).toEqual([7, 7]);
-    shell.update("t2", { is: "moved", tick: tick({ stage: "awaiting_answer" }) });
+    shell.update("t2", { is: "moved", progress: progress({ stage: "awaiting_answer" }) });
     await waitFor(() => expect(outbox.attempt).toBeNull());
     expect(outbox.chosen).toEqual(second);
     await outbox.sendTo(labWs);
@@ -241,7 +241,7 @@ describe("receiving", () => {
     const before = shell.called("past").length;
     shell.app.transfers.add(moving({ id: "now", direction: "receiving" }));
     await waitFor(() => expect(cards()).toContain("now"));
-    shell.update("now", { is: "ended", tick: tick({ stage: "ended" }), ended: { ...ended, atMs: 1_000 } });
+    shell.update("now", { is: "ended", progress: progress({ stage: "ended" }), ended: { ...ended, atMs: 1_000 } });
     await waitFor(() => expect(cards()).not.toContain("t192"));
     expect(cards()).toHaveLength(8);
     await waitFor(() => expect(shell.called("past").length).toBeGreaterThan(before));
@@ -386,7 +386,7 @@ describe("activity", () => {
       failures: [...failures],
       runningMs: 500, reconnected: 0, bottleneck: null, here: null, there: null, arrived: [], copied: null, atMs: 0,
     } as const;
-    const shell = await startWindow({ transfers: [moving({ ended: { ...ended, edits: [...ended.edits], failures: [...failures], arrived: [] }, tick: tick({ stage: "ended" }) })] });
+    const shell = await startWindow({ transfers: [moving({ ended: { ...ended, edits: [...ended.edits], failures: [...failures], arrived: [] }, progress: progress({ stage: "ended" }) })] });
     await show("activity");
     expect(screen.getByRole("alert")).toHaveTextContent("All but 1 item transferred: 9 files, 1 folder, 900 B in 0.5 s.");
     expect(screen.getByRole("alert")).toHaveTextContent("Verified in 0.7 s: 8 files read back from lab-ws's disk, identical.");
@@ -401,8 +401,8 @@ describe("activity", () => {
   });
 
   test("no share is claimed of what is still being counted", async () => {
-    const counting = tick({ totalsFinal: false, bytesDone: 1_100_000_000, bytesTotal: 1_200_000_000, leftMs: null });
-    await startWindow({ transfers: [moving({ tick: counting })] });
+    const counting = progress({ totals_final: false, bytes_done: 1_100_000_000, bytes_total: 1_200_000_000, seconds_left: null });
+    await startWindow({ transfers: [moving({ progress: counting })] });
     await show("activity");
     const bar = screen.getByRole("progressbar");
     expect(bar).not.toHaveAttribute("aria-valuenow");
@@ -412,11 +412,11 @@ describe("activity", () => {
   });
 
   test("what limits a transfer is said in words, while it runs and in the end", async () => {
-    const shell = await startWindow({ transfers: [moving({ tick: tick() })] });
+    const shell = await startWindow({ transfers: [moving({ progress: progress() })] });
     await show("activity");
     expect(screen.queryByText(/[Ll]imited by/)).toBeNull();
     for (let ms = 1100; ms <= 4000; ms += 100) {
-      shell.update("t1", { is: "moved", tick: tick({ runningMs: ms, bottleneck: ms <= 2000 ? "writing" : "network" }) });
+      shell.update("t1", { is: "moved", progress: progress({ seconds: ms / 1000, limited_by: ms <= 2000 ? "writing" : "network" }) });
     }
     expect(await screen.findByText(t("activity.limitedBy", { what: "the network" }))).toBeVisible();
     const shares = screen.getByRole("list", { name: t("activity.bottlenecks") });
@@ -425,7 +425,7 @@ describe("activity", () => {
       "writing on lab-ws 33 %",
     ]);
     const { ended } = failed({ code: "cancelled", by: "here" }) as { ended: Ended };
-    shell.update("t1", { is: "ended", tick: tick({ stage: "ended", runningMs: 4000 }), ended: { ...ended, bottleneck: "network" } });
+    shell.update("t1", { is: "ended", progress: progress({ stage: "ended", seconds: 4 }), ended: { ...ended, bottleneck: "network" } });
     expect(await screen.findByText(t("activity.mostlyLimitedBy", { what: "the network" }))).toBeVisible();
   });
 
@@ -433,8 +433,8 @@ describe("activity", () => {
     const shell = await startWindow({ transfers: [moving()] });
     await show("activity");
     for (const second of [1, 2, 3]) {
-      const done = { bytesDone: second * 1_000_000, entriesDone: second * second * 100 };
-      shell.update("t1", { is: "moved", tick: tick({ runningMs: second * 1000, bottleneck: "network", ...done }) });
+      const done = { bytes_done: second * 1_000_000, entries_done: second * second * 100 };
+      shell.update("t1", { is: "moved", progress: progress({ seconds: second, limited_by: "network", ...done }) });
     }
     const graph = await screen.findByRole("slider", { name: /Speed over time/ });
     graph.focus();
@@ -451,8 +451,8 @@ describe("activity", () => {
   test("one that has gone on for a while, or has ended, is shown with its course from the beginning", async () => {
     const course = [1, 2, 3, 4].map((second) => ({ atMs: second * 1000, bytes: second > 2 ? 3_000_000 : 0, entries: second, bottleneck: "network" as const }));
     const { ended } = failed({ code: "cancelled", by: "here" }) as { ended: Ended };
-    const late = moving({ tick: tick({ runningMs: 4000, bytesDone: 3_000_000 }), course });
-    await startWindow({ transfers: [late, { ...late, id: "t2", tick: tick({ stage: "ended", runningMs: 4000, bytesDone: 3_000_000 }), ended }] });
+    const late = moving({ progress: progress({ seconds: 4, bytes_done: 3_000_000 }), course });
+    await startWindow({ transfers: [late, { ...late, id: "t2", progress: progress({ stage: "ended", seconds: 4, bytes_done: 3_000_000 }), ended }] });
     await show("activity");
     const graphs = screen.getAllByRole("slider", { name: /Speed over time: .* peak 3.0 MB\/s/ });
     expect(graphs).toHaveLength(2);
@@ -466,7 +466,7 @@ describe("activity", () => {
   });
 
   test("a running transfer is cancelled by its own button", async () => {
-    const shell = await startWindow({ transfers: [moving({ tick: tick() })] });
+    const shell = await startWindow({ transfers: [moving({ progress: progress() })] });
     await show("activity");
     await user.click(screen.getByRole("button", { name: `${t("common.cancel")}: dataset-v3` }));
     expect(shell.called("cancel")).toEqual([{ id: "t1" }]);
@@ -475,8 +475,8 @@ describe("activity", () => {
   test("one that waits is told to go on by its own button, where that can help", async () => {
     const interruption = { why: "full", needed: 6000, free: 1000, entries: 0, next_try_seconds: null, gives_up_seconds: 60 } as const;
     const waiting = { why: "broken", next_try_seconds: null, gives_up_seconds: 60 } as const;
-    const awaited = moving({ id: "t2", title: "pictures", direction: "receiving", tick: tick({ stage: "reconnecting", interruption: waiting }) });
-    const shell = await startWindow({ transfers: [moving({ tick: tick({ stage: "paused", interruption }) }), awaited] });
+    const awaited = moving({ id: "t2", title: "pictures", direction: "receiving", progress: progress({ stage: "reconnecting", interruption: waiting }) });
+    const shell = await startWindow({ transfers: [moving({ progress: progress({ stage: "paused", interruption }) }), awaited] });
     await show("activity");
     expect(screen.getByText(/^Paused: .* 5.0 kB more needed/)).toBeVisible();
     expect(screen.queryByRole("button", { name: `${t("activity.tryNow")}: pictures` })).toBeNull();
@@ -486,9 +486,9 @@ describe("activity", () => {
 
   test("is paused where that can be, and resumed by whom it was paused", async () => {
     const waits = { why: "paused", next_try_seconds: null, gives_up_seconds: 60 } as const;
-    const running = moving({ id: "t1", title: "dataset-v3", tick: tick({ canPause: true }) });
-    const held = moving({ id: "t2", title: "pictures", tick: tick({ stage: "paused", interruption: { ...waits, by: "here" } }) });
-    const awaited = moving({ id: "t3", title: "music", tick: tick({ stage: "paused", canPause: true, interruption: { ...waits, by: "there" } }) });
+    const running = moving({ id: "t1", title: "dataset-v3", progress: progress({ can_pause: true }) });
+    const held = moving({ id: "t2", title: "pictures", progress: progress({ stage: "paused", interruption: { ...waits, by: "here" } }) });
+    const awaited = moving({ id: "t3", title: "music", progress: progress({ stage: "paused", can_pause: true, interruption: { ...waits, by: "there" } }) });
     const shell = await startWindow({ transfers: [running, held, awaited] });
     await show("activity");
     const shown = (action: "activity.pause" | "activity.resume") =>
@@ -646,7 +646,7 @@ test("a shell that cannot start says why", async () => {
 });
 
 test.each(["send", "inbox", "activity", "devices", "settings"] as const)("%s has names, roles and order for everyone", async (view) => {
-  await startWindow({ devices: [labWs], offers: [offer()], transfers: [moving({ tick: tick() }), moving({ id: "t2", direction: "receiving", tick: tick() })] });
+  await startWindow({ devices: [labWs], offers: [offer()], transfers: [moving({ progress: progress() }), moving({ id: "t2", direction: "receiving", progress: progress() })] });
   await show(view);
   expect(screen.getByRole("heading", { level: 1 })).toHaveFocus();
   // Colours are not computed by jsdom: contrast is looked at in the real window.

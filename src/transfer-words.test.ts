@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { Copied, Ended, FailureReason, Bottleneck, Interruption, Side, Direction } from "./ipc/bindings";
 import { LIMIT_MARKS } from "./limit-marks";
 import { cameToNothing, copyFaultWords, copyPathWords, copyRefusedWords, endWords, failureWords, limitWords, stageWords } from "./transfer-words";
-import { tick } from "./testing/shell";
+import { progress } from "./testing/shell";
 
 const copied: Copied = { filesystem: "vfat", sharedBytes: 0, specials: 0, verified: 0, ownersLost: 0, attributesLost: 0 };
 const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], runningMs: 1000 };
@@ -38,18 +38,18 @@ test("what was sent is told from what was there and what was skipped", () => {
 });
 
 test("a transfer of which nothing moves says for how long", () => {
-  expect(stageWords(tick({ stalledMs: 12_000 }), "lab-ws", "sending")).toBe("Stalled for 12 s");
+  expect(stageWords(progress({ stalled_seconds: 12 }), "lab-ws", "sending")).toBe("Stalled for 12 s");
 });
 
 test("a transfer that waits for a place says which", () => {
-  expect(stageWords(tick({ stage: "queued", place: 3 }), "lab-ws", "sending")).toBe("Queued on lab-ws, position 3");
-  expect(stageWords(tick({ stage: "queued", place: 3 }), "laptop", "receiving")).toBe("Queued, position 3");
+  expect(stageWords(progress({ stage: "queued", place: 3 }), "lab-ws", "sending")).toBe("Queued on lab-ws, position 3");
+  expect(stageWords(progress({ stage: "queued", place: 3 }), "laptop", "receiving")).toBe("Queued, position 3");
 });
 
 describe("copies in words", () => {
   test("no phase speaks of another machine", () => {
     for (const stage of ["connecting", "running", "finishing", "verifying"] as const) {
-      const said = stageWords(tick({ stage, peer: null }), "/data/sets", "copying");
+      const said = stageWords(progress({ stage, peer: null }), "/data/sets", "copying");
       expect(said, stage).not.toMatch(/Connecting|Sending|Receiving|accept/);
       expect(said, stage).not.toBe("");
     }
@@ -158,7 +158,7 @@ describe("what limits a transfer", () => {
 });
 
 describe("a lost connection", () => {
-  const waiting = (interruption: Interruption) => tick({ stage: "reconnecting", interruption });
+  const waiting = (interruption: Interruption) => progress({ stage: "reconnecting", interruption });
 
   test("says at either end who waits for what, and how long", () => {
     const soon = waiting({ why: "broken", next_try_seconds: 3.2, gives_up_seconds: 899 });
@@ -171,19 +171,19 @@ describe("a lost connection", () => {
 
   test("is nothing that a full disk is taken for", () => {
     const full = (missingBytes: number, missingEntries = 0) =>
-      tick({ stage: "paused", interruption: { why: "full", needed: missingBytes, free: 0, entries: missingEntries, next_try_seconds: null, gives_up_seconds: 60 } });
+      progress({ stage: "paused", interruption: { why: "full", needed: missingBytes, free: 0, entries: missingEntries, next_try_seconds: null, gives_up_seconds: 60 } });
     expect(stageWords(full(32_000_000), "lab-ws", "sending")).toBe("Paused: the disk of lab-ws is full, 32.0 MB more needed. The transfer resumes once there is space");
     expect(stageWords(full(0, 1200), "lab-ws", "sending")).toContain(", 1,200 items too many");
     expect(stageWords(full(0), "laptop", "receiving")).toBe("Paused: the disk is full. Free up space to resume");
   });
 
   test("is nothing that a pause is taken for, which is told with who it was", () => {
-    const paused = (by: Side) => tick({ stage: "paused", interruption: { why: "paused", by, next_try_seconds: null, gives_up_seconds: 8 * 3600 } });
+    const paused = (by: Side) => progress({ stage: "paused", interruption: { why: "paused", by, next_try_seconds: null, gives_up_seconds: 8 * 3600 } });
     for (const direction of ["sending", "receiving"] as const) {
       expect(stageWords(paused("here"), "lab-ws", direction)).toMatch(/^Paused here. Resume within .*$/);
       expect(stageWords(paused("there"), "lab-ws", direction)).toMatch(/^Paused by lab-ws. Times out in .*$/);
     }
-    const copy = tick({ stage: "paused", interruption: { why: "paused", by: "here", next_try_seconds: null, gives_up_seconds: null } });
+    const copy = progress({ stage: "paused", interruption: { why: "paused", by: "here", next_try_seconds: null, gives_up_seconds: null } });
     expect(stageWords(copy, "/srv/sets", "copying")).toBe("Paused");
   });
 

@@ -1,31 +1,31 @@
 // Every sentence about one transfer: where it stands, how it ended, what did not come through;
 // sent, received or copied.
 import { bytes, duration, left } from "./format";
-import type { Copied, Edit, Ended, Failure, Interruption, Outcome, Fault, Bottleneck, Proven, Tick, Direction } from "./ipc/bindings";
+import type { Copied, Edit, Ended, Failure, Interruption, Outcome, Fault, Bottleneck, Proven, Progress, Direction } from "./ipc/bindings";
 import { type Key, t } from "./messages";
 import { operationWords, faultWords, osNext, shortageWords, type Sentence, system } from "./words";
 
 const RUNNING = { sending: "stage.sending", receiving: "stage.receiving", copying: "stage.copying" } as const satisfies Record<Direction, Key>;
 
 /** Where a transfer stands. */
-export function stageWords(tick: Tick, peer: string, direction: Direction): string {
+export function stageWords(progress: Progress, peer: string, direction: Direction): string {
   const sending = direction === "sending";
-  switch (tick.stage) {
+  switch (progress.stage) {
     case "connecting":
       return direction === "copying" ? t("copy.starting") : t("send.connecting", { peer });
     case "awaiting_answer":
       return t("stage.awaitingAnswer", { peer });
     case "queued":
-      return sending ? t("stage.queuedThere", { peer, place: String(tick.place ?? 1) }) : t("stage.queuedHere", { place: String(tick.place ?? 1) });
+      return sending ? t("stage.queuedThere", { peer, place: String(progress.place ?? 1) }) : t("stage.queuedHere", { place: String(progress.place ?? 1) });
     case "running":
-      return tick.stalledMs === null ? t(RUNNING[direction], { peer }) : t("stage.stalled", { time: left(tick.stalledMs) });
+      return progress.stalled_seconds === null ? t(RUNNING[direction], { peer }) : t("stage.stalled", { time: left(progress.stalled_seconds * 1000) });
     case "finishing":
       return sending ? t("stage.finishingThere", { peer }) : t("stage.finishingHere");
     case "verifying":
       return t("stage.verifying");
     case "reconnecting":
     case "paused":
-      return tick.interruption ? waitWords(tick.interruption, peer, sending) : t("stage.resuming");
+      return progress.interruption ? waitWords(progress.interruption, peer, sending) : t("stage.resuming");
     case "ended":
       return "";
   }

@@ -862,7 +862,7 @@ export type Moving = {
 	/**  What the person gave as the target; the folder of a copy; empty when receiving. */
 	target: string,
 	startedAtMs: number,
-	tick: Tick,
+	progress: Progress,
 	/**  What it has done so far, for those who see it late. */
 	course: CoursePoint[],
 	ended: Ended | null,
@@ -1241,6 +1241,66 @@ export type PathText = {
 /**  What the picker should pick. */
 export type Pick = "folders" | "files";
 
+/**
+ *  A transfer's figures at one moment. They are cheap to take and meant to be polled 10 to 20 times
+ *  a second.
+ */
+export type Progress = {
+	/**  Where it stands. */
+	stage: Stage,
+	/**  What the other device is called here, once it is authenticated. */
+	peer: string | null,
+	/**  Its id. A name may change, or become another device's. */
+	peer_id: string | null,
+	/**  Entries (files, folders, links) done: written at the receiver. */
+	entries_done: number,
+	/**  Entries found so far; final when [`Self::totals_final`]. */
+	entries_total: number,
+	/**  Bytes of file contents done: written at the receiver. */
+	bytes_done: number,
+	/**
+	 *  Those of them that were sent, or copied. The others were there already, or are of files that
+	 *  stay by the receiver's policy.
+	 */
+	bytes_moved: number,
+	/**  Bytes found so far; final when [`Self::totals_final`]. */
+	bytes_total: number,
+	/**  Whether the walk has ended and the totals are firm. */
+	totals_final: boolean,
+	/**  Entries that failed, both ends together. */
+	failed: number,
+	/**  Time since bytes began to move, without pauses by a person or by a full disk. */
+	seconds: number,
+	/**  Smoothed rate of the bytes that are sent, in whole bytes a second. */
+	bytes_per_s: number,
+	/**  Smoothed rate in whole entries a second. */
+	entries_per_s: number,
+	/**  Time left at the smoothed rate, once totals are firm or nearly so. */
+	seconds_left: number | null,
+	/**
+	 *  How long nothing has moved, from 5 s on: then there is no rate and no time left. None where
+	 *  the sender's rate limit is why.
+	 */
+	stalled_seconds: number | null,
+	/**
+	 *  What has limited it for about a second. None before that is known, and where no bytes move
+	 *  between two machines.
+	 */
+	limited_by: Bottleneck | null,
+	/**  While it is [`Stage::Reconnecting`] or [`Stage::Paused`]. */
+	interruption: Interruption | null,
+	/**  Its place in the receiver's queue, while it is [`Stage::Queued`]: 1 for the next one. */
+	place: number | null,
+	/**  Whether a person can pause it here now. */
+	can_pause: boolean,
+	/**  Lanes in use. */
+	lanes: number,
+	/**  Paths at this end, once known. */
+	here: PathTaken | null,
+	/**  Paths at the other end, once known. */
+	there: PathTaken | null,
+};
+
 /**  What was read back from the receiver's medium and found to be what the sender had read. */
 export type Proven = {
 	/**  Files. */
@@ -1433,45 +1493,6 @@ export type SyncIoReason =
 /**  Another errno. */
 { refused: number };
 
-/**  A transfer's figures at one moment. */
-export type Tick = {
-	stage: Stage,
-	/**  The other device's name, once it is authenticated. */
-	peer: string | null,
-	/**
-	 *  The beginning of its id, as people compare it: a name may change, or become another
-	 *  device's.
-	 */
-	peerShortId: string | null,
-	entriesDone: number,
-	entriesTotal: number,
-	bytesDone: number,
-	/**  Those of them that were sent, or copied; the others were there already. */
-	bytesMoved: number,
-	bytesTotal: number,
-	totalsFinal: boolean,
-	failed: number,
-	runningMs: number,
-	/**  Whole bytes a second. */
-	bytesPerS: number,
-	/**  Whole entries a second. */
-	entriesPerS: number,
-	leftMs: number | null,
-	/**  How long nothing has moved, where that is long. */
-	stalledMs: number | null,
-	/**  For about a second; none while it is not known. */
-	bottleneck: Bottleneck | null,
-	/**  While it is reconnecting or paused. */
-	interruption: Interruption | null,
-	/**  In the receiver's queue, while it is queued. */
-	place: number | null,
-	/**  Whether it can be paused here now. */
-	canPause: boolean,
-	lanes: number,
-	here: PathTaken | null,
-	there: PathTaken | null,
-};
-
 /**  Who encrypts a lane at one end. */
 export type TlsPath = 
 /**  The kernel (kTLS), both directions. */
@@ -1497,7 +1518,7 @@ export type Unfinished = {
 };
 
 /**  What a transfer's own channel carries. */
-export type Update = { is: "moved"; tick: Tick } | { is: "ended"; tick: Tick; ended: Ended };
+export type Update = { is: "moved"; progress: Progress } | { is: "ended"; progress: Progress; ended: Ended };
 
 /**  Why a lane is encrypted in userspace. */
 export type UserTlsReason = 

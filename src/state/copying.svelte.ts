@@ -117,14 +117,14 @@ export class Copying {
   /** Looks at an update of any transfer: the one asked for is settled once something was copied. */
   follow(transfer: Transfer): void {
     if (transfer.id !== this.attempt?.id) return;
-    const { ended, tick } = transfer;
+    const { ended, progress } = transfer;
     // What failed is done with as well.
-    const copied = tick.entriesDone - tick.failed;
+    const copied = progress.entries_done - progress.failed;
     if (ended && cameToNothing(ended)) {
       this.attempt = null;
       this.#refused = ended;
       void this.#transfers.dismiss(transfer);
-    } else if (ended || copied > 0 || tick.bytesDone > 0) {
+    } else if (ended || copied > 0 || progress.bytes_done > 0) {
       this.attempt = null;
       this.begun = transfer;
       this.close();

@@ -226,12 +226,12 @@ export class Outbox {
   follow(transfer: Transfer): void {
     if (transfer.id !== this.attempt?.id) return;
     const { ended } = transfer;
-    if (ended?.outcome === "failed" && transfer.tick.entriesDone === 0 && !wasHeard(ended.error)) {
+    if (ended?.outcome === "failed" && transfer.progress.entries_done === 0 && !wasHeard(ended.error)) {
       this.attempt = null;
       if (ended.error.code === "wrong_code") this.wrongTries += 1;
       this.fault = ended.error.code === "cancelled" ? null : ended.error;
       void this.#transfers.dismiss(transfer);
-    } else if (transfer.ended || transfer.tick.stage !== "connecting") {
+    } else if (transfer.ended || transfer.progress.stage !== "connecting") {
       this.attempt = null;
       this.settle(this.#offered?.turn);
     }

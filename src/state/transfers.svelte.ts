@@ -1,5 +1,5 @@
 // The transfers of every way, each fed by its own channel.
-import type { Earlier, Ended, Fault, Ipc, Moving, Tick, Update, Direction } from "../ipc";
+import type { Earlier, Ended, Fault, Ipc, Moving, Progress, Update, Direction } from "../ipc";
 import { t } from "../messages";
 import { LimitHistory, type LimitShare, type Stretch } from "./limits";
 import { NO_POINTS, RateHistory, type RatePoints } from "./rate";
@@ -27,7 +27,7 @@ export class Transfer {
   readonly history = new RateHistory();
   readonly #limits = new LimitHistory();
   /** The latest figures; replaced whole. */
-  tick = $state.raw() as Tick;
+  progress = $state.raw() as Progress;
   ended = $state.raw<Ended | null>(null);
   /** The graph's points; replaced whole, more seldom than the figures. */
   points = $state.raw<RatePoints>(NO_POINTS);
@@ -54,13 +54,13 @@ export class Transfer {
       this.history.add(atMs, bytes, entries);
       this.#limits.add(atMs, bottleneck, Infinity);
     }
-    this.#look(moving.tick, moving.course.at(-1));
+    this.#look(moving.progress, moving.course.at(-1));
     this.ended = moving.ended;
   }
 
   /** What to call the other machine; of a copy, its folder. */
   get peer(): string {
-    return this.tick.peer ?? (this.target || t("common.otherDevice"));
+    return this.progress.peer ?? (this.target || t("common.otherDevice"));
   }
 
   /** Bytes a second over the whole time, without reading back. */
@@ -69,22 +69,23 @@ export class Transfer {
   }
 
   apply(update: Update): void {
-    this.#look(update.tick);
+    this.#look(update.progress);
     if (update.is === "ended") this.ended = update.ended;
   }
 
-  #look(tick: Tick, before?: { bytes: number; entries: number }): void {
-    const readsBack = tick.stage === "verifying" || (tick.stage === "paused" && this.#readsBack);
+  #look(progress: Progress, before?: { bytes: number; entries: number }): void {
+    const readsBack = progress.stage === "verifying" || (progress.stage === "paused" && this.#readsBack);
     if (readsBack && !this.#readsBack) {
-      const { bytesMoved, entriesDone } = this.tick ?? { bytesMoved: before?.bytes ?? 0, entriesDone: before?.entries ?? 0 };
-      this.#copied = { bytes: bytesMoved, entries: entriesDone, average: this.history.average };
+      const { bytes_moved, entries_done } = this.progress ?? { bytes_moved: before?.bytes ?? 0, entries_done: before?.entries ?? 0 };
+      this.#copied = { bytes: bytes_moved, entries: entries_done, average: this.history.average };
     }
     this.#readsBack = readsBack;
-    this.history.add(tick.runningMs, this.#copied.bytes + tick.bytesMoved, this.#copied.entries + tick.entriesDone);
-    this.#limits.add(tick.runningMs, tick.bottleneck);
-    this.tick = tick;
-    if (tick.stage === "ended" || tick.runningMs - this.#drawnMs >= GRAPH_EVERY_MS) {
-      this.#drawnMs = tick.runningMs;
+    const ranMs = Math.round(progress.seconds * 1000);
+    this.history.add(ranMs, this.#copied.bytes + progress.bytes_moved, this.#copied.entries + progress.entries_done);
+    this.#limits.add(ranMs, progress.limited_by);
+    this.progress = progress;
+    if (progress.stage === "ended" || ranMs - this.#drawnMs >= GRAPH_EVERY_MS) {
+      this.#drawnMs = ranMs;
       this.points = this.history.points();
       this.limits = { stretches: this.#limits.stretches(), shares: this.#limits.shares() };
     }

@@ -15,35 +15,35 @@ import {
   type Offer,
   type PageCall,
   type PairedDevice,
+  type Progress,
   type StoredSettings,
-  type Tick,
   type Update,
 } from "../ipc";
 import { AppState } from "../state/app.svelte";
 
 export const here = { tls: { user: "module_not_loaded" }, io: "uring" } as const;
 
-export function tick(change: Partial<Tick> = {}): Tick {
+export function progress(change: Partial<Progress> = {}): Progress {
   return {
     stage: "running",
     peer: "lab-ws",
-    peerShortId: "abab-abab-abab-abab",
-    entriesDone: 10,
-    entriesTotal: 40,
-    bytesDone: 1_000_000,
-    bytesMoved: change.bytesDone ?? 1_000_000,
-    bytesTotal: 4_000_000,
-    totalsFinal: true,
+    peer_id: "ab".repeat(32),
+    entries_done: 10,
+    entries_total: 40,
+    bytes_done: 1_000_000,
+    bytes_moved: change.bytes_done ?? 1_000_000,
+    bytes_total: 4_000_000,
+    totals_final: true,
     failed: 0,
-    runningMs: 1000,
-    bytesPerS: 1_000_000,
-    entriesPerS: 10,
-    leftMs: 3000,
-    stalledMs: null,
-    bottleneck: null,
+    seconds: 1,
+    bytes_per_s: 1_000_000,
+    entries_per_s: 10,
+    seconds_left: 3,
+    stalled_seconds: null,
+    limited_by: null,
     interruption: null,
     place: null,
-    canPause: false,
+    can_pause: false,
     lanes: 1,
     here,
     there: here,
@@ -59,7 +59,7 @@ export function moving(change: Partial<Moving> = {}): Moving {
     moreTitles: 0,
     target: "10.0.0.5",
     startedAtMs: 1_800_000_000_000,
-    tick: tick({ stage: "connecting", peer: null, peerShortId: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),
+    progress: progress({ stage: "connecting", peer: null, peer_id: null, entries_done: 0, bytes_done: 0, seconds: 0, here: null, there: null }),
     course: [],
     ended: null,
     ...change,
@@ -70,7 +70,7 @@ export function failed(fault: Fault): Update {
   const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], arrived: [], copied: null };
   return {
     is: "ended",
-    tick: tick({ stage: "ended", peer: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),
+    progress: progress({ stage: "ended", peer: null, entries_done: 0, bytes_done: 0, seconds: 0, here: null, there: null }),
     ended: { outcome: "failed", error: fault, ...none, runningMs: 0, reconnected: 0, bottleneck: null, here: null, there: null, atMs: 0 },
   };
 }

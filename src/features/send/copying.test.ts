@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { describe, expect, test } from "vitest";
 import type { CopyFolder, Ended } from "../../ipc";
-import { chosen, labWs, moving, type Shell, startWindow, tick } from "../../testing/shell";
+import { chosen, labWs, moving, type Shell, startWindow, progress } from "../../testing/shell";
 import { t } from "../../messages";
 
 const user = userEvent.setup();
@@ -18,8 +18,8 @@ function ended(change: Partial<Ended> = {}): Ended {
   return { outcome: "complete", ...counts, here: null, there: null, arrived: [], copied, atMs: 0, ...change } as Ended;
 }
 
-function end(shell: Shell, change: Partial<Ended>, entriesDone = 0) {
-  shell.update("c1", { is: "ended", tick: tick({ stage: "ended", ...quiet, entriesDone, bytesDone: 0 }), ended: ended(change) });
+function end(shell: Shell, change: Partial<Ended>, entries_done = 0) {
+  shell.update("c1", { is: "ended", progress: progress({ stage: "ended", ...quiet, entries_done, bytes_done: 0 }), ended: ended(change) });
 }
 
 const card = () => screen.getByRole("button", { name: new RegExp(`^${t("common.thisDevice")}`) });
@@ -56,7 +56,7 @@ describe("copying on this computer", () => {
     expect(shell.called("choose_copy_folder")).toEqual([{ chosen: 7 }]);
     expect(shell.called("copy")).toEqual([{ chosen: 7, existing: "update", verify: true }]);
 
-    shell.update("c1", { is: "moved", tick: tick(quiet) });
+    shell.update("c1", { is: "moved", progress: progress(quiet) });
     const moved = await screen.findByRole("article", { name: "dataset-v3" });
     expect(moved).toHaveTextContent("Copying to /data/sets");
     expect(moved).not.toHaveTextContent(/TLS|encrypt/);
@@ -64,7 +64,7 @@ describe("copying on this computer", () => {
     expect(screen.getByText(t("send.drop"))).toBeVisible();
     expect(shell.app.announcement).toBe("Copying dataset-v3 to /data/sets");
 
-    shell.update("c1", { is: "moved", tick: tick({ ...quiet, stage: "verifying", runningMs: 2000, bytesDone: 0 }) });
+    shell.update("c1", { is: "moved", progress: progress({ ...quiet, stage: "verifying", seconds: 2, bytes_done: 0 }) });
     await waitFor(() => expect(moved).toHaveTextContent("Verifying…"));
     end(shell, { copied: { ...copied, verified: 9 }, arrived: ["/data/sets/dataset-v3"] }, 40);
     await waitFor(() => expect(moved).toHaveTextContent("Copied: 9 files, 1 folder, 900 B in 0.5 s."));
@@ -96,7 +96,7 @@ describe("copying on this computer", () => {
     expect(shell.called("choose_sources")).toHaveLength(1);
     expect(shell.called("choose_copy_folder")).toEqual([]);
     expect(shell.called("copy")).toEqual([{ chosen: 7, existing: "replace", verify: false }]);
-    shell.update("c1", { is: "moved", tick: tick(quiet) });
+    shell.update("c1", { is: "moved", progress: progress(quiet) });
     await waitFor(() => expect(screen.getByRole("article", { name: "dataset-v3" })).toHaveFocus());
   });
 
@@ -237,7 +237,7 @@ describe("copying on this computer", () => {
     const shell = await startWindow({}, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
-    shell.update("c1", { is: "moved", tick: tick(quiet) });
+    shell.update("c1", { is: "moved", progress: progress(quiet) });
     const failures: Ended["failures"] = [{ path: "dataset-v3/late", side: "here", operation: "write", reason: "os", errno: 28, detail: "" }];
     end(shell, { outcome: "failed", error: { code: "destination_full", shortage: null }, failed: 1, failures }, 10);
     expect(await screen.findByRole("alert")).toHaveTextContent("No space left in /data/sets. Complete files stay there.");
@@ -254,7 +254,7 @@ describe("copying on this computer", () => {
     expect(screen.getByRole("button", { name: /^Send to lab-ws/ })).toBeDisabled();
     await shell.app.copying.start();
     expect(shell.called("copy")).toHaveLength(1);
-    shell.update("c1", { is: "moved", tick: tick(quiet) });
+    shell.update("c1", { is: "moved", progress: progress(quiet) });
     await user.click(await screen.findByRole("button", { name: `${t("common.cancel")}: dataset-v3` }));
     expect(shell.called("cancel")).toEqual([{ id: "c1" }]);
     end(shell, { outcome: "failed", error: { code: "cancelled", by: "here" } }, 10);
@@ -270,30 +270,30 @@ describe("copying on this computer", () => {
 });
 
 test("reading back goes on in the graph, and the average is that of the copying", async () => {
-  const shell = await startWindow({ transfers: [{ ...copy(), tick: tick({ ...quiet, runningMs: 1000, bytesDone: 4_000_000 }) }] });
+  const shell = await startWindow({ transfers: [{ ...copy(), progress: progress({ ...quiet, seconds: 1, bytes_done: 4_000_000 }) }] });
   const [transfer] = shell.app.transfers.list;
-  shell.update("c1", { is: "moved", tick: tick({ ...quiet, stage: "verifying", runningMs: 1100, bytesDone: 0 }) });
-  shell.update("c1", { is: "moved", tick: tick({ ...quiet, stage: "verifying", runningMs: 2000, bytesDone: 4_000_000 }) });
+  shell.update("c1", { is: "moved", progress: progress({ ...quiet, stage: "verifying", seconds: 1.1, bytes_done: 0 }) });
+  shell.update("c1", { is: "moved", progress: progress({ ...quiet, stage: "verifying", seconds: 2, bytes_done: 4_000_000 }) });
   await waitFor(() => expect(transfer!.history.points().seconds.at(-1)).toBe(2));
   expect(transfer!.average).toBeCloseTo(4_000_000, 0);
 });
 
 test("a copy is paused and resumed, also while it reads back, which counts on in the graph", async () => {
   const waits = { why: "paused", by: "here", next_try_seconds: null, gives_up_seconds: null } as const;
-  const at = (change: object) => ({ is: "moved", tick: tick({ ...quiet, ...change }) }) as const;
-  const shell = await startWindow({ transfers: [{ ...copy(), tick: tick({ ...quiet, canPause: true, runningMs: 1000, bytesDone: 4_000_000 }) }] });
+  const at = (change: object) => ({ is: "moved", progress: progress({ ...quiet, ...change }) }) as const;
+  const shell = await startWindow({ transfers: [{ ...copy(), progress: progress({ ...quiet, can_pause: true, seconds: 1, bytes_done: 4_000_000 }) }] });
   const [transfer] = shell.app.transfers.list;
   await user.click(await screen.findByRole("button", { name: `${t("activity.pause")}: dataset-v3` }));
   expect(shell.called("pause")).toEqual([{ id: "c1" }]);
-  shell.update("c1", at({ stage: "paused", interruption: waits, runningMs: 1000, bytesDone: 4_000_000, bytesPerS: 0, leftMs: null }));
+  shell.update("c1", at({ stage: "paused", interruption: waits, seconds: 1, bytes_done: 4_000_000, bytes_per_s: 0, seconds_left: null }));
   const card = screen.getByRole("article", { name: "dataset-v3" });
   await waitFor(() => expect(card).toHaveTextContent("Paused"));
   expect(within(card).queryByRole("button", { name: /^Pause:/ })).toBeNull();
   await user.click(within(card).getByRole("button", { name: `${t("activity.resume")}: dataset-v3` }));
   expect(shell.called("resume")).toEqual([{ id: "c1" }]);
-  shell.update("c1", at({ stage: "verifying", runningMs: 1100, bytesDone: 0 }));
-  shell.update("c1", at({ stage: "paused", interruption: waits, runningMs: 1500, bytesDone: 2_000_000 }));
-  shell.update("c1", at({ stage: "verifying", runningMs: 2000, bytesDone: 4_000_000 }));
+  shell.update("c1", at({ stage: "verifying", seconds: 1.1, bytes_done: 0 }));
+  shell.update("c1", at({ stage: "paused", interruption: waits, seconds: 1.5, bytes_done: 2_000_000 }));
+  shell.update("c1", at({ stage: "verifying", seconds: 2, bytes_done: 4_000_000 }));
   await waitFor(() => expect(transfer!.history.points().seconds.at(-1)).toBe(2));
   expect(transfer!.average).toBeCloseTo(4_000_000, 0);
   const { seconds, perSecond } = transfer!.history.points();

@@ -16,12 +16,12 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    CopyReport, Decision, Device, NearbyDevice, OfferSummary, Past, PastDetails, Planned, Point, Report, Snapshot,
-    Transfer, Unfinished,
+    CopyReport, Decision, Device, NearbyDevice, OfferSummary, Past, PastDetails, Planned, Point, Report, Transfer,
+    Unfinished,
 };
 use ringway_model::{
     AuthError, Consent, DeclineReason, Direction, Edit, Failure, FailureReason, Fault, IoPath, LookAlike, Outcome,
-    PathTaken, TlsPath, TransferId,
+    PathTaken, Progress, TlsPath, TransferId,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -161,11 +161,11 @@ pub(crate) fn answered(id: TransferId, declined: Option<DeclineReason>) -> Value
 }
 
 /// `started`.
-pub(crate) fn started(transfer: &Transfer, snapshot: &Snapshot) -> Value {
+pub(crate) fn started(transfer: &Transfer, progress: &Progress) -> Value {
     let (title, more) = transfer.title();
     let mut value = json!({ "event": "started", "more_names": more });
     extend(&mut value, of_transfer(transfer));
-    extend(&mut value, of_lanes(transfer.direction(), snapshot.lanes, Some((snapshot.here, snapshot.there))));
+    extend(&mut value, of_lanes(transfer.direction(), progress.lanes, Some((progress.here, progress.there))));
     value["title"] = Value::Object(path(title));
     value
 }
@@ -178,29 +178,29 @@ pub(crate) fn planned(id: TransferId, what: Planned, at: &Path) -> Value {
 }
 
 /// `progress`.
-pub(crate) fn progress(id: TransferId, direction: Direction, snapshot: &Snapshot) -> Value {
+pub(crate) fn progress(id: TransferId, direction: Direction, progress: &Progress) -> Value {
     let mut value = json!({
         "event": "progress",
         "id": id.to_string(),
-        "stage": snapshot.stage,
-        "entries_done": snapshot.entries_done,
-        "entries_total": snapshot.entries_total,
-        "bytes_done": snapshot.bytes_done,
-        "bytes_moved": snapshot.bytes_moved,
-        "bytes_total": snapshot.bytes_total,
-        "totals_final": snapshot.totals_final,
-        "failed": snapshot.failed,
-        "bytes_per_s": snapshot.bytes_per_s.max(0.0).round() as u64,
-        "entries_per_s": snapshot.entries_per_s.max(0.0).round() as u64,
-        "seconds": seconds(snapshot.running_for.as_secs_f64()),
-        "seconds_left": snapshot.time_left.map(|left| seconds(left.as_secs_f64())),
-        "stalled_seconds": snapshot.stalled_for.map(|still| seconds(still.as_secs_f64())),
+        "stage": progress.stage,
+        "entries_done": progress.entries_done,
+        "entries_total": progress.entries_total,
+        "bytes_done": progress.bytes_done,
+        "bytes_moved": progress.bytes_moved,
+        "bytes_total": progress.bytes_total,
+        "totals_final": progress.totals_final,
+        "failed": progress.failed,
+        "bytes_per_s": progress.bytes_per_s,
+        "entries_per_s": progress.entries_per_s,
+        "seconds": seconds(progress.running_for.as_secs_f64()),
+        "seconds_left": progress.time_left.map(|left| seconds(left.as_secs_f64())),
+        "stalled_seconds": progress.stalled_for.map(|still| seconds(still.as_secs_f64())),
     });
-    extend(&mut value, of_lanes(direction, snapshot.lanes, None));
+    extend(&mut value, of_lanes(direction, progress.lanes, None));
     if direction != Direction::Copying {
-        value["limited_by"] = json!(snapshot.bottleneck);
-        value["interruption"] = json!(snapshot.interruption);
-        value["place"] = snapshot.place.map(NonZeroU32::get).into();
+        value["limited_by"] = json!(progress.limited_by);
+        value["interruption"] = json!(progress.interruption);
+        value["place"] = progress.place.map(NonZeroU32::get).into();
     }
     value
 }
@@ -456,7 +456,7 @@ fn of_lanes(direction: Direction, lanes: u8, taken: Option<(Option<PathTaken>, O
     value
 }
 
-fn extend(value: &mut Value, more: Value) {
+pub(crate) fn extend(value: &mut Value, more: Value) {
     if let (Value::Object(object), Value::Object(more)) = (value, more) {
         object.extend(more);
     }
@@ -599,8 +599,10 @@ mod tests {
 
     #[test]
     fn a_snapshot_without_end_in_sight_says_null() {
-        let snapshot = Snapshot {
+        let snapshot = Progress {
             stage: Stage::Running,
+            peer: None,
+            peer_id: None,
             entries_done: 1,
             entries_total: 2,
             bytes_done: 3,
@@ -609,11 +611,11 @@ mod tests {
             totals_final: false,
             failed: 0,
             running_for: Duration::from_micros(1_234_567),
-            bytes_per_s: f64::NAN,
-            entries_per_s: -1.0,
+            bytes_per_s: 0,
+            entries_per_s: 0,
             time_left: None,
             stalled_for: None,
-            bottleneck: None,
+            limited_by: None,
             interruption: None,
             place: None,
             can_pause: true,
@@ -627,11 +629,11 @@ mod tests {
         assert_eq!((&back["bytes_per_s"], &back["entries_per_s"]), (&json!(0), &json!(0)));
         assert_eq!(back["lanes"], 2);
         assert_eq!(back.get("limited_by"), Some(&Value::Null));
-        let limited = Snapshot { bottleneck: Some(Bottleneck::Writing), ..snapshot.clone() };
+        let limited = Progress { limited_by: Some(Bottleneck::Writing), ..snapshot.clone() };
         assert_eq!(parsed(&progress(TransferId([0; 16]), Direction::Receiving, &limited))["limited_by"], "writing");
         let (next_try, gives_up) = (Some(Duration::from_millis(3_500)), Some(Duration::from_secs(900)));
         let waits = Interruption { why: Outage::Unreachable, next_try, gives_up };
-        let waiting = Snapshot { stage: Stage::Reconnecting, interruption: Some(waits), ..snapshot.clone() };
+        let waiting = Progress { stage: Stage::Reconnecting, interruption: Some(waits), ..snapshot.clone() };
         let waiting = parsed(&progress(TransferId([0; 16]), Direction::Sending, &waiting));
         assert_eq!(waiting["stage"], "reconnecting");
         let said = json!({ "why": "unreachable", "next_try_seconds": 3.5, "gives_up_seconds": 900.0 });

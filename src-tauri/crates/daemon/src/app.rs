@@ -348,7 +348,7 @@ impl App {
         let mut standing = Standing::default();
         let transfers = self.inner.transfers.lock();
         for listed in transfers.iter().filter(|listed| listed.ended.is_none()) {
-            match listed.transfer.snapshot().stage {
+            match listed.transfer.progress().stage {
                 Stage::Paused if lacks_space(&listed.transfer) => standing.without_room += 1,
                 Stage::Paused => standing.paused += 1,
                 _ => standing.moving += 1,
@@ -483,6 +483,6 @@ fn fold(transfers: &mut Vec<Listed>) {
 
 /// Whether it is paused because this machine's disk is full.
 fn lacks_space(transfer: &Transfer) -> bool {
-    let why = transfer.snapshot().interruption.map(|interruption| interruption.why);
+    let why = transfer.progress().interruption.map(|interruption| interruption.why);
     transfer.direction() != Direction::Sending && matches!(why, Some(Outage::Full(_)))
 }

@@ -321,7 +321,7 @@ async fn what_is_accepted_by_the_id_of_what_has_ended_takes_no_card_away() {
     let offer = far.offer().await;
     let first = far.app.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap().id;
     let begins = async {
-        while near.app.transfer(&sent).unwrap().snapshot().stage != Stage::Running {
+        while near.app.transfer(&sent).unwrap().progress().stage != Stage::Running {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
@@ -509,13 +509,13 @@ async fn a_copy_that_is_paused_when_the_service_ends_leaves_no_half() {
     let chosen = machine.app.choose(vec![source]).unwrap();
     let id = machine.app.copy(chosen.id, OnExisting::Replace, false).unwrap().id;
     let copy = machine.app.transfer(&id).unwrap();
-    while copy.pause().is_err() && copy.snapshot().stage != Stage::Ended {
+    while copy.pause().is_err() && copy.progress().stage != Stage::Ended {
         tokio::task::yield_now().await;
     }
-    while !matches!(copy.snapshot().stage, Stage::Paused | Stage::Ended) {
+    while !matches!(copy.progress().stage, Stage::Paused | Stage::Ended) {
         tokio::task::yield_now().await;
     }
-    if copy.snapshot().stage == Stage::Ended {
+    if copy.progress().stage == Stage::Ended {
         println!("skipped: a_copy_that_is_paused_when_the_service_ends_leaves_no_half: this disk is too fast");
         return;
     }

@@ -8,13 +8,12 @@ mod rule;
 mod settings;
 mod unfinished;
 
-use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ringway_engine::{Device, FreeSpace, OfferSummary, Past, Report, Snapshot, ThisDevice, Transfer};
+use ringway_engine::{Device, FreeSpace, OfferSummary, Past, Report, ThisDevice, Transfer};
 use ringway_model::{
-    AskedBecause, Bottleneck, Counts, Direction, Edit, Failure, Fault, Interruption, LookAlike, Outcome, PathTaken,
-    Proven, Remedy, Stage,
+    AskedBecause, Bottleneck, Counts, Direction, Edit, Failure, Fault, LookAlike, Outcome, PathTaken, Progress, Proven,
+    Remedy,
 };
 use serde::{Deserialize, Serialize};
 
@@ -256,87 +255,6 @@ impl Offer {
     }
 }
 
-/// A transfer's figures at one moment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct Tick {
-    pub stage: Stage,
-    /// The other device's name, once it is authenticated.
-    pub peer: Option<String>,
-    /// The beginning of its id, as people compare it: a name may change, or become another
-    /// device's.
-    pub peer_short_id: Option<String>,
-    pub entries_done: u64,
-    pub entries_total: u64,
-    pub bytes_done: u64,
-    /// Those of them that were sent, or copied; the others were there already.
-    pub bytes_moved: u64,
-    pub bytes_total: u64,
-    pub totals_final: bool,
-    pub failed: u64,
-    pub running_ms: u64,
-    /// Whole bytes a second.
-    pub bytes_per_s: u64,
-    /// Whole entries a second.
-    pub entries_per_s: u64,
-    pub left_ms: Option<u64>,
-    /// How long nothing has moved, where that is long.
-    pub stalled_ms: Option<u64>,
-    /// For about a second; none while it is not known.
-    pub bottleneck: Option<Bottleneck>,
-    /// While it is reconnecting or paused.
-    pub interruption: Option<Interruption>,
-    /// In the receiver's queue, while it is queued.
-    pub place: Option<u32>,
-    /// Whether it can be paused here now.
-    pub can_pause: bool,
-    pub lanes: u8,
-    pub here: Option<PathTaken>,
-    pub there: Option<PathTaken>,
-}
-
-impl Tick {
-    pub fn of(transfer: &Transfer) -> Self {
-        let peer = transfer.peer().map(|(id, name)| (id.short(), shown_text(&name)));
-        Self::new(&transfer.snapshot(), peer)
-    }
-
-    fn new(snapshot: &Snapshot, peer: Option<(String, String)>) -> Self {
-        let (peer_short_id, peer) = peer.unzip();
-        Self {
-            stage: snapshot.stage,
-            peer,
-            peer_short_id,
-            entries_done: snapshot.entries_done,
-            entries_total: snapshot.entries_total,
-            bytes_done: snapshot.bytes_done,
-            bytes_moved: snapshot.bytes_moved,
-            bytes_total: snapshot.bytes_total,
-            totals_final: snapshot.totals_final,
-            failed: snapshot.failed,
-            running_ms: whole_ms(snapshot.running_for),
-            bytes_per_s: whole_rate(snapshot.bytes_per_s),
-            entries_per_s: whole_rate(snapshot.entries_per_s),
-            left_ms: snapshot.time_left.map(whole_ms),
-            stalled_ms: snapshot.stalled_for.map(whole_ms),
-            bottleneck: snapshot.bottleneck,
-            interruption: snapshot.interruption,
-            place: snapshot.place.map(NonZeroU32::get),
-            can_pause: snapshot.can_pause,
-            lanes: snapshot.lanes,
-            here: snapshot.here,
-            there: snapshot.there,
-        }
-    }
-}
-
-/// A rate as a whole number: NaN and negative values, which JSON or a graph cannot show, become 0.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as saturates, and that is wanted")]
-fn whole_rate(rate: f64) -> u64 {
-    rate as u64
-}
-
 /// The last word on a transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -398,7 +316,7 @@ pub struct Moving {
     /// What the person gave as the target; the folder of a copy; empty when receiving.
     pub target: String,
     pub started_at_ms: u64,
-    pub tick: Tick,
+    pub progress: Progress,
     /// What it has done so far, for those who see it late.
     pub course: Vec<CoursePoint>,
     pub ended: Option<Ended>,
@@ -414,7 +332,7 @@ impl Moving {
             more_titles,
             target: shown_text(target),
             started_at_ms: unix_ms(started_at),
-            tick: Tick::of(transfer),
+            progress: transfer.progress(),
             course: transfer.series().iter().map(CoursePoint::from).collect(),
             ended,
         }
@@ -577,19 +495,13 @@ pub enum AppEvent {
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "is", rename_all = "camelCase")]
 pub enum Update {
-    Moved { tick: Tick },
-    Ended { tick: Tick, ended: Box<Ended> },
+    Moved { progress: Box<Progress> },
+    Ended { progress: Box<Progress>, ended: Box<Ended> },
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rates_that_json_cannot_carry_become_zero() {
-        assert_eq!([f64::NAN, -1.0, 0.4, 2.5e9].map(whole_rate), [0, 0, 0, 2_500_000_000]);
-        assert_eq!(whole_rate(f64::INFINITY), u64::MAX);
-    }
 
     #[test]
     fn times_before_1970_are_zero() {

@@ -1,14 +1,12 @@
-//! What a running transfer and a listening receiver tell: snapshots to be polled, events to be
-//! awaited, and the final report.
+//! What a listening receiver tells, and a transfer's final report.
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use ringway_copy::CopyReport;
 use ringway_model::{
-    AuthError, Bottleneck, Counts, DeviceId, Edit, Failure, Fault, Interruption, LookAlike, Outcome, PackedBytes,
-    PathTaken, Proven, Stage, StageTimes, TransferId, TransferKey,
+    AuthError, Bottleneck, Counts, DeviceId, Edit, Failure, Fault, LookAlike, Outcome, PackedBytes, PathTaken, Proven,
+    StageTimes, TransferId, TransferKey,
 };
 use ringway_tree::filesystem::free_space::FreeSpace;
 
@@ -16,55 +14,6 @@ use crate::device::Device;
 use crate::receive::IncomingOffer;
 use crate::rules::Decision;
 use crate::transfer::Transfer;
-
-/// A transfer's figures at one moment. Cheap to take; meant to be polled 10 to 20 times a second.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Snapshot {
-    /// Where it stands.
-    pub stage: Stage,
-    /// Entries (files, folders, links) done: written at the receiver.
-    pub entries_done: u64,
-    /// Entries found so far; final when [`Snapshot::totals_final`].
-    pub entries_total: u64,
-    /// Bytes of file contents done: written at the receiver.
-    pub bytes_done: u64,
-    /// Those of them that were sent. The others were there already, or are of files that stay by
-    /// the receiver's policy.
-    pub bytes_moved: u64,
-    /// Bytes found so far; final when [`Snapshot::totals_final`].
-    pub bytes_total: u64,
-    /// Whether the walk has ended and the totals are firm.
-    pub totals_final: bool,
-    /// Entries that failed, both ends together.
-    pub failed: u64,
-    /// Time since bytes began to move, but for what it was paused, by a person or by a full disk.
-    pub running_for: Duration,
-    /// Smoothed rate of those that are sent, in bytes a second.
-    pub bytes_per_s: f64,
-    /// Smoothed rate in entries a second.
-    pub entries_per_s: f64,
-    /// Time left at the smoothed rate, once totals are firm or nearly so.
-    pub time_left: Option<Duration>,
-    /// How long nothing has moved, once that is [`STALLED_AFTER`](crate::limits::STALLED_AFTER):
-    /// then there is no rate and no time left. None where the limit that the sender was given is
-    /// why.
-    pub stalled_for: Option<Duration>,
-    /// What has limited it for about a second; none before that is known, and where no bytes move
-    /// between two machines.
-    pub bottleneck: Option<Bottleneck>,
-    /// While it is [`Stage::Reconnecting`] or [`Stage::Paused`].
-    pub interruption: Option<Interruption>,
-    /// While it is [`Stage::Queued`]: its place there, 1 for the next one.
-    pub place: Option<NonZeroU32>,
-    /// Whether [`Transfer::pause`] can be had now.
-    pub can_pause: bool,
-    /// Lanes in use.
-    pub lanes: u8,
-    /// Paths at this end, once known.
-    pub here: Option<PathTaken>,
-    /// Paths at the other end, once known.
-    pub there: Option<PathTaken>,
-}
 
 /// The last word on a transfer.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Ringway's engine: jobs that move folders, reported as events and snapshots, behind one handle
+//! Ringway's engine: jobs that move folders, reported as events and progress, behind one handle
 //! for command and window.
 #![forbid(unsafe_code)]
 
@@ -77,7 +77,7 @@ pub use copying::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Planned, Pla
 pub use default_folder::default_folder;
 pub use device::{Device, ThisDevice};
 pub use discovery::{Nearby, NearbyDevice};
-pub use event::{OfferSummary, ReceiverEvent, Report, Snapshot};
+pub use event::{OfferSummary, ReceiverEvent, Report};
 pub use history::{Past, PastDetails, PastQuery, Resend};
 pub use options::{AcceptOptions, RateLimit, ReceiveOptions, SendRequest, Settings};
 pub use paths::Paths;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use parking_lot::{Mutex, MutexGuard};
 use ringway_model::{
     Bottleneck, Counts, DeviceId, Direction, Edit, Failure, FailureReason, Fault, Interruption, Invalid, Operation,
-    Outage, Outcome, PackedBytes, PathTaken, Proven, Side, Stage, TransferId, TransferKey,
+    Outage, Outcome, PackedBytes, PathTaken, Progress, Proven, Side, Stage, Text, TransferId, TransferKey,
 };
 use ringway_tree::filesystem::free_space::Rest;
 use ringway_wire::control::{Receipt, Totals};
@@ -15,7 +15,7 @@ use rustix::io::Errno;
 use tokio::sync::watch;
 
 use crate::bottleneck::Gauge;
-use crate::event::{Report, Snapshot};
+use crate::event::Report;
 use crate::history::{Ended, Record};
 use crate::limits::{FAILURES_LISTED_MAX, STALLED_AFTER};
 use crate::rate::{Amounts, Rate};
@@ -468,8 +468,9 @@ impl Transfer {
     }
 
     /// The figures now.
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn progress(&self) -> Progress {
         let figures = self.figures();
+        let (peer_id, peer) = self.peer().unzip();
         let left = figures.bytes_total.saturating_sub(figures.bytes_done);
         let entries_left = figures.entries_total.saturating_sub(figures.entries_done);
         let stage = figures.stage();
@@ -478,8 +479,10 @@ impl Transfer {
         let stalled_for = figures.stalled_for();
         let stands_still = waits.is_some() || stalled_for.is_some();
         let until = |at: Instant| at.saturating_duration_since(Instant::now());
-        Snapshot {
+        Progress {
             stage,
+            peer: peer.map(Text),
+            peer_id,
             entries_done: figures.entries_done,
             entries_total: figures.entries_total,
             bytes_done: figures.bytes_done,
@@ -488,13 +491,13 @@ impl Transfer {
             totals_final: figures.totals_final,
             failed: figures.failed_here.saturating_add(figures.failed_there),
             running_for: figures.running_for(),
-            bytes_per_s: if stands_still { 0.0 } else { figures.rate.bytes_per_s() },
-            entries_per_s: if stands_still { 0.0 } else { figures.rate.entries_per_s() },
+            bytes_per_s: if stands_still { 0 } else { figures.rate.bytes_per_s() },
+            entries_per_s: if stands_still { 0 } else { figures.rate.entries_per_s() },
             time_left: (running && figures.totals_final && !stands_still)
                 .then(|| figures.rate.time_for(left, entries_left))
                 .flatten(),
             stalled_for,
-            bottleneck: figures.gauge.bottleneck().filter(|_| running),
+            limited_by: figures.gauge.bottleneck().filter(|_| running),
             interruption: waits.map(|waits| Interruption {
                 why: waits.why,
                 next_try: waits.next_try.map(until),

@@ -174,10 +174,9 @@ pub(crate) const EVENTS: &[Described] = &[
     Described {
         names: &["transfer"],
         from: "status, accept",
-        fields: "id, direction, peer or null, target, title (text), more_names, stage, \
-                 entries_done, entries_total, bytes_done, bytes_moved, bytes_total, totals_final, \
-                 failed, bytes_per_s, seconds_left or null, stalled_seconds, limited_by and \
-                 interruption as in progress",
+        fields: "id, direction, peer and peer_id or null, target, title (text), more_names, here \
+                 and there ({tls, io}) or null, can_pause, place (in the receiver's queue) or \
+                 null, and the fields of progress",
     },
     Described {
         names: &["declined", "cancelled", "paused", "resumed"],

@@ -193,7 +193,7 @@ impl Log {
 
     fn started(&mut self, moving: &Moving) {
         let Ok(transfer) = self.app.transfer(&moving.id) else { return };
-        self.event(&json::started(&transfer, &transfer.snapshot()));
+        self.event(&json::started(&transfer, &transfer.progress()));
         self.say(format_args!("transfer {} begins: {}", moving.id, about(&transfer, &moving.target)));
         let lines = self.lines.clone();
         self.ends.spawn(async move {

@@ -133,7 +133,7 @@ fn ended(transfer: &Transfer, report: &Report, target: &str) -> Option<News> {
 
 /// What waits because a disk is full, here or there; none where it waits for a person.
 fn no_room(transfer: &Transfer, target: &str) -> Option<News> {
-    let why = transfer.snapshot().interruption?.why;
+    let why = transfer.progress().interruption?.why;
     let Named { direction, title, more, peer } = named(transfer, target);
     matches!(why, Outage::Full(_)).then_some(News::NoRoom { direction, title, more, peer })
 }

@@ -163,7 +163,7 @@ pub(crate) fn cancelled(place: &Place) {
             let seen = got.join((attempt % FOLDERS).to_string());
             let mut asked = None;
             let report = copy_watched(request(&[&source], &got, &options), |transfer| {
-                let is_seen = || seen.exists() || transfer.snapshot().stage == Stage::Ended;
+                let is_seen = || seen.exists() || transfer.progress().stage == Stage::Ended;
                 crate::deadline::until("the copy has begun", is_seen);
                 transfer.cancel();
                 asked = Some(Instant::now());

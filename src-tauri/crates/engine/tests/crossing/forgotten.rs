@@ -35,7 +35,7 @@ async fn offered(receiver: &mut Receiver) -> IncomingOffer {
 
 async fn has_begun(transfer: &Transfer) {
     let begun = async {
-        while transfer.snapshot().bytes_done == 0 {
+        while transfer.progress().bytes_done == 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
@@ -92,7 +92,7 @@ async fn what_is_paused_with_a_forgotten_device_ends_at_both_ends() {
     has_begun(&sending).await;
     sending.pause().unwrap();
     let paused = async {
-        while receiving.snapshot().stage != Stage::Paused {
+        while receiving.progress().stage != Stage::Paused {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };

@@ -79,7 +79,7 @@ impl Crowded {
         let sending = self.send("waiting");
         let receiving = self.accepts().await;
         let waits = async {
-            while [&sending, &receiving].iter().any(|transfer| transfer.snapshot().stage != Stage::Queued) {
+            while [&sending, &receiving].iter().any(|transfer| transfer.progress().stage != Stage::Queued) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
