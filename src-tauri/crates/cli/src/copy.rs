@@ -12,11 +12,11 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use anyhow::Result;
-use ringway_engine::{CopyRequest, Report, Transfer};
-use ringway_model::{Fault, Outcome, Side};
+use ringway_engine::{CopyRequest, Transfer};
+use ringway_model::{Fault, Outcome, Report, Side, moment};
 
 use crate::advised;
 use crate::args::ReportingArgs;
@@ -165,18 +165,9 @@ fn looks_remote(path: &Path) -> bool {
     host.len() < bytes.len() && !host.is_empty() && !host.contains(&b'/')
 }
 
-/// A moment as `--continue` takes it: seconds since 1970, and nine digits of nanoseconds.
-pub(crate) fn moment(time: SystemTime) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("{}.{:09}", since.as_secs(), since.subsec_nanos())
-}
-
-/// The same, read.
+/// A moment as `--continue` takes it.
 fn began(text: &str) -> Result<SystemTime, String> {
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let split = text.split_once('.').filter(|(secs, nanos)| digits(secs) && digits(nanos) && nanos.len() == 9);
-    let time = split.and_then(|(secs, nanos)| Some(Duration::new(secs.parse().ok()?, nanos.parse().ok()?)));
-    time.and_then(|since| UNIX_EPOCH.checked_add(since))
+    moment::parse_exact(text)
         .ok_or_else(|| "copy it from the message of the copy that ended early, as in 1764014195.000000004".into())
 }
 
@@ -195,7 +186,7 @@ fn words_of_this_command() -> Vec<OsString> {
 
 /// The last word, for people and for programs.
 fn conclude(transfer: &Transfer, report: &Report, made: bool, args: &CopyArgs, out: &Output) {
-    let began = report.copy.as_ref().and_then(|copy| copy.began).map(moment);
+    let began = report.copy.as_ref().and_then(|copy| copy.began).map(moment::exact);
     let go_on = words::go_on(&report.failures, &words_of_this_command(), began.as_deref(), made);
     let why = |error: &Fault| words::error(error, report, &go_on, args.dry_run);
     let came_through = progress::tell_end(transfer, report, out, why, |finished| {

@@ -16,12 +16,11 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    CopyReport, Decision, Device, NearbyDevice, OfferSummary, Past, PastDetails, Planned, Point, Report, Transfer,
-    Unfinished,
+    Decision, Device, NearbyDevice, OfferSummary, Past, PastDetails, Planned, Point, Transfer, Unfinished,
 };
 use ringway_model::{
-    AuthError, Consent, DeclineReason, Direction, Edit, Failure, FailureReason, Fault, IoPath, LookAlike, Outcome,
-    PathTaken, Progress, TlsPath, TransferId,
+    AuthError, Consent, CopyReport, DeclineReason, Direction, Edit, Failure, FailureReason, Fault, IoPath, LookAlike,
+    Outcome, PathTaken, Progress, Report, TlsPath, TransferId, moment,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -259,7 +258,7 @@ pub(crate) fn unfinished(left: &Unfinished) -> Value {
 
 /// `past`; with all that is known of it, if it is shown by itself.
 pub(crate) fn past(past: &Past, details: Option<&PastDetails>) -> Value {
-    let (outcome, error) = ending(&past.outcome, None);
+    let (outcome, error) = ending(&past.report.outcome, None);
     let (title, more_names) = &past.title;
     let mut value = json!({
         "event": "past",
@@ -272,15 +271,15 @@ pub(crate) fn past(past: &Past, details: Option<&PastDetails>) -> Value {
         "title": path(title),
         "more_names": more_names,
         "paths": past.paths.iter().map(path).collect::<Vec<_>>(),
-        "ended_at": unix(past.ended),
+        "ended_at": unix(past.report.ended_at),
         "outcome": outcome,
         "error": error,
-        "proven": past.proven,
-        "seconds": seconds(past.running_for.as_secs_f64()),
-        "limited_by": past.bottleneck,
-        "reconnected": past.reconnected,
+        "proven": past.report.proven,
+        "seconds": seconds(past.report.running_for.as_secs_f64()),
+        "limited_by": past.report.limited_by,
+        "reconnected": past.report.reconnected,
     });
-    extend(&mut value, json!(past.counts));
+    extend(&mut value, json!(past.report.counts));
     if let Some(details) = details {
         value["failures"] = details.failures.iter().map(of_failure).collect();
         value["kept"] = details.edits.iter().map(of_edit).collect();
@@ -325,7 +324,7 @@ pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>
     extend(&mut value, of_transfer(transfer));
     extend(&mut value, of_lanes(transfer.direction(), report.lanes, Some((report.here, report.there))));
     if transfer.direction() != Direction::Copying {
-        value["limited_by"] = json!(report.bottleneck);
+        value["limited_by"] = json!(report.limited_by);
         value["times"] = json!(report.times);
         value["lanes_dropped"] = report.lanes_dropped.into();
         value["reconnected"] = report.reconnected.into();
@@ -340,8 +339,8 @@ pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>
 pub(crate) fn copy_report(report: &CopyReport) -> Value {
     let (io, io_reason) = io_choice(report.io);
     json!({
-        "threads": report.workers,
-        "queue_depth": report.depth,
+        "threads": report.threads,
+        "queue_depth": report.queue_depth,
         "chunk_bytes": report.chunk_bytes,
         "io": io,
         "io_reason": io_reason,
@@ -355,7 +354,7 @@ pub(crate) fn copy_report(report: &CopyReport) -> Value {
         "verified": report.verified,
         "owners_lost": report.owners_lost,
         "attributes_lost": report.attributes_lost,
-        "began": report.began.map(crate::copy::moment),
+        "began": report.began.map(moment::exact),
     })
 }
 
@@ -675,11 +674,11 @@ mod tests {
     #[test]
     fn a_copy_says_what_it_chose() {
         let report = CopyReport {
-            workers: 2,
-            depth: 32,
+            threads: 2,
+            queue_depth: 32,
             chunk_bytes: 1 << 20,
             io: IoPath::Sync(SyncIoReason::Forbidden),
-            filesystem: "ext4",
+            filesystem: "ext4".into(),
             reflinked_bytes: 1,
             kernel_bytes: 2,
             buffered_bytes: 3,

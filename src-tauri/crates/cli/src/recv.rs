@@ -6,9 +6,9 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use ringway_engine::{
-    AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, Report, ShownSize, remedy,
+    AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, ShownSize, remedy,
 };
-use ringway_model::{DeclineReason, Fault, IntoHome, Invalid, OsError};
+use ringway_model::{DeclineReason, Fault, IntoHome, Invalid, OsError, Report};
 use rustix::fs::{Access, access};
 use serde_json::json;
 use tokio::task::JoinSet;

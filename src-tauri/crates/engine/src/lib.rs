@@ -73,11 +73,11 @@ mod tls;
 mod token_bucket;
 mod wire_convert;
 
-pub use copying::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Planned, PlannedFn, ReflinkMode, Rule};
+pub use copying::{CopyOptions, CopyRequest, KernelCopy, Planned, PlannedFn, ReflinkMode, Rule};
 pub use default_folder::default_folder;
 pub use device::{Device, ThisDevice};
 pub use discovery::{Nearby, NearbyDevice};
-pub use event::{OfferSummary, ReceiverEvent, Report};
+pub use event::{OfferSummary, ReceiverEvent};
 pub use history::{Past, PastDetails, PastQuery, Resend};
 pub use options::{AcceptOptions, RateLimit, ReceiveOptions, SendRequest, Settings};
 pub use paths::Paths;
