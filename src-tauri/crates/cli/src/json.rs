@@ -6,6 +6,7 @@
 //! seconds with a fraction. Text is safe to print: controls and characters that reorder text are
 //! escaped. A path is text; where its bytes are not UTF-8, `path` shows U+FFFD for them and
 //! `path_bytes` has them in hex.
+pub(crate) mod codes;
 mod events;
 
 use std::ffi::OsStr;
@@ -16,7 +17,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{
-    Decision, Device, NearbyDevice, OfferSummary, Past, PastDetails, Planned, Point, Transfer, Unfinished,
+    Decision, Device, DeviceRule, NearbyDevice, OfferSummary, Past, PastDetails, Planned, Point, Transfer, Unfinished,
 };
 use ringway_model::{
     AuthError, Consent, CopyReport, DeclineReason, Direction, Edit, Failure, FailureReason, Fault, IoPath, LookAlike,
@@ -25,10 +26,9 @@ use ringway_model::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::codes::{code_of, planned_code, tag};
-use crate::rule;
 use crate::text::misleads;
 use crate::words::{self, Words};
+use codes::{code_of, planned_code, tag};
 
 pub(crate) use events::help;
 
@@ -414,8 +414,17 @@ pub(crate) fn device(device: &Device, looks_like: Option<&LookAlike>) -> Value {
         "paired_at": unix(device.paired_at),
         "last_seen": device.last_seen.map(unix),
         "last_address": device.last_address,
-        "rule": rule::of(&device.rule),
+        "rule": rule(&device.rule),
         "looks_like": looks_like.map(named),
+    })
+}
+
+/// What happens to a device's offers before anybody is asked.
+pub(crate) fn rule(rule: &DeviceRule) -> Value {
+    json!({
+        "offers": rule.consent,
+        "folder": rule.folder.as_ref().map(path),
+        "max_bytes": rule.bytes_max,
     })
 }
 
