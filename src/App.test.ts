@@ -449,9 +449,9 @@ describe("activity", () => {
   });
 
   test("one that has gone on for a while, or has ended, is shown with its course from the beginning", async () => {
-    const course = [1, 2, 3, 4].map((second) => ({ atMs: second * 1000, bytes: second > 2 ? 3_000_000 : 0, entries: second, bottleneck: "network" as const }));
+    const series = [1, 2, 3, 4].map((second) => ({ seconds: second, bytes: second > 2 ? 3_000_000 : 0, entries: second, limited_by: "network" as const }));
     const { report } = failed({ code: "cancelled", by: "here" }) as { report: Report };
-    const late = moving({ progress: progress({ seconds: 4, bytes_done: 3_000_000 }), course });
+    const late = moving({ progress: progress({ seconds: 4, bytes_done: 3_000_000 }), series });
     await startWindow({ transfers: [late, { ...late, id: "t2", progress: progress({ stage: "ended", seconds: 4, bytes_done: 3_000_000 }), report }] });
     await show("activity");
     const graphs = screen.getAllByRole("slider", { name: /Speed over time: .* peak 3.0 MB\/s/ });
@@ -661,7 +661,7 @@ describe("what has ended before", () => {
     const details = {
       failures: [{ path: "thesis/pipe", side: "here", operation: "open", reason: "special_file" }],
       edits: [{ path: "thesis/notes", beside: { path: "notes (1)" } }],
-      course: [0, 500, 1000, 1500, 2000].map((atMs) => ({ atMs, bytes: atMs * 3000, bottleneck: atMs > 500 ? "network" : null })),
+      series: [0, 0.5, 1, 1.5, 2].map((seconds) => ({ seconds, bytes: seconds * 3_000_000, limited_by: seconds > 0.5 ? "network" : null })),
     };
     const shell = await startWindow({}, { past: () => [earlier(), seven], pastDetails: () => details });
     await show("activity");
@@ -695,7 +695,7 @@ describe("what has ended before", () => {
     const { report } = failed({ code: "destination_gone" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
     const sent = earlier({ direction: "sending", report: { ...earlier().report, ...report } });
     const again = { chosen, target: { to: "device", id: labWs.id }, label: labWs.name, verify: true };
-    const shell = await startWindow({}, { past: () => [sent], pastDetails: () => ({ failures: [], edits: [], course: [] }), chooseAgain: () => again, send: () => moving() });
+    const shell = await startWindow({}, { past: () => [sent], pastDetails: () => ({ failures: [], edits: [], series: [] }), chooseAgain: () => again, send: () => moving() });
     await show("activity");
     await user.click(await screen.findByText("survey"));
     await user.click(await screen.findByRole("button", { name: `${t("activity.again")}: survey` }));
@@ -717,7 +717,7 @@ describe("what has ended before", () => {
   });
 
   test("can be opened and forgotten, one or all, after a question", async () => {
-    const shell = await startWindow({}, { past: () => [earlier(), seven], pastDetails: () => ({ failures: [], edits: [], course: [] }) });
+    const shell = await startWindow({}, { past: () => [earlier(), seven], pastDetails: () => ({ failures: [], edits: [], series: [] }) });
     await show("activity");
     await user.click(await screen.findByText("survey"));
     await user.click(await screen.findByRole("button", { name: t("common.openFolder") }));
@@ -755,7 +755,7 @@ describe("what has ended before", () => {
   });
 
   test("stays in the Inbox where it came in", async () => {
-    const shell = await startWindow({}, { past: () => [earlier()], pastDetails: () => ({ failures: [], edits: [], course: [] }) });
+    const shell = await startWindow({}, { past: () => [earlier()], pastDetails: () => ({ failures: [], edits: [], series: [] }) });
     await show("inbox");
     await user.click(await screen.findByText("survey"));
     expect(shell.called("past")).toEqual([{ asked: { direction: "receiving", failedOnly: false, search: "", before: null } }]);

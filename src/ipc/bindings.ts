@@ -317,15 +317,6 @@ export type Counts = {
 	failed: number,
 };
 
-/**  What had been done by a moment, and what limited it since the one before. */
-export type CoursePoint = {
-	/**  Since bytes began to move. */
-	atMs: number,
-	bytes: number,
-	entries: number,
-	bottleneck: Bottleneck | null,
-};
-
 /**  Why an offer was declined. */
 export type DeclineReason = 
 /**  A person, or a rule of theirs, said no. */
@@ -388,15 +379,8 @@ export type Earlier = {
 	moreTitles: number,
 	/**  The other machine as it was called then, or whom it was to reach; of a copy, its folder. */
 	peer: string,
-	/**  Without failures by name, which [`EarlierDetails`] has. */
+	/**  Without failures by name, which [`PastDetails`](ringway_model::PastDetails) has. */
 	report: Report,
-};
-
-/**  What is long of a past transfer. */
-export type EarlierDetails = {
-	failures: Failure[],
-	edits: Edit[],
-	course: CoursePoint[],
 };
 
 /**  A file or link of the receiver that was changed there since it was received, and was kept. */
@@ -873,7 +857,7 @@ export type Moving = {
 	startedAtMs: number,
 	progress: Progress,
 	/**  What it has done so far, for those who see it late. */
-	course: CoursePoint[],
+	series: SeriesPoint[],
 	/**  Once it has ended. */
 	report: Report | null,
 };
@@ -1048,7 +1032,7 @@ export type PageAnswers = {
 	/**  The latest past transfers that match; 30 at a time. */
 	past: Earlier[],
 	/**  The details of one, which may be long. */
-	pastDetails: EarlierDetails,
+	pastDetails: PastDetails,
 	/**  Removes one from the history; its files stay. */
 	forgetPast: null,
 	/**  Empties the history; the files stay. */
@@ -1240,6 +1224,16 @@ export type PairedDevice = {
 /**  The service's answer to a call of the page, as it came. [`PageAnswers`] has its type. */
 export type Passed = unknown;
 
+/**  What is long of a past transfer. */
+export type PastDetails = {
+	/**  The failures by name, the first 100. */
+	failures: Failure[],
+	/**  Files of the receiver that were kept, by name, the first 100. */
+	edits: Edit[],
+	/**  Its course. */
+	series: SeriesPoint[],
+};
+
 /**  Both paths of one end. */
 export type PathTaken = {
 	/**  Who encrypts. */
@@ -1422,6 +1416,18 @@ export type Rule = {
 	folder: string | null,
 	/**  Bytes that an offer may have to be accepted without asking; none is any number. */
 	maxBytes: number | null,
+};
+
+/**  What had been done by a moment. */
+export type SeriesPoint = {
+	/**  Time since bytes began to move; kept to the millisecond. */
+	seconds: number,
+	/**  Bytes of contents sent, or copied, by then. */
+	bytes: number,
+	/**  Entries done by then. */
+	entries: number,
+	/**  What limited it since the point before, where that is known: the last of several. */
+	limited_by: Bottleneck | null,
 };
 
 /**

@@ -16,12 +16,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ringway_engine::{
-    Decision, Device, DeviceRule, NearbyDevice, OfferSummary, Past, PastDetails, Planned, Point, Transfer, Unfinished,
-};
+use ringway_engine::{Decision, Device, DeviceRule, NearbyDevice, OfferSummary, Past, Planned, Transfer, Unfinished};
 use ringway_model::{
     AuthError, Consent, CopyReport, DeclineReason, Direction, Edit, Failure, FailureReason, Fault, IoPath, LookAlike,
-    Outcome, PathTaken, Progress, Report, TlsPath, TransferId, moment,
+    Outcome, PastDetails, PathTaken, Progress, Report, SeriesPoint, TlsPath, TransferId, moment,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -288,12 +286,12 @@ pub(crate) fn past(past: &Past, details: Option<&PastDetails>) -> Value {
     value
 }
 
-fn of_point(point: &Point) -> Value {
+fn of_point(point: &SeriesPoint) -> Value {
     json!({
         "seconds": seconds(point.at.as_secs_f64()),
         "bytes": point.bytes,
         "entries": point.entries,
-        "limited_by": point.bottleneck,
+        "limited_by": point.limited_by,
     })
 }
 

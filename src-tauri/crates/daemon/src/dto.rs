@@ -13,7 +13,7 @@ mod unfinished;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{Device, FreeSpace, OfferSummary, Past, ThisDevice, Transfer};
-use ringway_model::{AskedBecause, Direction, Fault, LookAlike, Progress, Remedy, Report};
+use ringway_model::{AskedBecause, Direction, Fault, LookAlike, Progress, Remedy, Report, SeriesPoint};
 use serde::{Deserialize, Serialize};
 
 use crate::text::{shown, shown_text};
@@ -21,7 +21,7 @@ pub use copying::CopyFolder;
 pub use given_path::GivenPath;
 pub use machine::Machine;
 pub use nearby::Nearby;
-pub use past::{Again, Asked, CoursePoint, Earlier, EarlierDetails, LastTransfer};
+pub use past::{Again, Asked, Earlier, LastTransfer};
 pub use rule::Rule;
 pub use settings::{SendLimit, SettingsChange, StartAtLogin, StartsBy, StoredSettings};
 pub use unfinished::Unfinished;
@@ -269,7 +269,7 @@ pub struct Moving {
     pub started_at_ms: u64,
     pub progress: Progress,
     /// What it has done so far, for those who see it late.
-    pub course: Vec<CoursePoint>,
+    pub series: Vec<SeriesPoint>,
     /// Once it has ended.
     pub report: Option<Report>,
 }
@@ -285,7 +285,7 @@ impl Moving {
             target: shown_text(target),
             started_at_ms: unix_ms(started_at),
             progress: transfer.progress(),
-            course: transfer.series().iter().map(CoursePoint::from).collect(),
+            series: transfer.series(),
             report,
         }
     }

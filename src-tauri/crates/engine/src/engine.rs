@@ -11,8 +11,8 @@ use ringway_link::key::DeviceKey;
 use ringway_link::lane;
 use ringway_link::tls::Tls;
 use ringway_model::{
-    DeviceId, Direction, Fault, IntoHome, Invalid, IoMode, IoPath, LookAlike, Source, SyncIoReason, TlsMode, TlsPath,
-    TransferId, Unconfined,
+    DeviceId, Direction, Fault, IntoHome, Invalid, IoMode, IoPath, LookAlike, PastDetails, Source, SyncIoReason,
+    TlsMode, TlsPath, TransferId, Unconfined,
 };
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
@@ -34,7 +34,7 @@ use crate::receiving::offer;
 use crate::receiving::receive::{self, Receiver};
 use crate::receiving::serve::LaneDoor;
 use crate::send;
-use crate::store::history::{PAST_PATHS_MAX, Past, PastDetails, PastQuery, Record, Resend};
+use crate::store::history::{PAST_PATHS_MAX, Past, PastQuery, Record, Resend};
 use crate::store::{self, look_alike};
 use crate::transfers::copying::{self, CopyRequest};
 use crate::transfers::forgetting;

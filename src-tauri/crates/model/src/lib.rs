@@ -19,6 +19,7 @@ mod remedy;
 mod report;
 mod rule;
 mod seconds;
+mod series;
 mod text;
 mod transfer;
 
@@ -32,5 +33,6 @@ pub use progress::Progress;
 pub use remedy::{Aim, Remedy};
 pub use report::{CopyReport, Counts, Edit, Outcome, PackedBytes, Proven, Report, StageTimes};
 pub use rule::{AskedBecause, Consent};
+pub use series::{PastDetails, SeriesPoint};
 pub use text::{PathJson, PathText, Text};
 pub use transfer::{Bottleneck, Direction, OnConflict, OnExisting, Side, Stage};
