@@ -272,7 +272,7 @@ describe("receiving", () => {
     expect(shell.called("choose_offer_folder")).toEqual([{ id: "o1" }]);
     await user.click(within(card).getByRole("button", { name: t("inbox.accept") }));
     expect(shell.called("accept")).toEqual([
-      { id: "o1", shown: { bytes: 5_000_000, isFinal: false }, onConflict: "rename_top" },
+      { id: "o1", shown: { bytes: 5_000_000, is_final: false }, onConflict: "rename_top" },
     ]);
     await waitFor(() => expect(screen.queryByRole("article", { name: t("inbox.offerFrom", { from: "laptop" }) })).toBeNull());
   });
@@ -303,7 +303,7 @@ describe("receiving", () => {
     shell.tell({ event: "offerChanged", offer: offer({ bytesSoFar: 7_000_000_000 }) });
     grown = false;
     await user.click(screen.getByRole("button", { name: t("inbox.accept") }));
-    expect(shell.called("accept")[1]).toEqual({ id: "o1", shown: { bytes: 7_000_000_000, isFinal: false }, onConflict: "rename_top" });
+    expect(shell.called("accept")[1]).toEqual({ id: "o1", shown: { bytes: 7_000_000_000, is_final: false }, onConflict: "rename_top" });
     await waitFor(() => expect(screen.queryByRole("alert")).toBeNull());
     expect(shell.app.inbox.offers).toEqual([]);
   });
@@ -318,7 +318,7 @@ describe("receiving", () => {
   });
 
   test("a name that looks like another device's is pointed out, with both ids", async () => {
-    const looksLike = { name: "nas", shortId: "eeee-eeee-eeee-eeee" };
+    const looksLike = { name: "nas", id: "ee".repeat(32) };
     await startWindow({ devices: [{ ...labWs, looksLike }, { ...labWs, id: "cd".repeat(32) }], offers: [offer({ from: "n\u0430s", looksLike })] });
     await show("inbox");
     const words = t("inbox.looksLike", { from: "n\u0430s", fromId: "aaaa-bbbb-cccc-dddd", name: "nas", id: "eeee-eeee-eeee-eeee" });
@@ -931,21 +931,21 @@ describe("a machine's rule", () => {
     expect(screen.getByText(t("devices.rule.ask"), { selector: "summary *" })).toBeVisible();
     await user.selectOptions(within(form).getByLabelText(t("devices.rule")), "accept");
     expect(shell.called("setDeviceRule")).toEqual([{ id: labWs.id, consent: "accept", maxBytes: null }]);
-    shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, maxBytes: null } }] });
+    shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, bytes_max: null } }] });
     const size = await screen.findByLabelText(t("devices.ruleSize"));
     await user.type(size, "x");
     expect(screen.getByText(t("devices.ruleSizeBad"))).toBeVisible();
     await user.clear(size);
     await user.type(size, "20,5{Enter}");
     expect(shell.called("setDeviceRule").at(-1)).toEqual({ id: labWs.id, consent: "accept", maxBytes: 20_500_000_000 });
-    shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, maxBytes: 20_500_000_000 } }] });
+    shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, bytes_max: 20_500_000_000 } }] });
     expect(await screen.findByText(t("devices.rule.acceptUpTo", { size: "20.5 GB" }))).toBeVisible();
     const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } });
     expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
   });
 
   test("has a folder of its own, until it is taken back; what is refused has none", async () => {
-    const rule = { consent: "ask", folder: "/data/from-lab", maxBytes: null } as const;
+    const rule = { consent: "ask", folder: { path: "/data/from-lab" }, bytes_max: null } as const;
     const shell = await startWindow({ devices: [{ ...labWs, rule }] });
     const form = await open();
     expect(within(form).getByText("/data/from-lab")).toBeVisible();

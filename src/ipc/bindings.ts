@@ -354,6 +354,16 @@ export type DeviceKind =
 /**  None of these, or unknown. */
 "other";
 
+/**  A paired device's rule; by default a person is asked. */
+export type DeviceRule = {
+	/**  What is done with its offers. */
+	consent: Consent,
+	/**  Where they land; none is where the receiver has everything. */
+	folder: PathText | null,
+	/**  Bytes of contents that one may have to be accepted without asking; none is any number. */
+	bytes_max: number | null,
+};
+
 /**  Which way a transfer goes, seen from here. */
 export type Direction = 
 /**  From here. */
@@ -823,10 +833,15 @@ firewalls: Remedy[] } |
 /**  It cannot, and why. */
 { is: "failed"; fault: Fault; port: number };
 
-/**  Another paired device whose name looks the same. */
-export type LooksLike = {
+/**
+ *  Another paired device whose name looks like this one's, so that people may take the one for the
+ *  other.
+ */
+export type LookAlike = {
+	/**  What it is called here. */
 	name: string,
-	shortId: string,
+	/**  The other device. */
+	id: string,
 };
 
 /**  What this machine can do. */
@@ -887,7 +902,7 @@ export type Offer = {
 	from: string,
 	fromShortId: string,
 	/**  Another paired device whose name looks like the sender's. */
-	looksLike: LooksLike | null,
+	looksLike: LookAlike | null,
 	names: string[],
 	moreNames: number,
 	/**  The first of all names that begin with a dot, and how many more there are. */
@@ -1212,13 +1227,13 @@ export type PairedDevice = {
 	shortId: string,
 	name: string,
 	/**  Another paired device whose name looks the same. */
-	looksLike: LooksLike | null,
+	looksLike: LookAlike | null,
 	pairedAtMs: number,
 	lastSeenMs: number | null,
 	lastAddress: string | null,
 	/**  The latest one with it that ended and is remembered. */
 	lastTransfer: LastTransfer | null,
-	rule: Rule,
+	rule: DeviceRule,
 };
 
 /**  The service's answer to a call of the page, as it came. [`PageAnswers`] has its type. */
@@ -1409,15 +1424,6 @@ export type RoomThere = {
 	namesAtMost: number | null,
 };
 
-/**  A paired device's rule. */
-export type Rule = {
-	consent: Consent,
-	/**  Where what it sends lands, for showing; none is the receive folder. */
-	folder: string | null,
-	/**  Bytes that an offer may have to be accepted without asking; none is any number. */
-	maxBytes: number | null,
-};
-
 /**  What had been done by a moment. */
 export type SeriesPoint = {
 	/**  Time since bytes began to move; kept to the millisecond. */
@@ -1445,9 +1451,10 @@ export type Shortage = {
 
 /**  The size of an offer as it was shown to a person: their yes is to that. */
 export type ShownSize = {
+	/**  Bytes of contents. */
 	bytes: number,
-	/**  Whether that was shown as all of it. */
-	isFinal: boolean,
+	/**  Whether that was said to be all. If not, the person was told that it is at least so much. */
+	is_final: boolean,
 };
 
 /**  One of the two ends of a transfer, seen from here. */

@@ -141,7 +141,7 @@ export const labWs = {
   lastSeenMs: null,
   lastAddress: "10.0.0.5",
   lastTransfer: null,
-  rule: { consent: "ask", folder: null, maxBytes: null },
+  rule: { consent: "ask", folder: null, bytes_max: null },
 } satisfies PairedDevice;
 
 export function nearby(change: Partial<Nearby> = {}): Nearby {

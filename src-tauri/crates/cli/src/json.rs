@@ -16,10 +16,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ringway_engine::{Decision, Device, DeviceRule, NearbyDevice, OfferSummary, Past, Planned, Transfer, Unfinished};
+use ringway_engine::{Decision, Device, NearbyDevice, OfferSummary, Past, Planned, Transfer, Unfinished};
 use ringway_model::{
-    AuthError, Consent, CopyReport, DeclineReason, Direction, Edit, Failure, FailureReason, Fault, IoPath, LookAlike,
-    Outcome, PastDetails, PathTaken, Progress, Report, SeriesPoint, TlsPath, TransferId, moment,
+    AuthError, Consent, CopyReport, DeclineReason, DeviceRule, Direction, Edit, Failure, FailureReason, Fault, IoPath,
+    LookAlike, Outcome, PastDetails, PathTaken, Progress, Report, SeriesPoint, TlsPath, TransferId, moment,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -434,7 +434,7 @@ pub(crate) fn nearby(device: &NearbyDevice) -> Value {
         "event": "nearby",
         "name": said.name.as_str(),
         "id_begins": said.fingerprint.to_hex(),
-        "kind": device.kind(),
+        "kind": device.said.kind,
         "code_number": said.code,
         "version": said.version,
         "addresses": addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),

@@ -25,7 +25,7 @@ pub use store::{history, series};
 pub use transfers::{copying, options, transfer};
 
 pub use devices::device::{Device, ThisDevice};
-pub use devices::rules::{Decision, DeviceRule};
+pub use devices::rules::Decision;
 pub use devices::target::{Address, Target, parse_zoned};
 pub use engine::{Capabilities, Engine, draw_transfer_id};
 pub use local::default_folder::default_folder;
@@ -35,8 +35,7 @@ pub use receiving::event::{OfferSummary, ReceiverEvent};
 pub use receiving::receive::{IncomingOffer, Receiver, ShownCode};
 pub use ringway_sys::heap::return_large_blocks;
 pub use ringway_tree::filesystem::free_space::FreeSpace;
-pub use ringway_tree::receive::ShownSize;
-pub use ringway_tree::receive::{Unfinished, close_folders};
+pub use ringway_tree::receive::{Unfinished, close_folders, covered_by};
 pub use ringway_wire::ProtocolError;
 pub use ringway_wire::announcement::{Announcement, Fingerprint};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};

@@ -166,7 +166,7 @@ pub(crate) const EVENTS: &[Described] = &[
         names: &["offer_waits"],
         from: "status, offers",
         fields: "id (of this offer alone, drawn here; its transfer has another), from, \
-                 from_id_begins, looks_like (name, id_begins) or null, names (list of text), \
+                 from_id_begins, looks_like (as in paired) or null, names (list of text), \
                  more_names, dot_names (list of text), more_dot_names, entries_so_far, \
                  bytes_so_far, totals_final, destination (text), asked_because (as in offer) or \
                  null, free_bytes, writable, both null where it could not be asked",

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use ringway_engine::{Announcement, Engine, Fingerprint, NearbyDevice, Paths, Target};
 use ringway_model::{
-    AuthError, DeclineReason, Direction, FailureReason, Fault, OnConflict, OnExisting, Outcome, Report, Side, Stage,
-    TransferKey,
+    AuthError, DeclineReason, Direction, FailureReason, Fault, LookAlike, OnConflict, OnExisting, Outcome, Report,
+    ShownSize, Side, Stage, TransferKey,
 };
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use crate::app::Reception;
 use crate::app::{App, Listener};
 use crate::dto::SettingsChange;
-use crate::dto::{AppEvent, Asked, Left, Listening, LooksLike, Offer, Recipient, ShownSize};
+use crate::dto::{AppEvent, Asked, Left, Listening, Offer, Recipient};
 
 /// How long anything may take before a test fails: two engines in a debug build on busy cores.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -728,12 +728,13 @@ async fn a_name_that_looks_like_another_devices_is_pointed_out() {
         let sent = sender.send(&sender.source(), &address, Some(&code));
         let offer = lab.offer().await;
         let looks_like = (sender.app.inner.engine.this_device().name != "nas")
-            .then(|| LooksLike { name: "nas".into(), short_id: nas.app.inner.engine.this_device().id.short() });
+            .then(|| LookAlike { name: "nas".into(), id: nas.app.inner.engine.this_device().id });
         assert_eq!(offer.looks_like, looks_like);
         lab.app.decline(&offer.id).unwrap();
         sender.ended(&sent).await;
     }
     let devices = lab.app.devices().unwrap();
-    let alike: Vec<_> = devices.iter().map(|device| device.looks_like.as_ref().map(|other| &other.short_id)).collect();
-    assert_eq!(alike, [Some(&devices[1].short_id), Some(&devices[0].short_id)]);
+    let alike: Vec<_> =
+        devices.iter().map(|device| device.looks_like.as_ref().map(|other| other.id.to_string())).collect();
+    assert_eq!(alike, [Some(devices[1].id.clone()), Some(devices[0].id.clone())]);
 }

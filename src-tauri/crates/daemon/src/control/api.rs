@@ -14,10 +14,10 @@
 
 /// The types of fields and answers, for the modules that use the rows.
 pub(super) mod types {
-    pub(crate) use ringway_model::{Consent, IntoHome, OnConflict, OnExisting, PastDetails};
+    pub(crate) use ringway_model::{Consent, IntoHome, OnConflict, OnExisting, PastDetails, ShownSize};
 
     pub(crate) use crate::dto::{
-        Again, Asked, Chosen, CopyFolder, Earlier, Everything, GivenPath, Moving, Recipient, SettingsChange, ShownSize,
+        Again, Asked, Chosen, CopyFolder, Earlier, Everything, GivenPath, Moving, Recipient, SettingsChange,
         StartAtLogin, StoredSettings, Unfinished, View,
     };
 }

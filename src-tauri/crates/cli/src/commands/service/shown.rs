@@ -56,7 +56,7 @@ pub(crate) fn offer_event(offer: &Offer) -> Value {
         "id": offer.id,
         "from": offer.from,
         "from_id_begins": offer.from_short_id.replace('-', ""),
-        "looks_like": offer.looks_like.as_ref().map(|other| json!({ "name": other.name, "id_begins": other.short_id.replace('-', "") })),
+        "looks_like": offer.looks_like,
         "names": offer.names,
         "more_names": offer.more_names,
         "dot_names": offer.dot_names,
