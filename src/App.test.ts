@@ -3,8 +3,8 @@ import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { tick as painted } from "svelte";
 import { describe, expect, test, vi } from "vitest";
-import { askedFor, chosen, earlier, everything, failed, here, labWs, moving, nearby, offer, startWindow, stored, tick } from "./testing/shell";
-import type { AppEvent, Ended, Fault, Remedy, RoomThere } from "./ipc";
+import { askedFor, chosen, earlier, everything, failed, here, labWs, moving, nearby, offer, startWindow, stored, progress } from "./testing/shell";
+import type { AppEvent, Report, Fault, Remedy, RoomThere } from "./ipc";
 import { t } from "./messages";
 import type { View } from "./state/app.svelte";
 import { VIEWS } from "./words";
@@ -24,7 +24,7 @@ describe("sending", () => {
     await user.type(screen.getByLabelText(t("send.code")), "42-river-castle{Enter}");
     expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: "42-river-castle", verify: false }]);
     expect(await screen.findByText(t("send.connecting", { peer: "10.0.0.5" }))).toBeVisible();
-    shell.update("t1", { is: "moved", tick: tick() });
+    shell.update("t1", { is: "moved", progress: progress() });
     expect(await screen.findByText("Sending to lab-ws")).toBeVisible();
     expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuetext", "25 %, 1.0 MB/s");
     expect(screen.getByText(/3 s left/)).toBeVisible();
@@ -193,7 +193,7 @@ describe("sending", () => {
     shell.update("t1", failed({ code: "pairing_needed", peer_name: "lab-ws" }));
     await outbox.retry("42-river-castle");
     expect(sent()).toEqual([7, 7]);
-    shell.update("t2", { is: "moved", tick: tick({ stage: "awaiting_answer" }) });
+    shell.update("t2", { is: "moved", progress: progress({ stage: "awaiting_answer" }) });
     await waitFor(() => expect(outbox.attempt).toBeNull());
     expect(outbox.chosen).toEqual(second);
     await outbox.sendTo(labWs);
@@ -228,8 +228,8 @@ describe("receiving", () => {
   });
 
   test("of two hundred that have ended the latest have cards, and the others are lines of the history", async () => {
-    const { ended } = failed({ code: "cancelled", by: "here" }) as { ended: Ended };
-    const one = (n: number) => moving({ id: `t${n}`, direction: "receiving", title: `set ${n}`, ended: { ...ended, outcome: "complete", atMs: n } });
+    const { report } = failed({ code: "cancelled", by: "here" }) as { report: Report };
+    const one = (n: number) => moving({ id: `t${n}`, direction: "receiving", title: `set ${n}`, report: { ...report, outcome: "complete", ended_at: n } });
     const lines = [199, 3].map((n) => earlier({ number: n, id: `t${n}`, title: `set ${n}` }));
     const shell = await startWindow({ transfers: Array.from({ length: 200 }, (_, n) => one(n)) }, { past: () => lines });
     await show("inbox");
@@ -241,7 +241,7 @@ describe("receiving", () => {
     const before = shell.called("past").length;
     shell.app.transfers.add(moving({ id: "now", direction: "receiving" }));
     await waitFor(() => expect(cards()).toContain("now"));
-    shell.update("now", { is: "ended", tick: tick({ stage: "ended" }), ended: { ...ended, atMs: 1_000 } });
+    shell.update("now", { is: "ended", progress: progress({ stage: "ended" }), report: { ...report, ended_at: 1_000 } });
     await waitFor(() => expect(cards()).not.toContain("t192"));
     expect(cards()).toHaveLength(8);
     await waitFor(() => expect(shell.called("past").length).toBeGreaterThan(before));
@@ -272,7 +272,7 @@ describe("receiving", () => {
     expect(shell.called("choose_offer_folder")).toEqual([{ id: "o1" }]);
     await user.click(within(card).getByRole("button", { name: t("inbox.accept") }));
     expect(shell.called("accept")).toEqual([
-      { id: "o1", shown: { bytes: 5_000_000, isFinal: false }, onConflict: "rename_top" },
+      { id: "o1", shown: { bytes: 5_000_000, is_final: false }, onConflict: "rename_top" },
     ]);
     await waitFor(() => expect(screen.queryByRole("article", { name: t("inbox.offerFrom", { from: "laptop" }) })).toBeNull());
   });
@@ -303,7 +303,7 @@ describe("receiving", () => {
     shell.tell({ event: "offerChanged", offer: offer({ bytesSoFar: 7_000_000_000 }) });
     grown = false;
     await user.click(screen.getByRole("button", { name: t("inbox.accept") }));
-    expect(shell.called("accept")[1]).toEqual({ id: "o1", shown: { bytes: 7_000_000_000, isFinal: false }, onConflict: "rename_top" });
+    expect(shell.called("accept")[1]).toEqual({ id: "o1", shown: { bytes: 7_000_000_000, is_final: false }, onConflict: "rename_top" });
     await waitFor(() => expect(screen.queryByRole("alert")).toBeNull());
     expect(shell.app.inbox.offers).toEqual([]);
   });
@@ -318,7 +318,7 @@ describe("receiving", () => {
   });
 
   test("a name that looks like another device's is pointed out, with both ids", async () => {
-    const looksLike = { name: "nas", shortId: "eeee-eeee-eeee-eeee" };
+    const looksLike = { name: "nas", id: "ee".repeat(32) };
     await startWindow({ devices: [{ ...labWs, looksLike }, { ...labWs, id: "cd".repeat(32) }], offers: [offer({ from: "n\u0430s", looksLike })] });
     await show("inbox");
     const words = t("inbox.looksLike", { from: "n\u0430s", fromId: "aaaa-bbbb-cccc-dddd", name: "nas", id: "eeee-eeee-eeee-eeee" });
@@ -380,13 +380,13 @@ describe("receiving", () => {
 describe("activity", () => {
   test("failures are named with their reasons, and an ended transfer can be taken away", async () => {
     const failures = [{ path: "data/secret.bin", side: "here", operation: "open", reason: "os", errno: 13, detail: "" }] as const;
-    const ended = {
+    const report = {
       outcome: "partial",
       files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: { files: 8, bytes: 800, seconds: 0.7 }, edited: 1, edits: [{ path: "data/p2.jpg", beside: { path: "p2 (1).jpg" } }], failed: 1,
       failures: [...failures],
-      runningMs: 500, reconnected: 0, bottleneck: null, here: null, there: null, arrived: [], copied: null, atMs: 0,
+      seconds: 0.5, reconnected: 0, limited_by: null, here: null, there: null, times: null, lanes: 1, lanes_dropped: 0, packed: null, arrived: [], left_behind: null, copy: null, ended_at: 0,
     } as const;
-    const shell = await startWindow({ transfers: [moving({ ended: { ...ended, edits: [...ended.edits], failures: [...failures], arrived: [] }, tick: tick({ stage: "ended" }) })] });
+    const shell = await startWindow({ transfers: [moving({ report: { ...report, edits: [...report.edits], failures: [...failures], arrived: [] }, progress: progress({ stage: "ended" }) })] });
     await show("activity");
     expect(screen.getByRole("alert")).toHaveTextContent("All but 1 item transferred: 9 files, 1 folder, 900 B in 0.5 s.");
     expect(screen.getByRole("alert")).toHaveTextContent("Verified in 0.7 s: 8 files read back from lab-ws's disk, identical.");
@@ -401,8 +401,8 @@ describe("activity", () => {
   });
 
   test("no share is claimed of what is still being counted", async () => {
-    const counting = tick({ totalsFinal: false, bytesDone: 1_100_000_000, bytesTotal: 1_200_000_000, leftMs: null });
-    await startWindow({ transfers: [moving({ tick: counting })] });
+    const counting = progress({ totals_final: false, bytes_done: 1_100_000_000, bytes_total: 1_200_000_000, seconds_left: null });
+    await startWindow({ transfers: [moving({ progress: counting })] });
     await show("activity");
     const bar = screen.getByRole("progressbar");
     expect(bar).not.toHaveAttribute("aria-valuenow");
@@ -412,11 +412,11 @@ describe("activity", () => {
   });
 
   test("what limits a transfer is said in words, while it runs and in the end", async () => {
-    const shell = await startWindow({ transfers: [moving({ tick: tick() })] });
+    const shell = await startWindow({ transfers: [moving({ progress: progress() })] });
     await show("activity");
     expect(screen.queryByText(/[Ll]imited by/)).toBeNull();
     for (let ms = 1100; ms <= 4000; ms += 100) {
-      shell.update("t1", { is: "moved", tick: tick({ runningMs: ms, bottleneck: ms <= 2000 ? "writing" : "network" }) });
+      shell.update("t1", { is: "moved", progress: progress({ seconds: ms / 1000, limited_by: ms <= 2000 ? "writing" : "network" }) });
     }
     expect(await screen.findByText(t("activity.limitedBy", { what: "the network" }))).toBeVisible();
     const shares = screen.getByRole("list", { name: t("activity.bottlenecks") });
@@ -424,8 +424,8 @@ describe("activity", () => {
       "the network 66 %",
       "writing on lab-ws 33 %",
     ]);
-    const { ended } = failed({ code: "cancelled", by: "here" }) as { ended: Ended };
-    shell.update("t1", { is: "ended", tick: tick({ stage: "ended", runningMs: 4000 }), ended: { ...ended, bottleneck: "network" } });
+    const { report } = failed({ code: "cancelled", by: "here" }) as { report: Report };
+    shell.update("t1", { is: "ended", progress: progress({ stage: "ended", seconds: 4 }), report: { ...report, limited_by: "network" } });
     expect(await screen.findByText(t("activity.mostlyLimitedBy", { what: "the network" }))).toBeVisible();
   });
 
@@ -433,8 +433,8 @@ describe("activity", () => {
     const shell = await startWindow({ transfers: [moving()] });
     await show("activity");
     for (const second of [1, 2, 3]) {
-      const done = { bytesDone: second * 1_000_000, entriesDone: second * second * 100 };
-      shell.update("t1", { is: "moved", tick: tick({ runningMs: second * 1000, bottleneck: "network", ...done }) });
+      const done = { bytes_done: second * 1_000_000, entries_done: second * second * 100 };
+      shell.update("t1", { is: "moved", progress: progress({ seconds: second, limited_by: "network", ...done }) });
     }
     const graph = await screen.findByRole("slider", { name: /Speed over time/ });
     graph.focus();
@@ -449,10 +449,10 @@ describe("activity", () => {
   });
 
   test("one that has gone on for a while, or has ended, is shown with its course from the beginning", async () => {
-    const course = [1, 2, 3, 4].map((second) => ({ atMs: second * 1000, bytes: second > 2 ? 3_000_000 : 0, entries: second, bottleneck: "network" as const }));
-    const { ended } = failed({ code: "cancelled", by: "here" }) as { ended: Ended };
-    const late = moving({ tick: tick({ runningMs: 4000, bytesDone: 3_000_000 }), course });
-    await startWindow({ transfers: [late, { ...late, id: "t2", tick: tick({ stage: "ended", runningMs: 4000, bytesDone: 3_000_000 }), ended }] });
+    const series = [1, 2, 3, 4].map((second) => ({ seconds: second, bytes: second > 2 ? 3_000_000 : 0, entries: second, limited_by: "network" as const }));
+    const { report } = failed({ code: "cancelled", by: "here" }) as { report: Report };
+    const late = moving({ progress: progress({ seconds: 4, bytes_done: 3_000_000 }), series });
+    await startWindow({ transfers: [late, { ...late, id: "t2", progress: progress({ stage: "ended", seconds: 4, bytes_done: 3_000_000 }), report }] });
     await show("activity");
     const graphs = screen.getAllByRole("slider", { name: /Speed over time: .* peak 3.0 MB\/s/ });
     expect(graphs).toHaveLength(2);
@@ -466,7 +466,7 @@ describe("activity", () => {
   });
 
   test("a running transfer is cancelled by its own button", async () => {
-    const shell = await startWindow({ transfers: [moving({ tick: tick() })] });
+    const shell = await startWindow({ transfers: [moving({ progress: progress() })] });
     await show("activity");
     await user.click(screen.getByRole("button", { name: `${t("common.cancel")}: dataset-v3` }));
     expect(shell.called("cancel")).toEqual([{ id: "t1" }]);
@@ -475,8 +475,8 @@ describe("activity", () => {
   test("one that waits is told to go on by its own button, where that can help", async () => {
     const interruption = { why: "full", needed: 6000, free: 1000, entries: 0, next_try_seconds: null, gives_up_seconds: 60 } as const;
     const waiting = { why: "broken", next_try_seconds: null, gives_up_seconds: 60 } as const;
-    const awaited = moving({ id: "t2", title: "pictures", direction: "receiving", tick: tick({ stage: "reconnecting", interruption: waiting }) });
-    const shell = await startWindow({ transfers: [moving({ tick: tick({ stage: "paused", interruption }) }), awaited] });
+    const awaited = moving({ id: "t2", title: "pictures", direction: "receiving", progress: progress({ stage: "reconnecting", interruption: waiting }) });
+    const shell = await startWindow({ transfers: [moving({ progress: progress({ stage: "paused", interruption }) }), awaited] });
     await show("activity");
     expect(screen.getByText(/^Paused: .* 5.0 kB more needed/)).toBeVisible();
     expect(screen.queryByRole("button", { name: `${t("activity.tryNow")}: pictures` })).toBeNull();
@@ -486,9 +486,9 @@ describe("activity", () => {
 
   test("is paused where that can be, and resumed by whom it was paused", async () => {
     const waits = { why: "paused", next_try_seconds: null, gives_up_seconds: 60 } as const;
-    const running = moving({ id: "t1", title: "dataset-v3", tick: tick({ canPause: true }) });
-    const held = moving({ id: "t2", title: "pictures", tick: tick({ stage: "paused", interruption: { ...waits, by: "here" } }) });
-    const awaited = moving({ id: "t3", title: "music", tick: tick({ stage: "paused", canPause: true, interruption: { ...waits, by: "there" } }) });
+    const running = moving({ id: "t1", title: "dataset-v3", progress: progress({ can_pause: true }) });
+    const held = moving({ id: "t2", title: "pictures", progress: progress({ stage: "paused", interruption: { ...waits, by: "here" } }) });
+    const awaited = moving({ id: "t3", title: "music", progress: progress({ stage: "paused", can_pause: true, interruption: { ...waits, by: "there" } }) });
     const shell = await startWindow({ transfers: [running, held, awaited] });
     await show("activity");
     const shown = (action: "activity.pause" | "activity.resume") =>
@@ -646,7 +646,7 @@ test("a shell that cannot start says why", async () => {
 });
 
 test.each(["send", "inbox", "activity", "devices", "settings"] as const)("%s has names, roles and order for everyone", async (view) => {
-  await startWindow({ devices: [labWs], offers: [offer()], transfers: [moving({ tick: tick() }), moving({ id: "t2", direction: "receiving", tick: tick() })] });
+  await startWindow({ devices: [labWs], offers: [offer()], transfers: [moving({ progress: progress() }), moving({ id: "t2", direction: "receiving", progress: progress() })] });
   await show(view);
   expect(screen.getByRole("heading", { level: 1 })).toHaveFocus();
   // Colours are not computed by jsdom: contrast is looked at in the real window.
@@ -655,13 +655,13 @@ test.each(["send", "inbox", "activity", "devices", "settings"] as const)("%s has
 });
 
 describe("what has ended before", () => {
-  const seven = earlier({ number: 7, id: "p7", direction: "sending", title: "thesis", peer: "lab-ws", ended: { ...earlier().ended, outcome: "partial", failed: 2, arrived: [], bottleneck: "network" } });
+  const seven = earlier({ number: 7, id: "p7", direction: "sending", title: "thesis", peer: "lab-ws", report: { ...earlier().report, outcome: "partial", failed: 2, arrived: [], limited_by: "network" } });
 
   test("is listed, and one opens into its course, where it lies and what failed", async () => {
     const details = {
       failures: [{ path: "thesis/pipe", side: "here", operation: "open", reason: "special_file" }],
       edits: [{ path: "thesis/notes", beside: { path: "notes (1)" } }],
-      course: [0, 500, 1000, 1500, 2000].map((atMs) => ({ atMs, bytes: atMs * 3000, bottleneck: atMs > 500 ? "network" : null })),
+      series: [0, 0.5, 1, 1.5, 2].map((seconds) => ({ seconds, bytes: seconds * 3_000_000, limited_by: seconds > 0.5 ? "network" : null })),
     };
     const shell = await startWindow({}, { past: () => [earlier(), seven], pastDetails: () => details });
     await show("activity");
@@ -692,10 +692,10 @@ describe("what has ended before", () => {
   });
 
   test("is sent again, to where it went and as it was", async () => {
-    const { ended } = failed({ code: "destination_gone" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
-    const sent = earlier({ direction: "sending", ended: { ...earlier().ended, ...ended } });
+    const { report } = failed({ code: "destination_gone" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
+    const sent = earlier({ direction: "sending", report: { ...earlier().report, ...report } });
     const again = { chosen, target: { to: "device", id: labWs.id }, label: labWs.name, verify: true };
-    const shell = await startWindow({}, { past: () => [sent], pastDetails: () => ({ failures: [], edits: [], course: [] }), chooseAgain: () => again, send: () => moving() });
+    const shell = await startWindow({}, { past: () => [sent], pastDetails: () => ({ failures: [], edits: [], series: [] }), chooseAgain: () => again, send: () => moving() });
     await show("activity");
     await user.click(await screen.findByText("survey"));
     await user.click(await screen.findByRole("button", { name: `${t("activity.again")}: survey` }));
@@ -717,7 +717,7 @@ describe("what has ended before", () => {
   });
 
   test("can be opened and forgotten, one or all, after a question", async () => {
-    const shell = await startWindow({}, { past: () => [earlier(), seven], pastDetails: () => ({ failures: [], edits: [], course: [] }) });
+    const shell = await startWindow({}, { past: () => [earlier(), seven], pastDetails: () => ({ failures: [], edits: [], series: [] }) });
     await show("activity");
     await user.click(await screen.findByText("survey"));
     await user.click(await screen.findByRole("button", { name: t("common.openFolder") }));
@@ -755,7 +755,7 @@ describe("what has ended before", () => {
   });
 
   test("stays in the Inbox where it came in", async () => {
-    const shell = await startWindow({}, { past: () => [earlier()], pastDetails: () => ({ failures: [], edits: [], course: [] }) });
+    const shell = await startWindow({}, { past: () => [earlier()], pastDetails: () => ({ failures: [], edits: [], series: [] }) });
     await show("inbox");
     await user.click(await screen.findByText("survey"));
     expect(shell.called("past")).toEqual([{ asked: { direction: "receiving", failedOnly: false, search: "", before: null } }]);
@@ -931,21 +931,21 @@ describe("a machine's rule", () => {
     expect(screen.getByText(t("devices.rule.ask"), { selector: "summary *" })).toBeVisible();
     await user.selectOptions(within(form).getByLabelText(t("devices.rule")), "accept");
     expect(shell.called("setDeviceRule")).toEqual([{ id: labWs.id, consent: "accept", maxBytes: null }]);
-    shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, maxBytes: null } }] });
+    shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, bytes_max: null } }] });
     const size = await screen.findByLabelText(t("devices.ruleSize"));
     await user.type(size, "x");
     expect(screen.getByText(t("devices.ruleSizeBad"))).toBeVisible();
     await user.clear(size);
     await user.type(size, "20,5{Enter}");
     expect(shell.called("setDeviceRule").at(-1)).toEqual({ id: labWs.id, consent: "accept", maxBytes: 20_500_000_000 });
-    shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, maxBytes: 20_500_000_000 } }] });
+    shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, bytes_max: 20_500_000_000 } }] });
     expect(await screen.findByText(t("devices.rule.acceptUpTo", { size: "20.5 GB" }))).toBeVisible();
     const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } });
     expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
   });
 
   test("has a folder of its own, until it is taken back; what is refused has none", async () => {
-    const rule = { consent: "ask", folder: "/data/from-lab", maxBytes: null } as const;
+    const rule = { consent: "ask", folder: { path: "/data/from-lab" }, bytes_max: null } as const;
     const shell = await startWindow({ devices: [{ ...labWs, rule }] });
     const form = await open();
     expect(within(form).getByText("/data/from-lab")).toBeVisible();

@@ -5,7 +5,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { ago, axisTime, bytes, count, duration, left, moment, percent, typed } from "./format";
 import { language, spoken } from "./language.svelte";
 import { t } from "./messages";
-import { chosen, earlier, labWs, moving, offer, startWindow, tick } from "./testing/shell";
+import { chosen, earlier, labWs, moving, offer, startWindow, progress } from "./testing/shell";
 import { endWords, failureWords, limitWords } from "./transfer-words";
 import Copyable from "./ui/Copyable.svelte";
 import { faultWords } from "./words";
@@ -105,8 +105,8 @@ describe("German", () => {
   });
 
   test("how a transfer ended, and what limited it", () => {
-    const { ended } = earlier();
-    expect(endWords({ ...ended, folders: 1, reused: 1_500_000 }, "nas", "sending")).toEqual({
+    const { report } = earlier();
+    expect(endWords({ ...report, folders: 1, reused: 1_500_000 }, "nas", "sending")).toEqual({
       what: "An nas gesendet: 3 Dateien, 1 Ordner, 6,0 MB in 2,0 s.",
       next: "nas hat den Empfang bestätigt. 1,5 MB wurden aus den ersetzten Dateien übernommen.",
     });
@@ -119,7 +119,7 @@ describe("German", () => {
   });
 
   test.each(["Senden", "Eingang", "Aktivität", "Geräte", "Einstellungen"])("%s has names, roles and order for everyone", async (view) => {
-    const transfers = [moving({ tick: tick() }), moving({ id: "t2", direction: "receiving", tick: tick() })];
+    const transfers = [moving({ progress: progress() }), moving({ id: "t2", direction: "receiving", progress: progress() })];
     const shell = await startWindow({ devices: [labWs], offers: [offer()], transfers }, { past: () => [earlier()] });
     shell.app.outbox.take(chosen);
     await user.click(within(screen.getByRole("navigation")).getByRole("button", { name: new RegExp(view) }));

@@ -221,22 +221,6 @@ export type Consent =
 /**  They are declined without asking. */
 "refuse";
 
-/**  What came of a copy inside this machine, beyond the counts of every transfer. */
-export type Copied = {
-	/**  The kind of filesystem that was copied to. */
-	filesystem: string,
-	/**  Bytes whose blocks are shared with the source. */
-	sharedBytes: number,
-	/**  FIFOs, sockets and device nodes. */
-	specials: number,
-	/**  Files that were read back and found equal. */
-	verified: number,
-	/**  Entries that could not be given their owner or group. */
-	ownersLost: number,
-	/**  Entries that could not be given an access control list or extended attribute. */
-	attributesLost: number,
-};
-
 /**
  *  Where a copy of what was chosen would go, for showing: the folder is picked natively and stays
  *  on this side.
@@ -250,6 +234,53 @@ export type CopyFolder = {
 	thereAlready: number,
 	/**  Free bytes there. */
 	freeBytes: number | null,
+};
+
+/**  The choices that a copy inside this machine made by itself, and its counts beyond [`Counts`]. */
+export type CopyReport = {
+	/**  Threads that were started to copy: one where there was nothing for another to do. */
+	threads: number,
+	/**  Requests in flight on each thread's ring. */
+	queue_depth: number,
+	/**  Bytes of one read and one write of a large file. */
+	chunk_bytes: number,
+	/**
+	 *  Who reads where reading waits for a disk, and always if `--io` says so; plain calls as soon
+	 *  as one thread had to do without a ring.
+	 */
+	io: IoPath,
+	/**  The kind of filesystem that was copied to, as in "ext4". */
+	filesystem: string,
+	/**  Bytes whose blocks are shared with the source. */
+	reflinked_bytes: number,
+	/**  Bytes that the kernel copied by itself (copy_file_range, splice). */
+	kernel_bytes: number,
+	/**  Bytes that went through memory of ours. */
+	buffered_bytes: number,
+	/**  Of those, bytes that were read through io_uring. */
+	uring_bytes: number,
+	/**  FIFOs, sockets and device nodes. */
+	specials: number,
+	/**  Entries that a rule left out; a folder counts once. */
+	excluded: number,
+	/**  Files that were read back and found equal. */
+	verified: number,
+	/**
+	 *  Entries that could not be given their owner or group, as `cp -a` leaves unsaid for a user
+	 *  who is not root.
+	 */
+	owners_lost: number,
+	/**
+	 *  Entries that could not be given an access control list or extended attribute, mostly because
+	 *  the destination has none.
+	 */
+	attributes_lost: number,
+	/**
+	 *  When this copy began, or the first one that it continues, as `ringway copy --continue` takes
+	 *  it. None where files get their times from another machine or program, whose clock may
+	 *  differ.
+	 */
+	began: string | null,
 };
 
 /**  What a transfer came to, in numbers. In JSON they stand beside what else is said of it. */
@@ -284,15 +315,6 @@ export type Counts = {
 	edited: number,
 	/**  Entries that failed, both ends together. */
 	failed: number,
-};
-
-/**  What had been done by a moment, and what limited it since the one before. */
-export type CoursePoint = {
-	/**  Since bytes began to move. */
-	atMs: number,
-	bytes: number,
-	entries: number,
-	bottleneck: Bottleneck | null,
 };
 
 /**  Why an offer was declined. */
@@ -332,6 +354,16 @@ export type DeviceKind =
 /**  None of these, or unknown. */
 "other";
 
+/**  A paired device's rule; by default a person is asked. */
+export type DeviceRule = {
+	/**  What is done with its offers. */
+	consent: Consent,
+	/**  Where they land; none is where the receiver has everything. */
+	folder: PathText | null,
+	/**  Bytes of contents that one may have to be accepted without asking; none is any number. */
+	bytes_max: number | null,
+};
+
 /**  Which way a transfer goes, seen from here. */
 export type Direction = 
 /**  From here. */
@@ -357,15 +389,8 @@ export type Earlier = {
 	moreTitles: number,
 	/**  The other machine as it was called then, or whom it was to reach; of a copy, its folder. */
 	peer: string,
-	/**  Without failures by name, which [`EarlierDetails`] has. */
-	ended: Ended,
-};
-
-/**  What is long of a past transfer. */
-export type EarlierDetails = {
-	failures: Failure[],
-	edits: Edit[],
-	course: CoursePoint[],
+	/**  Without failures by name, which [`PastDetails`](ringway_model::PastDetails) has. */
+	report: Report,
 };
 
 /**  A file or link of the receiver that was changed there since it was received, and was kept. */
@@ -373,28 +398,6 @@ export type Edit = {
 	/**  The name, in the same folder, under which the sender's version is there. */
 	beside: PathText,
 } & PathText;
-
-/**  The last word on a transfer. */
-export type Ended = {
-	/**  Where it was to be verified. */
-	proven: Proven | null,
-	/**  Files that the receiver had edited, by name. */
-	edits: Edit[],
-	failures: Failure[],
-	runningMs: number,
-	/**  How often it went on after its connection was lost. */
-	reconnected: number,
-	/**  For the longest time. */
-	bottleneck: Bottleneck | null,
-	here: PathTaken | null,
-	there: PathTaken | null,
-	/**  Final names of what came, for showing. */
-	arrived: string[],
-	/**  Of a copy inside this machine. */
-	copied: Copied | null,
-	/**  When it ended. */
-	atMs: number,
-} & Outcome & Counts;
 
 /**  Everything the window shows, at its start. */
 export type Everything = {
@@ -830,10 +833,15 @@ firewalls: Remedy[] } |
 /**  It cannot, and why. */
 { is: "failed"; fault: Fault; port: number };
 
-/**  Another paired device whose name looks the same. */
-export type LooksLike = {
+/**
+ *  Another paired device whose name looks like this one's, so that people may take the one for the
+ *  other.
+ */
+export type LookAlike = {
+	/**  What it is called here. */
 	name: string,
-	shortId: string,
+	/**  The other device. */
+	id: string,
 };
 
 /**  What this machine can do. */
@@ -862,10 +870,11 @@ export type Moving = {
 	/**  What the person gave as the target; the folder of a copy; empty when receiving. */
 	target: string,
 	startedAtMs: number,
-	tick: Tick,
+	progress: Progress,
 	/**  What it has done so far, for those who see it late. */
-	course: CoursePoint[],
-	ended: Ended | null,
+	series: SeriesPoint[],
+	/**  Once it has ended. */
+	report: Report | null,
 };
 
 /**  A receiver that announces itself. */
@@ -893,7 +902,7 @@ export type Offer = {
 	from: string,
 	fromShortId: string,
 	/**  Another paired device whose name looks like the sender's. */
-	looksLike: LooksLike | null,
+	looksLike: LookAlike | null,
 	names: string[],
 	moreNames: number,
 	/**  The first of all names that begin with a dot, and how many more there are. */
@@ -1013,6 +1022,14 @@ export type OwnDevice = {
 	shortId: string,
 };
 
+/**  What packing came to. */
+export type PackedBytes = {
+	/**  Bytes of file contents that were packed. */
+	contents: number,
+	/**  Bytes that they took on the way. */
+	wire: number,
+};
+
 /**  The type of the answer to each call of the page, for the bindings. Nothing makes one. */
 export type PageAnswers = {
 	/**  Where a copy of a choice would go; none if a folder must be picked first. */
@@ -1030,7 +1047,7 @@ export type PageAnswers = {
 	/**  The latest past transfers that match; 30 at a time. */
 	past: Earlier[],
 	/**  The details of one, which may be long. */
-	pastDetails: EarlierDetails,
+	pastDetails: PastDetails,
 	/**  Removes one from the history; its files stay. */
 	forgetPast: null,
 	/**  Empties the history; the files stay. */
@@ -1210,17 +1227,27 @@ export type PairedDevice = {
 	shortId: string,
 	name: string,
 	/**  Another paired device whose name looks the same. */
-	looksLike: LooksLike | null,
+	looksLike: LookAlike | null,
 	pairedAtMs: number,
 	lastSeenMs: number | null,
 	lastAddress: string | null,
 	/**  The latest one with it that ended and is remembered. */
 	lastTransfer: LastTransfer | null,
-	rule: Rule,
+	rule: DeviceRule,
 };
 
 /**  The service's answer to a call of the page, as it came. [`PageAnswers`] has its type. */
 export type Passed = unknown;
+
+/**  What is long of a past transfer. */
+export type PastDetails = {
+	/**  The failures by name, the first 100. */
+	failures: Failure[],
+	/**  Files of the receiver that were kept, by name, the first 100. */
+	edits: Edit[],
+	/**  Its course. */
+	series: SeriesPoint[],
+};
 
 /**  Both paths of one end. */
 export type PathTaken = {
@@ -1240,6 +1267,66 @@ export type PathText = {
 
 /**  What the picker should pick. */
 export type Pick = "folders" | "files";
+
+/**
+ *  A transfer's figures at one moment. They are cheap to take and meant to be polled 10 to 20 times
+ *  a second.
+ */
+export type Progress = {
+	/**  Where it stands. */
+	stage: Stage,
+	/**  What the other device is called here, once it is authenticated. */
+	peer: string | null,
+	/**  Its id. A name may change, or become another device's. */
+	peer_id: string | null,
+	/**  Entries (files, folders, links) done: written at the receiver. */
+	entries_done: number,
+	/**  Entries found so far; final when [`Self::totals_final`]. */
+	entries_total: number,
+	/**  Bytes of file contents done: written at the receiver. */
+	bytes_done: number,
+	/**
+	 *  Those of them that were sent, or copied. The others were there already, or are of files that
+	 *  stay by the receiver's policy.
+	 */
+	bytes_moved: number,
+	/**  Bytes found so far; final when [`Self::totals_final`]. */
+	bytes_total: number,
+	/**  Whether the walk has ended and the totals are firm. */
+	totals_final: boolean,
+	/**  Entries that failed, both ends together. */
+	failed: number,
+	/**  Time since bytes began to move, without pauses by a person or by a full disk. */
+	seconds: number,
+	/**  Smoothed rate of the bytes that are sent, in whole bytes a second. */
+	bytes_per_s: number,
+	/**  Smoothed rate in whole entries a second. */
+	entries_per_s: number,
+	/**  Time left at the smoothed rate, once totals are firm or nearly so. */
+	seconds_left: number | null,
+	/**
+	 *  How long nothing has moved, from 5 s on: then there is no rate and no time left. None where
+	 *  the sender's rate limit is why.
+	 */
+	stalled_seconds: number | null,
+	/**
+	 *  What has limited it for about a second. None before that is known, and where no bytes move
+	 *  between two machines.
+	 */
+	limited_by: Bottleneck | null,
+	/**  While it is [`Stage::Reconnecting`] or [`Stage::Paused`]. */
+	interruption: Interruption | null,
+	/**  Its place in the receiver's queue, while it is [`Stage::Queued`]: 1 for the next one. */
+	place: number | null,
+	/**  Whether a person can pause it here now. */
+	can_pause: boolean,
+	/**  Lanes in use. */
+	lanes: number,
+	/**  Paths at this end, once known. */
+	here: PathTaken | null,
+	/**  Paths at the other end, once known. */
+	there: PathTaken | null,
+};
 
 /**  What was read back from the receiver's medium and found to be what the sender had read. */
 export type Proven = {
@@ -1278,6 +1365,54 @@ export type Remedy = {
 	command: string,
 };
 
+/**  The last word on a transfer. */
+export type Report = {
+	/**  What was proven, if that was asked for and a receipt came. */
+	proven: Proven | null,
+	/**  Files and links of the receiver that were kept, by name, the first 1,000. */
+	edits: Edit[],
+	/**  The failed ones by name, the first 1,000. */
+	failures: Failure[],
+	/**  From the first byte to the receipt, without pauses by a person or by a full disk. */
+	seconds: number,
+	/**
+	 *  What limited it for the longest time. None where it was too short to tell, or inside one
+	 *  machine.
+	 */
+	limited_by: Bottleneck | null,
+	/**
+	 *  Where the time of its lanes went. None where the two ends did not both say, or inside one
+	 *  machine.
+	 */
+	times: StageTimes | null,
+	/**  Lanes used. */
+	lanes: number,
+	/**
+	 *  Lanes that were added, and done without where they could not be had or broke before they
+	 *  carried anything.
+	 */
+	lanes_dropped: number,
+	/**  How often it went on after its connection had been lost. */
+	reconnected: number,
+	/**  At the sender: bytes of contents that went packed, before and after. None where nothing did. */
+	packed: PackedBytes | null,
+	/**  Paths at this end, if it came so far. */
+	here: PathTaken | null,
+	/**  Paths at the other end, if it came so far. */
+	there: PathTaken | null,
+	/**  At the receiver, and of a copy: the top-level paths under their final names, the first few. */
+	arrived: PathText[],
+	/**
+	 *  At the receiver: its staging folder, where that could not be removed after everything had
+	 *  its final name. A later transfer removes it.
+	 */
+	left_behind: PathText | null,
+	/**  Of a copy inside this machine: what it chose and did. */
+	copy: CopyReport | null,
+	/**  When it ended. */
+	ended_at: number,
+} & Outcome & Counts;
+
 /**  What a folder has room for. */
 export type RoomThere = {
 	freeBytes: number,
@@ -1289,13 +1424,16 @@ export type RoomThere = {
 	namesAtMost: number | null,
 };
 
-/**  A paired device's rule. */
-export type Rule = {
-	consent: Consent,
-	/**  Where what it sends lands, for showing; none is the receive folder. */
-	folder: string | null,
-	/**  Bytes that an offer may have to be accepted without asking; none is any number. */
-	maxBytes: number | null,
+/**  What had been done by a moment. */
+export type SeriesPoint = {
+	/**  Time since bytes began to move; kept to the millisecond. */
+	seconds: number,
+	/**  Bytes of contents sent, or copied, by then. */
+	bytes: number,
+	/**  Entries done by then. */
+	entries: number,
+	/**  What limited it since the point before, where that is known: the last of several. */
+	limited_by: Bottleneck | null,
 };
 
 /**
@@ -1313,9 +1451,10 @@ export type Shortage = {
 
 /**  The size of an offer as it was shown to a person: their yes is to that. */
 export type ShownSize = {
+	/**  Bytes of contents. */
 	bytes: number,
-	/**  Whether that was shown as all of it. */
-	isFinal: boolean,
+	/**  Whether that was said to be all. If not, the person was told that it is at least so much. */
+	is_final: boolean,
 };
 
 /**  One of the two ends of a transfer, seen from here. */
@@ -1358,6 +1497,29 @@ export type Stage =
 "paused" | 
 /**  Over. */
 "ended";
+
+/**
+ *  Where the time of a transfer's lanes has gone, summed over the lanes: each end's sum is the time
+ *  that it ran times its lanes.
+ */
+export type StageTimes = {
+	/**  At the sender: waiting for the walk to find something. */
+	finding: number,
+	/**  At the sender: reading files. */
+	reading: number,
+	/**  At the sender: on the processor between file and network. */
+	encrypting: number,
+	/**  At the sender: waiting for the network to take more. */
+	sending: number,
+	/**  At the sender: waiting because of its limit. */
+	limited: number,
+	/**  At the receiver: waiting for the network to bring more. */
+	receiving: number,
+	/**  At the receiver: on the processor between network and file. */
+	decrypting: number,
+	/**  At the receiver: writing files. */
+	writing: number,
+};
 
 /**  Whether, and by what, the service starts when this user logs in. */
 export type StartAtLogin = {
@@ -1441,45 +1603,6 @@ export type SyncIoReason =
 /**  Another errno. */
 { refused: number };
 
-/**  A transfer's figures at one moment. */
-export type Tick = {
-	stage: Stage,
-	/**  The other device's name, once it is authenticated. */
-	peer: string | null,
-	/**
-	 *  The beginning of its id, as people compare it: a name may change, or become another
-	 *  device's.
-	 */
-	peerShortId: string | null,
-	entriesDone: number,
-	entriesTotal: number,
-	bytesDone: number,
-	/**  Those of them that were sent, or copied; the others were there already. */
-	bytesMoved: number,
-	bytesTotal: number,
-	totalsFinal: boolean,
-	failed: number,
-	runningMs: number,
-	/**  Whole bytes a second. */
-	bytesPerS: number,
-	/**  Whole entries a second. */
-	entriesPerS: number,
-	leftMs: number | null,
-	/**  How long nothing has moved, where that is long. */
-	stalledMs: number | null,
-	/**  For about a second; none while it is not known. */
-	bottleneck: Bottleneck | null,
-	/**  While it is reconnecting or paused. */
-	interruption: Interruption | null,
-	/**  In the receiver's queue, while it is queued. */
-	place: number | null,
-	/**  Whether it can be paused here now. */
-	canPause: boolean,
-	lanes: number,
-	here: PathTaken | null,
-	there: PathTaken | null,
-};
-
 /**  Who encrypts a lane at one end. */
 export type TlsPath = 
 /**  The kernel (kTLS), both directions. */
@@ -1505,7 +1628,7 @@ export type Unfinished = {
 };
 
 /**  What a transfer's own channel carries. */
-export type Update = { is: "moved"; tick: Tick } | { is: "ended"; tick: Tick; ended: Ended };
+export type Update = { is: "moved"; progress: Progress } | { is: "ended"; progress: Progress; report: Report };
 
 /**  Why a lane is encrypted in userspace. */
 export type UserTlsReason = 

@@ -27,8 +27,8 @@ export class Together {
       this.#countedMs = nowMs;
     }
     this.#count(nowMs);
-    const { bytesMoved, entriesDone, stage } = transfer.tick;
-    this.#seen.set(transfer.id, { bytes: bytesMoved, entries: entriesDone, paused: stage === "paused" });
+    const { bytes_moved, entries_done, stage } = transfer.progress;
+    this.#seen.set(transfer.id, { bytes: bytes_moved, entries: entries_done, paused: stage === "paused" });
   }
 
   /** Counts what it has moved since the last time. Reading back moves nothing. */
@@ -36,15 +36,15 @@ export class Together {
     const seen = this.#seen.get(transfer.id);
     if (!seen) return;
     this.#count(nowMs);
-    const { bytesMoved, entriesDone, stage } = transfer.tick;
+    const { bytes_moved, entries_done, stage } = transfer.progress;
     seen.paused = stage === "paused";
     if (stage !== "verifying") {
-      this.#moved.bytes += Math.max(0, bytesMoved - seen.bytes);
-      this.#moved.entries += Math.max(0, entriesDone - seen.entries);
-      seen.bytes = Math.max(bytesMoved, seen.bytes);
-      seen.entries = Math.max(entriesDone, seen.entries);
+      this.#moved.bytes += Math.max(0, bytes_moved - seen.bytes);
+      this.#moved.entries += Math.max(0, entries_done - seen.entries);
+      seen.bytes = Math.max(bytes_moved, seen.bytes);
+      seen.entries = Math.max(entries_done, seen.entries);
     }
-    if (transfer.ended) this.#seen.delete(transfer.id);
+    if (transfer.report) this.#seen.delete(transfer.id);
     this.#history.add(this.#ranMs, this.#moved.bytes, this.#moved.entries);
     if (this.#ranMs - this.#drawnMs >= GRAPH_EVERY_MS) {
       this.#drawnMs = this.#ranMs;

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { failed, moving, tick } from "../testing/shell";
+import { failed, moving, progress } from "../testing/shell";
 import { Together } from "./together.svelte";
 import { Transfer } from "./transfers.svelte";
 
-const at = (bytesDone: number) => ({ is: "moved", tick: tick({ bytesDone, entriesDone: 0 }) }) as const;
+const at = (bytes_done: number) => ({ is: "moved", progress: progress({ bytes_done, entries_done: 0 }) }) as const;
 
 test("what runs at once is added up, from when the first began", () => {
   const together = new Together();
@@ -24,16 +24,16 @@ test("what runs at once is added up, from when the first began", () => {
 
 test("what a transfer had moved before the window looked is not counted, nor what is read back", () => {
   const together = new Together();
-  const copy = new Transfer(moving({ id: "a", direction: "copying", tick: tick({ bytesDone: 900_000_000, entriesDone: 0 }) }));
+  const copy = new Transfer(moving({ id: "a", direction: "copying", progress: progress({ bytes_done: 900_000_000, entries_done: 0 }) }));
   together.begin(copy, 0);
-  copy.apply({ is: "moved", tick: tick({ stage: "verifying", bytesDone: 100 }) });
+  copy.apply({ is: "moved", progress: progress({ stage: "verifying", bytes_done: 100 }) });
   together.follow(copy, 1_000);
   expect(Math.max(...together.points.perSecond)).toBe(0);
 });
 
 test("nothing is drawn of the time that all were paused", () => {
   const together = new Together();
-  const paused = { is: "moved", tick: tick({ stage: "paused", bytesDone: 2_000_000, entriesDone: 0 }) } as const;
+  const paused = { is: "moved", progress: progress({ stage: "paused", bytes_done: 2_000_000, entries_done: 0 }) } as const;
   const [one, other] = [new Transfer(moving({ id: "a" })), new Transfer(moving({ id: "b" }))];
   together.begin(one, 0);
   one.apply(at(2_000_000));

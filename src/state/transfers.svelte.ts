@@ -1,5 +1,5 @@
 // The transfers of every way, each fed by its own channel.
-import type { Earlier, Ended, Fault, Ipc, Moving, Tick, Update, Direction } from "../ipc";
+import type { Earlier, Report, Fault, Ipc, Moving, Progress, Update, Direction } from "../ipc";
 import { t } from "../messages";
 import { LimitHistory, type LimitShare, type Stretch } from "./limits";
 import { NO_POINTS, RateHistory, type RatePoints } from "./rate";
@@ -27,8 +27,8 @@ export class Transfer {
   readonly history = new RateHistory();
   readonly #limits = new LimitHistory();
   /** The latest figures; replaced whole. */
-  tick = $state.raw() as Tick;
-  ended = $state.raw<Ended | null>(null);
+  progress = $state.raw() as Progress;
+  report = $state.raw<Report | null>(null);
   /** The graph's points; replaced whole, more seldom than the figures. */
   points = $state.raw<RatePoints>(NO_POINTS);
   /**
@@ -50,17 +50,18 @@ export class Transfer {
     this.more = moving.moreTitles;
     this.target = moving.target;
     this.startedAtMs = moving.startedAtMs;
-    for (const { atMs, bytes, entries, bottleneck } of moving.course) {
-      this.history.add(atMs, bytes, entries);
-      this.#limits.add(atMs, bottleneck, Infinity);
+    for (const { seconds, bytes, entries, limited_by: by } of moving.series) {
+      const ranMs = Math.round(seconds * 1000);
+      this.history.add(ranMs, bytes, entries);
+      this.#limits.add(ranMs, by, Infinity);
     }
-    this.#look(moving.tick, moving.course.at(-1));
-    this.ended = moving.ended;
+    this.#look(moving.progress, moving.series.at(-1));
+    this.report = moving.report;
   }
 
   /** What to call the other machine; of a copy, its folder. */
   get peer(): string {
-    return this.tick.peer ?? (this.target || t("common.otherDevice"));
+    return this.progress.peer ?? (this.target || t("common.otherDevice"));
   }
 
   /** Bytes a second over the whole time, without reading back. */
@@ -69,22 +70,23 @@ export class Transfer {
   }
 
   apply(update: Update): void {
-    this.#look(update.tick);
-    if (update.is === "ended") this.ended = update.ended;
+    this.#look(update.progress);
+    if (update.is === "ended") this.report = update.report;
   }
 
-  #look(tick: Tick, before?: { bytes: number; entries: number }): void {
-    const readsBack = tick.stage === "verifying" || (tick.stage === "paused" && this.#readsBack);
+  #look(progress: Progress, before?: { bytes: number; entries: number }): void {
+    const readsBack = progress.stage === "verifying" || (progress.stage === "paused" && this.#readsBack);
     if (readsBack && !this.#readsBack) {
-      const { bytesMoved, entriesDone } = this.tick ?? { bytesMoved: before?.bytes ?? 0, entriesDone: before?.entries ?? 0 };
-      this.#copied = { bytes: bytesMoved, entries: entriesDone, average: this.history.average };
+      const { bytes_moved, entries_done } = this.progress ?? { bytes_moved: before?.bytes ?? 0, entries_done: before?.entries ?? 0 };
+      this.#copied = { bytes: bytes_moved, entries: entries_done, average: this.history.average };
     }
     this.#readsBack = readsBack;
-    this.history.add(tick.runningMs, this.#copied.bytes + tick.bytesMoved, this.#copied.entries + tick.entriesDone);
-    this.#limits.add(tick.runningMs, tick.bottleneck);
-    this.tick = tick;
-    if (tick.stage === "ended" || tick.runningMs - this.#drawnMs >= GRAPH_EVERY_MS) {
-      this.#drawnMs = tick.runningMs;
+    const ranMs = Math.round(progress.seconds * 1000);
+    this.history.add(ranMs, this.#copied.bytes + progress.bytes_moved, this.#copied.entries + progress.entries_done);
+    this.#limits.add(ranMs, progress.limited_by);
+    this.progress = progress;
+    if (progress.stage === "ended" || ranMs - this.#drawnMs >= GRAPH_EVERY_MS) {
+      this.#drawnMs = ranMs;
       this.points = this.history.points();
       this.limits = { stretches: this.#limits.stretches(), shares: this.#limits.shares() };
     }
@@ -95,7 +97,7 @@ export class Transfers {
   /** Newest first. */
   list = $state<Transfer[]>([]);
   readonly together = new Together();
-  running = $derived(this.list.filter((transfer) => !transfer.ended));
+  running = $derived(this.list.filter((transfer) => !transfer.report));
   /** How many have ended since this window opened: with each, the history is longer. */
   ends = $state(0);
   /** Called after every update. */
@@ -117,13 +119,13 @@ export class Transfers {
     const transfer = new Transfer(moving);
     // The service gives each id once: what has it already is of one that was started anew.
     this.list = [transfer, ...this.list.filter((other) => other !== known)];
-    if (!moving.ended) {
+    if (!moving.report) {
       this.together.begin(transfer);
       void this.#ipc.watch(transfer.id, (update) => {
         transfer.apply(update);
         this.together.follow(transfer);
         this.onUpdate(transfer);
-        if (transfer.ended) {
+        if (transfer.report) {
           this.ends += 1;
           this.#fold();
         }
@@ -136,9 +138,9 @@ export class Transfers {
 
   /** Takes those off the list that ended first. */
   #fold(): void {
-    const ended = this.list.filter((transfer) => transfer.ended);
+    const ended = this.list.filter((transfer) => transfer.report);
     if (ended.length <= ENDED_MAX) return;
-    const at = ({ ended }: Transfer) => ended?.atMs ?? 0;
+    const at = ({ report }: Transfer) => report?.ended_at ?? 0;
     const folded = new Set(ended.sort((a, b) => at(b) - at(a)).slice(ENDED_MAX));
     this.list = this.list.filter((transfer) => !folded.has(transfer));
   }
@@ -181,6 +183,6 @@ export class Transfers {
   }
 
   async dismissEnded(): Promise<void> {
-    await Promise.all(this.list.filter((transfer) => transfer.ended).map((transfer) => this.dismiss(transfer)));
+    await Promise.all(this.list.filter((transfer) => transfer.report).map((transfer) => this.dismiss(transfer)));
   }
 }

@@ -6,6 +6,7 @@ import App from "../App.svelte";
 import {
   type AppEvent,
   type Chosen,
+  type CopyReport,
   type Earlier,
   type Everything,
   type Fault,
@@ -15,35 +16,35 @@ import {
   type Offer,
   type PageCall,
   type PairedDevice,
+  type Progress,
   type StoredSettings,
-  type Tick,
   type Update,
 } from "../ipc";
 import { AppState } from "../state/app.svelte";
 
 export const here = { tls: { user: "module_not_loaded" }, io: "uring" } as const;
 
-export function tick(change: Partial<Tick> = {}): Tick {
+export function progress(change: Partial<Progress> = {}): Progress {
   return {
     stage: "running",
     peer: "lab-ws",
-    peerShortId: "abab-abab-abab-abab",
-    entriesDone: 10,
-    entriesTotal: 40,
-    bytesDone: 1_000_000,
-    bytesMoved: change.bytesDone ?? 1_000_000,
-    bytesTotal: 4_000_000,
-    totalsFinal: true,
+    peer_id: "ab".repeat(32),
+    entries_done: 10,
+    entries_total: 40,
+    bytes_done: 1_000_000,
+    bytes_moved: change.bytes_done ?? 1_000_000,
+    bytes_total: 4_000_000,
+    totals_final: true,
     failed: 0,
-    runningMs: 1000,
-    bytesPerS: 1_000_000,
-    entriesPerS: 10,
-    leftMs: 3000,
-    stalledMs: null,
-    bottleneck: null,
+    seconds: 1,
+    bytes_per_s: 1_000_000,
+    entries_per_s: 10,
+    seconds_left: 3,
+    stalled_seconds: null,
+    limited_by: null,
     interruption: null,
     place: null,
-    canPause: false,
+    can_pause: false,
     lanes: 1,
     here,
     there: here,
@@ -59,19 +60,38 @@ export function moving(change: Partial<Moving> = {}): Moving {
     moreTitles: 0,
     target: "10.0.0.5",
     startedAtMs: 1_800_000_000_000,
-    tick: tick({ stage: "connecting", peer: null, peerShortId: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),
-    course: [],
-    ended: null,
+    progress: progress({ stage: "connecting", peer: null, peer_id: null, entries_done: 0, bytes_done: 0, seconds: 0, here: null, there: null }),
+    series: [],
+    report: null,
     ...change,
   };
 }
 
+/** Of a copy of which there is nothing to tell. */
+export const copyReport: CopyReport = {
+  threads: 1,
+  queue_depth: 1,
+  chunk_bytes: 1_048_576,
+  io: "uring",
+  filesystem: "ext4",
+  reflinked_bytes: 0,
+  kernel_bytes: 0,
+  buffered_bytes: 0,
+  uring_bytes: 0,
+  specials: 0,
+  excluded: 0,
+  verified: 0,
+  owners_lost: 0,
+  attributes_lost: 0,
+  began: null,
+};
+
 export function failed(fault: Fault): Update {
-  const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], arrived: [], copied: null };
+  const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], times: null, lanes: 0, lanes_dropped: 0, packed: null, arrived: [], left_behind: null, copy: null };
   return {
     is: "ended",
-    tick: tick({ stage: "ended", peer: null, entriesDone: 0, bytesDone: 0, runningMs: 0, here: null, there: null }),
-    ended: { outcome: "failed", error: fault, ...none, runningMs: 0, reconnected: 0, bottleneck: null, here: null, there: null, atMs: 0 },
+    progress: progress({ stage: "ended", peer: null, entries_done: 0, bytes_done: 0, seconds: 0, here: null, there: null }),
+    report: { outcome: "failed", error: fault, ...none, seconds: 0, reconnected: 0, limited_by: null, here: null, there: null, ended_at: 0 },
   };
 }
 
@@ -97,7 +117,7 @@ export function offer(change: Partial<Offer> = {}): Offer {
 }
 
 export function earlier(change: Partial<Earlier> = {}): Earlier {
-  const { ended } = failed({ code: "cancelled", by: "here" }) as Extract<Update, { is: "ended" }>;
+  const { report } = failed({ code: "cancelled", by: "here" }) as Extract<Update, { is: "ended" }>;
   return {
     number: 12,
     id: "p12",
@@ -105,7 +125,7 @@ export function earlier(change: Partial<Earlier> = {}): Earlier {
     title: "survey",
     moreTitles: 0,
     peer: "laptop",
-    ended: { ...ended, outcome: "complete", files: 3, bytes: 6_000_000, moved: 6_000_000, runningMs: 2000, arrived: ["/in/survey"], atMs: Date.now() - 7_200_000 },
+    report: { ...report, outcome: "complete", files: 3, bytes: 6_000_000, moved: 6_000_000, seconds: 2, arrived: [{ path: "/in/survey" }], ended_at: Date.now() / 1000 - 7_200 },
     ...change,
   };
 }
@@ -121,7 +141,7 @@ export const labWs = {
   lastSeenMs: null,
   lastAddress: "10.0.0.5",
   lastTransfer: null,
-  rule: { consent: "ask", folder: null, maxBytes: null },
+  rule: { consent: "ask", folder: null, bytes_max: null },
 } satisfies PairedDevice;
 
 export function nearby(change: Partial<Nearby> = {}): Nearby {

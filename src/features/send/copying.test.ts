@@ -2,8 +2,8 @@ import { screen, waitFor, within } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { describe, expect, test } from "vitest";
-import type { CopyFolder, Ended } from "../../ipc";
-import { chosen, labWs, moving, type Shell, startWindow, tick } from "../../testing/shell";
+import type { CopyFolder, Report } from "../../ipc";
+import { chosen, copyReport, labWs, moving, type Shell, startWindow, progress } from "../../testing/shell";
 import { t } from "../../messages";
 
 const user = userEvent.setup();
@@ -11,15 +11,14 @@ const user = userEvent.setup();
 const sets: CopyFolder = { path: "/data/sets", lands: "/data/sets/dataset-v3", thereAlready: 0, freeBytes: 12_000_000_000 };
 const copy = () => moving({ id: "c1", direction: "copying", target: sets.path });
 const quiet = { peer: null, here: null, there: null } as const;
-const counts = { files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], runningMs: 500, reconnected: 0, bottleneck: null };
-const copied = { filesystem: "ext4", sharedBytes: 0, specials: 0, verified: 0, ownersLost: 0, attributesLost: 0 };
+const counts = { files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], seconds: 0.5, reconnected: 0, limited_by: null };
 
-function ended(change: Partial<Ended> = {}): Ended {
-  return { outcome: "complete", ...counts, here: null, there: null, arrived: [], copied, atMs: 0, ...change } as Ended;
+function report(change: Partial<Report> = {}): Report {
+  return { outcome: "complete", ...counts, here: null, there: null, arrived: [], copy: copyReport, ended_at: 0, ...change } as Report;
 }
 
-function end(shell: Shell, change: Partial<Ended>, entriesDone = 0) {
-  shell.update("c1", { is: "ended", tick: tick({ stage: "ended", ...quiet, entriesDone, bytesDone: 0 }), ended: ended(change) });
+function end(shell: Shell, change: Partial<Report>, entries_done = 0) {
+  shell.update("c1", { is: "ended", progress: progress({ stage: "ended", ...quiet, entries_done, bytes_done: 0 }), report: report(change) });
 }
 
 const card = () => screen.getByRole("button", { name: new RegExp(`^${t("common.thisDevice")}`) });
@@ -56,7 +55,7 @@ describe("copying on this computer", () => {
     expect(shell.called("choose_copy_folder")).toEqual([{ chosen: 7 }]);
     expect(shell.called("copy")).toEqual([{ chosen: 7, existing: "update", verify: true }]);
 
-    shell.update("c1", { is: "moved", tick: tick(quiet) });
+    shell.update("c1", { is: "moved", progress: progress(quiet) });
     const moved = await screen.findByRole("article", { name: "dataset-v3" });
     expect(moved).toHaveTextContent("Copying to /data/sets");
     expect(moved).not.toHaveTextContent(/TLS|encrypt/);
@@ -64,9 +63,9 @@ describe("copying on this computer", () => {
     expect(screen.getByText(t("send.drop"))).toBeVisible();
     expect(shell.app.announcement).toBe("Copying dataset-v3 to /data/sets");
 
-    shell.update("c1", { is: "moved", tick: tick({ ...quiet, stage: "verifying", runningMs: 2000, bytesDone: 0 }) });
+    shell.update("c1", { is: "moved", progress: progress({ ...quiet, stage: "verifying", seconds: 2, bytes_done: 0 }) });
     await waitFor(() => expect(moved).toHaveTextContent("Verifying…"));
-    end(shell, { copied: { ...copied, verified: 9 }, arrived: ["/data/sets/dataset-v3"] }, 40);
+    end(shell, { copy: { ...copyReport, verified: 9 }, arrived: [{ path: "/data/sets/dataset-v3" }] }, 40);
     await waitFor(() => expect(moved).toHaveTextContent("Copied: 9 files, 1 folder, 900 B in 0.5 s."));
     expect(moved).toHaveTextContent("Verified: 9 files read back from the disk, identical.");
     expect(shell.app.announcement).toMatch(/^dataset-v3: Copied/);
@@ -96,7 +95,7 @@ describe("copying on this computer", () => {
     expect(shell.called("choose_sources")).toHaveLength(1);
     expect(shell.called("choose_copy_folder")).toEqual([]);
     expect(shell.called("copy")).toEqual([{ chosen: 7, existing: "replace", verify: false }]);
-    shell.update("c1", { is: "moved", tick: tick(quiet) });
+    shell.update("c1", { is: "moved", progress: progress(quiet) });
     await waitFor(() => expect(screen.getByRole("article", { name: "dataset-v3" })).toHaveFocus());
   });
 
@@ -179,7 +178,7 @@ describe("copying on this computer", () => {
     const shell = await startWindow({}, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
-    const failures: Ended["failures"] = [{ path: "/data/sets/dataset-v3/old", side: "here", operation: "write", reason: "cut_short", errno: 125, detail: null }];
+    const failures: Report["failures"] = [{ path: "/data/sets/dataset-v3/old", side: "here", operation: "write", reason: "cut_short", errno: 125, detail: null }];
     end(shell, { outcome: "failed", error: { code: "destination_full", shortage: null }, files: 0, folders: 0, bytes: 0, failed: 1, failures });
     expect(await screen.findByRole("alert")).toHaveTextContent("No space left in /data/sets.");
     await user.click(screen.getByText(t("activity.notCopied", { n: 1 })));
@@ -205,7 +204,7 @@ describe("copying on this computer", () => {
     const shell = await startWindow({}, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
-    const failures: Ended["failures"] = [{ path: "dataset-v3", side: "here", operation: "create", reason: "into_itself", detail: null }];
+    const failures: Report["failures"] = [{ path: "dataset-v3", side: "here", operation: "create", reason: "into_itself", detail: null }];
     end(shell, { outcome: "partial", files: 0, folders: 0, bytes: 0, failed: 1, failures });
     const alert = await screen.findByRole("alert");
     expect(alert).toHaveTextContent("Nothing was copied. dataset-v3 cannot be copied into itself.");
@@ -237,8 +236,8 @@ describe("copying on this computer", () => {
     const shell = await startWindow({}, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
-    shell.update("c1", { is: "moved", tick: tick(quiet) });
-    const failures: Ended["failures"] = [{ path: "dataset-v3/late", side: "here", operation: "write", reason: "os", errno: 28, detail: "" }];
+    shell.update("c1", { is: "moved", progress: progress(quiet) });
+    const failures: Report["failures"] = [{ path: "dataset-v3/late", side: "here", operation: "write", reason: "os", errno: 28, detail: "" }];
     end(shell, { outcome: "failed", error: { code: "destination_full", shortage: null }, failed: 1, failures }, 10);
     expect(await screen.findByRole("alert")).toHaveTextContent("No space left in /data/sets. Complete files stay there.");
     await user.click(screen.getByText(t("activity.notCopied", { n: 1 })));
@@ -254,7 +253,7 @@ describe("copying on this computer", () => {
     expect(screen.getByRole("button", { name: /^Send to lab-ws/ })).toBeDisabled();
     await shell.app.copying.start();
     expect(shell.called("copy")).toHaveLength(1);
-    shell.update("c1", { is: "moved", tick: tick(quiet) });
+    shell.update("c1", { is: "moved", progress: progress(quiet) });
     await user.click(await screen.findByRole("button", { name: `${t("common.cancel")}: dataset-v3` }));
     expect(shell.called("cancel")).toEqual([{ id: "c1" }]);
     end(shell, { outcome: "failed", error: { code: "cancelled", by: "here" } }, 10);
@@ -270,30 +269,30 @@ describe("copying on this computer", () => {
 });
 
 test("reading back goes on in the graph, and the average is that of the copying", async () => {
-  const shell = await startWindow({ transfers: [{ ...copy(), tick: tick({ ...quiet, runningMs: 1000, bytesDone: 4_000_000 }) }] });
+  const shell = await startWindow({ transfers: [{ ...copy(), progress: progress({ ...quiet, seconds: 1, bytes_done: 4_000_000 }) }] });
   const [transfer] = shell.app.transfers.list;
-  shell.update("c1", { is: "moved", tick: tick({ ...quiet, stage: "verifying", runningMs: 1100, bytesDone: 0 }) });
-  shell.update("c1", { is: "moved", tick: tick({ ...quiet, stage: "verifying", runningMs: 2000, bytesDone: 4_000_000 }) });
+  shell.update("c1", { is: "moved", progress: progress({ ...quiet, stage: "verifying", seconds: 1.1, bytes_done: 0 }) });
+  shell.update("c1", { is: "moved", progress: progress({ ...quiet, stage: "verifying", seconds: 2, bytes_done: 4_000_000 }) });
   await waitFor(() => expect(transfer!.history.points().seconds.at(-1)).toBe(2));
   expect(transfer!.average).toBeCloseTo(4_000_000, 0);
 });
 
 test("a copy is paused and resumed, also while it reads back, which counts on in the graph", async () => {
   const waits = { why: "paused", by: "here", next_try_seconds: null, gives_up_seconds: null } as const;
-  const at = (change: object) => ({ is: "moved", tick: tick({ ...quiet, ...change }) }) as const;
-  const shell = await startWindow({ transfers: [{ ...copy(), tick: tick({ ...quiet, canPause: true, runningMs: 1000, bytesDone: 4_000_000 }) }] });
+  const at = (change: object) => ({ is: "moved", progress: progress({ ...quiet, ...change }) }) as const;
+  const shell = await startWindow({ transfers: [{ ...copy(), progress: progress({ ...quiet, can_pause: true, seconds: 1, bytes_done: 4_000_000 }) }] });
   const [transfer] = shell.app.transfers.list;
   await user.click(await screen.findByRole("button", { name: `${t("activity.pause")}: dataset-v3` }));
   expect(shell.called("pause")).toEqual([{ id: "c1" }]);
-  shell.update("c1", at({ stage: "paused", interruption: waits, runningMs: 1000, bytesDone: 4_000_000, bytesPerS: 0, leftMs: null }));
+  shell.update("c1", at({ stage: "paused", interruption: waits, seconds: 1, bytes_done: 4_000_000, bytes_per_s: 0, seconds_left: null }));
   const card = screen.getByRole("article", { name: "dataset-v3" });
   await waitFor(() => expect(card).toHaveTextContent("Paused"));
   expect(within(card).queryByRole("button", { name: /^Pause:/ })).toBeNull();
   await user.click(within(card).getByRole("button", { name: `${t("activity.resume")}: dataset-v3` }));
   expect(shell.called("resume")).toEqual([{ id: "c1" }]);
-  shell.update("c1", at({ stage: "verifying", runningMs: 1100, bytesDone: 0 }));
-  shell.update("c1", at({ stage: "paused", interruption: waits, runningMs: 1500, bytesDone: 2_000_000 }));
-  shell.update("c1", at({ stage: "verifying", runningMs: 2000, bytesDone: 4_000_000 }));
+  shell.update("c1", at({ stage: "verifying", seconds: 1.1, bytes_done: 0 }));
+  shell.update("c1", at({ stage: "paused", interruption: waits, seconds: 1.5, bytes_done: 2_000_000 }));
+  shell.update("c1", at({ stage: "verifying", seconds: 2, bytes_done: 4_000_000 }));
   await waitFor(() => expect(transfer!.history.points().seconds.at(-1)).toBe(2));
   expect(transfer!.average).toBeCloseTo(4_000_000, 0);
   const { seconds, perSecond } = transfer!.history.points();

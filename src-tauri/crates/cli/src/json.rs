@@ -16,13 +16,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ringway_engine::{
-    CopyReport, Decision, Device, DeviceRule, NearbyDevice, OfferSummary, Past, PastDetails, Planned, Point, Report,
-    Snapshot, Transfer, Unfinished,
-};
+use ringway_engine::{Decision, Device, NearbyDevice, OfferSummary, Past, Planned, Transfer, Unfinished};
 use ringway_model::{
-    AuthError, Consent, DeclineReason, Direction, Edit, Failure, FailureReason, Fault, IoPath, LookAlike, Outcome,
-    PathTaken, TlsPath, TransferId,
+    AuthError, Consent, CopyReport, DeclineReason, DeviceRule, Direction, Edit, Failure, FailureReason, Fault, IoPath,
+    LookAlike, Outcome, PastDetails, PathTaken, Progress, Report, SeriesPoint, TlsPath, TransferId, moment,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -161,11 +158,11 @@ pub(crate) fn answered(id: TransferId, declined: Option<DeclineReason>) -> Value
 }
 
 /// `started`.
-pub(crate) fn started(transfer: &Transfer, snapshot: &Snapshot) -> Value {
+pub(crate) fn started(transfer: &Transfer, progress: &Progress) -> Value {
     let (title, more) = transfer.title();
     let mut value = json!({ "event": "started", "more_names": more });
     extend(&mut value, of_transfer(transfer));
-    extend(&mut value, of_lanes(transfer.direction(), snapshot.lanes, Some((snapshot.here, snapshot.there))));
+    extend(&mut value, of_lanes(transfer.direction(), progress.lanes, Some((progress.here, progress.there))));
     value["title"] = Value::Object(path(title));
     value
 }
@@ -178,29 +175,29 @@ pub(crate) fn planned(id: TransferId, what: Planned, at: &Path) -> Value {
 }
 
 /// `progress`.
-pub(crate) fn progress(id: TransferId, direction: Direction, snapshot: &Snapshot) -> Value {
+pub(crate) fn progress(id: TransferId, direction: Direction, progress: &Progress) -> Value {
     let mut value = json!({
         "event": "progress",
         "id": id.to_string(),
-        "stage": snapshot.stage,
-        "entries_done": snapshot.entries_done,
-        "entries_total": snapshot.entries_total,
-        "bytes_done": snapshot.bytes_done,
-        "bytes_moved": snapshot.bytes_moved,
-        "bytes_total": snapshot.bytes_total,
-        "totals_final": snapshot.totals_final,
-        "failed": snapshot.failed,
-        "bytes_per_s": snapshot.bytes_per_s.max(0.0).round() as u64,
-        "entries_per_s": snapshot.entries_per_s.max(0.0).round() as u64,
-        "seconds": seconds(snapshot.running_for.as_secs_f64()),
-        "seconds_left": snapshot.time_left.map(|left| seconds(left.as_secs_f64())),
-        "stalled_seconds": snapshot.stalled_for.map(|still| seconds(still.as_secs_f64())),
+        "stage": progress.stage,
+        "entries_done": progress.entries_done,
+        "entries_total": progress.entries_total,
+        "bytes_done": progress.bytes_done,
+        "bytes_moved": progress.bytes_moved,
+        "bytes_total": progress.bytes_total,
+        "totals_final": progress.totals_final,
+        "failed": progress.failed,
+        "bytes_per_s": progress.bytes_per_s,
+        "entries_per_s": progress.entries_per_s,
+        "seconds": seconds(progress.running_for.as_secs_f64()),
+        "seconds_left": progress.time_left.map(|left| seconds(left.as_secs_f64())),
+        "stalled_seconds": progress.stalled_for.map(|still| seconds(still.as_secs_f64())),
     });
-    extend(&mut value, of_lanes(direction, snapshot.lanes, None));
+    extend(&mut value, of_lanes(direction, progress.lanes, None));
     if direction != Direction::Copying {
-        value["limited_by"] = json!(snapshot.bottleneck);
-        value["interruption"] = json!(snapshot.interruption);
-        value["place"] = snapshot.place.map(NonZeroU32::get).into();
+        value["limited_by"] = json!(progress.limited_by);
+        value["interruption"] = json!(progress.interruption);
+        value["place"] = progress.place.map(NonZeroU32::get).into();
     }
     value
 }
@@ -259,7 +256,7 @@ pub(crate) fn unfinished(left: &Unfinished) -> Value {
 
 /// `past`; with all that is known of it, if it is shown by itself.
 pub(crate) fn past(past: &Past, details: Option<&PastDetails>) -> Value {
-    let (outcome, error) = ending(&past.outcome, None);
+    let (outcome, error) = ending(&past.report.outcome, None);
     let (title, more_names) = &past.title;
     let mut value = json!({
         "event": "past",
@@ -272,15 +269,15 @@ pub(crate) fn past(past: &Past, details: Option<&PastDetails>) -> Value {
         "title": path(title),
         "more_names": more_names,
         "paths": past.paths.iter().map(path).collect::<Vec<_>>(),
-        "ended_at": unix(past.ended),
+        "ended_at": unix(past.report.ended_at),
         "outcome": outcome,
         "error": error,
-        "proven": past.proven,
-        "seconds": seconds(past.running_for.as_secs_f64()),
-        "limited_by": past.bottleneck,
-        "reconnected": past.reconnected,
+        "proven": past.report.proven,
+        "seconds": seconds(past.report.running_for.as_secs_f64()),
+        "limited_by": past.report.limited_by,
+        "reconnected": past.report.reconnected,
     });
-    extend(&mut value, json!(past.counts));
+    extend(&mut value, json!(past.report.counts));
     if let Some(details) = details {
         value["failures"] = details.failures.iter().map(of_failure).collect();
         value["kept"] = details.edits.iter().map(of_edit).collect();
@@ -289,12 +286,12 @@ pub(crate) fn past(past: &Past, details: Option<&PastDetails>) -> Value {
     value
 }
 
-fn of_point(point: &Point) -> Value {
+fn of_point(point: &SeriesPoint) -> Value {
     json!({
         "seconds": seconds(point.at.as_secs_f64()),
         "bytes": point.bytes,
         "entries": point.entries,
-        "limited_by": point.bottleneck,
+        "limited_by": point.limited_by,
     })
 }
 
@@ -325,7 +322,7 @@ pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>
     extend(&mut value, of_transfer(transfer));
     extend(&mut value, of_lanes(transfer.direction(), report.lanes, Some((report.here, report.there))));
     if transfer.direction() != Direction::Copying {
-        value["limited_by"] = json!(report.bottleneck);
+        value["limited_by"] = json!(report.limited_by);
         value["times"] = json!(report.times);
         value["lanes_dropped"] = report.lanes_dropped.into();
         value["reconnected"] = report.reconnected.into();
@@ -340,8 +337,8 @@ pub(crate) fn finished(transfer: &Transfer, report: &Report, why: Option<&Words>
 pub(crate) fn copy_report(report: &CopyReport) -> Value {
     let (io, io_reason) = io_choice(report.io);
     json!({
-        "threads": report.workers,
-        "queue_depth": report.depth,
+        "threads": report.threads,
+        "queue_depth": report.queue_depth,
         "chunk_bytes": report.chunk_bytes,
         "io": io,
         "io_reason": io_reason,
@@ -355,7 +352,7 @@ pub(crate) fn copy_report(report: &CopyReport) -> Value {
         "verified": report.verified,
         "owners_lost": report.owners_lost,
         "attributes_lost": report.attributes_lost,
-        "began": report.began.map(crate::args::copy::moment),
+        "began": report.began.map(moment::exact),
     })
 }
 
@@ -437,7 +434,7 @@ pub(crate) fn nearby(device: &NearbyDevice) -> Value {
         "event": "nearby",
         "name": said.name.as_str(),
         "id_begins": said.fingerprint.to_hex(),
-        "kind": device.kind(),
+        "kind": device.said.kind,
         "code_number": said.code,
         "version": said.version,
         "addresses": addresses.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -465,7 +462,7 @@ fn of_lanes(direction: Direction, lanes: u8, taken: Option<(Option<PathTaken>, O
     value
 }
 
-fn extend(value: &mut Value, more: Value) {
+pub(crate) fn extend(value: &mut Value, more: Value) {
     if let (Value::Object(object), Value::Object(more)) = (value, more) {
         object.extend(more);
     }
@@ -608,8 +605,10 @@ mod tests {
 
     #[test]
     fn a_snapshot_without_end_in_sight_says_null() {
-        let snapshot = Snapshot {
+        let snapshot = Progress {
             stage: Stage::Running,
+            peer: None,
+            peer_id: None,
             entries_done: 1,
             entries_total: 2,
             bytes_done: 3,
@@ -618,11 +617,11 @@ mod tests {
             totals_final: false,
             failed: 0,
             running_for: Duration::from_micros(1_234_567),
-            bytes_per_s: f64::NAN,
-            entries_per_s: -1.0,
+            bytes_per_s: 0,
+            entries_per_s: 0,
             time_left: None,
             stalled_for: None,
-            bottleneck: None,
+            limited_by: None,
             interruption: None,
             place: None,
             can_pause: true,
@@ -636,11 +635,11 @@ mod tests {
         assert_eq!((&back["bytes_per_s"], &back["entries_per_s"]), (&json!(0), &json!(0)));
         assert_eq!(back["lanes"], 2);
         assert_eq!(back.get("limited_by"), Some(&Value::Null));
-        let limited = Snapshot { bottleneck: Some(Bottleneck::Writing), ..snapshot.clone() };
+        let limited = Progress { limited_by: Some(Bottleneck::Writing), ..snapshot.clone() };
         assert_eq!(parsed(&progress(TransferId([0; 16]), Direction::Receiving, &limited))["limited_by"], "writing");
         let (next_try, gives_up) = (Some(Duration::from_millis(3_500)), Some(Duration::from_secs(900)));
         let waits = Interruption { why: Outage::Unreachable, next_try, gives_up };
-        let waiting = Snapshot { stage: Stage::Reconnecting, interruption: Some(waits), ..snapshot.clone() };
+        let waiting = Progress { stage: Stage::Reconnecting, interruption: Some(waits), ..snapshot.clone() };
         let waiting = parsed(&progress(TransferId([0; 16]), Direction::Sending, &waiting));
         assert_eq!(waiting["stage"], "reconnecting");
         let said = json!({ "why": "unreachable", "next_try_seconds": 3.5, "gives_up_seconds": 900.0 });
@@ -682,11 +681,11 @@ mod tests {
     #[test]
     fn a_copy_says_what_it_chose() {
         let report = CopyReport {
-            workers: 2,
-            depth: 32,
+            threads: 2,
+            queue_depth: 32,
             chunk_bytes: 1 << 20,
             io: IoPath::Sync(SyncIoReason::Forbidden),
-            filesystem: "ext4",
+            filesystem: "ext4".into(),
             reflinked_bytes: 1,
             kernel_bytes: 2,
             buffered_bytes: 3,

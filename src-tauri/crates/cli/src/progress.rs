@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use ringway_engine::{Report, Snapshot, Transfer};
+use ringway_engine::Transfer;
 use ringway_model::{
-    Direction, FailureReason, Fault, Interruption, Outage, Outcome, PackedBytes, Proven, Side, Stage, sentences,
+    Direction, FailureReason, Fault, Interruption, Outage, Outcome, PackedBytes, Progress, Proven, Report, Side, Stage,
+    sentences,
 };
 use serde_json::{Value, json};
 
@@ -83,7 +84,7 @@ pub(crate) async fn follow(transfer: &Transfer, out: &Output, interrupts: &Inter
                 transfer.cancel();
             }
             Ok(()) = continued.changed() => transfer.resume(),
-            _ = ticks.tick() => view.show(&transfer.snapshot()),
+            _ = ticks.tick() => view.show(&transfer.progress()),
         }
     };
     view.end();
@@ -138,7 +139,7 @@ impl<'a> View<'a> {
         };
         if view.is_copy() {
             // Nobody is waited for, so it has; and a short one is over before it is looked at.
-            out.event(&json::started(transfer, &transfer.snapshot()));
+            out.event(&json::started(transfer, &transfer.progress()));
         }
         view
     }
@@ -147,47 +148,47 @@ impl<'a> View<'a> {
         self.transfer.direction() == Direction::Copying
     }
 
-    fn show(&mut self, snapshot: &Snapshot) {
-        let changed = self.stage != Some(snapshot.stage);
+    fn show(&mut self, progress: &Progress) {
+        let changed = self.stage != Some(progress.stage);
         if changed {
-            self.enter(snapshot);
+            self.enter(progress);
         }
-        if snapshot.stage == Stage::Ended {
+        if progress.stage == Stage::Ended {
             return;
         }
         if self.out.is_json() {
             if changed || self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
                 self.told = Some(Instant::now());
-                self.out.event(&json::progress(self.transfer.id(), self.transfer.direction(), snapshot));
+                self.out.event(&json::progress(self.transfer.id(), self.transfer.direction(), progress));
             }
         } else if let Some(bar) = &self.bar {
             if !self.is_copy() || self.begun.elapsed() >= BAR_AFTER {
-                bar.set_message(shown(self.transfer, snapshot));
+                bar.set_message(shown(self.transfer, progress));
                 bar.tick();
             }
         } else if self.logged.elapsed() >= if self.out.is_steady() { STEADY_LOG_EVERY } else { LOG_EVERY } {
             self.logged = Instant::now();
-            let (title, message) = (title(self.transfer), message(self.transfer, snapshot));
-            let counts = match is_uncounted(self.transfer.direction(), snapshot) {
-                true => so_far(snapshot).0,
-                false => counts(snapshot),
+            let (title, message) = (title(self.transfer), message(self.transfer, progress));
+            let counts = match is_uncounted(self.transfer.direction(), progress) {
+                true => so_far(progress).0,
+                false => counts(progress),
             };
-            let limited = limited(self.transfer, snapshot).map(|by| format!(", {by}")).unwrap_or_default();
+            let limited = limited(self.transfer, progress).map(|by| format!(", {by}")).unwrap_or_default();
             self.out.figures(format_args!("{title}: {counts}, {message}{limited}"));
         }
     }
 
-    fn enter(&mut self, snapshot: &Snapshot) {
-        let begun = matches!(snapshot.stage, Stage::Running | Stage::Finishing | Stage::Verifying);
+    fn enter(&mut self, progress: &Progress) {
+        let begun = matches!(progress.stage, Stage::Running | Stage::Finishing | Stage::Verifying);
         if begun && !self.started && !self.is_copy() {
             self.started = true;
-            self.out.event(&json::started(self.transfer, snapshot));
+            self.out.event(&json::started(self.transfer, progress));
             if let Some((id, name)) = self.transfer.peer() {
                 self.out.detail(format_args!("Connected to {} ({})", for_terminal(name), id.short()));
             }
         }
         // A log gets a line for a loss and one for its end, not for each try.
-        let interruption = snapshot.interruption.filter(|_| self.bar.is_none());
+        let interruption = progress.interruption.filter(|_| self.bar.is_none());
         if let Some(waits) = interruption.filter(|_| !self.interrupted) {
             self.interrupted = true;
             let why = interrupted(self.transfer.direction(), &peer(self.transfer), waits);
@@ -195,7 +196,7 @@ impl<'a> View<'a> {
         } else if begun && std::mem::take(&mut self.interrupted) {
             self.out.say(format_args!("{}: connected again, going on", title(self.transfer)));
         }
-        self.stage = Some(snapshot.stage);
+        self.stage = Some(progress.stage);
     }
 
     fn end(&self) {
@@ -221,13 +222,13 @@ pub(crate) fn peer_name(transfer: &Transfer) -> Option<String> {
     transfer.peer().map(|(_, name)| for_terminal(name))
 }
 
-fn message(transfer: &Transfer, snapshot: &Snapshot) -> String {
-    match snapshot.stage {
+fn message(transfer: &Transfer, progress: &Progress) -> String {
+    match progress.stage {
         Stage::Connecting if transfer.direction() == Direction::Copying => "looking...".to_owned(),
         Stage::Connecting => "connecting...".to_owned(),
         Stage::AwaitingAnswer => format!("waiting for {} to accept...", peer(transfer)),
         Stage::Queued => {
-            let place = snapshot.place.map(|place| format!(", place {place} in the queue")).unwrap_or_default();
+            let place = progress.place.map(|place| format!(", place {place} in the queue")).unwrap_or_default();
             match transfer.direction() {
                 Direction::Sending => format!("{} is busy with other transfers{place}...", peer(transfer)),
                 Direction::Receiving | Direction::Copying => format!("waiting for other transfers to end{place}..."),
@@ -238,13 +239,13 @@ fn message(transfer: &Transfer, snapshot: &Snapshot) -> String {
             Direction::Receiving => "all received; making it safe on the disk...".to_owned(),
             Direction::Copying => "all copied; finishing...".to_owned(),
         },
-        Stage::Verifying => format!("read back {}", figures(snapshot)),
-        Stage::Reconnecting | Stage::Paused => match snapshot.interruption {
+        Stage::Verifying => format!("read back {}", figures(progress)),
+        Stage::Reconnecting | Stage::Paused => match progress.interruption {
             Some(waits) => interrupted(transfer.direction(), &peer(transfer), waits),
             None => "going on...".to_owned(),
         },
-        _ if is_uncounted(transfer.direction(), snapshot) => so_far(snapshot).1,
-        _ => figures(snapshot),
+        _ if is_uncounted(transfer.direction(), progress) => so_far(progress).1,
+        _ => figures(progress),
     }
 }
 
@@ -288,44 +289,44 @@ fn interrupted(direction: Direction, peer: &str, waits: Interruption) -> String 
 
 /// What stands at the bottom of the terminal: two lines while bytes move, a third once it is known
 /// what limits that, one while there is nothing to measure.
-fn shown(transfer: &Transfer, snapshot: &Snapshot) -> String {
-    let (title, message) = (short(title(transfer)), message(transfer, snapshot));
-    match snapshot.stage {
-        _ if is_uncounted(transfer.direction(), snapshot) => {
-            format!("{title}: {}\n  {message}", so_far(snapshot).0)
+fn shown(transfer: &Transfer, progress: &Progress) -> String {
+    let (title, message) = (short(title(transfer)), message(transfer, progress));
+    match progress.stage {
+        _ if is_uncounted(transfer.direction(), progress) => {
+            format!("{title}: {}\n  {message}", so_far(progress).0)
         }
         Stage::Running | Stage::Verifying => {
-            let limited = limited(transfer, snapshot).map(|by| format!("\n  {by}")).unwrap_or_default();
-            format!("{title}: {}\n  {}  {message}{limited}", counts(snapshot), bar(snapshot))
+            let limited = limited(transfer, progress).map(|by| format!("\n  {by}")).unwrap_or_default();
+            format!("{title}: {}\n  {}  {message}{limited}", counts(progress), bar(progress))
         }
         _ => format!("{title}: {message}"),
     }
 }
 
 /// `limited by: writing on lab-ws`
-fn limited(transfer: &Transfer, snapshot: &Snapshot) -> Option<String> {
-    let what = snapshot.bottleneck?;
+fn limited(transfer: &Transfer, progress: &Progress) -> Option<String> {
+    let what = progress.limited_by?;
     Some(format!("limited by: {}", pace::bottleneck(what, transfer.direction(), &peer(transfer))))
 }
 
 /// A copy finds its entries as it goes, so that a share of what was found is always near the whole:
 /// none is claimed until all is counted.
-fn is_uncounted(direction: Direction, snapshot: &Snapshot) -> bool {
-    direction == Direction::Copying && snapshot.stage == Stage::Running && !snapshot.totals_final
+fn is_uncounted(direction: Direction, progress: &Progress) -> bool {
+    direction == Direction::Copying && progress.stage == Stage::Running && !progress.totals_final
 }
 
 /// Entries, and bytes with their rate, where there is no whole to measure them by.
-fn so_far(snapshot: &Snapshot) -> (String, String) {
-    let mut entries = format!("{} so far", words::entries(snapshot.entries_done));
-    if snapshot.failed > 0 {
-        entries.push_str(&format!(", {} failed", count(snapshot.failed)));
+fn so_far(progress: &Progress) -> (String, String) {
+    let mut entries = format!("{} so far", words::entries(progress.entries_done));
+    if progress.failed > 0 {
+        entries.push_str(&format!(", {} failed", count(progress.failed)));
     }
-    (entries, format!("{}, {}", bytes(snapshot.bytes_done), pace_now(snapshot)))
+    (entries, format!("{}, {}", bytes(progress.bytes_done), pace_now(progress)))
 }
 
 /// `[=====>      ]  45%`
-fn bar(snapshot: &Snapshot) -> String {
-    let share = snapshot.bytes_done as f64 / snapshot.bytes_total.max(1) as f64;
+fn bar(progress: &Progress) -> String {
+    let share = progress.bytes_done as f64 / progress.bytes_total.max(1) as f64;
     let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
     let full = (share * BAR_WIDTH as f64) as usize;
     let done = "=".repeat(full) + if full < BAR_WIDTH { ">" } else { "" };
@@ -333,25 +334,25 @@ fn bar(snapshot: &Snapshot) -> String {
 }
 
 /// "At least" stands before totals that may still grow.
-fn at_least(snapshot: &Snapshot) -> &'static str {
-    if snapshot.totals_final { "" } else { "at least " }
+fn at_least(progress: &Progress) -> &'static str {
+    if progress.totals_final { "" } else { "at least " }
 }
 
 /// Bytes, rate and time.
-fn figures(snapshot: &Snapshot) -> String {
-    let (done, total) = (bytes(snapshot.bytes_done), bytes(snapshot.bytes_total));
-    let mut line = format!("{done} of {}{total}, {}", at_least(snapshot), pace_now(snapshot));
-    if let Some(left) = snapshot.time_left {
+fn figures(progress: &Progress) -> String {
+    let (done, total) = (bytes(progress.bytes_done), bytes(progress.bytes_total));
+    let mut line = format!("{done} of {}{total}, {}", at_least(progress), pace_now(progress));
+    if let Some(left) = progress.time_left {
         line.push_str(&format!(", {} left", clock(rounded_up(left))));
     }
     line
 }
 
 /// The rate, or how long nothing has moved.
-fn pace_now(snapshot: &Snapshot) -> String {
-    match snapshot.stalled_for {
+fn pace_now(progress: &Progress) -> String {
+    match progress.stalled_for {
         Some(still) => format!("stalled for {}", clock(still)),
-        None => rate(snapshot.bytes_per_s),
+        None => rate(progress.bytes_per_s as f64),
     }
 }
 
@@ -361,13 +362,13 @@ fn rounded_up(time: Duration) -> Duration {
 }
 
 /// Entries, failures and who encrypts.
-fn counts(snapshot: &Snapshot) -> String {
-    let (done, total) = (count(snapshot.entries_done), words::entries(snapshot.entries_total));
-    let mut line = format!("{done} of {}{total}", at_least(snapshot));
-    if snapshot.failed > 0 {
-        line.push_str(&format!(", {} failed", count(snapshot.failed)));
+fn counts(progress: &Progress) -> String {
+    let (done, total) = (count(progress.entries_done), words::entries(progress.entries_total));
+    let mut line = format!("{done} of {}{total}", at_least(progress));
+    if progress.failed > 0 {
+        line.push_str(&format!(", {} failed", count(progress.failed)));
     }
-    if let Some(encryption) = path_taken::encryption(snapshot.here, snapshot.there) {
+    if let Some(encryption) = path_taken::encryption(progress.here, progress.there) {
         line.push_str(", ");
         line.push_str(encryption);
     }
@@ -416,7 +417,7 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
         if let Some(encryption) = path_taken::encryption(report.here, report.there) {
             out.say(format_args!("Encrypted by {encryption}."));
         }
-        if let Some(what) = report.bottleneck {
+        if let Some(what) = report.limited_by {
             let what = pace::bottleneck(what, transfer.direction(), &peer(transfer));
             out.say(format_args!("Limited by {what}."));
         }
@@ -596,9 +597,11 @@ mod tests {
     use super::*;
     use ringway_model::{Counts, IoPath, PathTaken, Shortage, TlsPath};
 
-    fn snapshot() -> Snapshot {
-        Snapshot {
+    fn progress() -> Progress {
+        Progress {
             stage: Stage::Running,
+            peer: None,
+            peer_id: None,
             entries_done: 61_204,
             entries_total: 100_000,
             bytes_done: 1_500_000_000,
@@ -607,11 +610,11 @@ mod tests {
             totals_final: true,
             failed: 0,
             running_for: Duration::from_secs(1),
-            bytes_per_s: 1.4e9,
-            entries_per_s: 50_000.0,
+            bytes_per_s: 1_400_000_000,
+            entries_per_s: 50_000,
             time_left: Some(Duration::from_secs(12)),
             stalled_for: None,
-            bottleneck: None,
+            limited_by: None,
             interruption: None,
             place: None,
             can_pause: true,
@@ -628,7 +631,7 @@ mod tests {
 
     #[test]
     fn the_bar_keeps_its_width() {
-        let at = |bytes_done, bytes_total| bar(&Snapshot { bytes_done, bytes_total, ..snapshot() });
+        let at = |bytes_done, bytes_total| bar(&Progress { bytes_done, bytes_total, ..progress() });
         assert_eq!(at(0, 0), "[>                       ]   0%");
         assert_eq!(at(1, 2), "[============>           ]  50%");
         assert_eq!(at(2, 2), "[========================] 100%");
@@ -638,23 +641,23 @@ mod tests {
 
     #[test]
     fn the_figures_say_what_is_firm() {
-        let firm = snapshot();
+        let firm = progress();
         assert_eq!(figures(&firm), "1.5 GB of 3.0 GB, 1.4 GB/s, 0:12 left");
         assert_eq!(counts(&firm), "61,204 of 100,000 entries, kernel TLS at both ends");
-        let growing = Snapshot { totals_final: false, time_left: None, failed: 2, here: None, ..firm };
+        let growing = Progress { totals_final: false, time_left: None, failed: 2, here: None, ..firm };
         assert_eq!(figures(&growing), "1.5 GB of at least 3.0 GB, 1.4 GB/s");
         assert_eq!(counts(&growing), "61,204 of at least 100,000 entries, 2 failed");
-        let stalled = Snapshot { stalled_for: Some(Duration::from_millis(12_900)), ..growing };
+        let stalled = Progress { stalled_for: Some(Duration::from_millis(12_900)), ..growing };
         assert_eq!(figures(&stalled), "1.5 GB of at least 3.0 GB, stalled for 0:12");
     }
 
     #[test]
     fn a_copy_that_is_not_counted_claims_no_share() {
-        let growing = Snapshot { totals_final: false, here: None, there: None, ..snapshot() };
-        assert!(is_uncounted(Direction::Copying, &growing) && !is_uncounted(Direction::Copying, &snapshot()));
+        let growing = Progress { totals_final: false, here: None, there: None, ..progress() };
+        assert!(is_uncounted(Direction::Copying, &growing) && !is_uncounted(Direction::Copying, &progress()));
         assert!(!is_uncounted(Direction::Sending, &growing));
         assert_eq!(so_far(&growing), ("61,204 entries so far".into(), "1.5 GB, 1.4 GB/s".into()));
-        assert_eq!(so_far(&Snapshot { entries_done: 1, failed: 2, ..growing }).0, "1 entry so far, 2 failed");
+        assert_eq!(so_far(&Progress { entries_done: 1, failed: 2, ..growing }).0, "1 entry so far, 2 failed");
     }
 
     #[test]
@@ -694,7 +697,6 @@ mod tests {
 
     fn whole_report() -> Report {
         Report {
-            outcome: Outcome::Partial,
             counts: Counts {
                 files: 1_234,
                 folders: 1,
@@ -709,20 +711,10 @@ mod tests {
                 failed: 3,
             },
             proven: Some(Proven { files: 1_233, bytes: 1_900_000_000, took: Duration::from_millis(700) }),
-            edits: Vec::new(),
-            failures: Vec::new(),
             running_for: Duration::from_secs(2),
-            bottleneck: None,
-            times: None,
-            packed: None,
-            lanes_dropped: 0,
             reconnected: 2,
             lanes: 1,
-            here: None,
-            there: None,
-            arrived: Vec::new(),
-            left_behind: None,
-            copy: None,
+            ..Report::new(Outcome::Partial, std::time::UNIX_EPOCH)
         }
     }
 

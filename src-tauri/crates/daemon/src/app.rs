@@ -166,7 +166,7 @@ impl App {
 
     fn cancel_copies(&self, of: impl Fn(Stage) -> bool) {
         let running = self.transfers.running_of(is_copy);
-        running.iter().filter(|copy| of(copy.snapshot().stage)).for_each(Transfer::cancel);
+        running.iter().filter(|copy| of(copy.progress().stage)).for_each(Transfer::cancel);
     }
 }
 

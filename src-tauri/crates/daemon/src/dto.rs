@@ -6,27 +6,23 @@ mod given_path;
 mod machine;
 mod nearby;
 mod past;
-mod rule;
 mod settings;
 mod unfinished;
 
-use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ringway_engine::{Device, FreeSpace, OfferSummary, Past, Report, Snapshot, ThisDevice, Transfer};
+use ringway_engine::{Device, FreeSpace, OfferSummary, Past, ThisDevice, Transfer};
 use ringway_model::{
-    AskedBecause, Bottleneck, Counts, Direction, Edit, Failure, Fault, Interruption, LookAlike, Outcome, PathTaken,
-    Proven, Remedy, Stage,
+    AskedBecause, DeviceRule, Direction, Fault, LookAlike, Progress, Remedy, Report, SeriesPoint, ShownSize,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::text::{shown, shown_text};
-pub use copying::{Copied, CopyFolder};
+pub use copying::CopyFolder;
 pub use given_path::GivenPath;
 pub use machine::Machine;
 pub use nearby::Nearby;
-pub use past::{Again, Asked, CoursePoint, Earlier, EarlierDetails, LastTransfer};
-pub use rule::Rule;
+pub use past::{Again, Asked, Earlier, LastTransfer};
 pub use settings::{SendLimit, SettingsChange, StartAtLogin, StoredSettings};
 pub use unfinished::Unfinished;
 
@@ -55,21 +51,6 @@ impl From<ThisDevice> for OwnDevice {
     }
 }
 
-/// Another paired device whose name looks the same.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct LooksLike {
-    pub name: String,
-    pub short_id: String,
-}
-
-impl From<&LookAlike> for LooksLike {
-    fn from(other: &LookAlike) -> Self {
-        Self { name: shown_text(&other.name), short_id: other.id.short() }
-    }
-}
-
 /// A paired device.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -80,13 +61,13 @@ pub struct PairedDevice {
     pub short_id: String,
     pub name: String,
     /// Another paired device whose name looks the same.
-    pub looks_like: Option<LooksLike>,
+    pub looks_like: Option<LookAlike>,
     pub paired_at_ms: u64,
     pub last_seen_ms: Option<u64>,
     pub last_address: Option<String>,
     /// The latest one with it that ended and is remembered.
     pub last_transfer: Option<LastTransfer>,
-    pub rule: Rule,
+    pub rule: DeviceRule,
 }
 
 impl PairedDevice {
@@ -95,12 +76,12 @@ impl PairedDevice {
             id: device.id.to_string(),
             short_id: device.id.short(),
             name: shown_text(&device.name),
-            looks_like: looks_like.map(LooksLike::from),
+            looks_like: looks_like.cloned(),
             paired_at_ms: unix_ms(device.paired_at),
             last_seen_ms: device.last_seen.map(unix_ms),
             last_address: device.last_address.as_deref().map(shown_text),
             last_transfer: last.map(LastTransfer::from),
-            rule: (&device.rule).into(),
+            rule: device.rule.clone(),
         }
     }
 }
@@ -170,7 +151,7 @@ pub struct Offer {
     pub from: String,
     pub from_short_id: String,
     /// Another paired device whose name looks like the sender's.
-    pub looks_like: Option<LooksLike>,
+    pub looks_like: Option<LookAlike>,
     pub names: Vec<String>,
     pub more_names: u64,
     /// The first of all names that begin with a dot, and how many more there are.
@@ -187,22 +168,6 @@ pub struct Offer {
     pub room: Option<RoomThere>,
     /// Why somebody is asked in spite of its device's rule; none where that is the rule.
     pub asked_because: Option<AskedBecause>,
-}
-
-/// The size of an offer as it was shown to a person: their yes is to that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct ShownSize {
-    pub bytes: u64,
-    /// Whether that was shown as all of it.
-    pub is_final: bool,
-}
-
-impl From<ShownSize> for ringway_engine::ShownSize {
-    fn from(ShownSize { bytes, is_final }: ShownSize) -> Self {
-        Self { bytes, is_final }
-    }
 }
 
 /// What a folder has room for.
@@ -238,7 +203,7 @@ impl Offer {
             id,
             from: shown_text(&summary.from_name),
             from_short_id: summary.from.short(),
-            looks_like: summary.looks_like.as_ref().map(LooksLike::from),
+            looks_like: summary.looks_like.clone(),
             names: summary.names.iter().map(shown).collect(),
             more_names: summary.more_names,
             dot_names: summary.dot_names.iter().map(shown).collect(),
@@ -259,136 +224,6 @@ impl Offer {
     }
 }
 
-/// A transfer's figures at one moment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct Tick {
-    pub stage: Stage,
-    /// The other device's name, once it is authenticated.
-    pub peer: Option<String>,
-    /// The beginning of its id, as people compare it: a name may change, or become another
-    /// device's.
-    pub peer_short_id: Option<String>,
-    pub entries_done: u64,
-    pub entries_total: u64,
-    pub bytes_done: u64,
-    /// Those of them that were sent, or copied; the others were there already.
-    pub bytes_moved: u64,
-    pub bytes_total: u64,
-    pub totals_final: bool,
-    pub failed: u64,
-    pub running_ms: u64,
-    /// Whole bytes a second.
-    pub bytes_per_s: u64,
-    /// Whole entries a second.
-    pub entries_per_s: u64,
-    pub left_ms: Option<u64>,
-    /// How long nothing has moved, where that is long.
-    pub stalled_ms: Option<u64>,
-    /// For about a second; none while it is not known.
-    pub bottleneck: Option<Bottleneck>,
-    /// While it is reconnecting or paused.
-    pub interruption: Option<Interruption>,
-    /// In the receiver's queue, while it is queued.
-    pub place: Option<u32>,
-    /// Whether it can be paused here now.
-    pub can_pause: bool,
-    pub lanes: u8,
-    pub here: Option<PathTaken>,
-    pub there: Option<PathTaken>,
-}
-
-impl Tick {
-    pub fn of(transfer: &Transfer) -> Self {
-        let peer = transfer.peer().map(|(id, name)| (id.short(), shown_text(&name)));
-        Self::new(&transfer.snapshot(), peer)
-    }
-
-    fn new(snapshot: &Snapshot, peer: Option<(String, String)>) -> Self {
-        let (peer_short_id, peer) = peer.unzip();
-        Self {
-            stage: snapshot.stage,
-            peer,
-            peer_short_id,
-            entries_done: snapshot.entries_done,
-            entries_total: snapshot.entries_total,
-            bytes_done: snapshot.bytes_done,
-            bytes_moved: snapshot.bytes_moved,
-            bytes_total: snapshot.bytes_total,
-            totals_final: snapshot.totals_final,
-            failed: snapshot.failed,
-            running_ms: whole_ms(snapshot.running_for),
-            bytes_per_s: whole_rate(snapshot.bytes_per_s),
-            entries_per_s: whole_rate(snapshot.entries_per_s),
-            left_ms: snapshot.time_left.map(whole_ms),
-            stalled_ms: snapshot.stalled_for.map(whole_ms),
-            bottleneck: snapshot.bottleneck,
-            interruption: snapshot.interruption,
-            place: snapshot.place.map(NonZeroU32::get),
-            can_pause: snapshot.can_pause,
-            lanes: snapshot.lanes,
-            here: snapshot.here,
-            there: snapshot.there,
-        }
-    }
-}
-
-/// A rate as a whole number: NaN and negative values, which JSON or a graph cannot show, become 0.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as saturates, and that is wanted")]
-fn whole_rate(rate: f64) -> u64 {
-    rate as u64
-}
-
-/// The last word on a transfer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct Ended {
-    #[serde(flatten)]
-    pub outcome: Outcome,
-    #[serde(flatten)]
-    pub counts: Counts,
-    /// Where it was to be verified.
-    pub proven: Option<Proven>,
-    /// Files that the receiver had edited, by name.
-    pub edits: Vec<Edit>,
-    pub failures: Vec<Failure>,
-    pub running_ms: u64,
-    /// How often it went on after its connection was lost.
-    pub reconnected: u32,
-    /// For the longest time.
-    pub bottleneck: Option<Bottleneck>,
-    pub here: Option<PathTaken>,
-    pub there: Option<PathTaken>,
-    /// Final names of what came, for showing.
-    pub arrived: Vec<String>,
-    /// Of a copy inside this machine.
-    pub copied: Option<Copied>,
-    /// When it ended.
-    pub at_ms: u64,
-}
-
-impl From<&Report> for Ended {
-    fn from(report: &Report) -> Self {
-        Self {
-            outcome: report.outcome.clone(),
-            counts: report.counts,
-            proven: report.proven,
-            edits: report.edits.clone(),
-            failures: report.failures.clone(),
-            running_ms: whole_ms(report.running_for),
-            reconnected: report.reconnected,
-            bottleneck: report.bottleneck,
-            here: report.here,
-            there: report.there,
-            arrived: report.arrived.iter().map(shown).collect(),
-            copied: report.copy.as_ref().map(Copied::from),
-            at_ms: unix_ms(SystemTime::now()),
-        }
-    }
-}
-
 /// A transfer as the window lists it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -401,14 +236,15 @@ pub struct Moving {
     /// What the person gave as the target; the folder of a copy; empty when receiving.
     pub target: String,
     pub started_at_ms: u64,
-    pub tick: Tick,
+    pub progress: Progress,
     /// What it has done so far, for those who see it late.
-    pub course: Vec<CoursePoint>,
-    pub ended: Option<Ended>,
+    pub series: Vec<SeriesPoint>,
+    /// Once it has ended.
+    pub report: Option<Report>,
 }
 
 impl Moving {
-    pub fn new(id: &str, transfer: &Transfer, target: &str, started_at: SystemTime, ended: Option<Ended>) -> Self {
+    pub fn new(id: &str, transfer: &Transfer, target: &str, started_at: SystemTime, report: Option<Report>) -> Self {
         let (title, more_titles) = transfer.title();
         Self {
             id: id.to_owned(),
@@ -417,9 +253,9 @@ impl Moving {
             more_titles,
             target: shown_text(target),
             started_at_ms: unix_ms(started_at),
-            tick: Tick::of(transfer),
-            course: transfer.series().iter().map(CoursePoint::from).collect(),
-            ended,
+            progress: transfer.progress(),
+            series: transfer.series(),
+            report,
         }
     }
 }
@@ -580,19 +416,13 @@ pub enum AppEvent {
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "is", rename_all = "camelCase")]
 pub enum Update {
-    Moved { tick: Tick },
-    Ended { tick: Tick, ended: Box<Ended> },
+    Moved { progress: Box<Progress> },
+    Ended { progress: Box<Progress>, report: Box<Report> },
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rates_that_json_cannot_carry_become_zero() {
-        assert_eq!([f64::NAN, -1.0, 0.4, 2.5e9].map(whole_rate), [0, 0, 0, 2_500_000_000]);
-        assert_eq!(whole_rate(f64::INFINITY), u64::MAX);
-    }
 
     #[test]
     fn times_before_1970_are_zero() {

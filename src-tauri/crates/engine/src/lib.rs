@@ -1,4 +1,4 @@
-//! Ringway's engine: jobs that move folders, reported as events and snapshots, behind one handle
+//! Ringway's engine: jobs that move folders, reported as events and progress, behind one handle
 //! for command and window.
 #![forbid(unsafe_code)]
 
@@ -26,23 +26,21 @@ pub use store::{history, series};
 pub use transfers::{copying, options, transfer};
 
 pub use devices::device::{Device, ThisDevice};
-pub use devices::rules::{Decision, DeviceRule};
+pub use devices::rules::Decision;
 pub use devices::target::{Address, Target, parse_zoned};
 pub use engine::{Capabilities, Engine, draw_transfer_id};
 pub use local::default_folder::default_folder;
 pub use local::paths::Paths;
 pub use reach::discovery::{Nearby, NearbyDevice};
-pub use receiving::event::{OfferSummary, ReceiverEvent, Report, Snapshot};
+pub use receiving::event::{OfferSummary, ReceiverEvent};
 pub use receiving::receive::{IncomingOffer, Receiver, ShownCode};
 pub use ringway_sys::heap::return_large_blocks;
 pub use ringway_tree::filesystem::free_space::FreeSpace;
-pub use ringway_tree::receive::ShownSize;
-pub use ringway_tree::receive::{Unfinished, close_folders};
+pub use ringway_tree::receive::{Unfinished, close_folders, covered_by};
 pub use ringway_wire::ProtocolError;
 pub use ringway_wire::announcement::{Announcement, Fingerprint};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
-pub use store::history::{Past, PastDetails, PastQuery, Resend};
-pub use store::series::Point;
-pub use transfers::copying::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Planned, PlannedFn, ReflinkMode, Rule};
+pub use store::history::{Past, PastQuery, Resend};
+pub use transfers::copying::{CopyOptions, CopyRequest, KernelCopy, Planned, PlannedFn, ReflinkMode, Rule};
 pub use transfers::options::{AcceptOptions, RateLimit, ReceiveOptions, SendRequest, Settings};
 pub use transfers::transfer::Transfer;

@@ -6,10 +6,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use ringway_engine::{
-    AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, Report, ShownSize, remedy,
-};
-use ringway_model::{DeclineReason, Fault, IntoHome, Invalid, OsError};
+use ringway_engine::{AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, remedy};
+use ringway_model::{DeclineReason, Fault, IntoHome, Invalid, OsError, Report, ShownSize};
 use serde_json::json;
 use tokio::task::JoinSet;
 

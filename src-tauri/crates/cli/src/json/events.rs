@@ -166,7 +166,7 @@ pub(crate) const EVENTS: &[Described] = &[
         names: &["offer_waits"],
         from: "status, offers",
         fields: "id (of this offer alone, drawn here; its transfer has another), from, \
-                 from_id_begins, looks_like (name, id_begins) or null, names (list of text), \
+                 from_id_begins, looks_like (as in paired) or null, names (list of text), \
                  more_names, dot_names (list of text), more_dot_names, entries_so_far, \
                  bytes_so_far, totals_final, destination (text), asked_because (as in offer) or \
                  null, free_bytes, writable, both null where it could not be asked",
@@ -174,10 +174,9 @@ pub(crate) const EVENTS: &[Described] = &[
     Described {
         names: &["transfer"],
         from: "status, accept",
-        fields: "id, direction, peer or null, target, title (text), more_names, stage, \
-                 entries_done, entries_total, bytes_done, bytes_moved, bytes_total, totals_final, \
-                 failed, bytes_per_s, seconds_left or null, stalled_seconds, limited_by and \
-                 interruption as in progress",
+        fields: "id, direction, peer and peer_id or null, target, title (text), more_names, here \
+                 and there ({tls, io}) or null, can_pause, place (in the receiver's queue) or \
+                 null, and the fields of progress",
     },
     Described {
         names: &["declined", "cancelled", "paused", "resumed"],

@@ -2,8 +2,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ringway_engine::{Device, DeviceRule, Engine};
-use ringway_model::{Consent, DeviceId, Fault, IntoHome};
+use ringway_engine::{Device, Engine};
+use ringway_model::{Consent, DeviceId, DeviceRule, Fault, IntoHome, PathText};
 
 use super::listeners::Listeners;
 use super::nearby::NearbyDevices;
@@ -67,7 +67,7 @@ impl Devices {
     /// receive folder.
     pub(crate) fn set_folder(&self, id: &str, folder: Option<PathBuf>, into_home: IntoHome) -> Result<(), Fault> {
         let chosen = folder.clone();
-        self.change_rule(id, |rule| DeviceRule { folder, into_home, ..rule })?;
+        self.change_rule(id, |rule| DeviceRule { folder: folder.map(PathText), into_home, ..rule })?;
         // Also where it is the one that the rule had.
         chosen.iter().for_each(|folder| self.engine.choose_folder(folder));
         Ok(())
@@ -75,7 +75,7 @@ impl Devices {
 
     /// Where a picker for that folder begins.
     pub(crate) fn folder(&self, id: &str) -> Result<Option<PathBuf>, Fault> {
-        Ok(self.engine.rule(self.id(id)?)?.ok_or(Fault::Gone)?.folder)
+        Ok(self.engine.rule(self.id(id)?)?.ok_or(Fault::Gone)?.folder.map(|folder| folder.0))
     }
 
     fn change_rule(&self, id: &str, change: impl FnOnce(DeviceRule) -> DeviceRule) -> Result<(), Fault> {

@@ -3,10 +3,10 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use ringway_engine::{Engine, PastQuery};
-use ringway_model::Fault;
+use ringway_model::{Fault, PastDetails};
 
 use super::transfers::folder_of;
-use crate::dto::{Asked, Earlier, EarlierDetails};
+use crate::dto::{Asked, Earlier};
 
 /// Transfers that one page of the list has.
 const PAGE: u32 = 30;
@@ -28,9 +28,9 @@ impl History {
     }
 
     /// What is long of one of them.
-    pub(crate) fn details(&self, number: u64) -> Result<EarlierDetails, Fault> {
+    pub(crate) fn details(&self, number: u64) -> Result<PastDetails, Fault> {
         let (_, details) = self.engine.past_transfer(number)?.ok_or(Fault::Gone)?;
-        Ok(EarlierDetails::new(&details))
+        Ok(details)
     }
 
     /// Forgets one of them; what it brought stays.

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use ringway_engine::{Announcement, Engine, Fingerprint, NearbyDevice, Paths, Target};
 use ringway_model::{
-    AuthError, DeclineReason, Direction, FailureReason, Fault, OnConflict, OnExisting, Outcome, Side, Stage,
-    TransferKey,
+    AuthError, DeclineReason, Direction, FailureReason, Fault, LookAlike, OnConflict, OnExisting, Outcome, Report,
+    ShownSize, Side, Stage, TransferKey,
 };
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 use crate::app::Reception;
 use crate::app::{App, Listener};
 use crate::dto::SettingsChange;
-use crate::dto::{AppEvent, Asked, Ended, Left, Listening, LooksLike, Offer, Recipient, ShownSize};
+use crate::dto::{AppEvent, Asked, Left, Listening, Offer, Recipient};
 
 /// How long anything may take before a test fails: two engines in a debug build on busy cores.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -86,9 +86,9 @@ impl Machine {
         .await
     }
 
-    async fn ended(&self, id: &str) -> Ended {
+    async fn ended(&self, id: &str) -> Report {
         let transfer = self.app.transfers.find(id).unwrap();
-        Ended::from(tokio::time::timeout(PATIENCE, transfer.wait()).await.unwrap().as_ref())
+        tokio::time::timeout(PATIENCE, transfer.wait()).await.unwrap().as_ref().clone()
     }
 
     /// Waits until the list has so many that have not ended.
@@ -131,7 +131,7 @@ impl Machine {
     }
 
     /// Copies `path` and gives the transfer's id and end.
-    async fn copy(&self, path: &Path, existing: OnExisting, verify: bool) -> (String, Ended) {
+    async fn copy(&self, path: &Path, existing: OnExisting, verify: bool) -> (String, Report) {
         let chosen = self.app.choices.keep(vec![path.to_owned()]).unwrap();
         let id = self.app.copying.start(chosen.id, existing, verify).unwrap().id;
         let ended = self.ended(&id).await;
@@ -146,7 +146,7 @@ impl Machine {
     }
 }
 
-fn fault(ended: Ended) -> Fault {
+fn fault(ended: Report) -> Fault {
     match ended.outcome {
         Outcome::Failed(fault) => fault,
         other => panic!("{other:?}"),

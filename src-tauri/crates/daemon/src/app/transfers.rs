@@ -8,12 +8,12 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use ringway_engine::Transfer;
-use ringway_model::{Direction, Fault, Outage, Stage};
+use ringway_model::{Direction, Fault, Outage, Report, Stage};
 use tokio::sync::Notify;
 
 use super::devices::Devices;
 use super::listeners::Listeners;
-use crate::dto::{AppEvent, Ended, Moving};
+use crate::dto::{AppEvent, Moving};
 
 /// Transfers kept in the list that have ended: the latest. Each keeps its whole report, up to a
 /// thousand failures and its course; the history has the others. More than a window shows as cards.
@@ -49,8 +49,7 @@ struct Listed {
     transfer: Transfer,
     target: String,
     started_at: SystemTime,
-    ended: Option<Ended>,
-    arrived: Vec<PathBuf>,
+    ended: Option<Report>,
 }
 
 impl Listed {
@@ -76,7 +75,6 @@ impl Transfers {
             target: target.to_owned(),
             started_at: SystemTime::now(),
             ended: None,
-            arrived: Vec::new(),
         };
         let shown = listed.shown();
         list.push(listed);
@@ -91,8 +89,7 @@ impl Transfers {
         {
             let mut list = self.list.lock();
             if let Some(listed) = list.iter_mut().find(|listed| listed.transfer.is(&transfer)) {
-                listed.ended = Some(report.as_ref().into());
-                listed.arrived.clone_from(&report.arrived);
+                listed.ended = Some(report.as_ref().clone());
             }
             fold(&mut list);
         }
@@ -130,7 +127,7 @@ impl Transfers {
     pub(crate) fn standing(&self) -> Standing {
         let mut standing = Standing::default();
         for transfer in self.running_of(|_| true) {
-            match transfer.snapshot().stage {
+            match transfer.progress().stage {
                 Stage::Paused if lacks_space(&transfer) => standing.without_room += 1,
                 Stage::Paused => standing.paused += 1,
                 _ => standing.moving += 1,
@@ -160,12 +157,15 @@ impl Transfers {
 
     /// The folder to show for what a transfer brought.
     pub(crate) fn arrived_folder(&self, id: &str) -> Result<PathBuf, Fault> {
-        self.listed(id, |listed| folder_of(&listed.arrived))
+        self.listed(id, |listed| folder_of(&listed.ended.as_ref()?.arrived))
     }
 
     /// What a transfer brought, by its final names; the first [`ARRIVED_SHOWN_MAX`].
     pub(crate) fn arrived_paths(&self, id: &str) -> Result<Vec<PathBuf>, Fault> {
-        self.listed(id, |listed| Some(listed.arrived.iter().take(ARRIVED_SHOWN_MAX).cloned().collect()))
+        self.listed(id, |listed| {
+            let arrived = listed.ended.iter().flat_map(|report| &report.arrived);
+            Some(arrived.take(ARRIVED_SHOWN_MAX).map(|path| path.0.clone()).collect())
+        })
     }
 }
 
@@ -181,7 +181,7 @@ fn free_id(list: &[Listed], key: String) -> String {
 
 /// Takes those off the list that ended first, where more have ended than are kept.
 fn fold(list: &mut Vec<Listed>) {
-    let ended_at = |listed: &Listed| listed.ended.as_ref().map(|ended| ended.at_ms);
+    let ended_at = |listed: &Listed| listed.ended.as_ref().map(|report| report.ended_at);
     let ended = list.iter().filter(|listed| listed.ended.is_some()).count();
     for _ in ENDED_LISTED_MAX..ended {
         let of_ended = list.iter().enumerate().filter_map(|(at, listed)| Some((ended_at(listed)?, at)));
@@ -193,15 +193,15 @@ fn fold(list: &mut Vec<Listed>) {
 
 /// Whether it is paused because this machine's disk is full.
 fn lacks_space(transfer: &Transfer) -> bool {
-    let why = transfer.snapshot().interruption.map(|interruption| interruption.why);
+    let why = transfer.progress().interruption.map(|interruption| interruption.why);
     transfer.direction() != Direction::Sending && matches!(why, Some(Outage::Full(_)))
 }
 
 /// The one folder that came, else the one that holds what came. A link that a peer sent is not
 /// followed.
-pub(super) fn folder_of(arrived: &[PathBuf]) -> Option<PathBuf> {
-    let first = arrived.first()?;
+pub(super) fn folder_of(arrived: &[impl AsRef<Path>]) -> Option<PathBuf> {
+    let first = arrived.first()?.as_ref();
     let only_folder = arrived.len() == 1 && first.symlink_metadata().is_ok_and(|meta| meta.is_dir());
-    let folder = if only_folder { Some(first.as_path()) } else { first.parent() };
+    let folder = if only_folder { Some(first) } else { first.parent() };
     folder.map(Path::to_owned)
 }

@@ -2,8 +2,8 @@
 //! asked here is done there.
 use std::net::SocketAddr;
 
-use ringway_engine::{Report, Transfer};
-use ringway_model::{Direction, Fault, OnConflict, Outage, Outcome, Side, Stage};
+use ringway_engine::Transfer;
+use ringway_model::{Direction, Fault, OnConflict, Outage, Outcome, Report, Side, Stage};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
@@ -114,7 +114,7 @@ fn offered(offer: Offer) -> News {
     let title = names.next().unwrap_or_default();
     let more = offer.more_names + names.len() as u64;
     let (bytes, is_final) = (offer.bytes_so_far, offer.totals_final);
-    let looks_like = offer.looks_like.map(|other| other.name);
+    let looks_like = offer.looks_like.map(|other| other.name.to_string());
     News::Offer { id: offer.id, from: offer.from, title, more, looks_like, dotted, bytes, is_final }
 }
 
@@ -130,7 +130,7 @@ fn ended(transfer: &Transfer, report: &Report, target: &str) -> Option<News> {
 
 /// What waits because a disk is full, here or there; none where it waits for a person.
 fn no_room(transfer: &Transfer, target: &str) -> Option<News> {
-    let why = transfer.snapshot().interruption?.why;
+    let why = transfer.progress().interruption?.why;
     let Named { direction, title, more, peer } = named(transfer, target);
     matches!(why, Outage::Full(_)).then_some(News::NoRoom { direction, title, more, peer })
 }

@@ -1,9 +1,9 @@
 //! What the tray shows, what is announced, and what a person asks for there: plain values between
 //! the controller and the bus.
 
-use ringway_model::{Direction, Outcome};
+use ringway_model::{Direction, Outcome, ShownSize};
 
-use crate::dto::{ShownSize, View};
+use crate::dto::View;
 
 /// Whether this device receives.
 #[derive(Clone, Copy, PartialEq, Eq)]

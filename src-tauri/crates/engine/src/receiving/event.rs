@@ -1,16 +1,13 @@
-//! What a running transfer and a listening receiver tell: snapshots to be polled, events to be
-//! awaited, and the final report.
+//! What a listening receiver tells.
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::SystemTime;
 
 use parking_lot::Mutex;
-use ringway_copy::CopyReport;
 use ringway_model::{
-    AuthError, Bottleneck, Counts, DeclineReason, DeviceId, Direction, Edit, Failure, Fault, Interruption, LookAlike,
-    Outcome, PackedBytes, PathTaken, Proven, Side, Stage, StageTimes, TransferId, TransferKey,
+    AuthError, Counts, DeclineReason, DeviceId, Direction, Fault, LookAlike, Outcome, Report, Side, TransferId,
+    TransferKey,
 };
 use ringway_tree::filesystem::free_space::FreeSpace;
 use tokio::sync::oneshot;
@@ -21,126 +18,6 @@ use crate::store::Store;
 use crate::store::history::{Ended, Record};
 use crate::transfers::options::AcceptOptions;
 use crate::transfers::transfer::Transfer;
-
-/// A transfer's figures at one moment. Cheap to take; meant to be polled 10 to 20 times a second.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Snapshot {
-    /// Where it stands.
-    pub stage: Stage,
-    /// Entries (files, folders, links) done: written at the receiver.
-    pub entries_done: u64,
-    /// Entries found so far; final when [`Snapshot::totals_final`].
-    pub entries_total: u64,
-    /// Bytes of file contents done: written at the receiver.
-    pub bytes_done: u64,
-    /// Those of them that were sent. The others were there already, or are of files that stay by
-    /// the receiver's policy.
-    pub bytes_moved: u64,
-    /// Bytes found so far; final when [`Snapshot::totals_final`].
-    pub bytes_total: u64,
-    /// Whether the walk has ended and the totals are firm.
-    pub totals_final: bool,
-    /// Entries that failed, both ends together.
-    pub failed: u64,
-    /// Time since bytes began to move, but for what it was paused, by a person or by a full disk.
-    pub running_for: Duration,
-    /// Smoothed rate of those that are sent, in bytes a second.
-    pub bytes_per_s: f64,
-    /// Smoothed rate in entries a second.
-    pub entries_per_s: f64,
-    /// Time left at the smoothed rate, once totals are firm or nearly so.
-    pub time_left: Option<Duration>,
-    /// How long nothing has moved, once that is [`STALLED_AFTER`](crate::limits::STALLED_AFTER):
-    /// then there is no rate and no time left. None where the limit that the sender was given is
-    /// why.
-    pub stalled_for: Option<Duration>,
-    /// What has limited it for about a second; none before that is known, and where no bytes move
-    /// between two machines.
-    pub bottleneck: Option<Bottleneck>,
-    /// While it is [`Stage::Reconnecting`] or [`Stage::Paused`].
-    pub interruption: Option<Interruption>,
-    /// While it is [`Stage::Queued`]: its place there, 1 for the next one.
-    pub place: Option<NonZeroU32>,
-    /// Whether [`Transfer::pause`] can be had now.
-    pub can_pause: bool,
-    /// Lanes in use.
-    pub lanes: u8,
-    /// Paths at this end, once known.
-    pub here: Option<PathTaken>,
-    /// Paths at the other end, once known.
-    pub there: Option<PathTaken>,
-}
-
-/// The last word on a transfer.
-#[derive(Debug)]
-pub struct Report {
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Its numbers.
-    pub counts: Counts,
-    /// What was proven, if [`verify`](crate::options::SendRequest::verify) was asked for and a
-    /// receipt came.
-    pub proven: Option<Proven>,
-    /// Files and links of the receiver that were kept, by name, the first
-    /// [`crate::limits::FAILURES_LISTED_MAX`].
-    pub edits: Vec<Edit>,
-    /// The failed ones by name, the first [`crate::limits::FAILURES_LISTED_MAX`].
-    pub failures: Vec<Failure>,
-    /// From the first byte to the receipt, but for what it was paused, by a person or by a full
-    /// disk.
-    pub running_for: Duration,
-    /// What limited it for the longest time; none where it was too short to tell, or inside one
-    /// machine.
-    pub bottleneck: Option<Bottleneck>,
-    /// Where the time of its lanes went; none where the two ends did not both say, or inside one
-    /// machine.
-    pub times: Option<StageTimes>,
-    /// Lanes used.
-    pub lanes: u8,
-    /// Lanes that were added, and done without where they could not be had or broke before they
-    /// carried anything.
-    pub lanes_dropped: u8,
-    /// How often it went on after its connection had been lost.
-    pub reconnected: u32,
-    /// At the sender: bytes of contents that went packed, before and after; none where nothing did.
-    pub packed: Option<PackedBytes>,
-    /// Paths at this end, if it came so far.
-    pub here: Option<PathTaken>,
-    /// Paths at the other end, if it came so far.
-    pub there: Option<PathTaken>,
-    /// At the receiver: the top-level paths under their final names (the first few).
-    pub arrived: Vec<PathBuf>,
-    /// At the receiver: its staging folder, where that could not be removed after everything had
-    /// its final name. A later transfer removes it.
-    pub left_behind: Option<PathBuf>,
-    /// Of a copy inside this machine: what it chose and did.
-    pub copy: Option<CopyReport>,
-}
-
-impl Report {
-    /// Of what never began.
-    pub(crate) fn of_nothing(outcome: Outcome) -> Self {
-        Self {
-            outcome,
-            counts: Counts::default(),
-            proven: None,
-            edits: Vec::new(),
-            failures: Vec::new(),
-            running_for: Duration::ZERO,
-            bottleneck: None,
-            times: None,
-            lanes: 0,
-            lanes_dropped: 0,
-            reconnected: 0,
-            packed: None,
-            here: None,
-            there: None,
-            arrived: Vec::new(),
-            left_behind: None,
-            copy: None,
-        }
-    }
-}
 
 /// What a listening receiver tells.
 #[derive(Debug)]
@@ -224,7 +101,7 @@ impl OfferSummary {
     pub(crate) fn keep_unanswered(&self, store: &Arc<Store>) {
         let record = Record { store: Arc::clone(store), target: None, paths: Vec::new(), resend: None };
         let counts = Counts { bytes: self.bytes_so_far, ..Counts::default() };
-        let report = Report { counts, ..Report::of_nothing(Outcome::Failed(Fault::Unanswered)) };
+        let report = Report { counts, ..Report::new(Outcome::Failed(Fault::Unanswered), SystemTime::now()) };
         let more = (self.names.len() as u64).saturating_add(self.more_names).saturating_sub(1);
         record.keep(&Ended {
             id: self.id,

@@ -40,7 +40,6 @@ use crate::receiving::queue::Queue;
 use crate::receiving::shares::Shares;
 use crate::shared::Shared;
 use crate::transfers::options::ReceiveOptions;
-use crate::wire_convert::encode_kind;
 
 pub use super::event::IncomingOffer;
 
@@ -129,7 +128,7 @@ pub(crate) async fn listen(
 fn note_places(shared: &Shared, options: &ReceiveOptions) -> Vec<PathBuf> {
     // A store that cannot be asked only means that a rule's folder is noted at its first offer.
     let devices = if options.rule_folders { shared.store.devices().unwrap_or_default() } else { Vec::new() };
-    let rules = devices.into_iter().filter_map(|device| device.rule.folder);
+    let rules = devices.into_iter().filter_map(|device| device.rule.folder).map(|folder| folder.0);
     let folders: Vec<_> = std::iter::once(options.destination.clone()).chain(rules).collect();
     for folder in &folders {
         shared.expect(folder);
@@ -148,7 +147,7 @@ fn close_what_crashed_left_open(folders: Vec<PathBuf>) {
 fn announcer(listening: &Listening, at: SocketAddr) -> Result<Announcer, Fault> {
     let name = DeviceName::new(&listening.shared.settings().name).map_err(|_| Fault::Invalid(Invalid::DeviceName))?;
     let id = listening.shared.identity.id().0;
-    Announcer::start(at, Announcement::new(name, &id, encode_kind(kind_of_this()), listening.number_on_show()))
+    Announcer::start(at, Announcement::new(name, &id, kind_of_this(), listening.number_on_show()))
 }
 
 /// Announces as long as somebody listens, with the number of the code that is open.

@@ -3,19 +3,15 @@
 pub(crate) mod ending;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
 
 use ringway_model::{
-    AuthError, Bottleneck, Counts, DeviceId, Direction, Edit, Failure, Fault, Outcome, Proven, Source, TransferId,
-    TransferKey,
+    AuthError, DeviceId, Direction, Fault, Outcome, Report, SeriesPoint, Source, TransferId, TransferKey,
 };
 
 use crate::devices::target::Target;
-use crate::receiving::event::Report;
 use crate::store::Store;
-use crate::store::series::Point;
 
 /// Transfers that are remembered: years of daily use. The oldest go first.
 pub const PAST_MAX: u32 = 5_000;
@@ -59,20 +55,10 @@ pub struct Past {
     /// What was sent, or the top-level paths where it arrived, or else the folder that it was to go
     /// to; the first [`PAST_PATHS_MAX`].
     pub paths: Vec<PathBuf>,
-    /// When it ended.
-    pub ended: SystemTime,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Its numbers, as in [`Report::counts`].
-    pub counts: Counts,
-    /// What was proven.
-    pub proven: Option<Proven>,
-    /// From the first byte to the receipt, but for what it was paused.
-    pub running_for: Duration,
-    /// What limited it for the longest time.
-    pub bottleneck: Option<Bottleneck>,
-    /// How often it went on after its connection had been lost.
-    pub reconnected: u32,
+    /// What is remembered of its report. Failures and edited files by name are in
+    /// [`PastDetails`](ringway_model::PastDetails);
+    /// of what was received or copied, `arrived` is [`Self::paths`].
+    pub report: Report,
     /// What to send to send it again; none where it was not sent from here, or was more than is
     /// remembered ([`PAST_PATHS_MAX`]).
     pub resend: Option<Resend>,
@@ -93,17 +79,6 @@ pub struct Resend {
     pub sources: Vec<Source>,
     /// Whether it was to be read back and compared.
     pub verify: bool,
-}
-
-/// What is long of a past transfer.
-#[derive(Debug, Default)]
-pub struct PastDetails {
-    /// The failures by name, the first [`PAST_FAILURES_MAX`].
-    pub failures: Vec<Failure>,
-    /// Files of the receiver that were kept, by name, the first [`PAST_FAILURES_MAX`].
-    pub edits: Vec<Edit>,
-    /// Its course.
-    pub series: Vec<Point>,
 }
 
 /// Which past transfers are asked for; all of them by default, the latest first.
@@ -137,7 +112,7 @@ pub(crate) struct Ended<'a> {
     pub(crate) peer: Option<&'a (DeviceId, String)>,
     pub(crate) title: &'a (OsString, u64),
     pub(crate) report: &'a Report,
-    pub(crate) series: &'a [Point],
+    pub(crate) series: &'a [SeriesPoint],
 }
 
 impl Record {
@@ -149,9 +124,11 @@ impl Record {
     }
 
     /// The paths for the record: where it arrived, if it did.
-    pub(crate) fn paths<'a>(&'a self, report: &'a Report) -> &'a [PathBuf] {
-        let paths = if report.arrived.is_empty() { &self.paths } else { &report.arrived };
-        &paths[..paths.len().min(PAST_PATHS_MAX)]
+    pub(crate) fn paths<'a>(&'a self, report: &'a Report) -> Vec<&'a Path> {
+        match report.arrived.as_slice() {
+            [] => self.paths.iter().take(PAST_PATHS_MAX).map(PathBuf::as_path).collect(),
+            arrived => arrived.iter().take(PAST_PATHS_MAX).map(AsRef::as_ref).collect(),
+        }
     }
 }
 

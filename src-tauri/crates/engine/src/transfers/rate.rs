@@ -80,12 +80,14 @@ impl Rate {
         (self.at, self.done) = (at, done);
     }
 
-    pub(crate) fn bytes_per_s(&self) -> f64 {
-        self.now.bytes
+    /// Of what is sent, in whole bytes.
+    pub(crate) fn bytes_per_s(&self) -> u64 {
+        whole(self.now.bytes)
     }
 
-    pub(crate) fn entries_per_s(&self) -> f64 {
-        self.now.entries
+    /// In whole entries.
+    pub(crate) fn entries_per_s(&self) -> u64 {
+        whole(self.now.entries)
     }
 
     /// Time for what is left: what its bytes say, or its number where that says longer and the
@@ -109,9 +111,21 @@ impl Rate {
     }
 }
 
+/// A rate as a whole number: NaN and negative values, which JSON or a graph cannot show, become 0.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as saturates, and that is wanted")]
+fn whole(rate: f64) -> u64 {
+    rate.round() as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_that_json_cannot_carry_become_zero() {
+        assert_eq!([f64::NAN, -1.0, 0.4, 2.5e9].map(whole), [0, 0, 0, 2_500_000_000]);
+        assert_eq!(whole(f64::INFINITY), u64::MAX);
+    }
 
     /// All of it sent.
     fn sent(bytes: u64, entries: u64) -> Amounts {
@@ -125,7 +139,7 @@ mod tests {
             let done = Amounts { bytes: 5_000_000 * tenth, moved: 1_000_000 * tenth, entries: 0 };
             rate.sample(Duration::from_millis(100 * tenth), done);
         }
-        assert!((rate.bytes_per_s() - 1e7).abs() < 1.0, "{}", rate.bytes_per_s());
+        assert!(rate.bytes_per_s().abs_diff(10_000_000) <= 1, "{}", rate.bytes_per_s());
         assert_eq!(rate.time_for(100_000_000, 0).unwrap().as_secs(), 2);
     }
 
@@ -134,7 +148,7 @@ mod tests {
         let mut rate = Rate::default();
         for tenth in 1..=50u64 {
             rate.sample(Duration::from_millis(100 * tenth), sent(1_000_000 * tenth, 10 * tenth));
-            assert!((rate.bytes_per_s() - 1e7).abs() < 1.0, "{}", rate.bytes_per_s());
+            assert!(rate.bytes_per_s().abs_diff(10_000_000) <= 1, "{}", rate.bytes_per_s());
         }
         assert_eq!(rate.time_for(20_000_000, 0).unwrap().as_secs(), 2);
         assert_eq!(rate.time_for(0, 1_000).unwrap().as_secs(), 10);
@@ -147,7 +161,7 @@ mod tests {
             rate.sample(Duration::from_millis(100 * tenth), sent(1_000_000 * tenth, 0));
         }
         rate.sample(Duration::from_millis(10_100), sent(100_000_000, 0));
-        assert!(rate.bytes_per_s() > 0.9e7);
+        assert!(rate.bytes_per_s() > 9_000_000);
         assert!(rate.time_for(0, 1).is_none(), "entries do not move, so nobody knows");
     }
 
@@ -166,7 +180,7 @@ mod tests {
         let before = left(&rate);
         moved(&mut rate, 601..651, &mut bytes, 0);
         assert!(left(&rate) < 1.5 * before, "{} s after {before} s", left(&rate));
-        assert!(rate.bytes_per_s() < 0.2e7, "the rate that is looked at shows it");
+        assert!(rate.bytes_per_s() < 2_000_000, "the rate that is looked at shows it");
         // Half as fast for good.
         moved(&mut rate, 651..1_651, &mut bytes, 500_000);
         assert!((left(&rate) / before - 2.0).abs() < 0.1, "{} s after {before} s", left(&rate));
@@ -183,7 +197,7 @@ mod tests {
         rate.sample(Duration::from_millis(50_100), sent(201_000_000, 0));
         let after = rate.time_for(10_000_000_000, 1).unwrap();
         assert!(after.abs_diff(before) < before / 100, "{after:?} after {before:?}");
-        assert!(rate.bytes_per_s() > 0.99e7);
+        assert!(rate.bytes_per_s() > 9_900_000);
     }
 
     #[test]

@@ -2,13 +2,14 @@
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, MutexGuard};
 use ringway_link::bottleneck::Gauge;
 use ringway_model::{
-    Bottleneck, Counts, DeviceId, Direction, Edit, Failure, FailureReason, Fault, Interruption, Invalid, Operation,
-    Outage, Outcome, PackedBytes, PathTaken, Proven, Side, Stage, TransferId, TransferKey,
+    Bottleneck, CopyReport, Counts, DeviceId, Direction, Edit, Failure, FailureReason, Fault, Interruption, Invalid,
+    Operation, Outage, Outcome, PackedBytes, PathTaken, PathText, Progress, Proven, Report, SeriesPoint, Side, Stage,
+    Text, TransferId, TransferKey,
 };
 use ringway_tree::filesystem::free_space::Rest;
 use ringway_wire::control::{Receipt, Totals};
@@ -16,9 +17,8 @@ use rustix::io::Errno;
 use tokio::sync::watch;
 
 use crate::limits::{FAILURES_LISTED_MAX, STALLED_AFTER};
-use crate::receiving::event::{Report, Snapshot};
 use crate::store::history::{Ended, Record};
-use crate::store::series::{Point, Series};
+use crate::store::series::Series;
 use crate::transfers::rate::{Amounts, Rate};
 use crate::transfers::stopwatch::Stopwatch;
 use crate::wire_convert::decode_proven;
@@ -286,8 +286,9 @@ impl Figures {
         }
         let running_for = self.running_for();
         self.rate.sample(running_for, self.amounts());
-        let bottleneck = self.gauge.bottleneck();
-        self.series.book(Point { at: running_for, bytes: self.moved(), entries: self.entries_done, bottleneck });
+        let limited_by = self.gauge.bottleneck();
+        let (bytes, entries) = (self.moved(), self.entries_done);
+        self.series.book(SeriesPoint { at: running_for, bytes, entries, limited_by });
     }
 
     /// How long nothing was done, where that is long, and not what the sender was told.
@@ -468,8 +469,9 @@ impl Transfer {
     }
 
     /// The figures now.
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn progress(&self) -> Progress {
         let figures = self.figures();
+        let (peer_id, peer) = self.peer().unzip();
         let left = figures.bytes_total.saturating_sub(figures.bytes_done);
         let entries_left = figures.entries_total.saturating_sub(figures.entries_done);
         let stage = figures.stage();
@@ -478,8 +480,10 @@ impl Transfer {
         let stalled_for = figures.stalled_for();
         let stands_still = waits.is_some() || stalled_for.is_some();
         let until = |at: Instant| at.saturating_duration_since(Instant::now());
-        Snapshot {
+        Progress {
             stage,
+            peer: peer.map(Text),
+            peer_id,
             entries_done: figures.entries_done,
             entries_total: figures.entries_total,
             bytes_done: figures.bytes_done,
@@ -488,13 +492,13 @@ impl Transfer {
             totals_final: figures.totals_final,
             failed: figures.failed_here.saturating_add(figures.failed_there),
             running_for: figures.running_for(),
-            bytes_per_s: if stands_still { 0.0 } else { figures.rate.bytes_per_s() },
-            entries_per_s: if stands_still { 0.0 } else { figures.rate.entries_per_s() },
+            bytes_per_s: if stands_still { 0 } else { figures.rate.bytes_per_s() },
+            entries_per_s: if stands_still { 0 } else { figures.rate.entries_per_s() },
             time_left: (running && figures.totals_final && !stands_still)
                 .then(|| figures.rate.time_for(left, entries_left))
                 .flatten(),
             stalled_for,
-            bottleneck: figures.gauge.bottleneck().filter(|_| running),
+            limited_by: figures.gauge.bottleneck().filter(|_| running),
             interruption: waits.map(|waits| Interruption {
                 why: waits.why,
                 next_try: waits.next_try.map(until),
@@ -516,7 +520,7 @@ impl Transfer {
     /// Its course so far: what had been done by which moment, in at most
     /// [`SERIES_POINTS_MAX`](crate::series::SERIES_POINTS_MAX) points and the latest one. Nothing
     /// of what is read back.
-    pub fn series(&self) -> Vec<Point> {
+    pub fn series(&self) -> Vec<SeriesPoint> {
         self.figures().series.points()
     }
 
@@ -639,7 +643,7 @@ impl Transfer {
             outcome,
             failures: figures.failures.clone(),
             running_for: figures.running_for(),
-            bottleneck: figures.gauge.longest(),
+            limited_by: figures.gauge.longest(),
             times: figures.gauge.times(),
             lanes: figures.lanes,
             lanes_dropped: figures.lanes_dropped,
@@ -647,9 +651,10 @@ impl Transfer {
             packed: figures.packed,
             here: figures.here,
             there: figures.there,
-            arrived: arrived.paths,
-            left_behind: arrived.left_behind,
+            arrived: arrived.paths.into_iter().map(PathText).collect(),
+            left_behind: arrived.left_behind.map(PathText),
             copy: arrived.copy,
+            ended_at: SystemTime::now(),
         };
         let series = figures.series.points();
         drop(figures);
@@ -688,7 +693,7 @@ pub(crate) struct Arrived {
     pub(crate) proven: Option<Proven>,
     pub(crate) paths: Vec<std::path::PathBuf>,
     pub(crate) left_behind: Option<std::path::PathBuf>,
-    pub(crate) copy: Option<ringway_copy::CopyReport>,
+    pub(crate) copy: Option<CopyReport>,
 }
 
 impl Arrived {

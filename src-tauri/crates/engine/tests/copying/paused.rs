@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use ringway_engine::{CopyOptions, ReflinkMode, Report, Snapshot, Transfer};
-use ringway_model::{FailureReason, Fault, Outage, Outcome, Side, Stage};
+use ringway_engine::{CopyOptions, ReflinkMode, Transfer};
+use ringway_model::{FailureReason, Fault, Outage, Outcome, Progress, Report, Side, Stage};
 use ringway_sys::attributes::{Timestamp, metadata_of};
 
 use crate::both::{copy_watched, drivers, request};
@@ -61,21 +61,21 @@ fn written(folder: &Path) -> BTreeMap<PathBuf, (u64, u64, Timestamp)> {
 
 /// Pauses a copy once `begun`, and waits until it rests; its figures then, or none where it was
 /// over before.
-fn pause(transfer: &Transfer, got: &Path, begun: impl Fn(&Snapshot) -> bool) -> Option<Snapshot> {
+fn pause(transfer: &Transfer, got: &Path, begun: impl Fn(&Progress) -> bool) -> Option<Progress> {
     let waits = Instant::now();
     loop {
         assert!(waits.elapsed() < DEADLINE, "the copy never came to where it is paused");
-        let snapshot = transfer.snapshot();
-        if snapshot.stage == Stage::Ended {
+        let progress = transfer.progress();
+        if progress.stage == Stage::Ended {
             return None;
         }
-        if !snapshot.can_pause {
+        if !progress.can_pause {
             std::thread::yield_now();
             continue;
         }
         // It may end at this very moment.
         transfer.pause().ok()?;
-        if begun(&snapshot) || begun(&transfer.snapshot()) {
+        if begun(&progress) || begun(&transfer.progress()) {
             break;
         }
         // Step by step: a busy machine that runs its workers before this thread would end it else.
@@ -88,7 +88,7 @@ fn pause(transfer: &Transfer, got: &Path, begun: impl Fn(&Snapshot) -> bool) -> 
     let (mut last, waits) = (None, Instant::now());
     let mut since = Instant::now();
     loop {
-        let now = (transfer.snapshot(), written(got));
+        let now = (transfer.progress(), written(got));
         if now.0.stage == Stage::Ended {
             return None;
         }
@@ -102,12 +102,12 @@ fn pause(transfer: &Transfer, got: &Path, begun: impl Fn(&Snapshot) -> bool) -> 
     }
 }
 
-fn assert_paused(snapshot: &Snapshot, driver: &str) {
-    assert_eq!(snapshot.stage, Stage::Paused, "{driver}");
-    let why = snapshot.interruption.expect("it says why");
+fn assert_paused(progress: &Progress, driver: &str) {
+    assert_eq!(progress.stage, Stage::Paused, "{driver}");
+    let why = progress.interruption.expect("it says why");
     assert_eq!((why.why, why.next_try, why.gives_up), (Outage::Paused { by: Side::Here }, None, None), "{driver}");
-    assert_eq!((snapshot.bytes_per_s, snapshot.entries_per_s, snapshot.time_left), (0.0, 0.0, None), "{driver}");
-    assert!(!snapshot.can_pause, "{driver}: it is");
+    assert_eq!((progress.bytes_per_s, progress.entries_per_s, progress.time_left), (0, 0, None), "{driver}");
+    assert!(!progress.can_pause, "{driver}: it is");
 }
 
 /// Copies by every driver, each until it was paused amid; what it has done then is up to `then`,
@@ -116,7 +116,7 @@ fn amid(
     place: &Place,
     source: &Path,
     verify: bool,
-    begun: impl Fn(&Snapshot, &Path) -> bool,
+    begun: impl Fn(&Progress, &Path) -> bool,
     then: impl Fn(&Transfer, &Path),
     ended: impl Fn(&Report, &Path, &str),
 ) {
@@ -131,7 +131,7 @@ fn amid_as_wanted(
     place: &Place,
     source: &Path,
     verify: bool,
-    begun: impl Fn(&Snapshot, &Path) -> bool,
+    begun: impl Fn(&Progress, &Path) -> bool,
     then: impl Fn(&Transfer, &Path),
     ended: impl Fn(&Report, &Path, &str) -> bool,
 ) {
@@ -142,8 +142,8 @@ fn amid_as_wanted(
             let (mut stood, mut was_in_time) = (None, false);
             let whole = Instant::now();
             let report: Arc<Report> = copy_watched(request(&[source], &got, &options), |transfer| {
-                let Some(snapshot) = pause(transfer, &got, |snapshot| begun(snapshot, &got)) else { return };
-                assert_paused(&snapshot, driver);
+                let Some(progress) = pause(transfer, &got, |progress| begun(progress, &got)) else { return };
+                assert_paused(&progress, driver);
                 let since = Instant::now();
                 then(transfer, &got);
                 stood = Some(since.elapsed());
@@ -172,9 +172,9 @@ fn one_large(place: &Place) -> PathBuf {
 
 pub(crate) fn large(place: &Place) {
     let source = one_large(place);
-    let begun = |_: &Snapshot, got: &Path| got.join("inner/large").exists();
+    let begun = |_: &Progress, got: &Path| got.join("inner/large").exists();
     let half_written = |transfer: &Transfer, got: &Path| {
-        assert!(transfer.snapshot().bytes_done < LARGE as u64);
+        assert!(transfer.progress().bytes_done < LARGE as u64);
         assert!(got.join("inner/large").exists(), "what there is of it stays");
         transfer.resume();
     };
@@ -192,7 +192,7 @@ pub(crate) fn small(place: &Place) {
         tree.dir(&folder).file(&format!("{folder}/{number}"), pattern(number, number * 7 % 4_000));
     }
     let source = tree.settle();
-    let begun = |_: &Snapshot, got: &Path| got.exists();
+    let begun = |_: &Progress, got: &Path| got.exists();
     let some = |transfer: &Transfer, got: &Path| {
         assert!(written(got).len() < FILES + 26);
         transfer.resume();
@@ -206,7 +206,7 @@ pub(crate) fn small(place: &Place) {
 
 pub(crate) fn read_back(place: &Place) {
     let source = one_large(place);
-    let begun = |snapshot: &Snapshot, _: &Path| snapshot.stage == Stage::Verifying;
+    let begun = |progress: &Progress, _: &Path| progress.stage == Stage::Verifying;
     amid(place, &source, true, begun, go_on, |report, got, driver| {
         assert!(matches!(report.outcome, Outcome::Complete), "{driver}: {report:?}");
         assert_eq!(report.copy.as_ref().unwrap().verified, 2, "{driver}");
@@ -216,11 +216,11 @@ pub(crate) fn read_back(place: &Place) {
 
 pub(crate) fn cancelled(place: &Place) {
     let source = one_large(place);
-    let begun = |_: &Snapshot, got: &Path| got.join("inner/large").exists();
+    let begun = |_: &Progress, got: &Path| got.join("inner/large").exists();
     let end = |transfer: &Transfer, _: &Path| {
         transfer.cancel();
         let asked = Instant::now();
-        while transfer.snapshot().stage != Stage::Ended {
+        while transfer.progress().stage != Stage::Ended {
             assert!(asked.elapsed() < SOON, "it rests on");
             std::thread::yield_now();
         }
@@ -235,7 +235,7 @@ pub(crate) fn cancelled(place: &Place) {
 pub(crate) fn changed(place: &Place) {
     let source = one_large(place);
     let large = source.join("inner/large");
-    let begun = |_: &Snapshot, got: &Path| got.join("inner/large").exists();
+    let begun = |_: &Progress, got: &Path| got.join("inner/large").exists();
     let change = |transfer: &Transfer, _: &Path| {
         File::options().write(true).open(&large).unwrap().write_all_at(b"other", LARGE as u64 / 2).unwrap();
         transfer.resume();
@@ -259,7 +259,7 @@ pub(crate) fn write_unseen(path: &Path, at: u64, bytes: &[u8]) {
 /// Whether not all of a large file was read once. Only what is whole has its source's time.
 fn is_half_copied(transfer: &Transfer, source: &Path, copy: &Path) -> bool {
     let modified = |path| fs::metadata(path).unwrap().modified().unwrap();
-    modified(source) != modified(copy) && transfer.snapshot().bytes_done < LARGE as u64
+    modified(source) != modified(copy) && transfer.progress().bytes_done < LARGE as u64
 }
 
 pub(crate) fn changed_unseen(place: &Place) {
@@ -269,7 +269,7 @@ pub(crate) fn changed_unseen(place: &Place) {
     let large = source.join("large");
     let is_half = Cell::new(false);
     // What it writes at the beginning has been read before, what it writes at the end has not.
-    let begun = |snapshot: &Snapshot, _: &Path| snapshot.bytes_done > LARGE as u64 / 100;
+    let begun = |progress: &Progress, _: &Path| progress.bytes_done > LARGE as u64 / 100;
     let change = |transfer: &Transfer, got: &Path| {
         write_unseen(&large, 0, b"new");
         write_unseen(&large, LARGE as u64 - 3, b"new");
@@ -306,7 +306,7 @@ pub(crate) fn filled_unseen(place: &Place) {
     };
     fill();
     let is_half = Cell::new(false);
-    let begun = |snapshot: &Snapshot, _: &Path| snapshot.bytes_done > LARGE as u64 / 100;
+    let begun = |progress: &Progress, _: &Path| progress.bytes_done > LARGE as u64 / 100;
     let change = |transfer: &Transfer, got: &Path| {
         write_unseen(&sparse, HOLE / 2, b"new");
         is_half.set(is_half_copied(transfer, &sparse, &got.join("sparse")));

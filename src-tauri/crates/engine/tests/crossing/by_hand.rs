@@ -10,13 +10,13 @@ use super::interrupted::{MIDWAY_BYTES, UnderWay, until};
 use super::*;
 
 fn why(transfer: &Transfer) -> Option<Outage> {
-    transfer.snapshot().interruption.map(|waits| waits.why)
+    transfer.progress().interruption.map(|waits| waits.why)
 }
 
 /// Whom each end takes to have paused it.
 fn paused_by(both: &UnderWay, at_sender: Side, at_receiver: Side) -> bool {
     let seen = |transfer: &Transfer, by| {
-        transfer.snapshot().stage == Stage::Paused && why(transfer) == Some(Outage::Paused { by })
+        transfer.progress().stage == Stage::Paused && why(transfer) == Some(Outage::Paused { by })
     };
     seen(&both.sending, at_sender) && seen(&both.receiving, at_receiver)
 }
@@ -33,15 +33,15 @@ async fn assert_ends_whole(both: UnderWay) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sender_pauses_and_goes_on_where_it_was() {
     let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
-    assert!(both.sending.snapshot().can_pause && both.receiving.snapshot().can_pause);
+    assert!(both.sending.progress().can_pause && both.receiving.progress().can_pause);
     both.sending.pause().unwrap();
     until(|| paused_by(&both, Side::Here, Side::There)).await;
-    assert!(!both.sending.snapshot().can_pause, "it is");
-    let done = both.receiving.snapshot().bytes_done;
+    assert!(!both.sending.progress().can_pause, "it is");
+    let done = both.receiving.progress().bytes_done;
     // Longer than anybody looks again by himself.
     tokio::time::sleep(FULL_LOOK_EVERY + Duration::from_secs(1)).await;
     assert!(paused_by(&both, Side::Here, Side::There));
-    assert_eq!(both.receiving.snapshot().bytes_done, done);
+    assert_eq!(both.receiving.progress().bytes_done, done);
     both.sending.resume();
     assert_ends_whole(both).await;
 }
@@ -53,7 +53,7 @@ async fn the_time_of_a_pause_is_not_the_transfer_s() {
     both.receiving.pause().unwrap();
     until(|| paused_by(&both, Side::There, Side::Here)).await;
     let paused = Instant::now();
-    let ran = || [both.sending.snapshot().running_for, both.receiving.snapshot().running_for];
+    let ran = || [both.sending.progress().running_for, both.receiving.progress().running_for];
     let before = ran();
     // It is offered again meanwhile.
     tokio::time::sleep(FULL_LOOK_EVERY + Duration::from_secs(1)).await;
@@ -77,12 +77,12 @@ async fn a_receiver_pauses_and_declines_until_it_resumes() {
     let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
     both.receiving.pause().unwrap();
     until(|| paused_by(&both, Side::There, Side::Here)).await;
-    let done = both.receiving.snapshot().bytes_done;
+    let done = both.receiving.progress().bytes_done;
     // It is offered again, and declined.
     tokio::time::sleep(FULL_LOOK_EVERY + Duration::from_secs(1)).await;
     both.sending.resume();
     until(|| paused_by(&both, Side::There, Side::Here)).await;
-    assert_eq!(both.receiving.snapshot().bytes_done, done);
+    assert_eq!(both.receiving.progress().bytes_done, done);
     both.receiving.resume();
     until(|| why(&both.receiving) != Some(Outage::Paused { by: Side::Here })).await;
     assert_ends_whole(both).await;
@@ -156,7 +156,7 @@ async fn what_is_paused_can_be_cancelled_at_either_end() {
 async fn where_a_pause_would_be_the_end_it_is_refused() {
     let both = UnderWay::until(MIDWAY_BYTES, Duration::ZERO).await;
     for one in [&both.sending, &both.receiving] {
-        assert!(!one.snapshot().can_pause);
+        assert!(!one.progress().can_pause);
         assert!(matches!(one.pause(), Err(Fault::Invalid(_))));
     }
     for report in both.reports().await {

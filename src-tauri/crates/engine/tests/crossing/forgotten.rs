@@ -35,7 +35,7 @@ async fn offered(receiver: &mut Receiver) -> IncomingOffer {
 
 async fn has_begun(transfer: &Transfer) {
     let begun = async {
-        while transfer.snapshot().bytes_done == 0 {
+        while transfer.progress().bytes_done == 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
@@ -64,7 +64,7 @@ async fn what_comes_from_a_forgotten_device_ends_and_nothing_of_it_is_published(
     assert!(matches!(failed(&sent), Fault::Cancelled { by: Side::There }), "{sent:?}");
     assert_eq!(left(&lab), Vec::<std::ffi::OsString>::new(), "as with a cancel");
     let past = lab.engine.past(&PastQuery::default(), 1).unwrap().pop().unwrap();
-    assert!(matches!(past.outcome, Outcome::Failed(Fault::PeerForgotten)), "{past:?}");
+    assert!(matches!(past.report.outcome, Outcome::Failed(Fault::PeerForgotten)), "{past:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -92,7 +92,7 @@ async fn what_is_paused_with_a_forgotten_device_ends_at_both_ends() {
     has_begun(&sending).await;
     sending.pause().unwrap();
     let paused = async {
-        while receiving.snapshot().stage != Stage::Paused {
+        while receiving.progress().stage != Stage::Paused {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };

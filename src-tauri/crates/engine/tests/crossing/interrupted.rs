@@ -120,14 +120,14 @@ impl UnderWay {
                 break offer.accept(AcceptOptions::default()).await.unwrap();
             }
         };
-        until(|| sending.snapshot().bytes_done >= bytes).await;
+        until(|| sending.progress().bytes_done >= bytes).await;
         Self { laptop, lab, address, weather, leads_to, receiver, sending, receiving }
     }
 
     /// Cut, and noticed by both.
     pub(crate) async fn cut(&self) {
         self.weather.send_replace(Weather::Cut);
-        until(|| [&self.sending, &self.receiving].iter().all(|one| one.snapshot().stage == Stage::Reconnecting)).await;
+        until(|| [&self.sending, &self.receiving].iter().all(|one| one.progress().stage == Stage::Reconnecting)).await;
     }
 
     pub(crate) fn mend(&self) {
@@ -186,18 +186,18 @@ async fn a_retry_goes_to_the_device_that_was_reached_first_or_fails() {
 async fn a_transfer_goes_on_by_itself_and_counts_each_file_once() {
     let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
     both.cut().await;
-    let waits = both.sending.snapshot().interruption.unwrap();
+    let waits = both.sending.progress().interruption.unwrap();
     assert!(
         waits.gives_up.is_some_and(|left| left <= LONG)
             && waits.next_try.is_none_or(|next| next < Duration::from_millis(1_300)),
         "{waits:?}"
     );
-    let awaited = both.receiving.snapshot().interruption.unwrap();
+    let awaited = both.receiving.progress().interruption.unwrap();
     assert!(awaited.next_try.is_none() && awaited.why == Outage::Broken, "{awaited:?}");
-    let done = both.sending.snapshot().bytes_done;
+    let done = both.sending.progress().bytes_done;
     both.mend();
-    until(|| both.sending.snapshot().stage == Stage::Running).await;
-    assert!(both.sending.snapshot().bytes_done >= done, "what is there is not lost from sight");
+    until(|| both.sending.progress().stage == Stage::Running).await;
+    assert!(both.sending.progress().bytes_done >= done, "what is there is not lost from sight");
     let [sent, received] = both.reports().await;
     assert_complete(&sent);
     assert_complete(&received);
@@ -221,7 +221,7 @@ async fn it_goes_on_as_often_as_it_is_cut() {
     for _ in 0..2 {
         both.cut().await;
         both.mend();
-        until(|| both.receiving.snapshot().stage == Stage::Running).await;
+        until(|| both.receiving.progress().stage == Stage::Running).await;
     }
     let [sent, received] = both.reports().await;
     assert_complete(&sent);
@@ -234,8 +234,8 @@ async fn it_goes_on_as_often_as_it_is_cut() {
 async fn a_receiver_that_takes_the_connection_for_alive_lets_it_go_on_too() {
     let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
     both.weather.send_replace(Weather::Unplugged);
-    until(|| both.sending.snapshot().stage == Stage::Reconnecting).await;
-    assert_eq!(both.receiving.snapshot().stage, Stage::Running, "it has heard of nothing");
+    until(|| both.sending.progress().stage == Stage::Reconnecting).await;
+    assert_eq!(both.receiving.progress().stage, Stage::Running, "it has heard of nothing");
     both.mend();
     let [sent, received] = both.reports().await;
     assert_complete(&sent);
@@ -249,7 +249,7 @@ async fn a_receiver_that_takes_the_connection_for_alive_lets_it_go_on_too() {
 async fn cancelling_is_heard_while_the_sender_waits() {
     let both = UnderWay::until(MIDWAY_BYTES, LONG).await;
     both.cut().await;
-    until(|| both.sending.snapshot().interruption.is_some_and(|waits| waits.next_try.is_some())).await;
+    until(|| both.sending.progress().interruption.is_some_and(|waits| waits.next_try.is_some())).await;
     both.sending.cancel();
     let sent = timeout(Duration::from_millis(500), both.sending.wait()).await.unwrap();
     assert!(matches!(failed(&sent), Fault::Cancelled { by: Side::Here }), "{sent:?}");
@@ -322,9 +322,9 @@ async fn a_receipt_that_was_lost_is_given_again() {
     both.weather.send_replace(Weather::Deaf);
     let received = end(&both.receiving).await;
     assert_complete(&received);
-    assert_ne!(both.sending.snapshot().stage, Stage::Ended, "it has heard nothing");
+    assert_ne!(both.sending.progress().stage, Stage::Ended, "it has heard nothing");
     both.weather.send_replace(Weather::Cut);
-    until(|| both.sending.snapshot().stage == Stage::Reconnecting).await;
+    until(|| both.sending.progress().stage == Stage::Reconnecting).await;
     both.mend();
     let sent = end(&both.sending).await;
     assert_complete(&sent);

@@ -19,7 +19,7 @@ async fn a_limited_transfer_is_no_faster_than_its_limit_and_both_ends_say_why() 
         tokio::select! {
             report = transfer.wait() => break report,
             () = tokio::time::sleep_until(deadline) => panic!("it does not end"),
-            () = tokio::time::sleep(Duration::from_millis(50)) => named.extend(transfer.snapshot().bottleneck),
+            () = tokio::time::sleep(Duration::from_millis(50)) => named.extend(transfer.progress().limited_by),
         }
     };
     let (_receiver, received) = accepting.await.unwrap();
@@ -30,7 +30,7 @@ async fn a_limited_transfer_is_no_faster_than_its_limit_and_both_ends_say_why() 
     assert!(sent.running_for.as_secs_f64() >= least, "{:?}", sent.running_for);
     assert!(named.contains(&Bottleneck::Limit), "{named:?}");
     for report in [&sent, &received[0]] {
-        assert_eq!(report.bottleneck, Some(Bottleneck::Limit), "{report:?}");
+        assert_eq!(report.limited_by, Some(Bottleneck::Limit), "{report:?}");
         assert!(report.times.unwrap().limited > Duration::ZERO, "{report:?}");
     }
     let (here, there) = (sent.times.unwrap(), received[0].times.unwrap());
@@ -54,7 +54,7 @@ async fn a_slow_transfer_is_seen_to_move_within_its_frames() {
         tokio::select! {
             report = transfer.wait() => break report,
             () = tokio::time::sleep_until(deadline) => panic!("it does not end"),
-            () = tokio::time::sleep(Duration::from_millis(20)) => seen.push(transfer.snapshot().bytes_done),
+            () = tokio::time::sleep(Duration::from_millis(20)) => seen.push(transfer.progress().bytes_done),
         }
     };
     accepting.await.unwrap();
@@ -104,7 +104,7 @@ async fn cancelling_is_heard_while_a_limit_is_waited_for() {
     // A quarter of an hour's work.
     request.limit = Some(RateLimit::new(RateLimit::BYTES_PER_S_MIN).unwrap());
     let transfer = laptop.engine.send(request);
-    while transfer.snapshot().bottleneck.is_none() {
+    while transfer.progress().limited_by.is_none() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     transfer.cancel();
@@ -176,11 +176,11 @@ async fn over_a_turning_line(breaks_after: usize) -> (Device, Device, [Arc<Repor
     let file = [folder(laptop.path("file"))];
     let sending = laptop.engine.send(request(&file, &to, Some("7-river-camera"), IoMode::Auto, None));
     // It is named before lanes are added.
-    while sending.snapshot().bottleneck.is_none() {
+    while sending.progress().limited_by.is_none() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     turned.store(true, Ordering::SeqCst);
-    let lanes = sending.snapshot().lanes;
+    let lanes = sending.progress().lanes;
     let sent = timeout(LONG, sending.wait()).await.unwrap();
     let (_receiver, received) = timeout(LONG, accepting).await.unwrap().unwrap();
     (laptop, lab, [sent, Arc::clone(&received[0])], lanes)
@@ -237,6 +237,6 @@ async fn a_slow_line_is_named_at_both_ends() {
     let (_receiver, received) = accepting.await.unwrap();
     for report in [&sent, &received[0]] {
         assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
-        assert_eq!(report.bottleneck, Some(Bottleneck::Network), "{report:?}");
+        assert_eq!(report.limited_by, Some(Bottleneck::Network), "{report:?}");
     }
 }

@@ -63,7 +63,7 @@ async fn cancelling_at_either_end_stops_both_and_leaves_nothing_half() {
                 break offer.accept(AcceptOptions::default()).await.unwrap();
             }
         };
-        while receiving.snapshot().bytes_done == 0 {
+        while receiving.progress().bytes_done == 0 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         if sender_cancels {

@@ -65,13 +65,13 @@ async fn a_pause_that_the_figures_hold_back_goes_on_when_both_are_told_and_not_b
         }
     };
     let both = [&sending, &receiving];
-    let paused = || until(|| both.iter().all(|one| one.snapshot().stage == Stage::Paused));
+    let paused = || until(|| both.iter().all(|one| one.progress().stage == Stage::Paused));
     let told = || {
         receiving.resume();
         sending.resume();
     };
     paused().await;
-    let full = receiving.snapshot();
+    let full = receiving.progress();
     let Outage::Full(shortage) = full.interruption.unwrap().why else { panic!("{full:?}") };
     // What has come since figures were told last is there, too; what is to come takes more than
     // there will be.
@@ -80,9 +80,9 @@ async fn a_pause_that_the_figures_hold_back_goes_on_when_both_are_told_and_not_b
     // A little room, less than the rest takes: by the clock alone nothing goes on.
     disk.resize(34);
     tokio::time::sleep(FULL_LOOK_EVERY + Duration::from_secs(1)).await;
-    assert_eq!(receiving.snapshot().bytes_done, full.bytes_done);
+    assert_eq!(receiving.progress().bytes_done, full.bytes_done);
     told();
-    until(|| receiving.snapshot().bytes_done >= full.bytes_done + 5 * MIB).await;
+    until(|| receiving.progress().bytes_done >= full.bytes_done + 5 * MIB).await;
     paused().await;
 
     disk.resize(100);

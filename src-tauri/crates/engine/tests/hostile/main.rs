@@ -406,7 +406,7 @@ async fn lanes_that_came_besides_those_declared_are_waited_for() {
 /// Waits until a transfer has so many lanes.
 async fn are_running(transfer: &Transfer, lanes: u8) {
     let counted = async {
-        while transfer.snapshot().lanes != lanes {
+        while transfer.progress().lanes != lanes {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

@@ -39,7 +39,7 @@ pub(crate) async fn status(report: ReportArgs) -> Result<Exit> {
     let now = SystemTime::now();
     out.event(&shown::service_event(client.hello(), &all, now));
     all.offers.iter().for_each(|offer| out.event(&shown::offer_event(offer)));
-    let running = all.transfers.iter().filter(|moving| moving.ended.is_none());
+    let running = all.transfers.iter().filter(|moving| moving.report.is_none());
     running.for_each(|moving| out.event(&shown::transfer_event(moving)));
     shown::status(client.hello(), &all, now).into_iter().for_each(|line| out.say(line));
     Ok(Exit::All)
@@ -146,11 +146,11 @@ pub(crate) async fn resume(args: TransferArgs) -> Result<Exit> {
 async fn running(args: TransferArgs) -> Result<(Output, Client, String)> {
     let client = service().await?;
     let all = client.look().await?;
-    let running: Vec<_> = all.transfers.into_iter().filter(|moving| moving.ended.is_none()).collect();
+    let running: Vec<_> = all.transfers.into_iter().filter(|moving| moving.report.is_none()).collect();
     let found = one(&running, &all.devices, &args.transfer, "transfer", |moving| Meant {
         id: &moving.id,
-        called: moving.tick.peer.as_ref().unwrap_or(&moving.target),
-        device: moving.tick.peer_short_id.as_deref(),
+        called: moving.progress.peer.as_deref().unwrap_or(&moving.target),
+        device: moving.progress.peer_id.map(|id| id.short()),
     })?;
     let id = found.id.clone();
     Ok((Output::from(args.report), client, id))
@@ -162,7 +162,7 @@ pub(crate) async fn stop(report: ReportArgs) -> Result<Exit> {
     let place = Place::find().map_err(|error| refusal(&error))?;
     let (client, mut notices) = Client::connect(&place).await.map_err(|error| refusal(&error))?;
     let left = client.look().await?.transfers;
-    let running = left.iter().filter(|moving| moving.ended.is_none()).count();
+    let running = left.iter().filter(|moving| moving.report.is_none()).count();
     if running > 0 {
         out.say("It gives what runs a moment to end.");
     }
@@ -187,32 +187,31 @@ async fn look(client: &Client) -> Result<Everything> {
 }
 
 /// What a command may mean: an offer, or a transfer.
-#[derive(Clone, Copy)]
 struct Meant<'a> {
     id: &'a str,
     /// What its device was called when it began.
     called: &'a str,
     /// The beginning of that device's id; none before it is authenticated.
-    device: Option<&'a str>,
+    device: Option<String>,
 }
 
 impl<'a> Meant<'a> {
     /// What its device is called now. Names change, and another device may have got one.
     fn name(&self, devices: &'a [PairedDevice]) -> &'a str {
-        let now = devices.iter().find(|device| self.device == Some(&device.short_id));
+        let now = devices.iter().find(|device| self.device.as_ref() == Some(&device.short_id));
         now.map_or(self.called, |device| &device.name)
     }
 
     /// Whether its device is called that. A paired device's name means that device alone.
     fn is_called(&self, typed: &str, devices: &'a [PairedDevice]) -> bool {
         let is_others = is_device(devices, typed)
-            && self.device.is_some_and(|id| !devices.iter().any(|device| device.short_id == id));
+            && self.device.as_ref().is_some_and(|id| !devices.iter().any(|device| device.short_id == *id));
         !is_others && self.name(devices).eq_ignore_ascii_case(typed)
     }
 }
 
 fn of_offer(offer: &Offer) -> Meant<'_> {
-    Meant { id: &offer.id, called: &offer.from, device: Some(&offer.from_short_id) }
+    Meant { id: &offer.id, called: &offer.from, device: Some(offer.from_short_id.clone()) }
 }
 
 /// Whether a paired device is called that, as the trust store compares names.
@@ -268,14 +267,13 @@ fn distinct(id: &str, found: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ringway_daemon::dto::Rule;
-    use ringway_model::Consent;
+    use ringway_model::DeviceRule;
 
     use super::*;
 
     /// A paired device by its name and the beginning of its id.
     fn paired(name: &str, short_id: &str) -> PairedDevice {
-        let rule = Rule { consent: Consent::Ask, max_bytes: None, folder: None };
+        let rule = DeviceRule::default();
         PairedDevice {
             id: short_id.repeat(4),
             short_id: short_id.to_owned(),
@@ -293,7 +291,7 @@ mod tests {
     type Own = (&'static str, &'static str, &'static str);
 
     fn found<'a>(all: &'a [Own], devices: &'a [PairedDevice], typed: &str) -> Result<&'a str, Refusal> {
-        let meant = |own: &'a Own| Meant { id: own.0, called: own.1, device: Some(own.2) };
+        let meant = |own: &'a Own| Meant { id: own.0, called: own.1, device: Some(own.2.to_owned()) };
         one(all, devices, typed, "offer", meant).map(|own| own.0)
     }
 

@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use ringway_daemon::App;
 use ringway_daemon::dto::{AppEvent, Left, Listening, Moving, Offer};
-use ringway_engine::{Report, Transfer, private};
-use ringway_model::{Direction, Fault, Outcome};
+use ringway_engine::{Transfer, private};
+use ringway_model::{Direction, Fault, Outcome, Report};
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -193,7 +193,7 @@ impl Log {
 
     fn started(&mut self, moving: &Moving) {
         let Ok(transfer) = self.app.transfers.find(&moving.id) else { return };
-        self.event(&json::started(&transfer, &transfer.snapshot()));
+        self.event(&json::started(&transfer, &transfer.progress()));
         self.say(format_args!("transfer {} begins: {}", moving.id, about(&transfer, &moving.target)));
         let lines = self.lines.clone();
         self.ends.spawn(async move {

@@ -56,7 +56,7 @@ pub(crate) fn offer_event(offer: &Offer) -> Value {
         "id": offer.id,
         "from": offer.from,
         "from_id_begins": offer.from_short_id.replace('-', ""),
-        "looks_like": offer.looks_like.as_ref().map(|other| json!({ "name": other.name, "id_begins": other.short_id.replace('-', "") })),
+        "looks_like": offer.looks_like,
         "names": offer.names,
         "more_names": offer.more_names,
         "dot_names": offer.dot_names,
@@ -78,29 +78,16 @@ pub(crate) fn asked_because(offer: &Offer) -> Option<String> {
 
 /// `transfer`.
 pub(crate) fn transfer_event(moving: &Moving) -> Value {
-    let tick = &moving.tick;
-    json!({
+    let mut event = json!({
         "event": "transfer",
         "id": moving.id,
         "direction": moving.direction,
-        "peer": tick.peer,
         "target": moving.target,
         "title": moving.title,
         "more_names": moving.more_titles,
-        "stage": tick.stage,
-        "entries_done": tick.entries_done,
-        "entries_total": tick.entries_total,
-        "bytes_done": tick.bytes_done,
-        "bytes_moved": tick.bytes_moved,
-        "bytes_total": tick.bytes_total,
-        "totals_final": tick.totals_final,
-        "failed": tick.failed,
-        "bytes_per_s": tick.bytes_per_s,
-        "limited_by": tick.bottleneck,
-        "interruption": tick.interruption,
-        "seconds_left": tick.left_ms.map(|ms| ms.div_ceil(1_000)),
-        "stalled_seconds": tick.stalled_ms.map(|ms| ms / 1_000),
-    })
+    });
+    json::extend(&mut event, json!(moving.progress));
+    event
 }
 
 /// A few names, and how many more.
@@ -157,7 +144,7 @@ pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<St
         lines.extend([String::new(), "Waiting for an answer (`ringway accept ID`, `ringway decline ID`):".to_owned()]);
         lines.extend(offers(&all.offers));
     }
-    let running: Vec<_> = all.transfers.iter().filter(|moving| moving.ended.is_none()).collect();
+    let running: Vec<_> = all.transfers.iter().filter(|moving| moving.report.is_none()).collect();
     if !running.is_empty() {
         lines.extend([String::new(), "Under way (`ringway cancel ID`):".to_owned()]);
         lines.extend(transfers(&running));
@@ -188,12 +175,12 @@ pub(crate) fn offers(offers: &[Offer]) -> Vec<String> {
 fn transfers(transfers: &[&Moving]) -> Vec<String> {
     let heading = ["ID", "", "DEVICE", "WHAT", "DONE", "RATE", "LEFT"].map(str::to_owned);
     let rows = transfers.iter().map(|moving| {
-        let tick = &moving.tick;
-        let done = match (tick.stage, tick.totals_final) {
-            (Stage::Running | Stage::Finishing | Stage::Verifying, true) if tick.bytes_total > 0 => {
-                format!("{} %", tick.bytes_done.saturating_mul(100) / tick.bytes_total)
+        let progress = &moving.progress;
+        let done = match (progress.stage, progress.totals_final) {
+            (Stage::Running | Stage::Finishing | Stage::Verifying, true) if progress.bytes_total > 0 => {
+                format!("{} %", progress.bytes_done.saturating_mul(100) / progress.bytes_total)
             }
-            (Stage::Running, _) => bytes(tick.bytes_done),
+            (Stage::Running, _) => bytes(progress.bytes_done),
             (stage, _) => json::name_of(stage).replace('_', " "),
         };
         [
@@ -204,11 +191,11 @@ fn transfers(transfers: &[&Moving]) -> Vec<String> {
                 Direction::Copying => "into",
             }
             .to_owned(),
-            tick.peer.clone().unwrap_or_else(|| moving.target.clone()),
+            progress.peer.as_ref().map_or_else(|| moving.target.clone(), ToString::to_string),
             names(std::slice::from_ref(&moving.title), moving.more_titles),
             done,
-            rate(tick.bytes_per_s as f64),
-            tick.left_ms.map(|ms| clock(Duration::from_millis(ms))).unwrap_or_default(),
+            rate(progress.bytes_per_s as f64),
+            progress.time_left.map(clock).unwrap_or_default(),
         ]
     });
     table(std::iter::once(heading).chain(rows).collect())

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use ringway_engine::{AcceptOptions, Decision, Engine, FreeSpace, IncomingOffer};
-use ringway_model::{DeclineReason, Fault, IntoHome, OnConflict, TransferKey};
+use ringway_model::{DeclineReason, Fault, IntoHome, OnConflict, ShownSize, TransferKey};
 
 use crate::app::listeners::Listeners;
 use crate::app::transfers::Transfers;
-use crate::dto::{AppEvent, Left, Moving, Offer, RoomThere, ShownSize};
+use crate::dto::{AppEvent, Left, Moving, Offer, RoomThere};
 use crate::text::shown;
 
 /// An offer that waits, the id by which it is answered, where it would land if not in its own
@@ -137,11 +137,11 @@ impl Offers {
     ///
     /// # Errors
     /// [`Fault::Grown`] where it has.
-    fn check_size(&self, id: &str, seen: ringway_engine::ShownSize) -> Result<(), Fault> {
+    fn check_size(&self, id: &str, seen: ShownSize) -> Result<(), Fault> {
         let mut offers = self.waiting.lock();
         let waiting = offers.iter_mut().find(|waiting| waiting.id == id).ok_or(Fault::Gone)?;
         let now = waiting.look();
-        if now.bytes_so_far <= seen.covers() {
+        if now.bytes_so_far <= ringway_engine::covered_by(seen) {
             return Ok(());
         }
         waiting.shown = now.clone();
@@ -158,7 +158,6 @@ impl Offers {
     /// # Errors
     /// [`Fault::Grown`] where it has outgrown what was shown: then it goes on waiting.
     pub(crate) async fn accept(&self, id: &str, seen: ShownSize, on_conflict: OnConflict) -> Result<Moving, Fault> {
-        let seen = ringway_engine::ShownSize::from(seen);
         self.check_size(id, seen)?;
         let Waiting { offer, folder, .. } = self.take(id)?;
         let (destination, into_home) = folder.unzip();

@@ -19,7 +19,7 @@ async fn a_copy_stands_in_the_folder_that_was_picked() {
 
     let (id, ended) = machine.copy(&source, OnExisting::Replace, true).await;
     assert_eq!(ended.outcome, Outcome::Complete);
-    assert_eq!(ended.copied.as_ref().unwrap().verified, 1);
+    assert_eq!(ended.copy.as_ref().unwrap().verified, 1);
     let (from, to) = (source.join("below/file"), sets.join("set/below/file"));
     assert_eq!(std::fs::read(&to).unwrap(), b"content");
     let [from, to] = [from, to].map(|path| path.metadata().unwrap());
@@ -92,13 +92,13 @@ async fn a_copy_that_is_paused_when_the_service_ends_leaves_no_half() {
     let chosen = machine.app.choices.keep(vec![source]).unwrap();
     let id = machine.app.copying.start(chosen.id, OnExisting::Replace, false).unwrap().id;
     let copy = machine.app.transfers.find(&id).unwrap();
-    while copy.pause().is_err() && copy.snapshot().stage != Stage::Ended {
+    while copy.pause().is_err() && copy.progress().stage != Stage::Ended {
         tokio::task::yield_now().await;
     }
-    while !matches!(copy.snapshot().stage, Stage::Paused | Stage::Ended) {
+    while !matches!(copy.progress().stage, Stage::Paused | Stage::Ended) {
         tokio::task::yield_now().await;
     }
-    if copy.snapshot().stage == Stage::Ended {
+    if copy.progress().stage == Stage::Ended {
         println!("skipped: a_copy_that_is_paused_when_the_service_ends_leaves_no_half: this disk is too fast");
         return;
     }

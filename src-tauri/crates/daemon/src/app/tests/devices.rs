@@ -86,12 +86,13 @@ async fn a_name_that_looks_like_another_devices_is_pointed_out() {
         let sent = sender.send(&sender.source(), &address, Some(&code));
         let offer = lab.offer().await;
         let looks_like = (sender.app.engine.this_device().name != "nas")
-            .then(|| LooksLike { name: "nas".into(), short_id: nas.app.engine.this_device().id.short() });
+            .then(|| LookAlike { name: "nas".into(), id: nas.app.engine.this_device().id });
         assert_eq!(offer.looks_like, looks_like);
         lab.app.offers.decline(&offer.id).unwrap();
         sender.ended(&sent).await;
     }
     let devices = lab.app.devices.shown().unwrap();
-    let alike: Vec<_> = devices.iter().map(|device| device.looks_like.as_ref().map(|other| &other.short_id)).collect();
-    assert_eq!(alike, [Some(&devices[1].short_id), Some(&devices[0].short_id)]);
+    let alike: Vec<_> =
+        devices.iter().map(|device| device.looks_like.as_ref().map(|other| other.id.to_string())).collect();
+    assert_eq!(alike, [Some(devices[1].id.clone()), Some(devices[0].id.clone())]);
 }

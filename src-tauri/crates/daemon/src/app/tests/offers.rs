@@ -19,7 +19,7 @@ async fn an_accepted_offer_arrives_and_both_know_each_other() {
     assert_eq!(far.arrived(&taken.id).await, far.inbox().join("set"));
     // Who looks late sees what it did until then, and what has ended by the way it went.
     let (all, _listener) = far.app.start(Box::new(|_| ())).unwrap();
-    assert_eq!(all.transfers[0].course.last().map(|point| point.bytes), Some(7));
+    assert_eq!(all.transfers[0].series.last().map(|point| point.bytes), Some(7));
     let came = |direction| far.app.history.page(Asked { direction, ..Asked::default() }).unwrap().len();
     assert_eq!((came(None), came(Some(Direction::Receiving)), came(Some(Direction::Sending))), (1, 1, 0));
     far.app.transfers.dismiss(&taken.id);

@@ -137,7 +137,7 @@ async fn another_port_holds_at_once_what_runs_goes_on_and_what_waits_is_declined
     let offer = far.offer().await;
     far.app.offers.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
     let begun = async {
-        while near.app.transfers.find(&running).unwrap().snapshot().bytes_done == 0 {
+        while near.app.transfers.find(&running).unwrap().progress().bytes_done == 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };

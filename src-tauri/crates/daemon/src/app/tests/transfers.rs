@@ -48,7 +48,7 @@ async fn what_is_accepted_by_the_id_of_what_has_ended_takes_no_card_away() {
     let offer = far.offer().await;
     let first = far.app.offers.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap().id;
     let begins = async {
-        while near.app.transfers.find(&sent).unwrap().snapshot().stage != Stage::Running {
+        while near.app.transfers.find(&sent).unwrap().progress().stage != Stage::Running {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
@@ -106,7 +106,7 @@ async fn of_two_hundred_that_have_ended_the_latest_stay_listed_and_the_history_h
     let listed = async {
         loop {
             let all = machine.app.everything().unwrap().transfers;
-            if all.iter().all(|moving| moving.ended.is_some()) {
+            if all.iter().all(|moving| moving.report.is_some()) {
                 return all;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;

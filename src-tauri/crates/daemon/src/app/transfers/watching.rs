@@ -1,4 +1,4 @@
-//! A transfer's snapshots for those who show it, until it has ended.
+//! A transfer's progress for those who show it, until it has ended.
 use std::time::Duration;
 
 use ringway_engine::Transfer;
@@ -6,9 +6,9 @@ use ringway_model::Stage;
 use tokio::time::MissedTickBehavior;
 
 use super::Transfers;
-use crate::dto::{Ended, Tick, Update};
+use crate::dto::Update;
 
-/// Between two snapshots of a transfer: figures that change more often than 10 times a second
+/// Between two looks at a transfer: figures that change more often than 10 times a second
 /// cannot be read.
 const TICK_EVERY: Duration = Duration::from_millis(100);
 
@@ -16,15 +16,15 @@ const TICK_EVERY: Duration = Duration::from_millis(100);
 const PAUSED_TICK_EVERY: Duration = Duration::from_secs(1);
 
 impl Transfers {
-    /// Hands a transfer's snapshots to `show` until it has ended or `show` says that nobody looks
+    /// Hands a transfer's progress to `show` until it has ended or `show` says that nobody looks
     /// any more, then its end.
     pub(crate) async fn watch(&self, transfer: Transfer, mut show: impl FnMut(Update) -> bool) {
         let mut clock = tokio::time::interval(TICK_EVERY);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stages = transfer.stages();
         let mut known = transfer.peer().is_some();
-        while transfer.snapshot().stage != Stage::Ended {
-            if !show(Update::Moved { tick: Tick::of(&transfer) }) {
+        while transfer.progress().stage != Stage::Ended {
+            if !show(Update::Moved { progress: Box::new(transfer.progress()) }) {
                 return;
             }
             if !known && transfer.peer().is_some() {
@@ -39,7 +39,7 @@ impl Transfers {
             }
         }
         let report = transfer.wait().await;
-        let ended = Box::new(Ended::from(report.as_ref()));
-        show(Update::Ended { tick: Tick::of(&transfer), ended });
+        let report = Box::new(report.as_ref().clone());
+        show(Update::Ended { progress: Box::new(transfer.progress()), report });
     }
 }

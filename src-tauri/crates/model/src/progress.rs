@@ -1,0 +1,110 @@
+//! Where a transfer stands at one moment.
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::device::DeviceId;
+use crate::outage::Interruption;
+use crate::path_taken::PathTaken;
+use crate::text::Text;
+use crate::transfer::{Bottleneck, Stage};
+
+/// A transfer's figures at one moment. They are cheap to take and meant to be polled 10 to 20 times
+/// a second.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct Progress {
+    /// Where it stands.
+    pub stage: Stage,
+    /// What the other device is called here, once it is authenticated.
+    pub peer: Option<Text>,
+    /// Its id. A name may change, or become another device's.
+    pub peer_id: Option<DeviceId>,
+    /// Entries (files, folders, links) done: written at the receiver.
+    pub entries_done: u64,
+    /// Entries found so far; final when [`Self::totals_final`].
+    pub entries_total: u64,
+    /// Bytes of file contents done: written at the receiver.
+    pub bytes_done: u64,
+    /// Those of them that were sent, or copied. The others were there already, or are of files that
+    /// stay by the receiver's policy.
+    pub bytes_moved: u64,
+    /// Bytes found so far; final when [`Self::totals_final`].
+    pub bytes_total: u64,
+    /// Whether the walk has ended and the totals are firm.
+    pub totals_final: bool,
+    /// Entries that failed, both ends together.
+    pub failed: u64,
+    /// Time since bytes began to move, without pauses by a person or by a full disk.
+    #[serde(rename = "seconds", with = "crate::seconds")]
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
+    pub running_for: Duration,
+    /// Smoothed rate of the bytes that are sent, in whole bytes a second.
+    pub bytes_per_s: u64,
+    /// Smoothed rate in whole entries a second.
+    pub entries_per_s: u64,
+    /// Time left at the smoothed rate, once totals are firm or nearly so.
+    #[serde(rename = "seconds_left", with = "crate::seconds::option")]
+    #[cfg_attr(feature = "bindings", specta(type = Option<u32>))]
+    pub time_left: Option<Duration>,
+    /// How long nothing has moved, from 5 s on: then there is no rate and no time left. None where
+    /// the sender's rate limit is why.
+    #[serde(rename = "stalled_seconds", with = "crate::seconds::option")]
+    #[cfg_attr(feature = "bindings", specta(type = Option<u32>))]
+    pub stalled_for: Option<Duration>,
+    /// What has limited it for about a second. None before that is known, and where no bytes move
+    /// between two machines.
+    pub limited_by: Option<Bottleneck>,
+    /// While it is [`Stage::Reconnecting`] or [`Stage::Paused`].
+    pub interruption: Option<Interruption>,
+    /// Its place in the receiver's queue, while it is [`Stage::Queued`]: 1 for the next one.
+    pub place: Option<NonZeroU32>,
+    /// Whether a person can pause it here now.
+    pub can_pause: bool,
+    /// Lanes in use.
+    pub lanes: u8,
+    /// Paths at this end, once known.
+    pub here: Option<PathTaken>,
+    /// Paths at the other end, once known.
+    pub there: Option<PathTaken>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_serialised_in_seconds_under_names_that_say_so() {
+        let progress = Progress {
+            stage: Stage::Running,
+            peer: Some("lab-ws".into()),
+            peer_id: Some(DeviceId([0xab; 32])),
+            entries_done: 1,
+            entries_total: 2,
+            bytes_done: 3,
+            bytes_moved: 2,
+            bytes_total: 4,
+            totals_final: false,
+            failed: 0,
+            running_for: Duration::from_micros(1_234_567),
+            bytes_per_s: 7,
+            entries_per_s: 1,
+            time_left: None,
+            stalled_for: Some(Duration::from_millis(5_500)),
+            limited_by: Some(Bottleneck::Writing),
+            interruption: None,
+            place: NonZeroU32::new(3),
+            can_pause: true,
+            lanes: 2,
+            here: None,
+            there: None,
+        };
+        let json = serde_json::to_value(&progress).unwrap();
+        assert_eq!((&json["seconds"], &json["stalled_seconds"]), (&1.235.into(), &5.5.into()));
+        assert_eq!((&json["seconds_left"], &json["place"]), (&serde_json::Value::Null, &3.into()));
+        assert_eq!((&json["limited_by"], &json["peer_id"]), (&"writing".into(), &"ab".repeat(32).into()));
+        let back = Progress { running_for: Duration::from_millis(1_235), ..progress };
+        assert_eq!(serde_json::from_value::<Progress>(json).unwrap(), back);
+    }
+}
