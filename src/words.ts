@@ -169,7 +169,7 @@ function declined(why: DeclineReason, peer: string): Sentence {
     case "stopped":
       return { what: t("fault.declined.stopped", { peer }), next: t("fault.declined.stopped.next") };
     case "too_many_offers": {
-      const time = duration(Math.max(1000, why.wait_ms));
+      const time = duration(Math.max(1000, why.wait_seconds * 1000));
       return { what: t("fault.declined.tooManyOffers", { peer }), next: t("fault.declined.tooManyOffers.next", { time }) };
     }
     case "busy":
@@ -237,7 +237,7 @@ function authWords(fault: Fault, peer: string): Sentence | null {
     case "no_code_open":
       return { what: t("fault.noValidCode", { peer }), next: t("fault.noValidCode.next") };
     case "pairing_busy": {
-      const time = duration(Math.max(1000, fault.wait_ms));
+      const time = duration(Math.max(1000, fault.wait_seconds * 1000));
       return { what: t("fault.pairingBusy", { peer }), next: t("fault.pairingBusy.next", { time }) };
     }
     case "identity_changed": {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use ringway_model::{Failure, FailureReason, Fault, IoPath, Operation, Side};
+use ringway_model::{Failure, FailureReason, Fault, IoPath, Operation, Planned, Side};
 use ringway_sys::attributes::{Kind, Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::NotRegular;
@@ -22,7 +22,7 @@ use crate::count_ahead::Counted;
 use crate::dir_cache::DirCache;
 use crate::folder::Identity;
 use crate::observer::Observer;
-use crate::options::{CopyOptions, Planned};
+use crate::options::CopyOptions;
 use crate::overwrite::Kept;
 use crate::rules::Rules;
 use crate::verify::Proof;

@@ -40,4 +40,4 @@ mod worker;
 
 pub use handle::{Amount, CopyHandle, CopyJob, CopyTotals, Progress};
 pub use observer::Observer;
-pub use options::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Planned, PlannedFn, ReflinkMode, Rule};
+pub use options::{CopyOptions, CopyReport, CopyRequest, KernelCopy, PlannedFn, ReflinkMode, Rule};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use ringway_model::{FailureReason, OnExisting, Operation};
+use ringway_model::{FailureReason, OnExisting, Operation, Planned};
 use ringway_sys::attributes::{self as sys, Kind, Metadata, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_tree::filesystem::listing::{Position, Window};
@@ -20,7 +20,6 @@ use crate::folder::{Entered, Folder, Hold, Top};
 use crate::hard_links::{LinkKey, Place, Seen};
 use crate::job::{Job, add};
 use crate::large_files::LargeFile;
-use crate::options::Planned;
 use crate::overwrite::{self, By, Kept, Made};
 use crate::plan::Root;
 use crate::pool::{Grow, Pool};

@@ -73,7 +73,7 @@ mod tls;
 mod token_bucket;
 mod wire_convert;
 
-pub use copying::{CopyOptions, CopyReport, CopyRequest, KernelCopy, Planned, PlannedFn, ReflinkMode, Rule};
+pub use copying::{CopyOptions, CopyReport, CopyRequest, KernelCopy, PlannedFn, ReflinkMode, Rule};
 pub use default_folder::default_folder;
 pub use device::{Device, ThisDevice};
 pub use discovery::{Nearby, NearbyDevice};

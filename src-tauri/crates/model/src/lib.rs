@@ -32,4 +32,4 @@ pub use remedy::{Aim, Remedy};
 pub use report::{Counts, Edit, Outcome, PackedBytes, Proven, StageTimes};
 pub use rule::{AskedBecause, Consent};
 pub use text::{PathJson, PathText, Text};
-pub use transfer::{Bottleneck, Direction, OnConflict, OnExisting, Side, Stage};
+pub use transfer::{Bottleneck, Direction, OnConflict, OnExisting, Planned, Side, Stage};

@@ -9,6 +9,7 @@ use crate::text::PathText;
 /// What a transfer came to, in numbers. In JSON they stand beside what else is said of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
     /// Regular files that are there, by the receipt.
     pub files: u64,
@@ -49,30 +50,39 @@ impl Counts {
 /// Where the time of a transfer's lanes has gone, summed over the lanes: each end's sum is the time
 /// that it ran times its lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageTimes {
     /// At the sender: waiting for the walk to find something.
     #[serde(with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub finding: Duration,
     /// At the sender: reading files.
     #[serde(with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub reading: Duration,
     /// At the sender: on the processor between file and network.
     #[serde(with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub encrypting: Duration,
     /// At the sender: waiting for the network to take more.
     #[serde(with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub sending: Duration,
     /// At the sender: waiting because of its limit.
     #[serde(with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub limited: Duration,
     /// At the receiver: waiting for the network to bring more.
     #[serde(with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub receiving: Duration,
     /// At the receiver: on the processor between network and file.
     #[serde(with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub decrypting: Duration,
     /// At the receiver: writing files.
     #[serde(with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     pub writing: Duration,
 }
 
@@ -110,6 +120,7 @@ impl StageTimes {
 
 /// What packing came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PackedBytes {
     /// Bytes of file contents that were packed.
     pub contents: u64,
@@ -120,6 +131,7 @@ pub struct PackedBytes {
 /// What was read back from the receiver's medium and found to be what the sender had read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Proven {
     /// Files.
     pub files: u64,
@@ -127,6 +139,7 @@ pub struct Proven {
     pub bytes: u64,
     /// How long it took, after everything was written.
     #[serde(rename = "seconds", with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub took: Duration,
 }
@@ -134,6 +147,7 @@ pub struct Proven {
 /// A file or link of the receiver that was changed there since it was received, and was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Edit {
     /// Its path within the transfer; any bytes, where the other end says it.
     #[serde(flatten)]
@@ -145,6 +159,7 @@ pub struct Edit {
 /// How a transfer ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "outcome", content = "error", rename_all = "snake_case")]
 pub enum Outcome {
     /// Everything arrived, was renamed and synchronised, and the receipt says so.
