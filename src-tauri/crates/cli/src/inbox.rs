@@ -5,12 +5,11 @@ use std::time::{Duration, SystemTime};
 use anyhow::Result;
 use ringway_engine::{Engine, Past, PastDetails, PastQuery};
 use ringway_model::{Direction, Outcome};
-use serde_json::json;
 
 use crate::advised;
 use crate::args::{InboxAction, InboxArgs};
 use crate::exit::{Exit, Refusal};
-use crate::json;
+use crate::json::{self, Event};
 use crate::output::Output;
 use crate::text::{ago, bytes, count, counted, for_terminal, rate, table, took};
 use crate::{pace_words, unfinished, words};
@@ -30,7 +29,7 @@ pub(crate) fn run(engine: &Engine, args: InboxArgs) -> Result<Exit> {
             if !engine.forget_past(number)? {
                 return Err(unknown(number).into());
             }
-            out.event(&json!({ "event": "past_forgotten", "transfers": 1 }));
+            out.event(&Event::PastForgotten { transfers: 1 });
             out.say(format_args!("Transfer {number} is forgotten here. What it brought stays where it is."));
         }
         Some(InboxAction::Clear { older_than }) => {
@@ -39,7 +38,7 @@ pub(crate) fn run(engine: &Engine, args: InboxArgs) -> Result<Exit> {
             // What ended within this very second is meant as well.
             let before = if older_than.is_none() { before + Duration::from_secs(1) } else { before };
             let forgotten = engine.forget_past_before(before)?;
-            out.event(&json!({ "event": "past_forgotten", "transfers": forgotten }));
+            out.event(&Event::PastForgotten { transfers: forgotten });
             out.say(format_args!(
                 "{} forgotten here. What they brought stays where it is.",
                 counted(forgotten, "transfer")

@@ -5,7 +5,6 @@ mod advised;
 mod args;
 mod bench;
 mod code_source;
-mod codes;
 mod copy;
 mod devices;
 mod doctor;

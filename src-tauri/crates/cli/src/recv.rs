@@ -10,19 +10,19 @@ use ringway_engine::{
 };
 use ringway_model::{DeclineReason, Fault, IntoHome, Invalid, OsError};
 use rustix::fs::{Access, access};
-use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::args::RecvArgs;
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::{HeldBack, Interrupts};
+use crate::json::{self, Event};
 use crate::listen_address::ListenAddress;
 use crate::output::Output;
 use crate::prompt::{self, Line, Lines};
 use crate::questions::{self, Answer, Questions, Typed};
 use crate::shown_code::{Change, CodeBoard};
 use crate::text::for_terminal;
-use crate::{advised, code_source, json, path_words, progress, rule, words};
+use crate::{advised, code_source, path_words, progress, rule, words};
 
 /// How often the code's expiry is looked at.
 const CODE_LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -262,7 +262,7 @@ impl Reception<'_> {
         self.last = Some(match &ended {
             Ok(report) => Exit::from(&**report),
             Err(error) => {
-                self.out.event(&json::not_received(error, &words::error(error)));
+                self.out.event(&json::error(error, &words::error(error)));
                 self.out.fault(&words::error(error));
                 error.into()
             }
@@ -454,20 +454,22 @@ impl Reception<'_> {
         let addresses: Vec<String> =
             self.receiver.addresses().into_iter().map(|ip| SocketAddr::new(ip, local.port()).to_string()).collect();
         let code = self.receiver.code();
-        let mut event = json!({
-            "event": "listening",
-            "name": this.name,
-            "id": this.id.to_string(),
-            "address": local.to_string(),
-            "port": local.port(),
-            "addresses": addresses,
-            "code": code.as_ref().and_then(|code| code.text.as_ref()).map(|text| text.as_str()),
-            "code_valid_until": code.as_ref().and_then(|code| code.valid_until).map(json::unix),
-        });
-        event["destination"] = json::path(destination).into();
-        event["announced"] = matches!(self.receiver.announced(), Ok(true)).into();
-        event["confined"] = self.receiver.confinement().is_ok().into();
-        self.out.event(&event);
+        self.out.event(&Event::Listening(json::Listening {
+            name: this.name.clone(),
+            id: this.id,
+            port: local.port(),
+            addresses: addresses.clone(),
+            destination: destination.into(),
+            own: Some(json::ByItself {
+                address: local.to_string(),
+                announced: matches!(self.receiver.announced(), Ok(true)),
+                confined: self.receiver.confinement().is_ok(),
+                code: json::OpenCode {
+                    code: code.as_ref().and_then(|code| code.text.as_ref()).map(|text| text.as_str().to_owned()),
+                    code_valid_until: code.as_ref().and_then(|code| code.valid_until).map(json::unix),
+                },
+            }),
+        }));
         self.out.say(format_args!("{} receives into {}\n", for_terminal(&this.name), for_terminal(destination)));
         if let Some(host) = engine.unusable_host_name() {
             let why = format!("no device may be called {}, as this host is", for_terminal(&host));

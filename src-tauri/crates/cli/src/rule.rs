@@ -6,10 +6,9 @@ use anyhow::Result;
 use clap::{ArgGroup, Args};
 use ringway_engine::{Device, DeviceRule, Engine};
 use ringway_model::{AskedBecause, Consent};
-use serde_json::{Value, json};
 
 use crate::args::HomeArgs;
-use crate::json;
+use crate::json::Event;
 use crate::limit::amount;
 use crate::output::Output;
 use crate::recv::destination;
@@ -108,20 +107,9 @@ pub(crate) fn run(engine: &Engine, device: &Device, args: &RuleArgs, out: &Outpu
         // Also where it is the one that the rule had.
         engine.choose_folder(folder);
     }
-    let mut event = json!({ "event": "rule", "id": device.id.to_string(), "name": device.name });
-    event["rule"] = of(&rule);
-    out.event(&event);
+    out.event(&Event::Rule { id: device.id, name: &device.name, rule: (&rule).into() });
     out.say(format_args!("{}: {}.", for_terminal(&device.name), sentence(&rule)));
     Ok(())
-}
-
-/// A rule for programs.
-pub(crate) fn of(rule: &DeviceRule) -> Value {
-    json!({
-        "offers": rule.consent,
-        "folder": rule.folder.as_ref().map(json::path),
-        "max_bytes": rule.bytes_max,
-    })
 }
 
 /// A rule for the table of devices.
@@ -232,6 +220,5 @@ mod tests {
         assert_eq!(short(&DeviceRule { consent: Consent::Refuse, ..rule.clone() }), "refuse");
         assert_eq!(short(&DeviceRule::default()), "ask");
         assert!(sentence(&rule).starts_with("its offers are accepted without asking up to 5.0 MB"));
-        assert_eq!(of(&rule)["max_bytes"], 5_000_000);
     }
 }

@@ -424,7 +424,7 @@ async fn stop(running: Option<Orders>, last_words: bool) {
 
 impl App {
     /// Where it is received, if nothing else is said of an offer.
-    pub(crate) fn receive_folder(&self) -> PathBuf {
+    pub fn receive_folder(&self) -> PathBuf {
         let given = self.inner.receiving.reception.lock().folder.clone();
         given.unwrap_or_else(|| self.inner.engine.settings().receive_folder)
     }

@@ -5,13 +5,12 @@ use anyhow::Result;
 use ringway_daemon::control::{Client, Place};
 use ringway_daemon::dto::{Everything, Listening, Offer, PairedDevice};
 use ringway_model::{Fault, OnConflict};
-use serde_json::json;
 
 use super::{AcceptArgs, CodeShownArgs, OfferArgs, TransferArgs, refusal, shown};
 use crate::advised;
 use crate::args::{ConflictArg, ReportArgs};
 use crate::exit::{Exit, Refusal};
-use crate::json;
+use crate::json::{self, Event};
 use crate::output::Output;
 use crate::recv::destination;
 use crate::text::for_terminal;
@@ -31,7 +30,7 @@ pub(crate) async fn status(report: ReportArgs) -> Result<Exit> {
     let client = match service().await {
         Ok(client) => client,
         Err(error) => {
-            out.event(&json!({ "event": "service", "running": false }));
+            out.event(&Event::Service { running: false, service: None });
             return Err(error);
         }
     };
@@ -40,7 +39,7 @@ pub(crate) async fn status(report: ReportArgs) -> Result<Exit> {
     out.event(&shown::service_event(client.hello(), &all, now));
     all.offers.iter().for_each(|offer| out.event(&shown::offer_event(offer)));
     let running = all.transfers.iter().filter(|moving| moving.ended.is_none());
-    running.for_each(|moving| out.event(&shown::transfer_event(moving)));
+    running.for_each(|moving| out.event(&json::transfer(moving)));
     shown::status(client.hello(), &all, now).into_iter().for_each(|line| out.say(line));
     Ok(Exit::All)
 }
@@ -75,7 +74,7 @@ pub(crate) async fn accept(args: AcceptArgs) -> Result<Exit> {
         ConflictArg::Update => OnConflict::RenameTop,
     };
     let moving = client.accept(offer.id.clone(), offer.size(), on_conflict).await?;
-    out.event(&shown::transfer_event(&moving));
+    out.event(&json::transfer(&moving));
     out.say(format_args!(
         "Accepted {} from {}. The service receives it; `ringway status` shows how far it is.",
         shown::names(&offer.names, offer.more_names),
@@ -91,7 +90,7 @@ pub(crate) async fn decline(args: OfferArgs) -> Result<Exit> {
     let all = look(&client).await?;
     let offer = one(&all.offers, &all.devices, &args.offer, "offer", of_offer)?;
     client.decline(offer.id.clone()).await?;
-    out.event(&json!({ "event": "declined", "id": offer.id }));
+    out.event(&Event::Declined { id: &offer.id });
     out.say(format_args!("Declined what {} offered.", offer.from));
     Ok(Exit::All)
 }
@@ -124,7 +123,7 @@ pub(crate) async fn code(args: CodeShownArgs) -> Result<Exit> {
 pub(crate) async fn cancel(args: TransferArgs) -> Result<Exit> {
     let (out, client, id) = running(args).await?;
     client.cancel(id.clone()).await?;
-    out.event(&json!({ "event": "cancelled", "id": id }));
+    out.event(&Event::Cancelled { id: &id });
     out.say(format_args!("Transfer {} is cancelled.", shown::short(&id)));
     Ok(Exit::All)
 }
@@ -133,7 +132,7 @@ pub(crate) async fn cancel(args: TransferArgs) -> Result<Exit> {
 pub(crate) async fn pause(args: TransferArgs) -> Result<Exit> {
     let (out, client, id) = running(args).await?;
     client.pause(id.clone()).await?;
-    out.event(&json!({ "event": "paused", "id": id }));
+    out.event(&Event::Paused { id: &id });
     let short = shown::short(&id);
     out.say(format_args!("Transfer {short} is paused. It goes on with `{}`.", advised::resume(&short)));
     Ok(Exit::All)
@@ -143,7 +142,7 @@ pub(crate) async fn pause(args: TransferArgs) -> Result<Exit> {
 pub(crate) async fn resume(args: TransferArgs) -> Result<Exit> {
     let (out, client, id) = running(args).await?;
     client.resume(id.clone()).await?;
-    out.event(&json!({ "event": "resumed", "id": id }));
+    out.event(&Event::Resumed { id: &id });
     out.say(format_args!("Transfer {} goes on, as soon as it can.", shown::short(&id)));
     Ok(Exit::All)
 }
@@ -178,7 +177,7 @@ pub(crate) async fn stop(report: ReportArgs) -> Result<Exit> {
         Err(fault) => return Err(fault.into()),
     }
     while notices.recv().await.is_some() {}
-    out.event(&json!({ "event": "stopped" }));
+    out.event(&Event::Stopped);
     out.say("The service has ended.");
     Ok(Exit::All)
 }
