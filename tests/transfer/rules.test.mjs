@@ -99,7 +99,7 @@ test("what is more than a rule's size is asked about, and lands where the rule s
   assert.equal(refused.events.find((event) => event.event === "finished").error.code, "declined");
   assert.deepEqual(listing(ruled), ["small", "small/data"]);
   const asked = receiving.events.filter((event) => event.event === "offer").at(-1);
-  assert.deepEqual([asked.rule, asked.asked_because], ["ask", "too_much"]);
+  assert.deepEqual([asked.rule, asked.asked_because.because], ["ask", "too_much"]);
   assert.match(receiving.stderr, /its rule lets in 1\.0 MB without asking/);
   assert.equal((await rule(far, "near", "--max-size", "none")).max_bytes, null);
   await sent(t, near, large, receiving.target);
@@ -142,7 +142,7 @@ test("what grows beyond its size after it was accepted is stopped, said at both 
   assert.ok(kept > 0, "what was whole is kept");
   await sent(t, near, many, receiving.target, EXIT.declined);
   const asked = receiving.events.filter((event) => event.event === "offer").at(-1);
-  assert.deepEqual([asked.rule, asked.asked_because], ["ask", "too_much"]);
+  assert.deepEqual([asked.rule, asked.asked_because.because], ["ask", "too_much"]);
   receiving.kill("SIGTERM");
   await receiving.exit();
   const allowed = await receiver(t, far, null, { code: null, args: ["--no-pairing"], cwd: base });
@@ -178,7 +178,7 @@ test("a rule's folder that has gone is said and not made, and what is allowed th
   const receiving = await headless(t, place);
   await sent(t, near, data, receiving.target, EXIT.declined);
   const asked = await receiving.event("offer");
-  assert.deepEqual([asked.asked_because, asked.destination.path], ["no_folder", inbox]);
+  assert.deepEqual([asked.asked_because.because, asked.destination.path], ["no_folder", inbox]);
   assert.match(receiving.stderr, /from near, where it was to land, is not there/);
   receiving.kill("SIGTERM");
   await receiving.exit();
