@@ -58,6 +58,12 @@ function remapped(home) {
   ];
 }
 
+/** What is shipped: everything but the benchmark, which is for who builds from sources. */
+const SHIPPED = {
+  command: ["-p", "ringway-cli", "--no-default-features", "--features", "ringway-cli/desktop"],
+  both: ["-p", "ringway-cli", "-p", "ringway-desktop", "--no-default-features", "--features", "ringway-cli/desktop,ringway-desktop/custom-protocol"],
+};
+
 function cargo(args) {
   const paths = remapped(process.env.CARGO_HOME ?? join(homedir(), ".cargo"));
   run("cargo", ["build", "--release", "--locked", "--target-dir", TARGET, ...args], {
@@ -80,7 +86,7 @@ export function build() {
   needRust();
   needGroup("desktop", "building the window");
   buildFrontEnd();
-  cargo(["-p", "ringway-cli", "-p", "ringway-desktop"]);
+  cargo(SHIPPED.both);
   ["ringway", "ringway-desktop"].forEach((name) => namesNoFolder(join(BUILT, name)));
   return BUILT;
 }
@@ -91,11 +97,11 @@ export function buildStatic() {
   needGroup("static", "building without libraries");
   needStandardLibrary();
   if (IS_TRIAL) {
-    run("cargo", ["build", "--locked", "--target", STATIC, "-p", "ringway-cli"], { cwd: WORKSPACE });
+    run("cargo", ["build", "--locked", "--target", STATIC, ...SHIPPED.command], { cwd: WORKSPACE });
     strip(join(TRIED, STATIC, "debug/ringway"), BUILT_STATIC);
     return BUILT_STATIC;
   }
-  cargo(["--target", STATIC, "-p", "ringway-cli"]);
+  cargo(["--target", STATIC, ...SHIPPED.command]);
   namesNoFolder(join(BUILT_STATIC, "ringway"));
   return BUILT_STATIC;
 }

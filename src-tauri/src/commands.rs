@@ -5,7 +5,7 @@ mod settings;
 use std::path::PathBuf;
 
 use ringway_daemon::control::protocol::{PageAnswers, PageCall};
-use ringway_daemon::copying::CopyFolder;
+use ringway_daemon::dto::CopyFolder;
 use ringway_daemon::dto::{AppEvent, Chosen, Everything, Moving, Pick, Recipient, Update};
 use ringway_model::{Fault, IntoHome, Invalid};
 use tauri::ipc::Channel;

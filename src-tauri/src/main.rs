@@ -25,6 +25,7 @@ use crate::opening::Opening;
 const APP_ID: &str = "org.ringway.Ringway";
 
 fn main() -> anyhow::Result<()> {
+    ringway_engine::return_large_blocks();
     // Codes pass through it. A kernel that refuses leaves dumps as the system has them.
     let _ = ringway_engine::private::forbid_core_dumps();
     let opening = Opening::parse(std::env::args_os().skip(1)).context("cannot tell where relative paths begin")?;

@@ -25,10 +25,12 @@ const ARROWS = {
   "ringway-sys": [],
   "ringway-tree": ["ringway-model", "ringway-sys", "ringway-wire"],
   "ringway-copy": ["ringway-model", "ringway-sys", "ringway-tree"],
-  "ringway-engine": ["ringway-copy", "ringway-model", "ringway-sys", "ringway-tree", "ringway-wire"],
+  "ringway-link": ["ringway-model", "ringway-sys", "ringway-tree", "ringway-wire"],
+  "ringway-bench": ["ringway-link", "ringway-model", "ringway-sys", "ringway-tree", "ringway-wire"],
+  "ringway-engine": ["ringway-copy", "ringway-link", "ringway-model", "ringway-sys", "ringway-tree", "ringway-wire"],
   "ringway-daemon": ["ringway-engine", "ringway-model"],
-  "ringway-cli": ["ringway-engine", "ringway-model", "ringway-daemon"],
-  [SHELL]: ["ringway-engine", "ringway-model", "ringway-daemon"],
+  "ringway-cli": ["ringway-bench", "ringway-daemon", "ringway-engine", "ringway-model"],
+  [SHELL]: ["ringway-daemon", "ringway-engine", "ringway-model"],
 };
 
 test("every crate of ours has its arrows, and no others", () => {
@@ -41,6 +43,8 @@ test("every crate of ours has its arrows, and no others", () => {
 
 const FORBIDDEN = {
   "ringway-engine": /^(serde.*|tauri.*|clap.*|indicatif|console|crossterm|rpassword|anyhow|tracing.*|log)$/,
+  "ringway-bench": /^(serde.*|tauri.*|clap.*|indicatif|console|rusqlite|mdns.*|toml.*|anyhow|tracing.*|log)$/,
+  "ringway-link": /^(serde.*|tauri.*|clap.*|rusqlite|mdns.*|toml.*|anyhow|tracing.*|log)$/,
   "ringway-copy": /^(tokio.*|async-.*|mio|socket2|rustls.*|serde.*|tauri.*|clap.*|anyhow|tracing.*|log)$/,
   "ringway-tree": /^(tokio.*|async-.*|mio|socket2|rustls.*|serde.*|tauri.*|clap.*|anyhow|tracing.*|log)$/,
   "ringway-daemon": /^(tauri.*|clap.*|indicatif|console|crossterm|rpassword|anyhow|gtk.*|glib.*|wry|tao)$/,

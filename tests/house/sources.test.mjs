@@ -12,7 +12,7 @@ function none(found) {
   assert.ok(found.length === 0, `\n${found.slice(0, 20).join("\n")}`);
 }
 
-const CRATES = ["wire", "tree", "copy", "engine", "service", "cli"];
+const CRATES = ["model", "wire", "tree", "link", "copy", "bench", "engine", "daemon", "cli"];
 const rust = [...files("src-tauri/src", ".rs"), ...files("src-tauri/crates", ".rs"), ...files("tests", ".rs")];
 
 test("no comment is wider than 100 columns", () => {
@@ -51,19 +51,19 @@ test("wire does no IO, reads no clock, draws no randomness", () => {
   none(paths.flatMap((path) => hits(path, rustProductCode(text(path)), forbidden)));
 });
 
-test("tree, copy and engine write nothing to a terminal", () => {
-  const sources = ["tree", "copy", "engine"].flatMap((name) => files(`src-tauri/crates/${name}/src`, ".rs"));
+test("tree, link, copy, bench and engine write nothing to a terminal", () => {
+  const sources = ["tree", "link", "copy", "bench", "engine"].flatMap((name) => files(`src-tauri/crates/${name}/src`, ".rs"));
   const found = sources.filter(isProduct).flatMap((path) =>
     hits(path, rustProductCode(text(path)), /\b(println|print|eprintln|eprint|dbg)!|\bstd::io::(stdout|stderr|stdin)\b/),
   );
   none(found);
 });
 
-test("plaintext lanes are made and known in one module of the engine, and nowhere near a transfer", () => {
-  const home = "src-tauri/crates/engine/src/modes/loopback.rs";
+test("plaintext lanes are made and known in one module of the benchmark, and nowhere near a transfer", () => {
+  const home = "src-tauri/crates/bench/src/loopback.rs";
   const elsewhere = rust.filter((path) => path !== home);
   none(elsewhere.flatMap((path) => hits(path, rustCode(text(path)), /\bPlainLane\b/)));
-  const outside = elsewhere.filter((path) => !path.startsWith("src-tauri/crates/engine/src/modes"));
+  const outside = elsewhere.filter((path) => !path.startsWith("src-tauri/crates/bench/src"));
   none(outside.flatMap((path) => hits(path, rustCode(text(path)), /\bloopback::/)));
   assert.match(rustCode(text(home)), /Ipv4Addr::LOCALHOST/);
 });

@@ -2,7 +2,7 @@
 // that built them.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { gunzipSync } from "node:zlib";
@@ -116,6 +116,22 @@ test("what tools read of it they find to be in order", (t) => {
     if (which(tool)) said(tool, args);
     else say(`skipped: ${args.at(-1).split("/").at(-1)}: ${tool} is not installed`);
   }
+});
+
+test("what is shipped leaves the benchmark out and says how to get it", (t) => {
+  const folder = scratch(t);
+  said("tar", ["-C", folder, "-xzf", packageWith(".tar.gz")]);
+  const at = (path) => join(folder, readdirSync(folder)[0], path);
+  // The Debian package of a trial has the tests' own build, which has the benchmark.
+  for (const ringway of IS_TRIAL ? [at("bin/ringway")] : [at("bin/ringway"), join(BUILT, "ringway")]) {
+    const asked = capture(ringway, ["bench", "modes", "--rounds", "1"]);
+    assert.equal(asked.status, 1, asked.err);
+    const how = /Packages leave `ringway bench` out: .* `cargo run --release -p ringway-cli -- bench modes`/;
+    assert.match(asked.err, how);
+    assert.match(said(ringway, ["bench", "--help"]), how);
+  }
+  assert.ok(existsSync(at("share/man/man1/ringway-bench.1.gz")));
+  assert.ok(!existsSync(at("share/man/man1/ringway-bench-modes.1.gz")));
 });
 
 test("nothing packed names a folder of the machine that built it, and everything bears one time", (t) => {

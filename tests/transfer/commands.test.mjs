@@ -6,7 +6,7 @@ import { files, isProduct, text } from "../house/sources.mjs";
 import { RINGWAY } from "../setup/build.mjs";
 import { capture } from "../setup/process.mjs";
 
-const sources = ["cli", "service", "engine"].flatMap((crate) => files(`src-tauri/crates/${crate}/src`, ".rs")).filter(isProduct);
+const sources = ["cli", "daemon", "engine"].flatMap((crate) => files(`src-tauri/crates/${crate}/src`, ".rs")).filter(isProduct);
 const documents = ["README.md", "SECURITY.md", ...files("docs", ".md"), ...files("src/messages", ".json")];
 
 /** What stands for values that are looked at before the help is shown. */

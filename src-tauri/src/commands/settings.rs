@@ -2,8 +2,8 @@
 use std::path::PathBuf;
 
 use parking_lot::Mutex;
+use ringway_daemon::dto::SettingsChange;
 use ringway_daemon::dto::StoredSettings;
-use ringway_daemon::settings::SettingsChange;
 use ringway_daemon::text::shown;
 use ringway_model::{Fault, Invalid};
 use tauri::{State, WebviewWindow};

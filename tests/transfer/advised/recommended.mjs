@@ -31,7 +31,7 @@ const said = (literal) =>
     .replace(/\\(["\\])/g, "$1");
 
 /** What puts commands together: who calls it says them, and is found by that. */
-const COMPOSED = "src-tauri/crates/cli/src/advised.rs";
+const COMPOSED = "src-tauri/crates/cli/src/words/advised.rs";
 
 /** What `--json` writes, described for programmers. */
 const DESCRIBED = "src-tauri/crates/cli/src/json/events.rs";

@@ -1,4 +1,12 @@
 //! The command line: every option with its help, and what a path to send means.
+pub(crate) mod copy;
+pub(crate) mod destination;
+mod limit;
+mod listen_address;
+mod retry;
+mod rule;
+mod service;
+
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -10,13 +18,16 @@ use ringway_engine::limits;
 use ringway_model::{Compression, Delta, IntoHome, IoMode, OnConflict, Source, TlsMode};
 
 use crate::bench::BenchArgs;
-use crate::copy::{COPY_HELP, COPY_USAGE, CopyArgs};
 use crate::exit::{COPY_EXIT_LINES, COPY_SIGNALS_HELP, EXIT_HELP};
-use crate::limit::LimitArg;
-use crate::listen_address::ListenAddress;
-use crate::retry::RetryArg;
-use crate::rule::RuleArgs;
-use crate::service::{ACCEPT_HELP, AcceptArgs, CodeShownArgs, OfferArgs, SERVE_HELP, ServeArgs, TransferArgs};
+
+pub(crate) use copy::CopyArgs;
+use copy::{COPY_HELP, COPY_USAGE};
+pub(crate) use limit::LimitArg;
+pub(crate) use listen_address::ListenAddress;
+pub(crate) use retry::RetryArg;
+pub(crate) use rule::RuleArgs;
+use service::{ACCEPT_HELP, SERVE_HELP};
+pub(crate) use service::{AcceptArgs, CodeShownArgs, OfferArgs, ServeArgs, TransferArgs};
 
 const ABOUT: &str = "Moves folders between Linux machines, encrypted, and copies them inside one, with nothing lost";
 
@@ -108,7 +119,7 @@ pub(crate) enum Command {
     /// Say in plain words what this machine can do, and what keeps it from being faster or from
     /// being reached
     Doctor(ReportArgs),
-    /// Measure on this machine what Ringway is made of
+    /// Measure on this machine what Ringway is made of (packages leave it out)
     Bench(BenchArgs),
     /// Print a completion script for a shell
     #[command(after_long_help = COMPLETIONS_HELP)]

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use crate::ask::prompt;
 use crate::exit::Exit;
-use crate::prompt;
 
 /// Signals that come so close together are one request: timeout(1) signals the command and then its
 /// whole group.

@@ -5,6 +5,7 @@
 mod events;
 mod failing;
 mod machine;
+#[cfg(any(test, feature = "bench"))]
 mod measured;
 mod offers;
 mod running;
@@ -28,6 +29,7 @@ use crate::text::misleads;
 pub(crate) use events::{CheckState, Event};
 pub(crate) use failing::{WhatFailed, auth_failed, ended_early, entry_failed, entry_kept, error};
 pub(crate) use machine::{ByItself, Listening, MachineSettings, OpenCode, Service};
+#[cfg(feature = "bench")]
 pub(crate) use measured::{Conditions, EndOfMode, Figures, Measured, MeasuredState};
 pub(crate) use offers::{NameAndBeginning, OfferWaits, device, offer, refused};
 pub(crate) use running::{finished, past, progress, started, transfer};

@@ -1,38 +1,16 @@
 //! The `ringway` command: arguments in, the engine's jobs in the middle, words or JSON out.
 #![forbid(unsafe_code)]
 
-mod advised;
 mod args;
+mod ask;
 mod bench;
-mod code_source;
-mod copy;
-mod devices;
-mod doctor;
+mod commands;
 mod exit;
-mod inbox;
 mod interrupt;
 mod json;
-mod limit;
-mod listen_address;
-mod manual;
-mod nearby;
 mod output;
-mod pace_words;
-mod pair;
-mod path_words;
-mod port_holder;
 mod progress;
-mod prompt;
-mod questions;
-mod recv;
-mod retry;
-mod rule;
-mod send;
-mod service;
-mod settings;
-mod shown_code;
 mod text;
-mod unfinished;
 mod words;
 
 use std::process::ExitCode;
@@ -43,6 +21,7 @@ use ringway_engine::{Engine, Paths};
 use tokio::runtime::Builder;
 
 use crate::args::{Cli, Command};
+use crate::commands::{copy, devices, doctor, inbox, manual, pair, recv, send, service, settings};
 use crate::exit::{Exit, status_of};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
@@ -55,6 +34,7 @@ const CONTROL_THREADS: usize = 2;
 const ENDING_IN_ORDER: [&str; 6] = ["copy", "send", "recv", "pair", "serve", "bench"];
 
 fn main() -> ExitCode {
+    ringway_engine::return_large_blocks();
     let name = std::env::args_os().nth(1).unwrap_or_default();
     let mut runtime = match name == "copy" {
         // A copy has no control plane to speak of, and a short one would pay for its threads.

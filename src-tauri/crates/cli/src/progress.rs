@@ -9,14 +9,14 @@ use ringway_model::{
     Direction, FailureReason, Fault, Interruption, Outage, Outcome, PackedBytes, Progress, Proven, Side, Stage,
 };
 
+use crate::ask::prompt;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
 use crate::json::{self, Event};
 use crate::output::Output;
-use crate::pace_words;
-use crate::path_words;
-use crate::prompt;
 use crate::text::{bytes, clock, count, counted, for_terminal, rate, took};
+use crate::words::pace;
+use crate::words::path_taken;
 use crate::words::{self, Words};
 
 /// How often the figures are looked at: smooth to the eye, nothing to the processor.
@@ -300,7 +300,7 @@ fn shown(transfer: &Transfer, progress: &Progress) -> String {
 /// `limited by: writing on lab-ws`
 fn limited(transfer: &Transfer, progress: &Progress) -> Option<String> {
     let what = progress.limited_by?;
-    Some(format!("limited by: {}", pace_words::bottleneck(what, transfer.direction(), &peer(transfer))))
+    Some(format!("limited by: {}", pace::bottleneck(what, transfer.direction(), &peer(transfer))))
 }
 
 /// A copy finds its entries as it goes, so that a share of what was found is always near the whole:
@@ -362,7 +362,7 @@ fn counts(progress: &Progress) -> String {
     if progress.failed > 0 {
         line.push_str(&format!(", {} failed", count(progress.failed)));
     }
-    if let Some(encryption) = path_words::encryption(progress.here, progress.there) {
+    if let Some(encryption) = path_taken::encryption(progress.here, progress.there) {
         line.push_str(", ");
         line.push_str(encryption);
     }
@@ -406,11 +406,11 @@ pub(crate) fn tell_end(
 pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
     if tell_end(transfer, report, out, words::error, false) {
         out.say(summary(&title(transfer), &peer(transfer), transfer.direction(), report));
-        if let Some(encryption) = path_words::encryption(report.here, report.there) {
+        if let Some(encryption) = path_taken::encryption(report.here, report.there) {
             out.say(format_args!("Encrypted by {encryption}."));
         }
         if let Some(what) = report.bottleneck {
-            let what = pace_words::bottleneck(what, transfer.direction(), &peer(transfer));
+            let what = pace::bottleneck(what, transfer.direction(), &peer(transfer));
             out.say(format_args!("Limited by {what}."));
         }
         if report.failures.iter().any(|failure| failure.reason == FailureReason::Differs) {
@@ -428,11 +428,11 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
     }
     for (side, path) in [("Here", report.here), ("There", report.there)] {
         if let Some(path) = path {
-            out.detail(format_args!("{side}: {}", path_words::path_taken(path)));
+            out.detail(format_args!("{side}: {}", path_taken::path_taken(path)));
         }
     }
     if let Some(times) = &report.times {
-        for (side, time) in ["here", "there"].into_iter().zip(pace_words::times(times, transfer.direction())) {
+        for (side, time) in ["here", "there"].into_iter().zip(pace::times(times, transfer.direction())) {
             out.detail(format_args!("Time {side}: {time}"));
         }
     }

@@ -1,5 +1,10 @@
 //! Errors and reasons in plain sentences: what happened, and what to do next. Everything a peer or
 //! a disk named is made harmless first.
+pub(crate) mod advised;
+pub(crate) mod pace;
+pub(crate) mod path_taken;
+pub(crate) mod rule;
+
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -11,10 +16,9 @@ use ringway_model::{
 };
 use rustix::io::Errno;
 
-use crate::advised;
 use crate::exit::Refusal;
-use crate::path_words::{sync_io, user_tls};
 use crate::text::{bytes, count, for_terminal, took};
+use path_taken::{sync_io, user_tls};
 
 /// After an end that was too early.
 const STOPPED: &str = "Nothing half-written stands under a final name. Send the same again to complete it.";

@@ -1,5 +1,11 @@
 //! A folder that is being copied. Everything that is copied in it holds it, and the last of them
-//! gives it its attributes. Its descriptors are in [`dir_cache`](crate::dir_cache).
+//! gives it its attributes. Its descriptors are in [`opened`].
+pub(crate) mod below;
+pub(crate) mod entry_error;
+mod name_collisions;
+mod opened;
+pub(crate) mod overwrite;
+
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -11,13 +17,10 @@ use ringway_sys::dir::Dir;
 use rustix::io::Errno;
 
 use crate::attributes;
-use crate::dir_cache::{CachedDirs, OpenDirs};
-use crate::entry_error::EntryError;
-use crate::job::Job;
-use crate::name_collisions::Spelling;
-
-/// What one file or folder is, whatever it is called: device and inode number.
-pub(crate) type Identity = (u64, u64);
+use crate::job::dir_cache::{CachedDirs, OpenDirs};
+use crate::job::{Identity, Job};
+use entry_error::EntryError;
+use name_collisions::Spelling;
 
 /// A folder that is copied, or the folders at both ends that a source's top level lies in.
 pub(crate) struct Folder<'j> {
@@ -41,6 +44,16 @@ pub(crate) struct Folder<'j> {
     pub(crate) refused: OnceLock<Option<Errno>>,
     /// How the copy takes names.
     pub(crate) spelling: Spelling,
+}
+
+/// An entry and where it goes.
+#[derive(Clone, Copy)]
+pub(crate) struct Item<'a, 'j> {
+    pub(crate) folder: &'a Hold<'j>,
+    /// Its name at the source.
+    pub(crate) from: &'a [u8],
+    /// Its name at the destination.
+    pub(crate) to: &'a [u8],
 }
 
 /// Where a top level lies.
@@ -83,7 +96,7 @@ impl<'j> Folder<'j> {
         entered: Entered,
     ) -> Hold<'j> {
         let Entered { source, target, metadata, default_acl } = entered;
-        let dirs = CachedDirs::new(job, source, target);
+        let dirs = job.dir_cache.opened(source, target);
         let identity = metadata.as_ref().map(|metadata| (metadata.dev, metadata.ino));
         let inherited = OnceLock::new();
         Hold(Some(Arc::new(Self {

@@ -8,11 +8,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ringway_model::Fault;
 use ringway_sys::attributes::Timestamp;
 
+use crate::job::proof::Proof;
 use crate::job::{Job, value};
-use crate::observer::Observer;
+use crate::observer::{Amount, Observer};
 use crate::options::{CopyReport, CopyRequest};
-use crate::plan::Root;
-use crate::verify::Proof;
+use crate::prepare::plan::Root;
 use crate::{prepare, run};
 
 /// A copy that is planned and has written nothing.
@@ -25,15 +25,6 @@ pub struct CopyJob {
 #[derive(Clone)]
 pub struct CopyHandle {
     job: Arc<Job>,
-}
-
-/// Files, folders and links, and the bytes of the files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Amount {
-    /// Files, folders, links and special files; while reading back, files alone.
-    pub entries: u64,
-    /// Bytes of file contents.
-    pub bytes: u64,
 }
 
 /// How far a copy has come.

@@ -1,5 +1,9 @@
 //! What all threads of a copy share: its options, its figures, its failures, and whether it goes
 //! on.
+mod control;
+pub(crate) mod dir_cache;
+pub(crate) mod proof;
+
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
@@ -17,15 +21,15 @@ use ringway_tree::io_plan::IoPlan;
 use rustix::io::Errno;
 
 use crate::attributes::Lost;
-use crate::control::Control;
-use crate::count_ahead::Counted;
-use crate::dir_cache::DirCache;
-use crate::folder::Identity;
 use crate::observer::Observer;
 use crate::options::CopyOptions;
-use crate::overwrite::Kept;
 use crate::rules::Rules;
-use crate::verify::Proof;
+use control::Control;
+use dir_cache::DirCache;
+use proof::Proof;
+
+/// What one file or folder is, whatever it is called: device and inode number.
+pub(crate) type Identity = (u64, u64);
 
 /// A copy under way.
 pub(crate) struct Job {
@@ -116,6 +120,29 @@ pub(crate) struct Counts {
     pub(crate) owners_lost: AtomicU64,
     pub(crate) attributes_lost: AtomicU64,
     pub(crate) failed: AtomicU64,
+}
+
+/// What was counted ahead so far.
+#[derive(Default)]
+pub(crate) struct Counted {
+    pub(crate) entries: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+    /// Everything was counted.
+    pub(crate) complete: AtomicBool,
+}
+
+/// An existing entry that stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// As the source's copy, made now or earlier: the source's other names become links to it.
+    pub(crate) as_copy: bool,
+    /// By kind, size and time it is what the source is.
+    pub(crate) is_same: bool,
+}
+
+impl Kept {
+    /// Made by the copy before, or found equal.
+    pub(crate) const SAME: Self = Self { as_copy: true, is_same: true };
 }
 
 pub(crate) fn add(counter: &AtomicU64, more: u64) {

@@ -2,7 +2,14 @@
 //! ([`CopyHandle::progress`](crate::CopyHandle::progress)).
 use ringway_model::Failure;
 
-use crate::handle::Amount;
+/// Files, folders and links, and the bytes of the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Amount {
+    /// Files, folders, links and special files; while reading back, files alone.
+    pub entries: u64,
+    /// Bytes of file contents.
+    pub bytes: u64,
+}
 
 /// Receives a copy's events. The copy's threads call it, and wait for each call to return.
 pub trait Observer: Send + Sync {

@@ -1,4 +1,7 @@
 //! What is decided before the first byte of a copy: its plan, its threads, and by what it copies.
+mod descriptors;
+pub(crate) mod plan;
+
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
@@ -11,13 +14,13 @@ use ringway_sys::dir::Dir;
 use ringway_sys::space::{self, Medium};
 use ringway_tree::io_plan::IoPlan;
 
-use crate::descriptors::{self, Share};
 use crate::job::{Choices, Job, TopLevel};
 use crate::limits;
 use crate::observer::Observer;
 use crate::options::{CopyOptions, CopyRequest};
-use crate::plan::{self, Plan, Root, Target};
 use crate::rules::Rules;
+use descriptors::Share;
+use plan::{Plan, Root, Target};
 
 /// Threads by default, at most: beyond that they mostly wait for the directories' locks and for the
 /// disk.

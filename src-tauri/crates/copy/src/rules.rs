@@ -1,9 +1,10 @@
 //! Which entries are left out, by patterns that mean what they mean in a line of git's .gitignore
 //! (gitignore(5), git's dir.c).
+mod wildmatch;
+
 use ringway_model::Fault;
 
 use crate::options::Rule;
-use crate::wildmatch;
 
 /// The rules of one copy, in the order given.
 pub(crate) struct Rules(Vec<Pattern>);

@@ -1,4 +1,9 @@
 //! A copy's course: its phases one after the other, each worked off by threads, and reading back.
+mod count_ahead;
+mod read_back;
+#[cfg(test)]
+mod tests;
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -7,13 +12,12 @@ use std::time::Duration;
 
 use ringway_model::Fault;
 
-use crate::count_ahead;
-use crate::handle::Amount;
-use crate::hard_links::Links;
 use crate::job::{Job, value};
-use crate::plan::Root;
-use crate::pool::Pool;
+use crate::observer::Amount;
+use crate::prepare::plan::Root;
 use crate::worker::Task;
+use crate::worker::hard_links::Links;
+use crate::worker::pool::Pool;
 
 /// A copy that takes longer than this is counted ahead, if that was asked for.
 const COUNT_AFTER: Duration = Duration::from_millis(700);
@@ -56,14 +60,14 @@ pub(crate) fn run(job: &Job, roots: Vec<Root>) -> Result<(), Fault> {
             }
             links = phase(job, links, tasks);
             if apart && copied.is_ok() {
-                copied = read_back(job);
+                copied = prove(job);
             }
         }
         links.clear();
         stopped.store(true, Ordering::Release);
         job.control.wake();
         drop(over);
-        if apart { copied } else { read_back(job) }
+        if apart { copied } else { prove(job) }
     })
 }
 
@@ -82,12 +86,12 @@ fn phase<'j>(job: &'j Job, links: Links<'j>, tasks: Vec<Task<'j>>) -> Links<'j> 
     pool.into_parts().0
 }
 
-fn read_back(job: &Job) -> Result<(), Fault> {
+fn prove(job: &Job) -> Result<(), Fault> {
     let Some(proof) = job.proof.as_ref().filter(|_| !job.must_end()) else { return Ok(()) };
     job.copied.store(true, Ordering::Release);
     let total = Amount { entries: value(&job.counts.files), bytes: value(&job.counts.bytes) };
     job.observer.verification_started(total);
-    let done = proof.read_back(job, job.choices.workers);
+    let done = read_back::read_back(job, proof);
     job.copied.store(false, Ordering::Release);
     done
 }

@@ -1,4 +1,14 @@
 //! One thread of a copy: takes tasks, lists folders, and hands files to what copies them.
+mod chunks;
+mod cold_cache;
+mod contents;
+mod files;
+pub(crate) mod hard_links;
+mod large_files;
+pub(crate) mod pool;
+mod queue;
+mod small_files;
+
 use std::io;
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -13,17 +23,18 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::attributes::{self, PRIVATE};
-use crate::cold_cache::ColdCache;
-use crate::contents::{Sharing, Tools};
-use crate::entry_error::{self, EntryError};
-use crate::folder::{Entered, Folder, Hold, Top};
-use crate::hard_links::{LinkKey, Place, Seen};
-use crate::job::{Job, add};
-use crate::large_files::LargeFile;
-use crate::overwrite::{self, By, Kept, Made};
-use crate::plan::Root;
-use crate::pool::{Grow, Pool};
-use crate::verify::{self, Gathered};
+use crate::folder::below::{open_below, split};
+use crate::folder::entry_error::{self, EntryError};
+use crate::folder::overwrite::{self, By, Made};
+use crate::folder::{Entered, Folder, Hold, Item, Top};
+use crate::job::proof::Gathered;
+use crate::job::{Job, Kept, add};
+use crate::prepare::plan::Root;
+use cold_cache::ColdCache;
+use contents::{Sharing, Tools};
+use hard_links::{LinkKey, Place, Seen};
+use large_files::LargeFile;
+use pool::{Grow, Pool};
 
 /// Entries of a folder that are listed and sorted by inode together. Bounds what a folder of
 /// millions holds in memory.
@@ -69,16 +80,6 @@ pub(crate) struct Worker<'s, 'j> {
     /// Files are made under the very mode that is asked for.
     pub(crate) own_umask: bool,
     listing: Vec<MaybeUninit<u8>>,
-}
-
-/// An entry and where it goes.
-#[derive(Clone, Copy)]
-pub(crate) struct Item<'a, 'j> {
-    pub(crate) folder: &'a Hold<'j>,
-    /// Its name at the source.
-    pub(crate) from: &'a [u8],
-    /// Its name at the destination.
-    pub(crate) to: &'a [u8],
 }
 
 impl<'s, 'j> Worker<'s, 'j> {
@@ -491,11 +492,9 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
         let Some(top) = &self.job.top else { return Ok(None) };
         item.folder.admit(item.to)?;
-        let (folder, name) = verify::split(place);
-        let folder = self
-            .job
-            .patiently(|| verify::open_below(&top.dir, folder))
-            .map_err(entry_error::target(Operation::Link))?;
+        let (folder, name) = split(place);
+        let folder =
+            self.job.patiently(|| open_below(&top.dir, folder)).map_err(entry_error::target(Operation::Link))?;
         let first = folder.metadata(name).map_err(entry_error::target(Operation::Link))?;
         let there = item.folder.target()?.and_then(|target| target.metadata(item.to).ok());
         if there.is_some_and(|there| (there.dev, there.ino) == (first.dev, first.ino)) {

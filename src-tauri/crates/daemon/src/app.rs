@@ -1,5 +1,16 @@
 //! The controller: holds the engine and what windows and commands show of it. It knows neither
 //! sockets nor a screen, so that tests drive it as a window does.
+mod choices;
+mod destination;
+mod history;
+mod nearby;
+mod receiving;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod unfinished;
+mod watching;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;
@@ -14,14 +25,14 @@ use ringway_model::{
 };
 use tokio::sync::Notify;
 
-use crate::choice::Choices;
-use crate::copying::CopyFolder;
-use crate::destination::Destination;
-use crate::dto::{AppEvent, Chosen, Ended, Everything, Moving, PairedDevice, Recipient};
-use crate::nearby::Around;
-use crate::past::folder_of;
-use crate::receiving::{Receiving, Reception};
+use crate::dto::{AppEvent, Chosen, CopyFolder, Ended, Everything, Moving, PairedDevice, Recipient};
 use crate::text::{shown, shown_text};
+use choices::Choices;
+use destination::Destination;
+use history::folder_of;
+use nearby::Around;
+use receiving::Receiving;
+pub use receiving::Reception;
 
 /// Transfers kept in the list that have ended: the latest. Each keeps its whole report, up to a
 /// thousand failures and its course; the history has the others. More than a window shows as cards.

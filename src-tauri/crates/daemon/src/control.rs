@@ -2,7 +2,6 @@
 //! lines of JSON over it.
 mod api;
 pub mod client;
-mod given_path;
 mod guest;
 mod lines;
 pub mod place;

@@ -1,6 +1,8 @@
 //! What crosses to the front end: the engine's types as serde sees them, every text already safe to
 //! show.
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
+mod copying;
+mod given_path;
 mod machine;
 mod nearby;
 mod past;
@@ -17,13 +19,14 @@ use ringway_model::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::copying::Copied;
 use crate::text::{shown, shown_text};
+pub use copying::{Copied, CopyFolder};
+pub use given_path::GivenPath;
 pub use machine::Machine;
 pub use nearby::Nearby;
 pub use past::{Again, Asked, CoursePoint, Earlier, EarlierDetails, LastTransfer};
 pub use rule::Rule;
-pub use settings::{StartAtLogin, StartsBy, StoredSettings};
+pub use settings::{SendLimit, SettingsChange, StartAtLogin, StartsBy, StoredSettings};
 pub use unfinished::Unfinished;
 
 /// Milliseconds since 1970; 0 for anything before.

@@ -3,24 +3,12 @@
 #![forbid(unsafe_code)]
 
 mod app;
-#[cfg(test)]
-mod app_tests;
-mod choice;
 pub mod control;
-pub mod copying;
 #[cfg(feature = "desktop")]
 pub mod desktop;
-mod destination;
 pub mod dto;
 pub mod language;
 pub mod login;
-mod nearby;
-mod past;
-mod receiving;
-pub mod settings;
 pub mod text;
-mod unfinished;
-mod watching;
 
-pub use app::{App, Listener, Sink};
-pub use receiving::Reception;
+pub use app::{App, Listener, Reception, Sink};

@@ -1,6 +1,10 @@
 //! The engine's limits, each with its reason. The wire's own are in [`ringway_wire::limits`].
 use std::time::Duration;
 
+pub use ringway_link::limits::{
+    FULL_LOOK_EVERY, FULL_TIME_MAX, LANES_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, TICK,
+};
+
 /// What an origin has at first, and gets again as time goes by.
 #[derive(Debug, Clone, Copy)]
 pub struct Allowance {
@@ -192,15 +196,8 @@ pub const WORKING_BYTES_PER_S: u64 = 1 << 20;
 /// says; and how long it shows it as interrupted.
 pub const RENEWAL_TIME_MAX: Duration = Duration::from_secs(15 * 60);
 
-/// How long a transfer waits for room at a full disk before it is given up, unless it is not to
-/// wait at all: a working day.
-pub const FULL_TIME_MAX: Duration = Duration::from_secs(8 * 3600);
-
 /// How long a transfer stays paused that a person has paused, before it is given up: as long.
 pub const PAUSE_TIME_MAX: Duration = FULL_TIME_MAX;
-
-/// How often it is looked whether there is room again, or whether the receiver has resumed it.
-pub const FULL_LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Transfers of one device that a receiver remembers for that.
 pub const RENEWALS_PER_DEVICE_MAX: usize = 8;
@@ -227,37 +224,12 @@ pub const QUEUE_BYTES_MAX: usize = 256 * QUEUED_BYTES;
 /// hundred at once take a small machine some ten seconds.
 pub const FIRST_CONTACT_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Lanes a transfer may have.
-pub const LANES_MAX: u8 = 16;
-
-/// TLS records of a lane under one key: half of what rustls allows AES-GCM, and a third of RFC 8446
-/// section 5.5; 128 GiB of full ones.
-pub const RECORDS_PER_KEY_MAX: u64 = 1 << 23;
-
-/// Records under one key at the least: 4 MB of full ones, and a frame of the largest size fits. For
-/// trying renewals out.
-pub const RECORDS_PER_KEY_MIN: u64 = 256;
-
-/// How often progress is told to the peer and the figures brought up to date.
-pub const TICK: Duration = Duration::from_millis(100);
-
 /// How often it is looked whether another program of this device has forgotten one that something
 /// runs with.
 pub const FORGOTTEN_LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Events that wait for a program which does not look: a listener then waits too.
 pub const EVENTS_QUEUED_MAX: usize = 64;
-
-/// Rounds that modes may be measured in: more prove nothing, and take days.
-pub const MODES_ROUNDS_MAX: u32 = 1_000;
-
-/// Files of one dataset that modes are measured on: a table of it fits a machine's memory many
-/// times over.
-pub const MODES_FILES_MAX: u64 = 1_000_000;
-
-/// Bytes of one of them: half of what one key may protect, so that no lane has to be renewed while
-/// it is measured.
-pub const MODES_BYTES_MAX: u64 = 64 << 30;
 
 /// Descriptors that sending and receiving need at the least: one transfer over one lane, a few
 /// strangers, and what a program keeps open.

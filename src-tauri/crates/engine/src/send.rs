@@ -1,5 +1,4 @@
 //! The sending job: offer, open lanes, wait for the receipt; where the connection is lost, again.
-mod again;
 mod attempts;
 mod find;
 mod lanes;
@@ -17,19 +16,19 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-use crate::Inner;
-use crate::bottleneck::{Clocked, Clocks};
-use crate::lane::{self, Lane, Relay, Relayed, Renewing};
-use crate::lane_growth::LaneGrowth;
+use crate::engine::Inner;
 use crate::limits::{ANSWER_TIME_MAX, TICK};
-use crate::options::SendRequest;
-use crate::session::Session;
-use crate::throttle::Throttle;
-use crate::transfer::{Arrived, Transfer};
+use crate::transfers::options::SendRequest;
+use crate::transfers::transfer::{Arrived, Transfer};
 use crate::wire_convert::{decode_edit, decode_failure, decode_paths, encode_failure, encode_paths};
 use lanes::{LaneEnd, LaneOpener, Lanes, next_opened};
 use reach::refused;
 pub(crate) use reach::{greeting, reach};
+use ringway_link::bottleneck::Clocks;
+use ringway_link::lane::growth::LaneGrowth;
+use ringway_link::lane::{self, Lane, Relay, Renewing, SendingLane, Share};
+use ringway_link::rate_limit::RateLimiter;
+use ringway_link::session::Session;
 use ringway_tree::compression::{Packed, Packing};
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::send::Outgoing;
@@ -58,7 +57,7 @@ struct Job<'a> {
     paths: PathTaken,
     io: IoPlan,
     records_per_key: u64,
-    throttle: Option<Arc<Throttle>>,
+    limiter: Option<Arc<RateLimiter>>,
     clocks: Clocks,
     compression: Compression,
     verify: bool,
@@ -358,25 +357,24 @@ impl Job<'_> {
             })
         };
         let clock = self.clocks.lane();
-        let mut lane = Renewing::new(lane, self.records_per_key, Box::new(renew));
-        if let Some(throttle) = &self.throttle {
-            lane = lane.held_to(Arc::clone(throttle), clock.clone());
+        let mut connection = Renewing::new(lane, self.records_per_key, Box::new(renew));
+        if let Some(limiter) = &self.limiter {
+            connection = connection.held_to(Arc::clone(limiter), clock.clone());
         }
         let relay = Arc::clone(&self.relay);
-        let lane = if added { Relayed::added(lane, relay) } else { Relayed::needed(lane, relay) };
-        let lane = Packing::new(lane, self.compression, Arc::clone(&self.packed)).map_err(Fault::lost)?;
-        let mut lane = Clocked::new(lane, clock);
+        let share = if added { Share::added(relay) } else { Share::needed(relay) };
+        let packing = Packing::new(self.compression, Arc::clone(&self.packed)).map_err(Fault::lost)?;
+        let mut lane = SendingLane::new(connection, share, packing, clock);
         let work = move || {
             let mut io = match io.open() {
                 Err(_) if added => return Ok(LaneEnd::Dropped),
                 opened => opened?,
             };
             outgoing.run_lane(&mut lane, &mut io)?;
-            let lane = lane.lane().lane();
             if lane.is_unused() {
                 return Ok(LaneEnd::Dropped);
             }
-            lane.lane().close().map(|()| LaneEnd::Whole)
+            lane.close().map(|()| LaneEnd::Whole)
         };
         let panicked = || Err(std::io::Error::other("a lane's thread panicked"));
         lane::spawn(format!("ringway-out-{number}"), work, panicked, ended).map(drop)

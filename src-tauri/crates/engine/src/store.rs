@@ -1,6 +1,8 @@
 //! The trust store: who we know by which key, what came from whom, and what has ended. One SQLite
 //! file, shared by every program of this device.
 mod answered;
+pub mod history;
+pub(crate) mod look_alike;
 mod mounted;
 mod pairings;
 mod past;
@@ -8,6 +10,7 @@ mod past;
 mod past_at_limits;
 mod reached;
 mod rules;
+pub mod series;
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::MetadataExt;
@@ -23,10 +26,10 @@ use ringway_wire::limits::DEVICE_NAME_MAX;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use rustix::fs::Access;
 
-use crate::device::Device;
+use crate::devices::device::Device;
+use crate::devices::target::Address;
 use crate::limits::DEFAULT_PORT;
-use crate::private;
-use crate::target::Address;
+use crate::local::private;
 
 pub(crate) use pairings::PairingNumber;
 

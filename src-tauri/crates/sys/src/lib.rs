@@ -14,6 +14,7 @@ pub mod confine;
 pub mod contents;
 pub mod dir;
 pub mod file_io;
+pub mod heap;
 pub mod instructions;
 pub mod ktls;
 pub mod mounts;

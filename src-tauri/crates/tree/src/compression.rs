@@ -58,9 +58,8 @@ impl Packed {
     }
 }
 
-/// A lane's sink, packing what goes there while that pays.
-pub struct Packing<S> {
-    to: S,
+/// What packs the bodies of a lane's frames while that pays.
+pub struct Packing {
     /// None where nothing is to be packed.
     compressor: Option<Compressor<'static>>,
     packed: Vec<u8>,
@@ -70,22 +69,17 @@ pub struct Packing<S> {
     counts: Arc<Packed>,
 }
 
-impl<S: LaneSink> Packing<S> {
-    /// Packs what goes to `to`.
+impl Packing {
+    /// Packs what is sent by it; `counts` says what that came to.
     ///
     /// # Errors
     /// The compressor has no memory.
-    pub fn new(to: S, compression: Compression, counts: Arc<Packed>) -> io::Result<Self> {
+    pub fn new(compression: Compression, counts: Arc<Packed>) -> io::Result<Self> {
         let compressor = match compression {
             Compression::Auto => Some(Compressor::new(LEVEL)?),
             Compression::Off => None,
         };
-        Ok(Self { to, compressor, packed: Vec::new(), judge: Judge::default(), sent: Instant::now(), counts })
-    }
-
-    /// What it goes to.
-    pub fn lane(&mut self) -> &mut S {
-        &mut self.to
+        Ok(Self { compressor, packed: Vec::new(), judge: Judge::default(), sent: Instant::now(), counts })
     }
 
     /// Packs `body`; its length then, or none if it does not get an eighth shorter.
@@ -104,17 +98,14 @@ impl<S: LaneSink> Packing<S> {
         // It fails where there is no room for the result.
         compressor.compress_to_buffer(body, &mut self.packed[..shorter(body.len())]).ok()
     }
-}
 
-/// What a body of `len` bytes may take packed, at most.
-fn shorter(len: usize) -> usize {
-    len - len / 8
-}
-
-impl<S: LaneSink> LaneSink for Packing<S> {
-    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
+    /// Sends a frame to `to`, packed where that pays.
+    ///
+    /// # Errors
+    /// What sending it met.
+    pub fn send(&mut self, to: &mut impl LaneSink, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
         if self.compressor.is_none() {
-            return self.to.send(header, head, body);
+            return to.send(header, head, body);
         }
         let mut packed = None;
         if self.judge.packs() && body.len() >= BODY_MIN {
@@ -123,11 +114,11 @@ impl<S: LaneSink> LaneSink for Packing<S> {
         }
         let begun = Instant::now();
         match packed {
-            None => self.to.send(header, head, body)?,
+            None => to.send(header, head, body)?,
             Some(len) => {
                 self.counts.contents.fetch_add(body.len() as u64, Ordering::Relaxed);
                 self.counts.wire.fetch_add(len as u64, Ordering::Relaxed);
-                self.to.send(&packed_header(header, len)?, head, &self.packed[..len])?;
+                to.send(&packed_header(header, len)?, head, &self.packed[..len])?;
             }
         }
         let now = Instant::now();
@@ -136,15 +127,15 @@ impl<S: LaneSink> LaneSink for Packing<S> {
         Ok(())
     }
 
-    fn idle(&mut self, idle: bool) {
-        self.to.idle(idle);
-        // Time without work says nothing of the connection.
+    /// The lane has had nothing to send until now: that says nothing of its connection.
+    pub fn idled(&mut self) {
         self.sent = Instant::now();
     }
+}
 
-    fn is_spent(&self) -> bool {
-        self.to.is_spent()
-    }
+/// What a body of `len` bytes may take packed, at most.
+fn shorter(len: usize) -> usize {
+    len - len / 8
 }
 
 fn packed_header(header: &[u8], len: usize) -> io::Result<[u8; HEADER_LEN]> {

@@ -96,6 +96,16 @@ pub struct ForReceiving {
 impl ForReceiving {
     /// As many as are of use.
     pub const MOST: Self = Self { folders: 64, group: 64, attempts: ATTEMPTS_KEPT_MAX, resuming: 128 };
+
+    /// What `each_lane` may have open beside its own descriptors allows, with so many `attempts`.
+    pub fn within(each_lane: usize, attempts: usize) -> Self {
+        Self {
+            folders: (each_lane / 4).clamp(1, Self::MOST.folders),
+            group: (each_lane / 2).clamp(1, Self::MOST.group),
+            attempts: attempts.clamp(1, Self::MOST.attempts),
+            resuming: (each_lane / 4).clamp(1, Self::MOST.resuming),
+        }
+    }
 }
 
 /// An error that may be for want of descriptors.

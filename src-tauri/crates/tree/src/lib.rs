@@ -20,7 +20,10 @@ pub mod send;
 use ringway_model::Fault;
 
 /// Random bytes from the kernel.
-fn random<const N: usize>() -> Result<[u8; N], Fault> {
+///
+/// # Errors
+/// The kernel gives none.
+pub fn random<const N: usize>() -> Result<[u8; N], Fault> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|_| Fault::machine("the kernel gives no random bytes"))?;
     Ok(bytes)

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::failing::{EntryFailure, WhatFailed};
 use super::machine::{Listening, MachineSettings, OpenCode, Service};
+#[cfg(any(test, feature = "bench"))]
 use super::measured::{Conditions, Measured};
 use super::offers::{Offer, OfferWaits, Rule};
 use super::running::{Finished, Remembered, Started, UnderWay};
@@ -265,8 +266,10 @@ pub(crate) enum Event<'a> {
         next: Option<&'a str>,
     },
     /// `bench modes`: Under what everything is measured; the first line.
+    #[cfg(any(test, feature = "bench"))]
     Conditions(Conditions<'a>),
     /// `bench modes`: What was measured of a mode.
+    #[cfg(any(test, feature = "bench"))]
     Measured(Box<Measured>),
     /// Every command: What ended it, or an accepted offer, without a transfer. By `serve`: why it
     /// does not receive.

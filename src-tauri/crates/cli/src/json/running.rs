@@ -186,7 +186,7 @@ impl From<&CopyReport> for CopyFigures {
             verified: report.verified,
             owners_lost: report.owners_lost,
             attributes_lost: report.attributes_lost,
-            began: report.began.map(crate::copy::moment),
+            began: report.began.map(crate::args::copy::moment),
         }
     }
 }

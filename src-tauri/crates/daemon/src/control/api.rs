@@ -16,13 +16,10 @@
 pub(super) mod types {
     pub(crate) use ringway_model::{Consent, IntoHome, OnConflict, OnExisting};
 
-    pub(crate) use crate::control::given_path::GivenPath;
-    pub(crate) use crate::copying::CopyFolder;
     pub(crate) use crate::dto::{
-        Again, Asked, Chosen, Earlier, EarlierDetails, Everything, Moving, Recipient, ShownSize, StartAtLogin,
-        StoredSettings, Unfinished, View,
+        Again, Asked, Chosen, CopyFolder, Earlier, EarlierDetails, Everything, GivenPath, Moving, Recipient,
+        SettingsChange, ShownSize, StartAtLogin, StoredSettings, Unfinished, View,
     };
-    pub(crate) use crate::settings::SettingsChange;
 }
 
 /// Hands all operations to the macro `generate`, in three groups:

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::api::operations;
 use super::api::types::*;
-pub use super::given_path::GivenPath;
+pub use crate::dto::GivenPath;
 use crate::dto::{AppEvent, Update};
 
 /// Raised whenever something below changes its shape or meaning.

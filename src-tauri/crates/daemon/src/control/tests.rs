@@ -17,9 +17,9 @@ use super::client::Notice;
 use super::protocol::{PROTOCOL, REQUEST_LEN_MAX};
 use super::{Client, ControlError, Hold, Place, Server};
 use crate::app::App;
+use crate::app::Reception;
+use crate::dto::SettingsChange;
 use crate::dto::{AppEvent, Listening, Recipient, Update, View};
-use crate::receiving::Reception;
-use crate::settings::SettingsChange;
 
 /// How long anything may take before a test fails: two engines in a debug build on busy cores.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 use super::shown::{Asked, Ending, News, Obstacle, Receives, Shown, View};
 use super::{Desktop, Log, has_bus, open_window};
 use crate::app::{App, Standing};
+use crate::dto::SettingsChange;
 use crate::dto::{AppEvent, Listening, Offer};
-use crate::settings::SettingsChange;
 use crate::text::{shown as shown_name, shown_text};
 
 /// Events that may wait. What is shown is looked up anew after each, so one that finds no place is

@@ -1,9 +1,11 @@
-//! This machine's settings as they are shown, and its start at login.
+//! This machine's settings as they are shown and changed, and its start at login.
 use std::path::Path;
 
 use ringway_engine::{RateLimit, Settings};
+use ringway_model::IntoHome;
 use serde::{Deserialize, Serialize};
 
+use super::GivenPath;
 use crate::login::{self, Means};
 use crate::text::shown;
 
@@ -77,5 +79,44 @@ impl StartAtLogin {
             login::StartAtLogin::Vanished { program } => StartsBy::Vanished { program: shown(program) },
         };
         Self { now, means }
+    }
+}
+
+/// What is to change; whatever is not named stays.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct SettingsChange {
+    /// This device's name.
+    pub name: Option<String>,
+    /// The port to listen on.
+    pub port: Option<u16>,
+    /// Where offers land; it must be there.
+    pub receive_folder: Option<GivenPath>,
+    /// What may land there, where it is a home: nothing, if another folder is named and this is
+    /// not.
+    pub into_home: Option<IntoHome>,
+    /// How fast each transfer may be sent.
+    pub send_limit: Option<SendLimit>,
+    /// Whether the service goes on when the window is closed.
+    pub background: Option<bool>,
+    /// Whether it is found on its network, and finds others there.
+    pub announce: Option<bool>,
+    /// Whether it receives.
+    pub receiving: Option<bool>,
+}
+
+/// A limit on sending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SendLimit {
+    /// None.
+    Off,
+    /// Bytes a second.
+    BytesPerS(u64),
+}
+
+impl From<Option<u64>> for SendLimit {
+    fn from(limit: Option<u64>) -> Self {
+        limit.map_or(Self::Off, Self::BytesPerS)
     }
 }

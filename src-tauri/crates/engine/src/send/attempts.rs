@@ -15,22 +15,23 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::Job;
-use super::again::{Headway, Tries};
 use super::lanes::LaneOpener;
 use super::reach::reach;
-use crate::bottleneck::Clocks;
-use crate::connect::Destination;
-use crate::device::Device;
-use crate::forgetting::stop_when;
-use crate::lane::{self, LaneStops};
-use crate::lane_growth::initial_lanes;
+use crate::devices::device::Device;
+use crate::devices::target::Address;
+use crate::engine::Inner;
 use crate::limits::{LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX, STALL_TIME_MIN};
-use crate::options::SendRequest;
+use crate::reach::connect::Destination;
 use crate::store::PairingNumber;
-use crate::target::Address;
-use crate::throttle::Throttle;
-use crate::transfer::{Arrived, Transfer};
-use crate::{Inner, random};
+use crate::transfers::forgetting::stop_when;
+use crate::transfers::options::SendRequest;
+use crate::transfers::transfer::{Arrived, Transfer};
+use ringway_link::bottleneck::Clocks;
+use ringway_link::lane::growth::initial_lanes;
+use ringway_link::lane::{self, LaneStops};
+use ringway_link::rate_limit::RateLimiter;
+use ringway_link::retry::{Headway, Tries};
+use ringway_tree::random;
 
 /// Sends, and where the connection is lost goes on, until it is through, refused or given up, or
 /// until its receiver is forgotten.
@@ -253,7 +254,7 @@ impl Sending<'_> {
             records_per_key: request
                 .records_per_key
                 .map_or(RECORDS_PER_KEY_MAX, |records| records.clamp(RECORDS_PER_KEY_MIN, RECORDS_PER_KEY_MAX)),
-            throttle: request.limit.map(|limit| Arc::new(Throttle::new(limit))),
+            limiter: request.limit.map(|limit| Arc::new(RateLimiter::new(limit))),
             clocks: Clocks::default(),
             compression: request.compression,
             verify: request.verify,
@@ -272,7 +273,7 @@ impl Sending<'_> {
         self.handed = session.machine.handed_over();
         walk.0.cancel();
         opener.stops.stop();
-        job.throttle.iter().for_each(|throttle| throttle.stop());
+        job.limiter.iter().for_each(|limiter| limiter.stop());
         job.relay.stop();
         let outage = ended.as_ref().err().and_then(Fault::outage);
         session.machine.cancel(match &ended {

@@ -12,14 +12,14 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::Inner;
-use crate::connect::{self, Candidate, Destination, Won};
-use crate::device::Device;
-use crate::discovery::{Nearby, Wanted};
+use crate::devices::device::Device;
+use crate::devices::target::Address;
+use crate::engine::Inner;
 use crate::limits::{CONNECT_TIME_MAX, HANDSHAKE_TIME_MAX, NEARBY_TRIED_MAX, NEXT_ADDRESS_AFTER};
-use crate::session::Clock;
-use crate::target::Address;
-use crate::tls::{Channel, Expected};
+use crate::reach::connect::{self, Candidate, Destination, Won};
+use crate::reach::discovery::{Nearby, Wanted};
+use ringway_link::session::Clock;
+use ringway_link::tls::{Channel, Expected};
 
 /// A device that answers where it was last needs no looking for.
 const HEAD_START: Duration = Duration::from_secs(1);

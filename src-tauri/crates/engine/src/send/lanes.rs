@@ -11,13 +11,13 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::find::dial_any;
-use crate::Inner;
-use crate::lane::{Lane, LaneStops};
-use crate::lane_growth::LaneGrowth;
+use crate::engine::Inner;
 use crate::limits::HANDSHAKE_TIME_MAX;
-use crate::messages::MessageReader;
-use crate::tls::{Channel, Expected, TicketKey};
-use crate::transfer::Transfer;
+use crate::transfers::transfer::Transfer;
+use ringway_link::lane::growth::LaneGrowth;
+use ringway_link::lane::{Lane, LaneStops};
+use ringway_link::messages::MessageReader;
+use ringway_link::tls::{Channel, Expected, TicketKey};
 
 /// Pauses before a lane's next connection is tried again, each twice as long as the one before: a
 /// quarter of a minute in all.

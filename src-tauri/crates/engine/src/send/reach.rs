@@ -12,15 +12,16 @@ use ringway_wire::pair::{Binding, ENTROPY_LEN, EXPORTER_LABEL};
 use ringway_wire::session::{Initiator, InitiatorEvent, Pairing};
 use tokio::time::{Instant, sleep};
 
-use crate::connect::Destination;
-use crate::device::Device;
+use super::find::{Found, find};
+use crate::devices::device::Device;
+use crate::devices::target::Address;
+use crate::engine::Inner;
 use crate::limits::FIRST_CONTACT_TIME_MAX;
-use crate::messages::MessageReader;
-use crate::send::find::{Found, find};
-use crate::session::Session;
-use crate::target::Address;
-use crate::tls::{Channel, TicketKey};
-use crate::{Inner, random};
+use crate::reach::connect::Destination;
+use ringway_link::messages::MessageReader;
+use ringway_link::session::Session;
+use ringway_link::tls::{Channel, TicketKey};
+use ringway_tree::random;
 
 /// An authenticated session with nothing offered yet.
 pub(crate) struct Reached {

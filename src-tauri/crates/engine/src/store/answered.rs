@@ -4,7 +4,7 @@ use ringway_model::{DeviceId, Fault};
 use rusqlite::params;
 
 use super::Store;
-use crate::target::Address;
+use crate::devices::target::Address;
 
 /// The trigger is in the file itself, so that whatever forgets a device forgets its addresses too.
 pub(super) const SCHEMA: &str = "

@@ -9,12 +9,12 @@ use ringway_model::{Bottleneck, Counts, DeviceId, Direction, Edit, Fault, Outcom
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params};
 
 use super::Store;
-use crate::history::{
+use crate::devices::target::Target;
+use crate::store::history::{
     Ended, PAST_FAILURES_ALL_MAX, PAST_FAILURES_MAX, PAST_MAX, PAST_UNANSWERED_MAX, Past, PastDetails, PastQuery,
     Record, Resend, ending,
 };
-use crate::series;
-use crate::target::Target;
+use crate::store::series;
 
 pub(super) const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS past (
@@ -548,9 +548,9 @@ fn ms_since_1970(moment: SystemTime) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{OfferSummary, Report};
-    use crate::rules::Decision;
-    use crate::series::Point;
+    use crate::devices::rules::Decision;
+    use crate::receiving::event::{OfferSummary, Report};
+    use crate::store::series::Point;
     use ringway_model::{AuthError, Failure, FailureReason};
     use ringway_model::{Operation, Side};
     use std::sync::Arc;
@@ -605,7 +605,7 @@ mod tests {
                 destination: "/the/Inbox".into(),
                 free_space: None,
             };
-            crate::history::keep_unanswered(&self.store, &offer);
+            crate::store::history::keep_unanswered(&self.store, &offer);
         }
 
         fn titles(&self, query: &PastQuery) -> Vec<String> {

@@ -11,10 +11,10 @@ use ringway_model::{
 };
 
 use super::Store;
-use crate::event::Report;
-use crate::history::{Ended, PAST_FAILURES_ALL_MAX, PAST_MAX, PAST_PATHS_MAX, PastQuery, Record, Resend};
-use crate::series::{Point, SERIES_POINTS_MAX};
-use crate::target::Target;
+use crate::devices::target::Target;
+use crate::receiving::event::Report;
+use crate::store::history::{Ended, PAST_FAILURES_ALL_MAX, PAST_MAX, PAST_PATHS_MAX, PastQuery, Record, Resend};
+use crate::store::series::{Point, SERIES_POINTS_MAX};
 
 /// How often each question is asked; the median is told.
 const ROUNDS: usize = 9;

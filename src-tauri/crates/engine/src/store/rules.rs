@@ -8,7 +8,7 @@ use ringway_model::{Consent, DeviceId, Fault, IntoHome};
 use rusqlite::{Connection, params};
 
 use super::Store;
-use crate::rules::DeviceRule;
+use crate::devices::rules::DeviceRule;
 
 /// The trigger is in the file itself, so that a program that knows of no rules forgets them too: a
 /// device that pairs anew is asked about.

@@ -140,6 +140,8 @@ impl Drop for Process {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a process that the tests below start"]
 async fn the_process_under_test() {
+    // As the programs do.
+    ringway_engine::return_large_blocks();
     let home = PathBuf::from(std::env::var_os(HOME).expect("started by a test"));
     let paths = |name: &str| home.join(name);
     let paths = Paths { config: paths("config"), data: paths("data"), state: paths("state"), runtime: None };

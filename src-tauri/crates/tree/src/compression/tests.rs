@@ -40,14 +40,14 @@ fn send(
     compression: Compression,
 ) -> (Vec<(FrameHeader, usize)>, Option<PackedBytes>) {
     let counts = Arc::<Packed>::default();
-    let slow = Slow { per_mib, frames: Vec::new(), unpacking: Unpacking::default(), expected: body.to_vec() };
-    let mut packing = Packing::new(slow, compression, Arc::clone(&counts)).unwrap();
+    let mut slow = Slow { per_mib, frames: Vec::new(), unpacking: Unpacking::default(), expected: body.to_vec() };
+    let mut packing = Packing::new(compression, Arc::clone(&counts)).unwrap();
     let header =
         FrameHeader { kind: FrameKind::Batch, items: 1, head_len: 0, body_len: body.len() as u32, packed_len: 0 };
     for _ in 0..frames {
-        packing.send(&header.encode(), &[], body).unwrap();
+        packing.send(&mut slow, &header.encode(), &[], body).unwrap();
     }
-    (std::mem::take(&mut packing.lane().frames), counts.bytes())
+    (slow.frames, counts.bytes())
 }
 
 fn text() -> Vec<u8> {

@@ -1,0 +1,513 @@
+//! The command line of `ringway copy`: cp's letters where cp has them, and what each of them asks
+//! of the engine.
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use ringway_engine::copying::limits;
+use ringway_engine::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode, Rule};
+use ringway_model::OnExisting;
+
+use crate::args::{IoArg, ReportArgs, ReportingArgs};
+use crate::exit::Refusal;
+use crate::words::advised;
+
+/// How it is called, where clap would say `[PATH]...`.
+pub(crate) const COPY_USAGE: &str = "\
+ringway copy [OPTIONS] SOURCE... DEST
+       ringway copy [OPTIONS] -T SOURCE DEST
+       ringway copy [OPTIONS] -t DIR SOURCE...";
+
+/// What stands below the options.
+pub(crate) const COPY_HELP: &str = "\
+Examples:
+  ringway copy dataset /mnt/disk      makes /mnt/disk/dataset, or /mnt/disk if that is not there
+  ringway copy dataset/. /mnt/disk    its contents into /mnt/disk
+  ringway copy -T dataset /mnt/disk   /mnt/disk becomes a copy of dataset, whether it is there or not
+  ringway copy -u dataset /mnt/disk   once more, only what is new or newer
+  ringway copy --dry-run -u a b /mnt  what that would do, line by line
+  ringway copy --exclude '*.tmp' --exclude /cache --include keep.tmp a b  without cache in a, and without *.tmp except keep.tmp
+  ringway copy --verify photos /mnt/stick  reads everything back and compares
+
+The result is that of `cp -a`: modes, times to the nanosecond, owners where permitted, attributes, access lists, links, holes, empty folders.
+
+A pattern is one of gitignore(5) and matches what it matches for git: one with a slash at its beginning or middle counts from the copied folder, one without matches names at any depth, one that ends in a slash matches folders only. Braces stand for themselves, and blanks at its end count only behind a backslash. A pattern that can match nothing is refused. `!` and `#` at its beginning stand for themselves. The last --exclude or --include that matches an entry decides; what is in a folder that was left out is left out with it. A source that is named is never left out itself.
+
+A file that cannot be copied is named, the rest is copied, and the exit status is 3. After Ctrl-C or on a full disk, files that were whole stay, none that is new is left half-written, and the last message has the command that finishes the copy: the same one with --continue. It does what the first one would have done, whatever is asked for about existing files, and keeps what is complete.
+
+A copy that is killed (kill -9, a second Ctrl-C) leaves half of the files under way, and -u would keep those as newer: copy again without -u, or use --atomic from the start. After a power cut, copy again without -u in any case: as with cp, nothing waits for the disk.
+
+Sizes given to --chunk are binary, as with dd: 64K is 65,536 bytes, 1M is 1,048,576.
+
+The events of --json are listed in the manual: `ringway man`.";
+
+/// `ringway copy`.
+#[derive(Debug, Args)]
+pub(crate) struct CopyArgs {
+    /// What to copy, and last where to: into DEST if that is a folder, else as DEST. With -t, all
+    /// are sources
+    #[arg(required = true, num_args = 1.., value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Take DEST as the copy's own name, even if it is a folder
+    #[arg(short = 'T', long)]
+    pub(crate) no_target_directory: bool,
+    /// Copy all sources into DIR, which must exist
+    #[arg(short = 't', long, value_name = "DIR", conflicts_with = "no_target_directory")]
+    pub(crate) target_directory: Option<PathBuf>,
+    /// Write nothing: say what would be done, one line an entry (new, over, keep, dir, link, node)
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Leave files at the destination that are as new as their source, or newer
+    #[arg(short, long)]
+    pub(crate) update: bool,
+    /// Leave all that exists at the destination
+    #[arg(short, long, conflicts_with = "update")]
+    pub(crate) no_clobber: bool,
+    /// Finish a copy that ended early and began at TIME, as its last message has it: keep what is
+    /// complete, copy again what was cut short
+    #[arg(long, value_name = "TIME", value_parser = began)]
+    pub(crate) r#continue: Option<SystemTime>,
+    #[command(flatten)]
+    pub(crate) rules: Rules,
+    /// Read everything back from the medium and compare it with what was read from the source
+    /// (BLAKE3)
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Give each file its final name only when it is whole; a file that a link at the destination
+    /// leads to is still written in place
+    #[arg(long)]
+    pub(crate) atomic: bool,
+    /// Share blocks with the source, where the filesystem can (btrfs, xfs); alone, it means always
+    #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true)]
+    #[arg(default_value_t = ReflinkArg::Auto, default_missing_value = "always")]
+    pub(crate) reflink: ReflinkArg,
+    /// Let the kernel copy contents by itself
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = KernelCopyArg::Auto)]
+    pub(crate) kernel_copy: KernelCopyArg,
+    /// The same as --kernel-copy never
+    #[arg(long, conflicts_with = "kernel_copy")]
+    pub(crate) no_splice: bool,
+    /// Threads, at most; by default chosen by processors and medium
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=limits::WORKERS_MAX as u64))]
+    pub(crate) jobs: Option<u64>,
+    /// Requests in flight on each thread's ring, where reading waits for a disk; by default 64
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::DEPTH_MAX)))]
+    pub(crate) queue_depth: Option<u32>,
+    /// Bytes of one read and one write of a large file, as in 64K or 1M (the default); a file up to
+    /// that size is read and written at once
+    #[arg(short, long, value_name = "SIZE", value_parser = chunk_bytes)]
+    pub(crate) chunk: Option<usize>,
+    /// What files are read by where reading waits for a disk: io_uring, plain system calls, or
+    /// io_uring where it can
+    #[arg(long, value_enum, default_value_t = IoArg::Auto)]
+    pub(crate) io: IoArg,
+    #[command(flatten)]
+    pub(crate) said: SaidArgs,
+    #[command(flatten)]
+    pub(crate) always: AlwaysArgs,
+}
+
+/// What is said, and how. `-q` is the queue's here, so quiet has no letter.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct SaidArgs {
+    /// Say nothing but errors, and show no bar
+    #[arg(long, conflicts_with_all = ["verbose", "progress"])]
+    quiet: bool,
+    /// Say more: what was chosen and why, every failed file
+    #[arg(short, long)]
+    verbose: bool,
+    /// Show progress even where standard error is no terminal: a line a second
+    #[arg(long)]
+    pub(crate) progress: bool,
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+impl From<SaidArgs> for ReportingArgs {
+    fn from(said: SaidArgs) -> Self {
+        Self { quiet: said.quiet, verbose: said.verbose, report: said.report }
+    }
+}
+
+/// What fingers type after `cp`.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Accepted because cp has them; copy always does this")]
+pub(crate) struct AlwaysArgs {
+    /// Keep everything that can be kept
+    #[arg(short, long)]
+    archive: bool,
+    /// Copy folders with all that is in them
+    #[arg(short, visible_short_alias = 'R', long)]
+    recursive: bool,
+    /// Keep mode, owner and times
+    #[arg(short)]
+    p: bool,
+    /// Keep what is listed; everything is kept
+    #[arg(long, value_enum, value_name = "LIST", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
+    #[arg(default_missing_value = "all", hide_possible_values = true, action = ArgAction::Append)]
+    preserve: Vec<PreserveArg>,
+    /// Copy symbolic links as links, and keep hard links
+    #[arg(short)]
+    d: bool,
+    /// Copy symbolic links as links
+    #[arg(short = 'P', long)]
+    no_dereference: bool,
+}
+
+/// What cp's `--preserve` lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum PreserveArg {
+    Mode,
+    Ownership,
+    Timestamps,
+    Links,
+    Context,
+    Xattr,
+    All,
+}
+
+/// `--exclude` and `--include`, in the order in which they were given: clap would keep each kind's
+/// own only.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Rules(Vec<Rule>);
+
+const EXCLUDE: &str = "exclude";
+const INCLUDE: &str = "include";
+
+impl Args for Rules {
+    fn augment_args(command: Command) -> Command {
+        let rule = |id: &'static str, help: &'static str| {
+            Arg::new(id).long(id).value_name("PATTERN").action(ArgAction::Append).help(help)
+        };
+        command
+            .arg(rule(EXCLUDE, "Leave out what matches, as in '*.tmp', '/cache', 'node_modules/'; may be repeated"))
+            .arg(rule(INCLUDE, "Take what matches, although an --exclude before it leaves it out; may be repeated"))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Rules {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        type Kind = fn(String) -> Rule;
+        let mut placed = Vec::new();
+        for (id, kind) in [(EXCLUDE, Rule::Exclude as Kind), (INCLUDE, Rule::Include as Kind)] {
+            let places = matches.indices_of(id).into_iter().flatten();
+            let patterns = matches.get_many::<String>(id).into_iter().flatten();
+            placed.extend(places.zip(patterns).map(|(place, pattern)| (place, kind(pattern.clone()))));
+        }
+        placed.sort_by_key(|(place, _)| *place);
+        Ok(Self(placed.into_iter().map(|(_, rule)| rule).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// `--reflink`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReflinkArg {
+    /// Where the filesystem can
+    Auto,
+    /// Or fail
+    Always,
+    /// Write every byte anew
+    Never,
+}
+
+/// `--kernel-copy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KernelCopyArg {
+    /// Where that measures best
+    Auto,
+    /// By copy_file_range(2) wherever that works
+    Range,
+    /// By splice(2) wherever that works
+    Splice,
+    /// Not at all: read and write
+    Never,
+}
+
+/// A size as dd and cp have it: bytes, or with K, M, KiB, MiB in powers of 1,024, with KB, MB in
+/// powers of 1,000.
+fn chunk_bytes(text: &str) -> Result<usize, String> {
+    const EXAMPLE: &str = "a size is a number with K or M behind it, as in 64K or 1M";
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit = match unit.to_ascii_lowercase().as_str() {
+        "" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        _ => return Err(EXAMPLE.into()),
+    };
+    let number: usize = match number.parse() {
+        Ok(number) => number,
+        // Digits alone that are no number are too many of them.
+        Err(_) if !number.is_empty() => usize::MAX,
+        Err(_) => return Err(EXAMPLE.into()),
+    };
+    let size = number.saturating_mul(unit);
+    if (limits::CHUNK_MIN..=limits::CHUNK_MAX).contains(&size) {
+        Ok(size)
+    } else {
+        let (least, most) = (limits::CHUNK_MIN >> 10, limits::CHUNK_MAX >> 20);
+        Err(format!("a chunk has {least}K to {most}M"))
+    }
+}
+
+impl CopyArgs {
+    /// Whether a file that exists at the destination may stay.
+    pub(crate) fn existing(&self) -> OnExisting {
+        match (self.update, self.no_clobber) {
+            (_, true) => OnExisting::Keep,
+            (true, false) => OnExisting::Update,
+            (false, false) => OnExisting::Replace,
+        }
+    }
+
+    /// What of it goes to the engine.
+    ///
+    /// # Errors
+    /// A place to copy to is missing, or -T has several sources.
+    pub(crate) fn request(&self) -> Result<CopyRequest, Refusal> {
+        let (sources, destination) = match (&self.target_directory, &*self.paths) {
+            (Some(folder), sources) => (sources, folder),
+            (None, [sources @ .., destination]) if !sources.is_empty() => (sources, destination),
+            (None, _) => return Err(no_destination(&self.paths)),
+        };
+        if self.no_target_directory && sources.len() > 1 {
+            let refusal =
+                Refusal::usage("-T takes one SOURCE and DEST: several sources cannot all become DEST itself.");
+            return Err(refusal.advise("Leave -T out to copy them into the folder DEST."));
+        }
+        let options = CopyOptions {
+            exact_destination: self.no_target_directory,
+            rules: self.rules.0.clone(),
+            existing: self.existing(),
+            continues: self.r#continue,
+            dry_run: self.dry_run,
+            verify: self.verify,
+            atomic: self.atomic,
+            io: self.io.into(),
+            reflink: self.reflink.into(),
+            kernel_copy: if self.no_splice { KernelCopy::Never } else { self.kernel_copy.into() },
+            workers: self.jobs.and_then(|jobs| usize::try_from(jobs).ok()),
+            depth: self.queue_depth,
+            chunk_bytes: self.chunk,
+            count_ahead: false,
+            planned: None,
+        };
+        Ok(CopyRequest { sources: sources.to_vec(), destination: destination.clone(), options })
+    }
+}
+
+fn no_destination(paths: &[PathBuf]) -> Refusal {
+    let path = paths.first().map(PathBuf::as_path).unwrap_or(Path::new("FOLDER"));
+    let name = crate::text::for_terminal(path);
+    Refusal::usage(format!("Where to copy {name} to is missing: the last path is the destination.")).advise(format!(
+        "For example: {}, or {} for the folder you are in.",
+        advised::copy(path, "/mnt/disk"),
+        advised::copy(path, "."),
+    ))
+}
+
+impl From<ReflinkArg> for ReflinkMode {
+    fn from(arg: ReflinkArg) -> Self {
+        match arg {
+            ReflinkArg::Auto => Self::Auto,
+            ReflinkArg::Always => Self::Always,
+            ReflinkArg::Never => Self::Never,
+        }
+    }
+}
+
+impl From<KernelCopyArg> for KernelCopy {
+    fn from(arg: KernelCopyArg) -> Self {
+        match arg {
+            KernelCopyArg::Auto => Self::Auto,
+            KernelCopyArg::Range => Self::Range,
+            KernelCopyArg::Splice => Self::Splice,
+            KernelCopyArg::Never => Self::Never,
+        }
+    }
+}
+
+/// A moment as `--continue` takes it: seconds since 1970, and nine digits of nanoseconds.
+pub(crate) fn moment(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    format!("{}.{:09}", since.as_secs(), since.subsec_nanos())
+}
+
+/// The same, read.
+fn began(text: &str) -> Result<SystemTime, String> {
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let split = text.split_once('.').filter(|(secs, nanos)| digits(secs) && digits(nanos) && nanos.len() == 9);
+    let time = split.and_then(|(secs, nanos)| Some(Duration::new(secs.parse().ok()?, nanos.parse().ok()?)));
+    time.and_then(|since| UNIX_EPOCH.checked_add(since))
+        .ok_or_else(|| "copy it from the message of the copy that ended early, as in 1764014195.000000004".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use std::path::Path;
+
+    use crate::args::{Cli, Command};
+    use ringway_model::IoMode;
+
+    fn parse(line: &[&str]) -> Result<CopyArgs, clap::Error> {
+        let cli = Cli::try_parse_from(["ringway", "copy"].iter().chain(line))?;
+        match cli.command {
+            Command::Copy(args) => Ok(*args),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn request(line: &[&str]) -> CopyRequest {
+        parse(line).unwrap().request().unwrap()
+    }
+
+    #[test]
+    fn without_options_it_is_cp_a() {
+        let plain = request(&["a", "b"]);
+        assert_eq!((plain.sources, plain.destination), (vec![PathBuf::from("a")], PathBuf::from("b")));
+        let options = plain.options;
+        assert_eq!((options.existing, options.reflink), (OnExisting::Replace, ReflinkMode::Auto));
+        assert_eq!((options.io, options.kernel_copy), (IoMode::Auto, KernelCopy::Auto));
+        assert_eq!((options.workers, options.depth, options.chunk_bytes), (None, None, None));
+        assert!(options.rules.is_empty());
+        assert!(!options.exact_destination && !options.dry_run && !options.verify && !options.atomic);
+    }
+
+    #[test]
+    fn what_fingers_type_after_cp_works() {
+        for line in [
+            &["-a", "a", "b"][..],
+            &["-av", "a", "b"],
+            &["-rp", "a", "b"],
+            &["-R", "a", "b"],
+            &["-a", "-r", "-R", "--archive", "--recursive", "a", "b"],
+            &["-aT", "a", "b"],
+            &["a", "b", "-a"],
+            &["-dR", "--preserve=all", "a", "b"],
+            &["-P", "-p", "--no-dereference", "--preserve", "a", "b"],
+            &["--preserve=mode,timestamps", "--preserve=xattr", "a", "b"],
+        ] {
+            let args = parse(line).unwrap_or_else(|error| panic!("{line:?}: {error}"));
+            assert_eq!(args.request().unwrap().destination, Path::new("b"), "{line:?}");
+        }
+        let several = request(&["-at", "into", "a", "b"]);
+        assert_eq!((several.sources.len(), several.destination), (2, PathBuf::from("into")));
+        assert!(request(&["-aT", "a", "b"]).options.exact_destination);
+        assert_eq!(request(&["-au", "a", "b"]).options.existing, OnExisting::Update);
+        assert_eq!(request(&["-an", "a", "b"]).options.existing, OnExisting::Keep);
+        assert_eq!(request(&["--", "-a", "b"]).sources, [PathBuf::from("-a")]);
+    }
+
+    #[test]
+    fn rules_keep_their_order_between_the_kinds() {
+        let rules =
+            request(&["--exclude", "*", "a", "--include=x", "--exclude=y", "--include", "z", "b"]).options.rules;
+        let wanted = [
+            Rule::Exclude("*".into()),
+            Rule::Include("x".into()),
+            Rule::Exclude("y".into()),
+            Rule::Include("z".into()),
+        ];
+        assert_eq!(rules, wanted);
+    }
+
+    #[test]
+    fn what_is_said_twice_is_said_once_and_the_last_value_counts() {
+        let twice =
+            request(&["-u", "-u", "-v", "-v", "-T", "-T", "-j", "2", "-j3", "--io", "uring", "--io=sync", "a", "b"]);
+        assert_eq!((twice.options.existing, twice.options.workers), (OnExisting::Update, Some(3)));
+        assert_eq!((twice.options.io, twice.options.exact_destination), (IoMode::Sync, true));
+        let last = request(&["--reflink=never", "--reflink", "-t", "x", "-t", "into", "a", "b"]);
+        assert_eq!((last.options.reflink, last.destination), (ReflinkMode::Always, PathBuf::from("into")));
+        assert_eq!(last.sources.len(), 2);
+    }
+
+    #[test]
+    fn whoever_means_quiet_is_told_its_word() {
+        for line in [&["-q", "a", "b"][..], &["a", "b", "-q"], &["-rq", "a", "b"]] {
+            let all = ["ringway", "copy"].iter().chain(line);
+            let said = crate::args::hinted(Cli::try_parse_from(all).unwrap_err()).to_string();
+            assert!(said.contains("--quiet is the word for being quiet"), "{line:?}: {said}");
+        }
+        let other = crate::args::hinted(Cli::try_parse_from(["ringway", "copy", "-j", "a", "b"]).unwrap_err());
+        assert!(!other.to_string().contains("--quiet"), "{other}");
+    }
+
+    #[test]
+    fn how_contents_are_copied_can_be_chosen() {
+        let reflink = |line: &[&str]| request(line).options.reflink;
+        assert_eq!(reflink(&["--reflink", "a", "b"]), ReflinkMode::Always, "as with cp, alone it means always");
+        assert_eq!(reflink(&["--reflink=never", "a", "b"]), ReflinkMode::Never);
+        assert_eq!(reflink(&["--reflink=auto", "a", "b"]), ReflinkMode::Auto);
+        let kernel = |line: &[&str]| request(line).options.kernel_copy;
+        assert_eq!(kernel(&["--no-splice", "a", "b"]), KernelCopy::Never);
+        assert_eq!(kernel(&["--kernel-copy", "range", "a", "b"]), KernelCopy::Range);
+        assert_eq!(kernel(&["--kernel-copy=splice", "a", "b"]), KernelCopy::Splice);
+        let options =
+            request(&["-j4", "-q", "64", "-c", "1M", "--io", "sync", "--verify", "--atomic", "a", "b"]).options;
+        assert_eq!((options.workers, options.depth, options.chunk_bytes), (Some(4), Some(64), Some(1 << 20)));
+        assert_eq!((options.io, options.verify, options.atomic), (IoMode::Sync, true, true));
+    }
+
+    #[test]
+    fn chunks_are_sizes_within_limits() {
+        let sizes =
+            [("4096", 4096), ("4K", 4096), ("64k", 65_536), ("64KiB", 65_536), ("1M", 1 << 20), ("1MB", 1_000_000)];
+        for (text, size) in sizes {
+            assert_eq!(chunk_bytes(text), Ok(size), "{text}");
+        }
+        assert_eq!(chunk_bytes("64M"), Ok(limits::CHUNK_MAX));
+        let continued = request(&["-u", "--continue", "1764014195.000000004", "a", "b"]).options.continues.unwrap();
+        assert_eq!(moment(continued), "1764014195.000000004");
+        for bad in ["", "K", "x", "-1", "1.5M", "1 M", "1T", "4095", "65M", "1G", "0", "99999999999999999999999"] {
+            let said = chunk_bytes(bad).unwrap_err();
+            assert!(said.contains("64"), "{bad}: {said}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for bad in [
+            &[][..],
+            &["-u", "-n", "a", "b"],
+            &["-T", "-t", "x", "a"],
+            &["--no-splice", "--kernel-copy", "range", "a", "b"],
+            &["--quiet", "-v", "a", "b"],
+            &["--quiet", "--progress", "a", "b"],
+            &["-j", "0", "a", "b"],
+            &["-j", "257", "a", "b"],
+            &["-q", "0", "a", "b"],
+            &["-q", "100000", "a", "b"],
+            &["-c", "1", "a", "b"],
+            &["--reflink=maybe", "a", "b"],
+            &["--preserve=maybe", "a", "b"],
+            &["--io", "fast", "a", "b"],
+            &["--continue", "a", "b"],
+            &["--continue", "1", "a", "b"],
+            &["--continue", "1.5", "a", "b"],
+            &["--continue", "-1.000000000", "a", "b"],
+            &["--continue", "1.+00000000", "a", "b"],
+            &["--continue", "99999999999999999999.000000000", "a", "b"],
+        ] {
+            assert_eq!(parse(bad).unwrap_err().exit_code(), 2, "{bad:?}");
+        }
+        for bad in [&["a"][..], &["-T", "a", "b", "c"]] {
+            let Err(refusal) = parse(bad).unwrap().request() else { panic!("{bad:?}") };
+            assert!(refusal.next.is_some(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The command line of `ringway serve` and of the commands that ask it.
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::args::{ConflictArg, HomeArgs, ListenAddress, ReportArgs, RetryArg};
+
+/// What stands below the options of `serve`.
+pub(crate) const SERVE_HELP: &str = "\
+Examples:
+  ringway serve                    receives into the folder of the settings until it is stopped
+  ringway serve /srv/in --listen 10.0.0.5  into another folder, on one address
+  systemctl --user enable --now ringway    from login on, where a package has installed it
+
+Offers wait for an answer: in the window, in the panel, or by `ringway accept`. Nobody answers within 10 minutes: declined. `ringway code --new` opens a code for a device that is not known yet.
+
+SIGTERM, Ctrl-C and `ringway stop` end it: no further offers are taken, those that wait are declined, what runs gets --grace to end and is left as it is then. The same send again goes on from there. A second Ctrl-C ends it at once.
+
+Window and commands reach it at $XDG_RUNTIME_DIR/ringway/control.sock, which is its user's own.";
+
+/// What stands below the options of `accept`.
+pub(crate) const ACCEPT_HELP: &str = "\
+Examples:
+  ringway accept laptop            the offer of that device, if it has one only
+  ringway accept 3f2a --into /data  the offer whose id begins so, into another folder";
+
+/// `ringway serve`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// The folder to receive into, for every device, also where its rule names another; it must
+    /// exist. Default: the settings' receive folder
+    pub(crate) dest: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) home: HomeArgs,
+    /// Address and port to listen on, as for recv. Default: every address, the port of the settings
+    #[arg(long, value_name = "ADDR:PORT", value_parser = ListenAddress::parse)]
+    pub(crate) listen: Option<ListenAddress>,
+    /// Do not announce this receiver on the local network
+    #[arg(long)]
+    pub(crate) no_announce: bool,
+    /// When it is to end, give running transfers so long to end by themselves: as in 30s or 5m; no
+    /// is no time
+    #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "10s")]
+    pub(crate) grace: RetryArg,
+    /// Say what happens in FILE instead of on standard output; from 1 MB on it becomes FILE.old
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// End by itself when no window is open and nothing runs, unless the settings have receiving in
+    /// the background on: how a window starts it
+    #[arg(long)]
+    pub(crate) with_window: bool,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+/// `ringway accept`.
+#[derive(Debug, Args)]
+pub(crate) struct AcceptArgs {
+    /// The offer: the device that it is from, or the beginning of its id
+    pub(crate) offer: String,
+    /// The folder to receive it into; it must exist. Default: where the service receives
+    #[arg(long, value_name = "DIR")]
+    pub(crate) into: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) home: HomeArgs,
+    /// What happens to files that are there already and differ; nothing else is ever deleted
+    #[arg(long, visible_alias = "existing", value_enum, default_value_t = ConflictArg::Update)]
+    pub(crate) on_conflict: ConflictArg,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+/// `ringway decline`.
+#[derive(Debug, Args)]
+pub(crate) struct OfferArgs {
+    /// The offer: the device that it is from, or the beginning of its id
+    pub(crate) offer: String,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+/// `ringway code`.
+#[derive(Debug, Args)]
+pub(crate) struct CodeShownArgs {
+    /// Draw a new one; the old one is void
+    #[arg(long)]
+    pub(crate) new: bool,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+/// `ringway cancel`, `ringway pause` and `ringway resume`.
+#[derive(Debug, Args)]
+pub(crate) struct TransferArgs {
+    /// The transfer: the other device, or the beginning of its id
+    pub(crate) transfer: String,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}

@@ -1,0 +1,327 @@
+//! Offers that wait for a person's answer, one question at a time.
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use ringway_engine::{Decision, IncomingOffer, OfferSummary, ShownSize};
+use ringway_model::TransferKey;
+
+use crate::ask::prompt::{Line, Lines};
+use crate::output::Output;
+use crate::text::{bytes, count, counted, for_terminal};
+use crate::words::{self, rule};
+
+/// Names that a question shows: a line's worth.
+const NAMES_SHOWN: usize = 5;
+
+/// How long a question that takes another one's place stands before an answer counts: who is typing
+/// needs that to see that it changed.
+const GUARD: Duration = Duration::from_secs(1);
+
+/// What a person said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Take it in.
+    Accept,
+    /// Do not.
+    Decline,
+}
+
+impl Answer {
+    /// Yes or no; none for anything else, ENTER alone included: it must neither let something in
+    /// nor turn it away.
+    fn parse(line: &str) -> Option<Self> {
+        match line.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => Some(Self::Accept),
+            "n" | "no" => Some(Self::Decline),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a line is a clear yes.
+pub(crate) fn is_yes(line: &str) -> bool {
+    Answer::parse(line) == Some(Answer::Accept)
+}
+
+/// Whether a line is meant as an answer.
+pub(crate) fn is_answer(line: &str) -> bool {
+    Answer::parse(line).is_some()
+}
+
+/// What a typed line did.
+pub(crate) enum Typed {
+    /// It answers the question that was on the screen.
+    Answered(IncomingOffer, Answer, ShownSize),
+    /// It answers nothing, and the person has been told.
+    Discarded,
+    /// It was typed while no question was on the screen.
+    Unasked,
+}
+
+/// Offers in the order they came; the question about the first one is asked.
+#[derive(Default)]
+pub(crate) struct Questions {
+    waiting: VecDeque<IncomingOffer>,
+    asked: Option<Asked>,
+    /// When the question before ended, by an answer or because its offer was withdrawn.
+    ended: Option<Instant>,
+}
+
+/// The question on the screen: an answer is about this offer at this size, and about nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Asked {
+    key: TransferKey,
+    shown: ShownSize,
+    /// What was typed before is not an answer to it.
+    counts_from: Instant,
+}
+
+impl Asked {
+    /// A question that was printed at `now`, when the one before it had ended at `ended`.
+    fn new(summary: &OfferSummary, now: Instant, ended: Option<Instant>) -> Self {
+        let follows = ended.is_some_and(|ended| now.saturating_duration_since(ended) < GUARD);
+        let shown = ShownSize { bytes: summary.bytes_so_far, is_final: summary.totals_final };
+        let counts_from = if follows { now + GUARD } else { now };
+        Self { key: summary.key(), shown, counts_from }
+    }
+
+    fn is_about(&self, summary: &OfferSummary) -> bool {
+        self.key == summary.key()
+    }
+
+    fn shows(&self, summary: &OfferSummary) -> bool {
+        self.is_about(summary)
+            && (self.shown.bytes, self.shown.is_final) == (summary.bytes_so_far, summary.totals_final)
+    }
+}
+
+impl Questions {
+    /// An offer to ask about, when those before it have been answered.
+    pub(crate) fn push(&mut self, offer: IncomingOffer) {
+        self.waiting.push_back(offer);
+    }
+
+    /// Asks about the first offer unless that question is the last thing on the screen already.
+    /// What was typed before a new question is discarded.
+    pub(crate) fn ask(&mut self, out: &Output, lines: Option<&mut Lines>) {
+        let Some(summary) = self.waiting.front().map(IncomingOffer::summary) else { return };
+        let asked = self.asked.filter(|asked| asked.is_about(&summary));
+        if asked.is_some() && out.is_asking() {
+            return;
+        }
+        // The same question below something else that was said: an answer to it may be half typed.
+        let is_same = asked.is_some_and(|asked| asked.shows(&summary));
+        if let Some(lines) = lines.filter(|_| !is_same) {
+            lines.discard();
+        }
+        out.ask(&question(&summary));
+        if !is_same {
+            // Only what takes another question's place needs time to be noticed.
+            let ended = self.ended.filter(|_| asked.is_none());
+            let new = Asked::new(&summary, Instant::now(), ended);
+            let counts_from = asked.map_or(new.counts_from, |asked| asked.counts_from.max(new.counts_from));
+            self.asked = Some(Asked { counts_from, ..new });
+        }
+    }
+
+    /// What a typed line answers.
+    pub(crate) fn answer(&mut self, line: &Line, out: &Output) -> Typed {
+        let Some(asked) = self.asked else { return Typed::Unasked };
+        out.answered();
+        if line.typed_at < asked.counts_from {
+            out.must_say("That was typed before this question could be read. Please answer it now.");
+            return Typed::Discarded;
+        }
+        let Some(answer) = Answer::parse(&line.text) else {
+            out.must_say("Please type y or n.");
+            return Typed::Discarded;
+        };
+        self.end();
+        // A question ends with its offer, so this is the first one.
+        match self.waiting.pop_front_if(|offer| asked.is_about(&offer.summary())) {
+            Some(offer) if answer == Answer::Accept && offer.summary().bytes_so_far > asked.shown.covers() => {
+                let size = bytes(offer.summary().bytes_so_far);
+                out.must_say(format_args!("The offer has grown to {size} since you were asked. Accept again?"));
+                self.waiting.push_front(offer);
+                Typed::Discarded
+            }
+            Some(offer) => Typed::Answered(offer, answer, asked.shown),
+            None => Typed::Discarded,
+        }
+    }
+
+    /// Forgets an offer that is gone; true if it was there.
+    pub(crate) fn withdraw(&mut self, key: TransferKey) -> bool {
+        let before = self.waiting.len();
+        self.waiting.retain(|offer| offer.summary().key() != key);
+        if self.asked.is_some_and(|asked| asked.key == key) {
+            self.end();
+        }
+        before != self.waiting.len()
+    }
+
+    /// Dropping an offer declines it.
+    pub(crate) fn decline_all(&mut self) {
+        self.waiting.clear();
+        self.end();
+    }
+
+    fn end(&mut self) {
+        if self.asked.take().is_some() {
+            self.ended = Some(Instant::now());
+        }
+    }
+}
+
+/// The first names of an offer, and how many more there are.
+pub(crate) fn named(offer: &OfferSummary) -> String {
+    let mut names: Vec<_> = offer.names.iter().take(NAMES_SHOWN).map(for_terminal).collect();
+    let more = offer.more_names + offer.names.len().saturating_sub(NAMES_SHOWN) as u64;
+    if more > 0 {
+        names.push(format!("{} more", count(more)));
+    }
+    names.join(", ")
+}
+
+/// Names that begin with a dot, pointed out: hidden where folders are listed, and read by programs
+/// as they start.
+fn dotted(offer: &OfferSummary) -> String {
+    if offer.dot_names.is_empty() {
+        return String::new();
+    }
+    let mut names: Vec<_> = offer.dot_names.iter().map(for_terminal).collect();
+    if offer.more_dot_names > 0 {
+        names.push(format!("{} more", count(offer.more_dot_names)));
+    }
+    format!("\n  BEGINS WITH A DOT, and can configure or start programs: {}", names.join(", "))
+}
+
+fn question(offer: &OfferSummary) -> String {
+    let at_least = if offer.totals_final { "" } else { "at least " };
+    let entries = if offer.entries_so_far == 1 {
+        "1 entry".to_owned()
+    } else {
+        format!("{} entries", count(offer.entries_so_far))
+    };
+    let space = offer.free_space.map(|free| words::free_space(offer, free)).unwrap_or_default();
+    let because = match &offer.decision {
+        Decision::Ask(Some(because)) => format!("\n  You are asked because {}.", rule::asked_because(because)),
+        _ => String::new(),
+    };
+    let dotted = dotted(offer);
+    let alike = offer.looks_like.as_ref().map(|other| words::looks_like(&offer.from_name, offer.from, other));
+    let alike = alike.map(|said| format!("\n  {said}")).unwrap_or_default();
+    format!(
+        "{} offers {}: {}\n  {at_least}{entries}, {}{space}{alike}{dotted}{because}\nAccept into {}? [y/n] ",
+        for_terminal(&offer.from_name),
+        counted(offer.names.len() as u64 + offer.more_names, "item"),
+        named(offer),
+        bytes(offer.bytes_so_far),
+        for_terminal(&offer.destination),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringway_engine::FreeSpace;
+    use ringway_model::AskedBecause;
+    use ringway_model::{DeviceId, LookAlike, TransferId};
+
+    #[test]
+    fn only_a_clear_answer_is_one() {
+        for yes in ["y", "Y", " yes ", "YES"] {
+            assert_eq!(Answer::parse(yes), Some(Answer::Accept));
+        }
+        for no in ["n", "No"] {
+            assert_eq!(Answer::parse(no), Some(Answer::Decline));
+        }
+        for neither in ["", " ", "yesterday", "nope", "1"] {
+            assert_eq!(Answer::parse(neither), None, "{neither:?}");
+        }
+    }
+
+    fn offer() -> OfferSummary {
+        OfferSummary {
+            id: TransferId([0; 16]),
+            from: DeviceId([0; 32]),
+            from_name: "laptop".into(),
+            looks_like: None,
+            names: vec!["data\n\x1b[2Jset".into(), "b".into()],
+            more_names: 0,
+            dot_names: Vec::new(),
+            more_dot_names: 0,
+            entries_so_far: 1_234,
+            bytes_so_far: 5_000_000,
+            totals_final: false,
+            decision: Decision::Ask(None),
+            destination: "/in".into(),
+            free_space: Some(FreeSpace {
+                free_bytes: 2_000_000_000,
+                free_entries: None,
+                name_max: Some(255),
+                is_writable: true,
+                is_exact: true,
+            }),
+        }
+    }
+
+    #[test]
+    fn a_question_is_about_one_offer_of_one_device_at_one_size() {
+        let now = Instant::now();
+        let asked = Asked::new(&offer(), now, None);
+        assert!(asked.shows(&offer()));
+        let others =
+            [OfferSummary { from: DeviceId([1; 32]), ..offer() }, OfferSummary { id: TransferId([1; 16]), ..offer() }];
+        for other in others {
+            assert!(!asked.is_about(&other) && !asked.shows(&other));
+        }
+        let grown = OfferSummary { bytes_so_far: 5_000_001, ..offer() };
+        assert!(asked.is_about(&grown) && !asked.shows(&grown));
+        assert!(!asked.shows(&OfferSummary { totals_final: true, ..offer() }));
+    }
+
+    #[test]
+    fn a_question_that_takes_anothers_place_is_answered_after_a_moment_only() {
+        let now = Instant::now();
+        assert_eq!(Asked::new(&offer(), now, None).counts_from, now);
+        assert_eq!(Asked::new(&offer(), now, Some(now)).counts_from, now + GUARD);
+        assert_eq!(Asked::new(&offer(), now + GUARD, Some(now)).counts_from, now + GUARD);
+    }
+
+    #[test]
+    fn the_question_shows_names_that_cannot_forge_it() {
+        let mut offer = offer();
+        assert_eq!(
+            question(&offer),
+            "laptop offers 2 items: data\\n\\u{1b}[2Jset, b\n  at least 1,234 entries, 5.0 MB; 2.0 GB free here\nAccept into /in? [y/n] "
+        );
+        offer.free_space = Some(FreeSpace {
+            free_bytes: 1_000_000,
+            free_entries: Some(1_000),
+            name_max: Some(5),
+            is_writable: false,
+            is_exact: true,
+        });
+        assert!(question(&offer).contains(
+            "5.0 MB; 1.0 MB free here, but THIS FOLDER CANNOT BE WRITTEN TO, 4.0 MB TOO LITTLE unless some of it is here already, and room for 1,000 entries ONLY, and names may have 5 bytes at most\n"
+        ));
+        offer.decision = Decision::Ask(Some(AskedBecause::TooMuch { bytes_max: 1_000_000 }));
+        assert!(
+            question(&offer).ends_with(
+                "\n  You are asked because its rule lets in 1.0 MB without asking.\nAccept into /in? [y/n] "
+            )
+        );
+        offer.dot_names = vec![".bashrc".into(), ".s\nsh".into()];
+        offer.more_dot_names = 3;
+        let pointed_out = "\n  BEGINS WITH A DOT, and can configure or start programs: .bashrc, .s\\nsh, 3 more\n";
+        assert!(question(&offer).contains(pointed_out), "{}", question(&offer));
+        offer.looks_like = Some(LookAlike { id: DeviceId([0xab; 32]), name: "l\u{430}ptop\n".into() });
+        let pointed_out =
+            "\n  laptop (0000-0000-0000-0000) LOOKS LIKE THE NAME OF l\u{430}ptop\\n (abab-abab-abab-abab). ";
+        assert!(question(&offer).contains(pointed_out), "{}", question(&offer));
+        offer.names = (0..9).map(|number| number.to_string().into()).collect();
+        offer.more_names = 1_000;
+        assert!(question(&offer).starts_with("laptop offers 1,009 items: 0, 1, 2, 3, 4, 1,004 more\n"));
+    }
+}

@@ -1,0 +1,13 @@
+//! The commands, one module each: each checks its arguments, has the engine or the service do the
+//! work, and reports the result.
+pub(crate) mod copy;
+pub(crate) mod devices;
+pub(crate) mod doctor;
+pub(crate) mod inbox;
+pub(crate) mod manual;
+pub(crate) mod nearby;
+pub(crate) mod pair;
+pub(crate) mod recv;
+pub(crate) mod send;
+pub(crate) mod service;
+pub(crate) mod settings;

@@ -1,0 +1,472 @@
+//! What is said of a copy in plain sentences: what came of it, what was chosen, what failed and
+//! what to do next.
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::io;
+use std::thread::available_parallelism;
+
+use ringway_engine::{CopyReport, Report};
+use ringway_model::{Failure, FailureReason, Fault, IoPath, OnExisting, Operation};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
+use crate::args::IoArg;
+use crate::args::copy::{CopyArgs, ReflinkArg};
+use crate::progress::{pace, things};
+use crate::text::{bytes, count, counted, for_terminal};
+use crate::words::advised;
+use crate::words::path_taken::sync_io;
+use crate::words::{self, Words, entries};
+
+fn is_cut_short(failure: &Failure) -> bool {
+    matches!(failure.reason, FailureReason::CutShort { .. })
+}
+
+/// How to finish a copy that ended early: the very command. `words` are those behind `ringway
+/// copy`. `began` is none where it cannot be told what that copy has made. Where the copy `made`
+/// its destination, the same command would go into that the next time.
+pub(super) fn go_on(failures: &[Failure], words: &[OsString], began: Option<&str>, made: bool) -> String {
+    let what = match (began, failures.iter().any(is_cut_short)) {
+        (Some(_), false) => "What is complete is kept.",
+        (Some(_), true) => "What is complete is kept; files that were being written over are copied again.",
+        (None, _) => "Everything is copied again.",
+    };
+    match advised::continue_copy(words, began, made) {
+        Some(command) => format!("{what} To finish the copy, run: {command}"),
+        None => {
+            let exact = if made { " with -T, since the destination is there now" } else { "" };
+            let began = began.map_or_else(String::new, |began| format!(" with --continue {began}"));
+            let and = if exact.is_empty() || began.is_empty() { "" } else { ", and" };
+            format!("{what} To finish the copy, run the same command again{exact}{and}{began}.")
+        }
+    }
+}
+
+/// What ended a copy early, and in what state it left things. `go_on` is how to finish it.
+pub(super) fn error(error: &Fault, report: &Report, go_on: &str, dry_run: bool) -> Words {
+    let so_far = match report.counts.files {
+        0 => "no file had been copied whole".to_owned(),
+        _ => format!("{} ({}) had been copied", things(report), bytes(report.counts.bytes)),
+    };
+    match error {
+        Fault::Cancelled { .. } if dry_run => Words::only("Stopped. Nothing was written."),
+        Fault::Cancelled { .. } => {
+            let state = "What was whole stays, and no new file is left half-written.";
+            Words::new(format!("Stopped: {so_far}. {state}"), go_on.to_owned())
+        }
+        Fault::DestinationFull { .. } => {
+            let state = match report.failures.iter().any(is_cut_short) {
+                true => "what was being written over is incomplete",
+                false => "the new file that was under way was removed",
+            };
+            Words::new(format!("The destination is full: {so_far}, and {state}."), format!("Make room there. {go_on}"))
+        }
+        Fault::DestinationGone => Words::new(
+            format!("The destination has been removed: {so_far} before that."),
+            "Make it again, or name another one, and run the same command again.",
+        ),
+        Fault::Path { path, operation: Operation::Create, source } if source.kind() == io::ErrorKind::NotFound => {
+            Words::new(
+                format!("{} could not be made: {}.", for_terminal(path), words::os(source)),
+                "Check the spelling, or make that folder first (mkdir -p).",
+            )
+        }
+        Fault::Path { path, operation: Operation::Create, source } if source.kind() == io::ErrorKind::NotADirectory => {
+            Words::new(
+                format!("{} could not be made: the slash at its end asks for a folder.", for_terminal(path)),
+                "Leave the slash out, or make the folder first (mkdir -p).",
+            )
+        }
+        other => words::error(other),
+    }
+}
+
+/// The one line that says what came of it.
+pub(super) fn summary(title: &str, report: &Report, args: &CopyArgs) -> String {
+    let copy = report.copy.as_ref();
+    let (specials, excluded, verified) = copy.map_or((0, 0, 0), |copy| (copy.specials, copy.excluded, copy.verified));
+    if !args.dry_run
+        && report.counts.failed > 0
+        && report.counts.files
+            + report.counts.folders
+            + report.counts.links
+            + report.counts.unchanged
+            + report.counts.skipped
+            + specials
+            == 0
+    {
+        return format!("Nothing was copied. {} FAILED.", count(report.counts.failed));
+    }
+    let mut line = format!("{} {title}: {}", if args.dry_run { "Would copy" } else { "Copied" }, things(report));
+    if specials > 0 {
+        line.push_str(&format!(", {}", counted(specials, "special file")));
+    }
+    line.push_str(&format!(", {}", bytes(report.counts.bytes)));
+    if !args.dry_run {
+        line.push_str(&format!(" in {}", pace(report)));
+    }
+    line.push('.');
+    let sentences = [
+        (report.counts.unchanged + report.counts.skipped, kept(report, args.existing(), args.r#continue.is_some())),
+        (excluded, format!("{} left out, as asked.", entries(excluded))),
+        (verified, format!("{} read back and found equal.", counted(verified, "file"))),
+        (report.counts.failed, format!("{} FAILED.", count(report.counts.failed))),
+        (args.dry_run.into(), "Nothing was written.".to_owned()),
+    ];
+    for (_, sentence) in sentences.iter().filter(|(number, _)| *number > 0) {
+        line.push(' ');
+        line.push_str(sentence);
+    }
+    line
+}
+
+fn kept(report: &Report, why: OnExisting, continued: bool) -> String {
+    let number = report.counts.unchanged + report.counts.skipped;
+    let (entries, were) = (entries(number), if number == 1 { "was" } else { "were" });
+    let differ = match report.counts.skipped {
+        0 => String::new(),
+        1 => "; 1 of these differs from the source".to_owned(),
+        skipped => format!("; {} of these differ from the source", count(skipped)),
+    };
+    match why {
+        _ if continued => format!("{entries} {were} there already and kept{differ}."),
+        OnExisting::Update => format!("{entries} {were} as new or newer there and kept{differ}."),
+        OnExisting::Keep => format!("{entries} {were} already there and kept{differ}."),
+        OnExisting::Replace => format!("{entries} {were} already there{differ}."),
+    }
+}
+
+/// What was chosen and why, and what could not be kept, a line each.
+pub(super) fn choices(report: &CopyReport, args: &CopyArgs) -> Vec<String> {
+    let chunk = if args.chunk.is_some() { "as asked" } else { "chosen" };
+    let mut lines = vec![
+        format!("Destination's filesystem: {}", report.filesystem),
+        format!("Threads: {} ({})", report.workers, threads(report.workers as u64, args)),
+    ];
+    if !args.dry_run {
+        lines.push(format!("Large files: chunks of {} ({chunk})", binary(report.chunk_bytes)));
+        lines.push(reading(report, args));
+        lines.push(contents(report));
+    }
+    if report.owners_lost > 0 {
+        let who = entries(report.owners_lost);
+        lines.push(format!("Owner or group not kept: {who} (only root gives files away)"));
+    }
+    if report.attributes_lost > 0 {
+        let who = entries(report.attributes_lost);
+        lines.push(format!(
+            "Access lists or attributes not kept: {who} ({} does not take them, or not from this user)",
+            report.filesystem
+        ));
+    }
+    lines
+}
+
+fn threads(started: u64, args: &CopyArgs) -> String {
+    let processors = available_parallelism().map_or(1, |number| number.get() as u64);
+    match args.jobs {
+        Some(asked) if asked > started => format!("{asked} were asked for; there was nothing for more"),
+        Some(_) => "as asked".to_owned(),
+        None if started < processors.min(2) => "there was nothing for more".to_owned(),
+        None => format!("chosen; this machine has {}", counted(processors, "processor")),
+    }
+}
+
+fn reading(report: &CopyReport, args: &CopyArgs) -> String {
+    match report.io {
+        IoPath::Uring if report.uring_bytes > 0 => {
+            let why = if args.io == IoArg::Uring { "as asked" } else { "where that waited for a disk" };
+            let depth = if args.queue_depth.is_some() { "as asked" } else { "chosen" };
+            format!("Reading: io_uring {why}, {} requests in flight a thread ({depth})", report.depth)
+        }
+        IoPath::Uring => {
+            "Reading: plain system calls; it did not wait for a disk, so io_uring was not needed".to_owned()
+        }
+        IoPath::Sync(reason) => format!("Reading: plain system calls ({})", sync_io(reason)),
+    }
+}
+
+fn contents(report: &CopyReport) -> String {
+    // What was read ahead and then shared after all was not written.
+    let by_ring = report.uring_bytes.min(report.buffered_bytes);
+    let ways = [
+        (report.reflinked_bytes, "shared with the source (reflink)"),
+        (report.kernel_bytes, "copied inside the kernel"),
+        (report.buffered_bytes - by_ring, "read and written"),
+        (by_ring, "read through io_uring and written"),
+    ];
+    let said: Vec<String> =
+        ways.iter().filter(|(size, _)| *size > 0).map(|(size, how)| format!("{} {how}", bytes(*size))).collect();
+    format!("Contents: {}", if said.is_empty() { "none".to_owned() } else { said.join(", ") })
+}
+
+/// A size as --chunk takes it.
+fn binary(size: usize) -> String {
+    const K: usize = 1 << 10;
+    const M: usize = 1 << 20;
+    match size {
+        _ if size >= M && size.is_multiple_of(M) => format!("{}M", size / M),
+        _ if size >= K && size.is_multiple_of(K) => format!("{}K", size / K),
+        _ => format!("{size} bytes"),
+    }
+}
+
+/// What to do about failures, each advice once however many need it.
+pub(super) fn advice(failures: &[Failure], args: &CopyArgs) -> Vec<Cow<'static, str>> {
+    let any = |reasons: &[FailureReason]| failures.iter().any(|failure| reasons.contains(&failure.reason));
+    let os = |errnos: &[Errno]| {
+        failures.iter().any(|failure| {
+            matches!(failure.reason, FailureReason::Os { errno } if errnos.iter().any(|known| known.raw_os_error() == errno))
+        })
+    };
+    let not_shared = [Errno::OPNOTSUPP, Errno::XDEV, Errno::INVAL, Errno::NOTTY];
+    let always = args.reflink == ReflinkArg::Always;
+    let all = [
+        (
+            always && os(&not_shared),
+            "Blocks cannot be shared there: leave --reflink=always out, and bytes are copied instead.",
+        ),
+        (any(&[FailureReason::IntoItself]), "Name a destination outside of the folder that is copied."),
+        (any(&[FailureReason::SameFile]), "Nothing was changed there."),
+        (
+            any(&[FailureReason::Differs]),
+            "Copy what differs again; if it differs once more, suspect the disk, its cable or the memory.",
+        ),
+        (any(&[FailureReason::InTheWay]), "Move what is in the way aside, or name another destination."),
+        (os(&[Errno::ROFS]), "Name a destination on a file system that can be written to."),
+        (os(&[Errno::ACCESS, Errno::PERM]), "Check permissions (ls -ld), or run it as a user who may (sudo)."),
+        (os(&[Errno::NOENT]), "Check the spelling of what is not there."),
+        (os(&[Errno::IO]), "The disk reports errors: `sudo dmesg | tail` says more."),
+    ];
+    let too_large = os(&[Errno::FBIG]).then(|| too_large(getrlimit(Resource::Fsize).current));
+    all.into_iter().filter_map(|(applies, advice)| applies.then_some(advice.into())).chain(too_large).collect()
+}
+
+/// What keeps files from being larger: the process's limit, where it has one. Both answer with the
+/// same error (write(2)), so that of the file system is named as well where it may be the lower
+/// one.
+fn too_large(limit: Option<u64>) -> Cow<'static, str> {
+    let Some(limit) = limit else { return "The destination's file system does not take files that large.".into() };
+    let limit_text = format!("This process may not write files of more than {} bytes", count(limit));
+    match limit < FILE_SYSTEM_LIMIT_MIN {
+        true => format!("{limit_text} (RLIMIT_FSIZE): `ulimit -f unlimited` lifts that for this shell.").into(),
+        false => {
+            format!("{limit_text} (RLIMIT_FSIZE, `ulimit -f`), or the destination's file system does not take them.")
+                .into()
+        }
+    }
+}
+
+/// FAT takes the smallest files of those that are met: 4 GiB less a byte.
+const FILE_SYSTEM_LIMIT_MIN: u64 = (4 << 30) - 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use ringway_model::{Counts, Outcome, Side, SyncIoReason};
+    use std::time::Duration;
+
+    use crate::args::{Cli, Command};
+
+    fn args(line: &[&str]) -> CopyArgs {
+        match Cli::try_parse_from(["ringway", "copy", "a", "b"].iter().chain(line)).unwrap().command {
+            Command::Copy(args) => *args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn copied() -> CopyReport {
+        CopyReport {
+            workers: 2,
+            depth: 32,
+            chunk_bytes: 256 << 10,
+            io: IoPath::Uring,
+            filesystem: "ext4",
+            reflinked_bytes: 0,
+            kernel_bytes: 0,
+            buffered_bytes: 410_000_000,
+            uring_bytes: 0,
+            specials: 0,
+            excluded: 0,
+            verified: 0,
+            owners_lost: 0,
+            attributes_lost: 0,
+            began: None,
+        }
+    }
+
+    fn report(copy: Option<CopyReport>) -> Report {
+        Report {
+            outcome: Outcome::Complete,
+            counts: Counts {
+                files: 100_000,
+                folders: 100,
+                bytes: 410_000_000,
+                moved: 410_000_000,
+                ..Counts::default()
+            },
+            proven: None,
+            edits: Vec::new(),
+            failures: Vec::new(),
+            running_for: Duration::from_millis(1_600),
+            bottleneck: None,
+            times: None,
+            packed: None,
+            lanes_dropped: 0,
+            reconnected: 0,
+            lanes: 0,
+            here: None,
+            there: None,
+            arrived: Vec::new(),
+            left_behind: None,
+            copy,
+        }
+    }
+
+    fn failed(reason: FailureReason) -> Failure {
+        Failure { path: "b/x".into(), side: Side::Here, operation: Operation::Write, reason }
+    }
+
+    #[test]
+    fn the_summary_is_one_line() {
+        assert_eq!(
+            summary("dataset-v3", &report(Some(copied())), &args(&[])),
+            "Copied dataset-v3: 100,000 files, 100 folders, 410 MB in 1.6 s (256 MB/s)."
+        );
+        let with = |counts, copy| Report { counts, ..report(copy) };
+        let all = report(None).counts;
+        let copy = CopyReport { excluded: 3, verified: 9, specials: 2, ..copied() };
+        let more = with(Counts { unchanged: 12, failed: 1, ..all }, Some(copy));
+        assert_eq!(
+            summary("x", &more, &args(&["-u"])),
+            "Copied x: 100,000 files, 100 folders, 2 special files, 410 MB in 1.6 s (256 MB/s). 12 entries were as new or newer there and kept. \
+             3 entries left out, as asked. 9 files read back and found equal. 1 FAILED."
+        );
+        let nothing = with(Counts { failed: 1, ..Counts::default() }, Some(copied()));
+        assert_eq!(summary("x", &nothing, &args(&[])), "Nothing was copied. 1 FAILED.");
+        let differ = with(Counts { unchanged: 9, skipped: 3, ..all }, None);
+        assert!(
+            summary("x", &differ, &args(&["-n"]))
+                .ends_with(" 12 entries were already there and kept; 3 of these differ from the source.")
+        );
+        let kept = with(Counts { unchanged: 1, ..all }, None);
+        assert!(summary("x", &kept, &args(&["-n"])).ends_with(" 1 entry was already there and kept."));
+        assert_eq!(
+            summary("x", &kept, &args(&["--dry-run", "-u"])),
+            "Would copy x: 100,000 files, 100 folders, 410 MB. 1 entry was as new or newer there and kept. Nothing was written."
+        );
+    }
+
+    #[test]
+    fn what_was_chosen_is_said_with_the_reason() {
+        let lines = |report: &CopyReport, line: &[&str]| choices(report, &args(line)).join("\n");
+        let plain = lines(&copied(), &[]);
+        for part in
+            ["ext4", "Threads: 2 (chosen; this machine has ", "256K (chosen)", "410 MB read and written", "not needed"]
+        {
+            assert!(plain.contains(part), "{part} in {plain}");
+        }
+        assert!(!plain.contains("not kept"), "{plain}");
+        let alone = lines(&CopyReport { workers: 1, ..copied() }, &["-j", "3"]);
+        assert!(alone.contains("Threads: 1 (3 were asked for; there was nothing for more)"), "{alone}");
+        let dry = lines(&copied(), &["--dry-run"]);
+        assert!(dry.contains("ext4") && !dry.contains("Reading") && !dry.contains("Contents"), "{dry}");
+        let asked = CopyReport {
+            chunk_bytes: 1 << 20,
+            reflinked_bytes: 5_000,
+            kernel_bytes: 6_000,
+            buffered_bytes: 7_000,
+            uring_bytes: 3_000,
+            owners_lost: 1,
+            attributes_lost: 2,
+            ..copied()
+        };
+        let asked = lines(&asked, &["-j2", "-q", "32", "-c", "1M", "--io", "uring"]);
+        for part in [
+            "Threads: 2 (as asked)",
+            "1M (as asked)",
+            "io_uring as asked, 32 requests in flight a thread (as asked)",
+            "5.0 kB shared with the source (reflink), 6.0 kB copied inside the kernel, 4.0 kB read and written, 3.0 kB read through io_uring",
+            "Owner or group not kept: 1 entry",
+            "Access lists or attributes not kept: 2 entries",
+        ] {
+            assert!(asked.contains(part), "{part} in {asked}");
+        }
+        let refused =
+            lines(&CopyReport { io: IoPath::Sync(SyncIoReason::Forbidden), buffered_bytes: 0, ..copied() }, &[]);
+        assert!(refused.contains("forbidden") && refused.contains("Contents: none"), "{refused}");
+    }
+
+    #[test]
+    fn an_early_end_says_in_what_state_things_are() {
+        let words = ["-j1".into(), "a b".into(), "c".into()];
+        let way = |report: &Report, began, made| go_on(&report.failures, &words, began, made);
+        let plain = report(None);
+        let stopped = error(&Fault::Cancelled { by: Side::Here }, &plain, &way(&plain, Some("1.5"), false), false);
+        assert!(
+            stopped.what.contains("100,000 files, 100 folders (410 MB)") && stopped.what.contains("half-written"),
+            "{stopped:?}"
+        );
+        let next = stopped.next.unwrap();
+        assert_eq!(next, "What is complete is kept. To finish the copy, run: ringway copy --continue 1.5 -j1 'a b' c");
+        let made = way(&plain, Some("1.5"), true);
+        assert!(made.contains("ringway copy -T --continue 1.5 -j1"), "{made}");
+        let unknown = way(&plain, None, false);
+        assert_eq!(unknown, "Everything is copied again. To finish the copy, run: ringway copy -j1 'a b' c");
+        let unprintable = go_on(&[], &["\u{1b}".into(), "c".into()], Some("1.5"), true);
+        assert!(unprintable.contains("the same command again with -T, since"), "{unprintable}");
+        assert!(unprintable.contains(" now, and with --continue 1.5."), "{unprintable}");
+        let full = Report { failures: vec![failed(FailureReason::Os { errno: 28 })], ..report(None) };
+        let full = error(&Fault::DestinationFull { shortage: None }, &full, &way(&full, Some("1.5"), false), false);
+        assert!(full.what.contains("100,000 files, 100 folders (410 MB)") && full.what.contains("removed"), "{full:?}");
+        assert!(full.next.unwrap().starts_with("Make room there. What is complete is kept. To finish "));
+        assert_eq!(error(&Fault::Cancelled { by: Side::Here }, &plain, "", true).what, "Stopped. Nothing was written.");
+        let cut = Report { failures: vec![failed(FailureReason::CutShort { errno: 125 })], ..report(None) };
+        let stopped = error(&Fault::Cancelled { by: Side::Here }, &cut, &way(&cut, Some("1.5"), false), false);
+        assert!(stopped.next.unwrap().contains("files that were being written over are copied again. To finish"));
+        let full = error(&Fault::DestinationFull { shortage: None }, &cut, &way(&cut, Some("1.5"), true), false);
+        assert!(full.what.contains("incomplete") && !full.what.contains("removed"), "{full:?}");
+        let above = Fault::Path {
+            path: "x/y".into(),
+            operation: Operation::Create,
+            source: io::Error::from_raw_os_error(2).into(),
+        };
+        assert!(error(&above, &report(None), "", false).next.unwrap().contains("mkdir -p"));
+        let slash = Fault::Path {
+            path: "x".into(),
+            operation: Operation::Create,
+            source: io::Error::from_raw_os_error(20).into(),
+        };
+        assert!(error(&slash, &report(None), "", false).what.contains("slash"));
+    }
+
+    #[test]
+    fn advice_fits_the_failures_and_is_given_once() {
+        let two = [
+            failed(FailureReason::Os { errno: 30 }),
+            failed(FailureReason::Os { errno: 30 }),
+            failed(FailureReason::IntoItself),
+        ];
+        let given = advice(&two, &args(&[]));
+        assert_eq!(given.len(), 2, "{given:?}");
+        assert!(given[0].contains("outside") && given[1].contains("written to"), "{given:?}");
+        let unshared = [failed(FailureReason::Os { errno: 95 })];
+        assert_eq!(advice(&unshared, &args(&[])), Vec::<&str>::new());
+        assert!(advice(&unshared, &args(&["--reflink"]))[0].contains("leave --reflink=always out"));
+        for errno in [1, 2, 5, 13, 27, 30] {
+            assert_eq!(advice(&[failed(FailureReason::Os { errno })], &args(&[])).len(), 1, "{errno}");
+        }
+        for reason in [FailureReason::SameFile, FailureReason::Differs, FailureReason::InTheWay] {
+            assert_eq!(advice(&[failed(reason)], &args(&[])).len(), 1, "{reason:?}");
+        }
+    }
+
+    #[test]
+    fn a_chunk_is_said_as_it_is_given() {
+        assert_eq!(
+            [binary(4096), binary(1 << 20), binary(1_000_000), binary(1536 << 10)],
+            ["4K", "1M", "1000000 bytes", "1536K"]
+        );
+    }
+}

@@ -1,0 +1,329 @@
+//! `ringway inbox`: what was received, sent and copied before, by every program of this device, and
+//! how that ended.
+mod unfinished;
+
+use std::time::{Duration, SystemTime};
+
+use anyhow::Result;
+use ringway_engine::{Engine, Past, PastDetails, PastQuery};
+use ringway_model::{Direction, Outcome};
+
+use crate::args::{InboxAction, InboxArgs};
+use crate::exit::{Exit, Refusal};
+use crate::json::{self, Event};
+use crate::output::Output;
+use crate::text::{ago, bytes, count, counted, for_terminal, rate, table, took};
+use crate::words::advised;
+use crate::words::{self, pace};
+
+/// Lists what has ended, shows one of it, or forgets it; and the same of what unfinished transfers
+/// keep.
+pub(crate) fn run(engine: &Engine, args: InboxArgs) -> Result<Exit> {
+    let out = Output::from(args.report);
+    match args.action {
+        None => list(engine, &out, args)?,
+        Some(InboxAction::Show { number }) => {
+            let (past, details) = engine.past_transfer(number)?.ok_or_else(|| unknown(number))?;
+            out.event(&json::past(&past, Some(&details)));
+            shown(&past, &details, SystemTime::now()).into_iter().for_each(|line| out.say(line));
+        }
+        Some(InboxAction::Forget { number }) => {
+            if !engine.forget_past(number)? {
+                return Err(unknown(number).into());
+            }
+            out.event(&Event::PastForgotten { transfers: 1 });
+            out.say(format_args!("Transfer {number} is forgotten here. What it brought stays where it is."));
+        }
+        Some(InboxAction::Clear { older_than }) => {
+            let days = Duration::from_secs(u64::from(older_than.unwrap_or(0)) * 86_400);
+            let before = SystemTime::now().checked_sub(days).unwrap_or(SystemTime::UNIX_EPOCH);
+            // What ended within this very second is meant as well.
+            let before = if older_than.is_none() { before + Duration::from_secs(1) } else { before };
+            let forgotten = engine.forget_past_before(before)?;
+            out.event(&Event::PastForgotten { transfers: forgotten });
+            out.say(format_args!(
+                "{} forgotten here. What they brought stays where it is.",
+                counted(forgotten, "transfer")
+            ));
+        }
+        Some(InboxAction::Unfinished { folders }) => unfinished::list(engine, &out, &folders)?,
+        Some(InboxAction::Discard(discard)) => return unfinished::discard(engine, &out, &discard),
+    }
+    Ok(Exit::All)
+}
+
+fn unknown(number: u64) -> Refusal {
+    Refusal::failed(format!("There is no transfer {number} here.")).advise("`ringway inbox --all` lists them.")
+}
+
+fn list(engine: &Engine, out: &Output, args: InboxArgs) -> Result<()> {
+    let direction = match (args.all, args.sent) {
+        (true, _) => None,
+        (false, true) => Some(Direction::Sending),
+        (false, false) => Some(Direction::Receiving),
+    };
+    let is_narrowed = args.failed || args.search.is_some();
+    let query = PastQuery { direction, failed_only: args.failed, search: args.search, before: args.before };
+    let past = engine.past(&query, args.limit)?;
+    for past in &past {
+        out.event(&json::past(past, None));
+    }
+    if past.is_empty() {
+        out.say(match (is_narrowed, direction) {
+            (true, _) => "Nothing of that kind is here.",
+            (false, Some(Direction::Receiving)) => {
+                "Nothing was received yet. `ringway recv` receives; `ringway inbox --all` shows what was sent, too."
+            }
+            (false, Some(_)) => "Nothing was sent yet. `ringway send FOLDER HOST` sends.",
+            (false, None) => "Nothing was sent or received yet.",
+        });
+        return Ok(());
+    }
+    let now = SystemTime::now();
+    let heading = ["NO", "WHEN", "", "DEVICE", "WHAT", "FILES", "SIZE", "HOW IT ENDED"].map(str::to_owned);
+    let rows = past.iter().map(|past| {
+        [
+            past.number.to_string(),
+            ago(past.ended, now),
+            way(past.direction).to_owned(),
+            device(past),
+            title(past),
+            count(past.counts.files),
+            bytes(past.counts.bytes),
+            ending(past),
+        ]
+    });
+    table(std::iter::once(heading).chain(rows).collect()).into_iter().for_each(|line| out.say(line));
+    if past.len() as u64 == u64::from(args.limit) {
+        let last = past.last().map_or(0, |past| past.number);
+        out.say(format_args!("There may be earlier ones: --before {last} goes on from here, -n shows more at once."));
+    }
+    Ok(())
+}
+
+fn way(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Sending => "sent to",
+        Direction::Receiving => "from",
+        Direction::Copying => "copied",
+    }
+}
+
+/// The other device as it was called then, or else whom it was to reach.
+fn device(past: &Past) -> String {
+    let name = past.peer.as_ref().map(|(_, name)| name).or(past.target.as_ref());
+    name.map(for_terminal).unwrap_or_default()
+}
+
+fn title(past: &Past) -> String {
+    let (name, more) = &past.title;
+    let name = for_terminal(name);
+    if *more == 0 { name } else { format!("{name} and {} more", count(*more)) }
+}
+
+/// In a word or two; the sentences are for one that is shown.
+fn ending(past: &Past) -> String {
+    match &past.outcome {
+        Outcome::Complete => "complete".to_owned(),
+        Outcome::Partial => format!("{} failed", count(past.counts.failed)),
+        Outcome::Failed(error) => match error {
+            ringway_model::Fault::Cancelled { .. } | ringway_model::Fault::PeerForgotten => "stopped".to_owned(),
+            ringway_model::Fault::Declined(_) => "declined".to_owned(),
+            ringway_model::Fault::Unanswered => "not answered".to_owned(),
+            _ => "failed".to_owned(),
+        },
+    }
+}
+
+fn shown(past: &Past, details: &PastDetails, now: SystemTime) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = |what: &str, text: String| {
+        let what = if what.is_empty() { String::new() } else { format!("{what}:") };
+        lines.push(format!("{what:13}{text}"));
+    };
+    line("What", title(past));
+    match past.direction {
+        Direction::Sending => line("Sent to", device(past)),
+        Direction::Receiving => line("From", device(past)),
+        Direction::Copying => line("Copied", "inside this machine".to_owned()),
+    }
+    line("When", ago(past.ended, now));
+    match &past.outcome {
+        Outcome::Complete => line("Ended", "complete".to_owned()),
+        Outcome::Partial => line("Ended", format!("{} did not make it", words::entries(past.counts.failed))),
+        Outcome::Failed(error) => {
+            let words = words::error(error);
+            line("Ended", words.what);
+            words.next.into_iter().for_each(|next| line("", next));
+        }
+    }
+    let counts = [(past.counts.files, "file"), (past.counts.folders, "folder"), (past.counts.links, "link")];
+    let counts: Vec<_> = counts.into_iter().filter(|(n, _)| *n > 0).map(|(n, noun)| counted(n, noun)).collect();
+    if !counts.is_empty() {
+        line("There", format!("{}, {}", counts.join(", "), bytes(past.counts.bytes)));
+    }
+    if past.counts.unchanged > 0 {
+        line("Before", format!("{} of them were there already", count(past.counts.unchanged)));
+    }
+    if past.counts.skipped > 0 {
+        line("Skipped", format!("{} of them left as found there", count(past.counts.skipped)));
+    }
+    if past.counts.moved < past.counts.bytes {
+        line("Sent", bytes(past.counts.moved));
+    }
+    if past.counts.edited > 0 {
+        line("Kept", format!("{} that the receiver had edited", counted(past.counts.edited, "file")));
+    }
+    if let Some(proven) = &past.proven {
+        line("Proven", format!("{}, {}", counted(proven.files, "file"), bytes(proven.bytes)));
+    }
+    if !past.running_for.is_zero() {
+        line("Took", took(past.running_for));
+    }
+    if let Some((average, highest)) = rates(details) {
+        line("Rate", format!("{} on average, {} at its highest", rate(average), rate(highest)));
+    }
+    if let Some(bottleneck) = past.bottleneck {
+        line("Limited by", pace::bottleneck(bottleneck, past.direction, &device(past)));
+    }
+    if past.reconnected > 0 {
+        line("Connection", format!("lost {}, and went on", counted(past.reconnected.into(), "time")));
+    }
+    for (index, path) in past.paths.iter().enumerate() {
+        let what = match (index, past.direction) {
+            (0, Direction::Sending) => "Source",
+            (0, _) => "Lies at",
+            _ => "",
+        };
+        line(what, for_terminal(path));
+    }
+    if past.resend.is_some() {
+        line("Again", advised::send_again(past.number));
+    }
+    lines.extend(details.edits.iter().map(|edit| format!("  {}", words::edit(edit, past.direction))));
+    if !details.failures.is_empty() {
+        lines.push("Failed:".to_owned());
+        lines.extend(details.failures.iter().map(|failure| format!("  {}", words::failure(failure, past.direction))));
+        let unnamed = past.counts.failed.saturating_sub(details.failures.len() as u64);
+        if unnamed > 0 {
+            lines.push(format!("  and {} more", count(unnamed)));
+        }
+    }
+    lines
+}
+
+/// Bytes a second, on average and at the highest; none where it was too short to tell.
+fn rates(details: &PastDetails) -> Option<(f64, f64)> {
+    let last = details.series.last()?;
+    let highest = details
+        .series
+        .windows(2)
+        .map(|pair| (pair[1].bytes - pair[0].bytes) as f64 / (pair[1].at - pair[0].at).as_secs_f64())
+        .filter(|rate| rate.is_finite())
+        .fold(0.0, f64::max);
+    (last.at >= Duration::from_millis(500)).then(|| (last.bytes as f64 / last.at.as_secs_f64(), highest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ringway_engine::{Point, Resend};
+    use ringway_model::{Counts, DeviceId, Edit, TransferId};
+    use ringway_model::{Failure, FailureReason, Fault};
+    use ringway_model::{Operation, Side};
+
+    fn past(outcome: Outcome) -> Past {
+        Past {
+            number: 7,
+            id: TransferId([1; 16]),
+            direction: Direction::Receiving,
+            peer: Some((DeviceId([2; 32]), "lap\u{202e}top".into())),
+            title: ("da\x1bta".into(), 2),
+            target: None,
+            target_device: None,
+            target_announced: None,
+            paths: vec!["/in/data".into(), "/in/b".into()],
+            ended: SystemTime::UNIX_EPOCH,
+            outcome,
+            counts: Counts {
+                files: 1_204,
+                folders: 1,
+                bytes: 2_100_000_000,
+                moved: 2_100_000_000,
+                unchanged: 4,
+                edited: 1,
+                failed: 101,
+                ..Counts::default()
+            },
+            proven: None,
+            running_for: Duration::from_millis(2_000),
+            bottleneck: None,
+            reconnected: 1,
+            resend: None,
+        }
+    }
+
+    fn details() -> PastDetails {
+        let point = |ms, bytes| Point { at: Duration::from_millis(ms), bytes, entries: 0, bottleneck: None };
+        let failure = Failure {
+            path: "data/x\ny".into(),
+            side: Side::There,
+            operation: Operation::Write,
+            reason: FailureReason::Os { errno: 28 },
+        };
+        PastDetails {
+            edits: vec![Edit { path: "data/p2".into(), beside: "p\u{202e}2".into() }],
+            failures: vec![failure],
+            series: vec![point(0, 0), point(1_000, 2_000_000), point(2_000, 3_000_000)],
+        }
+    }
+
+    #[test]
+    fn one_is_shown_with_all_that_is_known_and_no_name_plays_tricks() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(7_300);
+        let text = shown(&past(Outcome::Partial), &details(), now).join("\n");
+        assert_eq!(
+            text,
+            "What:        da\\u{1b}ta and 2 more\n\
+             From:        lap\\u{202e}top\n\
+             When:        2 hours ago\n\
+             Ended:       101 entries did not make it\n\
+             There:       1,204 files, 1 folder, 2.1 GB\n\
+             Before:      4 of them were there already\n\
+             Kept:        1 file that the receiver had edited\n\
+             Took:        2.0 s\n\
+             Rate:        1.5 MB/s on average, 2.0 MB/s at its highest\n\
+             Connection:  lost 1 time, and went on\n\
+             Lies at:     /in/data\n\
+             \x20            /in/b\n  data/p2: was edited here and is kept; what was received is beside it as p\\u{202e}2\n\
+             Failed:\n  data/x\\ny: could not be written at the other end: No space left on device\n  and 100 more"
+        );
+    }
+
+    #[test]
+    fn what_can_be_sent_again_says_how() {
+        let resend = Some(Resend { sources: Vec::new(), verify: false });
+        let sent = Past { direction: Direction::Sending, resend, ..past(Outcome::Partial) };
+        let lines = shown(&sent, &PastDetails::default(), SystemTime::now());
+        assert_eq!(lines.last().map(String::as_str), Some("Again:       ringway send --again 7"));
+    }
+
+    #[test]
+    fn failures_have_their_sentences_and_lists_a_word() {
+        let failed = past(Outcome::Failed(Fault::DestinationFull { shortage: None }));
+        assert_eq!(ending(&failed), "failed");
+        let text = shown(&failed, &PastDetails::default(), SystemTime::now()).join("\n");
+        assert!(text.contains("Ended:       The disk at the destination is full"), "{text}");
+        assert_eq!(ending(&past(Outcome::Failed(Fault::Cancelled { by: Side::There }))), "stopped");
+        assert_eq!(ending(&past(Outcome::Partial)), "101 failed");
+    }
+
+    #[test]
+    fn a_short_one_has_no_rate() {
+        let mut short = details();
+        short.series.truncate(1);
+        assert_eq!(rates(&short), None);
+        short.series.clear();
+        assert_eq!(rates(&short), None);
+    }
+}

@@ -1,0 +1,357 @@
+//! `ringway send`: checks what is to be sent, and sends it, asking for the code where one is
+//! needed.
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use ringway_engine::{Address, Engine, GivenSecret, Report, SendRequest, Target, Transfer};
+use ringway_model::{AuthError, Direction, Fault, Outcome, Source};
+
+use crate::args::{self, LimitArg, SendArgs};
+use crate::ask::code_source;
+use crate::ask::prompt::{self, Lines};
+use crate::commands::nearby;
+use crate::exit::{Exit, Refusal};
+use crate::interrupt::Interrupts;
+use crate::output::Output;
+use crate::text::for_terminal;
+use crate::{progress, words};
+
+/// Codes that are asked for: as many as a code survives.
+const ASKED_MAX: u32 = 3;
+
+/// How often a receiver that is busy with another pairing is tried again before giving up.
+const BUSY_RETRIES_MAX: u32 = 5;
+
+/// As long as a busy receiver is waited for at a time, whatever it asks for.
+const BUSY_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// Sends.
+pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts) -> Result<Exit> {
+    let out = Output::from(args.reporting);
+    let Asked { sources, target, verify } = match args.again {
+        Some(number) => again(engine, number)?,
+        None => named(engine, &args, &out)?,
+    };
+    check(&sources)?;
+    if let Err(error) = engine.check_store_writable() {
+        out.warn(words::error(&error).what);
+        out.advise("It is sent all the same to a device that is known, and the history will not have it. `ringway doctor` says more.");
+    }
+    let given = code_source::given(args.code.code_file.as_deref(), |warning| out.warn(warning))?;
+    let may_ask = given.is_none() && !out.is_json() && prompt::is_possible();
+    let mut lines = None;
+    let (target, given) = match target {
+        Some(target) => (target, given),
+        None => match find(engine, given, may_ask, &mut lines, &out, interrupts).await? {
+            Some((target, given)) => (target, Some(given)),
+            None if interrupts.is_asked() => return Ok(interrupts.exit()),
+            None => return Ok(Exit::Failed),
+        },
+    };
+    let sending = Sending { engine, args: &args, sources, target, verify, out: &out, interrupts, may_ask, lines };
+    sending.until_settled(given).await
+}
+
+/// What to send, and to whom; none is whoever shows the code.
+struct Asked {
+    sources: Vec<Source>,
+    target: Option<Target>,
+    verify: bool,
+}
+
+/// What the command line names. This is where a target's text is read; below it is a device or an
+/// address.
+fn named(engine: &Engine, args: &SendArgs, out: &Output) -> Result<Asked> {
+    let (sources, typed) = args.sources_and_target();
+    let sources = sources.iter().map(|path| args::source(path)).collect();
+    let target = match typed {
+        Some(typed) => Some(target(engine, typed, out)?),
+        None => None,
+    };
+    Ok(Asked { sources, target, verify: args.verify })
+}
+
+fn target(engine: &Engine, typed: &OsStr, out: &Output) -> Result<Target> {
+    let name = for_terminal(typed);
+    let resolved = engine.resolve(text_of(typed)?);
+    if resolved.is_err() && Path::new(typed).exists() {
+        out.warn(format_args!("{name} is here on this machine; did you leave out the target, which comes last?"));
+    }
+    Ok(resolved?)
+}
+
+fn text_of(target: &OsStr) -> Result<&str, Refusal> {
+    let name = for_terminal(target);
+    let text = target.to_str().ok_or_else(|| Refusal::usage(format!("{name} is no target: it is not even text.")))?;
+    if text.contains('/') {
+        let refusal = Refusal::usage(format!("{name} is no target: the last argument says to whom, not what."));
+        return Err(refusal.advise(
+            "For example: ringway send FOLDER lab-ws, or ringway send FOLDER 192.168.1.20. Inside this machine, `ringway copy` copies.",
+        ));
+    }
+    Ok(text)
+}
+
+/// What was sent before, to the same device, wherever that is now.
+fn again(engine: &Engine, number: u64) -> Result<Asked> {
+    let past = engine.past_transfer(number)?.map(|(past, _)| past).filter(|past| past.direction == Direction::Sending);
+    let past = past.ok_or_else(|| {
+        Refusal::usage(format!("Nothing that was sent has the number {number}."))
+            .advise("`ringway inbox --sent` lists what was.")
+    })?;
+    let target = engine.target_of(&past)?;
+    let resend = past.resend.ok_or_else(|| {
+        Refusal::failed(format!("Of number {number} more was sent at once than is remembered: name it anew."))
+    })?;
+    Ok(Asked { sources: resend.sources, target: Some(target), verify: resend.verify })
+}
+
+/// Looks before the first byte: a missing source would otherwise be found after a person at the
+/// other end has said yes.
+fn check(sources: &[Source]) -> Result<(), Refusal> {
+    for source in sources {
+        let name = for_terminal(&source.path);
+        let metadata = fs::symlink_metadata(&source.path)
+            .map_err(|error| Refusal::failed(format!("{name} cannot be sent: {}.", words::os(&error.into()))))?;
+        // What a symlink points to counts only where its contents are asked for.
+        if source.contents_only && !fs::metadata(&source.path).is_ok_and(|metadata| metadata.is_dir()) {
+            return Err(Refusal::usage(format!("{name} is not a folder: leave out the slash at its end.")));
+        }
+        if !metadata.is_dir() && !metadata.is_file() && !metadata.is_symlink() {
+            return Err(Refusal::failed(format!("{name} cannot be sent: it is a socket, FIFO or device.")));
+        }
+    }
+    Ok(())
+}
+
+/// Finds the receiver that shows the code, which is asked for where it was not given; none if
+/// somebody stops it.
+async fn find(
+    engine: &Engine,
+    given: Option<GivenSecret>,
+    may_ask: bool,
+    lines: &mut Option<Lines>,
+    out: &Output,
+    interrupts: &Interrupts,
+) -> Result<Option<(Target, GivenSecret)>> {
+    let given = match given {
+        Some(given) => given,
+        None if may_ask => {
+            let asked = tokio::select! {
+                given = ask_for_code(lines.get_or_insert_with(Lines::start)) => given,
+                () = interrupts.asked() => None,
+            };
+            match asked {
+                Some(given) => given,
+                None => return Ok(None),
+            }
+        }
+        None => return Err(nearby::no_target().into()),
+    };
+    tokio::select! {
+        found = nearby::by_code(engine, &given, out) => Ok(Some((found?, given))),
+        () = interrupts.asked() => Ok(None),
+    }
+}
+
+struct Sending<'a> {
+    engine: &'a Engine,
+    args: &'a SendArgs,
+    sources: Vec<Source>,
+    target: Target,
+    verify: bool,
+    out: &'a Output,
+    interrupts: &'a Interrupts,
+    /// Whether there is somebody to ask for a code.
+    may_ask: bool,
+    lines: Option<Lines>,
+}
+
+impl Sending<'_> {
+    /// Tries until it went through, or until neither a code nor patience helps.
+    async fn until_settled(mut self, given: Option<GivenSecret>) -> Result<Exit> {
+        let may_ask = self.may_ask;
+        let mut secret = given;
+        let (mut asked, mut busy) = (0, 0);
+        loop {
+            let (transfer, report) = self.once(secret.as_ref()).await;
+            match auth_error(&report) {
+                Some(AuthError::PairingBusy { wait_ms }) if busy < BUSY_RETRIES_MAX => {
+                    busy += 1;
+                    let wait = Duration::from_millis(*wait_ms).min(BUSY_WAIT_MAX);
+                    self.out.say(format_args!(
+                        "The receiver is busy pairing; trying again in {} s.",
+                        wait.as_secs().max(1)
+                    ));
+                    tokio::select! {
+                        () = tokio::time::sleep(wait) => continue,
+                        () = self.interrupts.asked() => return Ok(self.interrupts.exit()),
+                    }
+                }
+                Some(error @ (AuthError::PairingNeeded { .. } | AuthError::WrongCode))
+                    if may_ask && asked < ASKED_MAX =>
+                {
+                    asked += 1;
+                    match self.ask(error).await {
+                        Some(given) => secret = Some(given),
+                        None if self.interrupts.is_asked() => return Ok(self.interrupts.exit()),
+                        None => return Ok(Exit::NotAuthenticated),
+                    }
+                    continue;
+                }
+                Some(AuthError::Unconfirmed { last, name, found, .. }) if may_ask => {
+                    if let Target::Address(at) = &self.target {
+                        let confirmed = Target::DeviceAt { id: *found, at: at.clone() };
+                        let (name, id) = (for_terminal(name), found.short());
+                        let last = for_terminal(last);
+                        let answers =
+                            format!("\"{last}\" was there last; now \"{name}\" ({id}) answers, which is paired, too.");
+                        let question = format!("{answers} Send to \"{name}\"? [y/N] ");
+                        if self.confirm(&question).await {
+                            self.target = confirmed;
+                            continue;
+                        }
+                    }
+                    return Ok(if self.interrupts.is_asked() {
+                        self.interrupts.exit()
+                    } else {
+                        Exit::NotAuthenticated
+                    });
+                }
+                _ => {}
+            }
+            progress::conclude(&transfer, &report, self.out);
+            let not_found = matches!(&report.outcome, Outcome::Failed(Fault::Unreachable { .. }));
+            if let Target::Address(Address::Host(host, _)) = &self.target
+                && not_found
+                && Path::new(host).exists()
+            {
+                let name = for_terminal(host);
+                self.out.warn(format_args!(
+                    "{name} is here on this machine; did you leave out the target, which comes last?"
+                ));
+            }
+            return Ok((&*report).into());
+        }
+    }
+
+    async fn once(&self, secret: Option<&GivenSecret>) -> (Transfer, Arc<Report>) {
+        let transfer = self.engine.send(SendRequest {
+            sources: self.sources.clone(),
+            target: self.target.clone(),
+            code: secret.map(GivenSecret::to_pairing_secret),
+            tls: self.args.paths.tls.into(),
+            io: self.args.paths.io.into(),
+            lanes: self.args.lanes,
+            compression: self.args.compress.into(),
+            delta: self.args.delta.into(),
+            limit: self.args.limit.map_or(self.engine.settings().send_limit, LimitArg::limit),
+            verify: self.verify || self.args.verify,
+            records_per_key: self.args.records_per_key,
+            retry: self.args.retry.time(),
+            timeout: self.args.timeout.time(),
+        });
+        let report = progress::follow(&transfer, self.out, self.interrupts).await;
+        (transfer, report)
+    }
+
+    /// Whether a person says yes.
+    async fn confirm(&mut self, question: &str) -> bool {
+        let lines = self.lines.get_or_insert_with(Lines::start);
+        tokio::select! {
+            typed = lines.ask(question) => {
+                typed.is_some_and(|typed| matches!(&*typed.trim().to_ascii_lowercase(), "y" | "yes"))
+            }
+            () = self.interrupts.asked() => false,
+        }
+    }
+
+    /// Asks for the code; none when the person gives up.
+    async fn ask(&mut self, why: &AuthError) -> Option<GivenSecret> {
+        match why {
+            AuthError::PairingNeeded { peer_name } => eprintln!(
+                "This machine and \"{}\" are not paired. Its `ringway recv` shows a code, such as 42-river-castle.",
+                for_terminal(peer_name)
+            ),
+            _ => eprintln!("The code was wrong, or the receiver has replaced it: type the one that it shows now."),
+        }
+        let lines = self.lines.get_or_insert_with(Lines::start);
+        tokio::select! {
+            given = ask_for_code(lines) => given,
+            () = self.interrupts.asked() => {
+                prompt::restore_echo();
+                eprintln!();
+                None
+            }
+        }
+    }
+}
+
+fn auth_error(report: &Report) -> Option<&AuthError> {
+    match &report.outcome {
+        Outcome::Failed(Fault::Auth(error)) => Some(error),
+        _ => None,
+    }
+}
+
+/// Asks until what is typed could be a code: a slip of the finger costs no try. None at the end of
+/// input.
+///
+/// What is typed is shown: a code is worthless once used, and typing it right matters more. A
+/// standing secret is not: ENTER alone leads to a question whose answer stays unseen.
+pub(crate) async fn ask_for_code(lines: &mut Lines) -> Option<GivenSecret> {
+    loop {
+        let mut typed = lines.ask("Code (ENTER alone to type a standing secret unseen): ").await?;
+        if typed.trim().is_empty() {
+            typed = lines.ask_unseen("Standing secret: ").await?;
+        }
+        match GivenSecret::parse(typed.as_bytes()) {
+            Ok(given) => return Some(given),
+            Err(error) => {
+                let words = words::secret(error);
+                eprintln!("{} {}", words.what, words.next.unwrap_or_default());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(path: &Path) -> Result<(), Refusal> {
+        check(&[args::source(path)])
+    }
+
+    #[test]
+    fn sources_are_looked_at_before_anything_is_sent() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        fs::write(&file, "x").unwrap();
+        assert_eq!(checked(folder.path()), Ok(()));
+        assert_eq!(checked(&folder.path().join("")), Ok(()));
+        assert_eq!(checked(&file), Ok(()));
+        let refusal = checked(&folder.path().join("not there")).unwrap_err();
+        assert_eq!(refusal.exit, Exit::Failed);
+        assert!(refusal.what.contains("not there"), "{}", refusal.what);
+        assert_eq!(checked(&file.join("")).unwrap_err().exit, Exit::Failed);
+        let link = folder.path().join("dangling");
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        assert_eq!(checked(&link), Ok(()));
+        let socket = folder.path().join("socket");
+        let _listening = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert_eq!(checked(&socket).unwrap_err().exit, Exit::Failed);
+    }
+
+    #[test]
+    fn a_path_in_the_targets_place_is_wrong_usage() {
+        let refusal = text_of(OsStr::new("some/folder")).unwrap_err();
+        assert_eq!(refusal.exit, Exit::Usage);
+        assert!(refusal.next.is_some());
+        assert_eq!(text_of(OsStr::new("lab")), Ok("lab"));
+    }
+}

@@ -1,0 +1,343 @@
+//! The commands that ask the service: each connects, asks, says what came of it, and ends.
+use std::time::SystemTime;
+
+use anyhow::Result;
+use ringway_daemon::control::{Client, Place};
+use ringway_daemon::dto::{Everything, Listening, Offer, PairedDevice};
+use ringway_model::{Fault, OnConflict};
+
+use super::{refusal, shown};
+use crate::args::destination::destination;
+use crate::args::{AcceptArgs, CodeShownArgs, ConflictArg, OfferArgs, ReportArgs, TransferArgs};
+use crate::exit::{Exit, Refusal};
+use crate::json::{self, Event};
+use crate::output::Output;
+use crate::text::for_terminal;
+use crate::words::advised;
+
+/// The beginning of an id that is taken for one: fewer digits are as likely somebody's name.
+const ID_TYPED_MIN: usize = 4;
+
+async fn service() -> Result<Client> {
+    let place = Place::find().map_err(|error| refusal(&error))?;
+    let (client, _) = Client::connect(&place).await.map_err(|error| refusal(&error))?;
+    Ok(client)
+}
+
+/// `ringway status`.
+pub(crate) async fn status(report: ReportArgs) -> Result<Exit> {
+    let out = Output::from(report);
+    let client = match service().await {
+        Ok(client) => client,
+        Err(error) => {
+            out.event(&Event::Service { running: false, service: None });
+            return Err(error);
+        }
+    };
+    let all = look(&client).await?;
+    let now = SystemTime::now();
+    out.event(&shown::service_event(client.hello(), &all, now));
+    all.offers.iter().for_each(|offer| out.event(&shown::offer_event(offer)));
+    let running = all.transfers.iter().filter(|moving| moving.ended.is_none());
+    running.for_each(|moving| out.event(&json::transfer(moving)));
+    shown::status(client.hello(), &all, now).into_iter().for_each(|line| out.say(line));
+    Ok(Exit::All)
+}
+
+/// `ringway offers`.
+pub(crate) async fn offers(report: ReportArgs) -> Result<Exit> {
+    let out = Output::from(report);
+    let offers = look(&service().await?).await?.offers;
+    offers.iter().for_each(|offer| out.event(&shown::offer_event(offer)));
+    match offers.is_empty() {
+        true => out.say("Nothing waits for an answer."),
+        false => shown::offers(&offers).into_iter().for_each(|line| out.say(line)),
+    }
+    Ok(Exit::All)
+}
+
+/// `ringway accept`.
+pub(crate) async fn accept(args: AcceptArgs) -> Result<Exit> {
+    let out = Output::from(args.report);
+    let folder = args.into.as_deref().map(destination).transpose()?;
+    let client = service().await?;
+    let all = look(&client).await?;
+    let offer = one(&all.offers, &all.devices, &args.offer, "offer", of_offer)?;
+    if let Some(folder) = folder {
+        let into_home = args.home.into_home();
+        client.set_offer_folder(offer.id.clone(), folder.into(), into_home).await?;
+    }
+    let on_conflict = match args.on_conflict {
+        ConflictArg::Replace => OnConflict::Replace,
+        ConflictArg::Keep => OnConflict::Keep,
+        ConflictArg::Rename => OnConflict::Rename,
+        ConflictArg::Update => OnConflict::RenameTop,
+    };
+    let moving = client.accept(offer.id.clone(), offer.size(), on_conflict).await?;
+    out.event(&json::transfer(&moving));
+    out.say(format_args!(
+        "Accepted {} from {}. The service receives it; `ringway status` shows how far it is.",
+        shown::names(&offer.names, offer.more_names),
+        offer.from
+    ));
+    Ok(Exit::All)
+}
+
+/// `ringway decline`.
+pub(crate) async fn decline(args: OfferArgs) -> Result<Exit> {
+    let out = Output::from(args.report);
+    let client = service().await?;
+    let all = look(&client).await?;
+    let offer = one(&all.offers, &all.devices, &args.offer, "offer", of_offer)?;
+    client.decline(offer.id.clone()).await?;
+    out.event(&Event::Declined { id: &offer.id });
+    out.say(format_args!("Declined what {} offered.", offer.from));
+    Ok(Exit::All)
+}
+
+/// `ringway code`.
+pub(crate) async fn code(args: CodeShownArgs) -> Result<Exit> {
+    let out = Output::from(args.report);
+    let client = service().await?;
+    if !client.look().await?.settings.receiving {
+        return Err(Refusal::failed("The service does not receive: no code is open.")
+            .advise("`ringway settings --receiving on` switches that on.")
+            .into());
+    }
+    if args.new {
+        client.renew_code().await?;
+    }
+    let listening = client.look().await?.listening;
+    if let Listening::Failed { fault, .. } = listening {
+        return Err(fault.into());
+    }
+    let now = SystemTime::now();
+    let open = shown::open_code(&listening, now);
+    let text = open.and_then(|(code, _)| code.text.as_deref());
+    out.event(&json::code(text, open.and_then(|(_, until)| until)));
+    out.must_say(shown::code_line(&listening, now));
+    Ok(Exit::All)
+}
+
+/// `ringway cancel`.
+pub(crate) async fn cancel(args: TransferArgs) -> Result<Exit> {
+    let (out, client, id) = running(args).await?;
+    client.cancel(id.clone()).await?;
+    out.event(&Event::Cancelled { id: &id });
+    out.say(format_args!("Transfer {} is cancelled.", shown::short(&id)));
+    Ok(Exit::All)
+}
+
+/// `ringway pause`.
+pub(crate) async fn pause(args: TransferArgs) -> Result<Exit> {
+    let (out, client, id) = running(args).await?;
+    client.pause(id.clone()).await?;
+    out.event(&Event::Paused { id: &id });
+    let short = shown::short(&id);
+    out.say(format_args!("Transfer {short} is paused. It goes on with `{}`.", advised::resume(&short)));
+    Ok(Exit::All)
+}
+
+/// `ringway resume`.
+pub(crate) async fn resume(args: TransferArgs) -> Result<Exit> {
+    let (out, client, id) = running(args).await?;
+    client.resume(id.clone()).await?;
+    out.event(&Event::Resumed { id: &id });
+    out.say(format_args!("Transfer {} goes on, as soon as it can.", shown::short(&id)));
+    Ok(Exit::All)
+}
+
+/// The transfer that is meant, among those that have not ended.
+async fn running(args: TransferArgs) -> Result<(Output, Client, String)> {
+    let client = service().await?;
+    let all = client.look().await?;
+    let running: Vec<_> = all.transfers.into_iter().filter(|moving| moving.ended.is_none()).collect();
+    let found = one(&running, &all.devices, &args.transfer, "transfer", |moving| Meant {
+        id: &moving.id,
+        called: moving.progress.peer.as_deref().unwrap_or(&moving.target),
+        device: moving.progress.peer_id.map(|id| id.short()),
+    })?;
+    let id = found.id.clone();
+    Ok((Output::from(args.report), client, id))
+}
+
+/// `ringway stop`.
+pub(crate) async fn stop(report: ReportArgs) -> Result<Exit> {
+    let out = Output::from(report);
+    let place = Place::find().map_err(|error| refusal(&error))?;
+    let (client, mut notices) = Client::connect(&place).await.map_err(|error| refusal(&error))?;
+    let left = client.look().await?.transfers;
+    let running = left.iter().filter(|moving| moving.ended.is_none()).count();
+    if running > 0 {
+        out.say("It gives what runs a moment to end.");
+    }
+    match client.stop().await {
+        // It may have ended before its answer was out: that is what was asked for.
+        Ok(()) | Err(Fault::ServiceGone) => {}
+        Err(fault) => return Err(fault.into()),
+    }
+    while notices.recv().await.is_some() {}
+    out.event(&Event::Stopped);
+    out.say("The service has ended.");
+    Ok(Exit::All)
+}
+
+/// What the service has, with its offers under the names that their devices have now.
+async fn look(client: &Client) -> Result<Everything> {
+    let mut all = client.look().await?;
+    for offer in &mut all.offers {
+        offer.from = of_offer(offer).name(&all.devices).to_owned();
+    }
+    Ok(all)
+}
+
+/// What a command may mean: an offer, or a transfer.
+struct Meant<'a> {
+    id: &'a str,
+    /// What its device was called when it began.
+    called: &'a str,
+    /// The beginning of that device's id; none before it is authenticated.
+    device: Option<String>,
+}
+
+impl<'a> Meant<'a> {
+    /// What its device is called now. Names change, and another device may have got one.
+    fn name(&self, devices: &'a [PairedDevice]) -> &'a str {
+        let now = devices.iter().find(|device| self.device.as_ref() == Some(&device.short_id));
+        now.map_or(self.called, |device| &device.name)
+    }
+
+    /// Whether its device is called that. A paired device's name means that device alone.
+    fn is_called(&self, typed: &str, devices: &'a [PairedDevice]) -> bool {
+        let is_others = is_device(devices, typed)
+            && self.device.as_ref().is_some_and(|id| !devices.iter().any(|device| device.short_id == *id));
+        !is_others && self.name(devices).eq_ignore_ascii_case(typed)
+    }
+}
+
+fn of_offer(offer: &Offer) -> Meant<'_> {
+    Meant { id: &offer.id, called: &offer.from, device: Some(offer.from_short_id.clone()) }
+}
+
+/// Whether a paired device is called that, as the trust store compares names.
+fn is_device(devices: &[PairedDevice], typed: &str) -> bool {
+    devices.iter().any(|device| device.name.eq_ignore_ascii_case(typed))
+}
+
+/// The one that is meant by a device's name or by the beginning of its id. Senders draw the ids of
+/// transfers: what is the name of a paired device means that device, and never another one's id.
+fn one<'a, T>(
+    all: &'a [T],
+    devices: &'a [PairedDevice],
+    typed: &str,
+    noun: &str,
+    of: impl Fn(&'a T) -> Meant<'a>,
+) -> Result<&'a T, Refusal> {
+    let digits = typed.to_ascii_lowercase();
+    let by_name: Vec<_> = all.iter().filter(|one| of(one).is_called(typed, devices)).collect();
+    let by_id: Vec<_> =
+        all.iter().filter(|one| typed.len() >= ID_TYPED_MIN && of(one).id.starts_with(&digits)).collect();
+    let is_name = is_device(devices, typed) || !by_name.is_empty();
+    let shown_name = for_terminal(typed);
+    let described = |found: &[&'a T]| {
+        let ids: Vec<_> = found.iter().map(|one| of(one).id).collect();
+        let of_each =
+            found.iter().map(|one| format!("{} ({})", for_terminal(of(one).name(devices)), distinct(of(one).id, &ids)));
+        of_each.collect::<Vec<_>>().join(", ")
+    };
+    match (if is_name { &by_name } else { &by_id }).as_slice() {
+        [only] => Ok(only),
+        [] if is_name && !by_id.is_empty() => {
+            Err(Refusal::failed(format!(
+                "There is no {noun} of the paired device \"{shown_name}\" here. What has an id that begins so is another's: {}.",
+                described(&by_id)
+            ))
+            .advise("Give more of the id if that is meant."))
+        }
+        [] => Err(Refusal::failed(format!("There is no {noun} \"{shown_name}\" here."))
+            .advise("`ringway status` lists what there is, with ids.")),
+        several => Err(Refusal::failed(format!("\"{shown_name}\" is more than one {noun}: {}.", described(several)))
+            .advise("Give the beginning of the id of the one that is meant.")),
+    }
+}
+
+/// As much of an id as tells it from the others that were found, and no less than is shown
+/// elsewhere.
+fn distinct(id: &str, found: &[&str]) -> String {
+    let shared = |other: &str| id.bytes().zip(other.bytes()).take_while(|(ours, theirs)| ours == theirs).count();
+    let others = found.iter().copied().filter(|other| *other != id);
+    let len = others.map(|other| shared(other) + 1).max().unwrap_or_default();
+    for_terminal(id.get(..len.max(shown::short(id).len())).unwrap_or(id))
+}
+
+#[cfg(test)]
+mod tests {
+    use ringway_daemon::dto::Rule;
+    use ringway_model::Consent;
+
+    use super::*;
+
+    /// A paired device by its name and the beginning of its id.
+    fn paired(name: &str, short_id: &str) -> PairedDevice {
+        let rule = Rule { consent: Consent::Ask, max_bytes: None, folder: None };
+        PairedDevice {
+            id: short_id.repeat(4),
+            short_id: short_id.to_owned(),
+            name: name.to_owned(),
+            looks_like: None,
+            paired_at_ms: 0,
+            last_seen_ms: None,
+            last_address: None,
+            last_transfer: None,
+            rule,
+        }
+    }
+
+    /// Id, name when it began, beginning of the device's id.
+    type Own = (&'static str, &'static str, &'static str);
+
+    fn found<'a>(all: &'a [Own], devices: &'a [PairedDevice], typed: &str) -> Result<&'a str, Refusal> {
+        let meant = |own: &'a Own| Meant { id: own.0, called: own.1, device: Some(own.2.to_owned()) };
+        one(all, devices, typed, "offer", meant).map(|own| own.0)
+    }
+
+    #[test]
+    fn a_name_or_the_beginning_of_an_id_means_one_and_no_more() {
+        let all = [("3f2a00010", "laptop", "aa"), ("3f2a00011", "laptop", "aa"), ("77770000", "lab", "bb")];
+        let devices = [paired("laptop", "aa"), paired("lab", "bb")];
+        let found = |typed: &str| found(&all, &devices, typed);
+        assert_eq!(found("lab"), Ok("77770000"));
+        assert_eq!(found("7777"), Ok("77770000"));
+        assert_eq!(found("3F2A00011"), Ok("3f2a00011"));
+        let both = "laptop (3f2a00010), laptop (3f2a00011)";
+        assert!(found("laptop").unwrap_err().what.contains(both));
+        assert!(found("3f2a").unwrap_err().what.contains(both));
+        for none in ["777", "nobody", ""] {
+            assert!(found(none).unwrap_err().what.contains("no offer"), "{none}");
+        }
+    }
+
+    #[test]
+    fn an_id_that_begins_like_a_paired_devices_name_is_not_taken_for_that_device() {
+        let devices = [paired("caca", "aa"), paired("mallory", "bb")];
+        let mallorys = ("caca0001", "mallory", "bb");
+        for typed in ["caca", "CACA"] {
+            let refused = found(&[mallorys], &devices, typed).unwrap_err();
+            assert!(refused.what.contains("mallory (caca0001)"), "{}", refused.what);
+        }
+        assert_eq!(found(&[mallorys, ("11110000", "caca", "aa")], &devices, "caca"), Ok("11110000"));
+        assert_eq!(found(&[mallorys], &devices, "caca0"), Ok("caca0001"));
+    }
+
+    #[test]
+    fn a_name_that_another_device_has_by_now_means_that_one() {
+        let all = [("11110000", "a", "aa"), ("22220000", "c", "cc")];
+        // The first was renamed, or forgotten, and the second one is called so now.
+        for devices in [vec![paired("old", "aa"), paired("a", "cc")], vec![paired("a", "cc")]] {
+            assert_eq!(found(&all, &devices, "a"), Ok("22220000"));
+            assert!(found(&all, &devices, "c").is_err());
+            assert!(found(&all[..1], &devices, "a").unwrap_err().what.contains("no offer"));
+        }
+        assert_eq!(found(&all, &[paired("old", "aa"), paired("a", "cc")], "OLD"), Ok("11110000"));
+    }
+}

@@ -1,0 +1,171 @@
+//! Pausing, resuming and stopping: the state that each of a copy's threads checks between two
+//! steps.
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::observer::Observer;
+
+const RUNNING: u8 = 0;
+const PAUSED: u8 = 1;
+const ENDED: u8 = 2;
+
+/// The state of a copy. Checking it costs one relaxed load while the copy runs.
+pub(crate) struct Control {
+    state: AtomicU8,
+    /// Held while the state is changed, and while a thread checks it before it waits for a change.
+    changing: Mutex<()>,
+    changed: Condvar,
+    /// Told of each thread that pauses.
+    observer: Arc<dyn Observer>,
+}
+
+impl Control {
+    pub(crate) fn new(observer: Arc<dyn Observer>) -> Self {
+        Self { state: AtomicU8::new(RUNNING), changing: Mutex::new(()), changed: Condvar::new(), observer }
+    }
+
+    /// Whether the thread must end. While the copy is paused, it waits before it answers.
+    pub(crate) fn must_end(&self) -> bool {
+        match self.state.load(Ordering::Relaxed) {
+            RUNNING => false,
+            ENDED => true,
+            _ => self.wait(|| false),
+        }
+    }
+
+    /// The same for a thread that also ends once `over` is set. [`Control::wake`] must follow that.
+    pub(crate) fn must_end_with(&self, over: &AtomicBool) -> bool {
+        let over = || over.load(Ordering::Acquire);
+        over() || (self.state.load(Ordering::Relaxed) != RUNNING && (self.wait(over) || over()))
+    }
+
+    /// Whether the copy was ended. Never waits.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == ENDED
+    }
+
+    #[cold]
+    fn wait(&self, over: impl Fn() -> bool) -> bool {
+        self.observer.thread_paused();
+        let mut changing = self.changing.lock();
+        let paused = |_: &mut ()| self.state.load(Ordering::Relaxed) == PAUSED && !over();
+        self.changed.wait_while(&mut changing, paused);
+        drop(changing);
+        self.is_ended()
+    }
+
+    /// Pauses all threads, unless the copy has ended.
+    pub(crate) fn pause(&self) {
+        self.change(RUNNING, PAUSED);
+    }
+
+    /// Resumes the threads that are paused.
+    pub(crate) fn resume(&self) {
+        self.change(PAUSED, RUNNING);
+    }
+
+    /// Ends all threads, also those that are paused.
+    pub(crate) fn end(&self) {
+        // Release: a thread that sees this also sees why.
+        self.state.store(ENDED, Ordering::Release);
+        self.wake();
+    }
+
+    /// Has the threads that are paused check again.
+    pub(crate) fn wake(&self) {
+        drop(self.changing.lock());
+        self.changed.notify_all();
+    }
+
+    fn change(&self, from: u8, to: u8) {
+        if self.state.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            self.wake();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observer::{Amount, Unobserved};
+    use ringway_model::Failure;
+    use std::sync::mpsc::{Sender, channel};
+    use std::time::Duration;
+
+    /// Threads ask a paused control, `then` happens to it, and all of them answer.
+    fn answers(then: impl Fn(&Control, &AtomicBool)) -> Vec<bool> {
+        const THREADS: usize = 4;
+        let (control, over) = (Control::new(Arc::new(Unobserved)), AtomicBool::new(false));
+        control.pause();
+        let (tell, told) = channel();
+        std::thread::scope(|scope| {
+            for number in 0..THREADS {
+                let (control, over, tell) = (&control, &over, tell.clone());
+                scope.spawn(move || {
+                    tell.send(if number == 0 { control.must_end_with(over) } else { control.must_end() })
+                });
+            }
+            assert!(told.recv_timeout(Duration::from_millis(100)).is_err(), "nobody passes");
+            then(&control, &over);
+            (0..THREADS).map(|_| told.recv_timeout(crate::deadline::DEADLINE).unwrap()).collect()
+        })
+    }
+
+    #[test]
+    fn who_rests_goes_on_when_it_opens() {
+        assert_eq!(answers(|control, _| control.resume()), [false; 4]);
+    }
+
+    #[test]
+    fn who_rests_is_ended() {
+        assert_eq!(answers(|control, _| control.end()), [true; 4]);
+    }
+
+    #[test]
+    fn who_is_to_end_with_something_else_rests_no_longer_than_that() {
+        let mut answers = answers(|control, over| {
+            over.store(true, Ordering::Release);
+            control.wake();
+            control.resume();
+        });
+        answers.sort();
+        assert_eq!(answers, [false, false, false, true]);
+    }
+
+    #[test]
+    fn what_has_ended_neither_closes_nor_opens() {
+        let control = Control::new(Arc::new(Unobserved));
+        control.end();
+        control.pause();
+        assert!(control.must_end() && control.is_ended());
+        control.resume();
+        assert!(control.must_end() && control.is_ended());
+    }
+
+    /// Passes on that a thread has paused.
+    struct Paused(Sender<()>);
+
+    impl Observer for Paused {
+        fn entry_failed(&self, _: Failure) {}
+        fn thread_paused(&self) {
+            self.0.send(()).unwrap();
+        }
+        fn verification_started(&self, _: Amount) {}
+        fn copying_resumed(&self) {}
+    }
+
+    #[test]
+    fn a_thread_that_rests_is_told_of() {
+        let (tell, told) = channel();
+        let control = Control::new(Arc::new(Paused(tell)));
+        control.pause();
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| control.must_end());
+            told.recv_timeout(crate::deadline::DEADLINE).unwrap();
+            control.resume();
+            assert!(!thread.join().unwrap());
+        });
+    }
+}

@@ -1,0 +1,150 @@
+//! Counting the sources ahead of a copy, so that whoever watches sees how much is left. Costs what
+//! a walk costs, so short copies go without.
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ringway_sys::attributes::{Kind, metadata_of};
+use ringway_sys::dir::Dir;
+
+use crate::folder::below::open_below;
+use crate::job::{Identity, Job, add};
+
+/// A folder to be counted, and its path in the source. Only the source is open, for there may be
+/// more folders than descriptors.
+struct Waiting {
+    source: Source,
+    path: Vec<u8>,
+}
+
+/// The source that a folder is in.
+enum Source {
+    Open(Arc<Dir>),
+    /// Its folder and its name there.
+    At(PathBuf, Box<[u8]>),
+}
+
+/// Counts below the given entries (their folder, their name) until `stopped`.
+pub(crate) fn run(job: &Job, entries: Vec<(PathBuf, Box<[u8]>)>, stopped: &AtomicBool) {
+    let mut waiting: Vec<Waiting> =
+        entries.into_iter().map(|(dir, name)| Waiting { source: Source::At(dir, name), path: Vec::new() }).collect();
+    let mut seen_links = std::collections::HashSet::new();
+    add(&job.counted.entries, waiting.len() as u64);
+    loop {
+        if job.control.must_end_with(stopped) {
+            return;
+        }
+        let Some(next) = waiting.pop() else { break };
+        // What cannot be counted is told when it is copied.
+        let _ = one(job, stopped, next, &mut waiting, &mut seen_links);
+    }
+    job.counted.complete.store(true, Ordering::Release);
+}
+
+fn one(
+    job: &Job,
+    stopped: &AtomicBool,
+    next: Waiting,
+    waiting: &mut Vec<Waiting>,
+    seen: &mut std::collections::HashSet<Identity>,
+) -> io::Result<()> {
+    let (source, dir) = match next.source {
+        Source::Open(source) => {
+            let dir = job.patiently(|| open_below(&source, &next.path))?;
+            (source, Arc::new(dir))
+        }
+        Source::At(path, name) => {
+            let above = job.patiently(|| Dir::open_to_search(&path))?;
+            match job.patiently(|| above.open_dir(&name)) {
+                Ok(dir) => {
+                    let dir = Arc::new(dir);
+                    (dir.clone(), dir)
+                }
+                // A source that is a file.
+                Err(_) => {
+                    let metadata = above.metadata(&name)?;
+                    add(&job.counted.bytes, if metadata.kind == Kind::File { metadata.size } else { 0 });
+                    return Ok(());
+                }
+            }
+        }
+    };
+    let own = metadata_of(&*dir)?;
+    if job.is_own((own.dev, own.ino)) {
+        return Ok(());
+    }
+    let mut entries = job.patiently(|| dir.entries())?;
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        if job.control.must_end_with(stopped) {
+            return Ok(());
+        }
+        // What has vanished meanwhile will not be copied either.
+        let look = || dir.metadata(entry.name).ok();
+        let Some(kind) = entry.kind.or_else(|| look().map(|metadata| metadata.kind)) else { continue };
+        let mut path = next.path.clone();
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(entry.name);
+        if job.rules.as_ref().is_some_and(|rules| rules.leave_out(&path, kind == Kind::Dir)) {
+            continue;
+        }
+        let file = if kind == Kind::File { look() } else { None };
+        if kind == Kind::File && file.is_none() {
+            continue;
+        }
+        add(&job.counted.entries, 1);
+        match file {
+            Some(file) if file.nlink < 2 || seen.insert((file.dev, file.ino)) => add(&job.counted.bytes, file.size),
+            None if kind == Kind::Dir => waiting.push(Waiting { source: Source::Open(source.clone()), path }),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use ringway_model::Fault;
+
+    use super::*;
+    use crate::job::value;
+    use crate::options::{CopyOptions, Rule};
+    use crate::rules::Rules;
+
+    fn job(rules: &[Rule]) -> Job {
+        Job::for_tests(CopyOptions::default(), Rules::new(rules).unwrap())
+    }
+
+    fn counted(job: &Job, folder: &std::path::Path, names: &[&str]) -> (u64, u64, bool) {
+        let entries = names.iter().map(|name| (folder.to_owned(), name.as_bytes().into())).collect();
+        run(job, entries, &AtomicBool::new(false));
+        (value(&job.counted.entries), value(&job.counted.bytes), job.counted.complete.load(Ordering::Acquire))
+    }
+
+    #[test]
+    fn everything_is_counted_that_is_to_be_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(path("source/inner/cache")).unwrap();
+        for (name, len) in [("source/ten", 10), ("source/inner/hundred", 100), ("source/inner/cache/out", 1_000)] {
+            std::fs::write(path(name), vec![1; len]).unwrap();
+        }
+        std::fs::write(path("single"), [1; 10_000]).unwrap();
+        // Its bytes are there once, and a link has none.
+        std::fs::hard_link(path("source/ten"), path("source/inner/ten-too")).unwrap();
+        std::os::unix::fs::symlink("nowhere", path("source/link")).unwrap();
+        let names = ["source", "single", "missing"];
+        assert_eq!(counted(&job(&[]), folder.path(), &names), (10, 11_110, true));
+        let without = [Rule::Exclude("cache/".into()), Rule::Exclude("link".into())];
+        assert_eq!(counted(&job(&without), folder.path(), &names), (7, 10_110, true));
+        let own = job(&[]);
+        own.owns(&Dir::open(&path("source/inner")).unwrap());
+        assert_eq!(counted(&own, folder.path(), &names), (6, 10_010, true), "the copy itself is met");
+        let stopped = job(&[]);
+        stopped.stop(Fault::machine("stopped"));
+        assert_eq!(counted(&stopped, folder.path(), &names), (3, 0, false));
+    }
+}

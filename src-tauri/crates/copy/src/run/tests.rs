@@ -1,0 +1,181 @@
+//! Files that are written through a memory map while they are copied to be verified: neither size
+//! nor time tells.
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use ringway_model::{Failure, FailureReason, IoMode};
+
+use crate::job::{Job, value};
+use crate::observer::{Amount, Observer};
+use crate::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode, prepare, run};
+
+/// Sizes of files that one thread copies at once, and of one that is copied in chunks.
+const LENS: [usize; 4] = [1, 4_000, 700_000, 3_000_000];
+
+/// Writes as a memory map does.
+fn write_unseen(path: &Path, at: u64, bytes: &[u8]) {
+    let file = File::options().write(true).open(path).unwrap();
+    let before = file.metadata().unwrap().modified().unwrap();
+    file.write_all_at(bytes, at).unwrap();
+    file.set_modified(before).unwrap();
+}
+
+/// Keeps what failed.
+#[derive(Default)]
+struct Failures(Mutex<Vec<(PathBuf, FailureReason)>>);
+
+impl Observer for Failures {
+    fn entry_failed(&self, failure: Failure) {
+        self.0.lock().push((failure.path.0, failure.reason));
+    }
+    fn thread_paused(&self) {}
+    fn verification_started(&self, _: Amount) {}
+    fn copying_resumed(&self) {}
+}
+
+/// A copy that has ended.
+struct Ended {
+    job: Job,
+    failures: Vec<(PathBuf, FailureReason)>,
+}
+
+/// Copies with `meddle` called between the first and the second time that a file is read.
+fn copy(source: &Path, into: &Path, options: CopyOptions, meddle: impl FnMut() + Send + 'static) -> Ended {
+    let request = CopyRequest { sources: vec![source.into()], destination: into.into(), options };
+    let failures = Arc::new(Failures::default());
+    let (job, roots) = prepare::prepare(request, Arc::clone(&failures) as Arc<dyn Observer>).unwrap();
+    *job.meddle.lock() = Some(Box::new(meddle));
+    // The copy's threads take another umask for good.
+    std::thread::scope(|scope| scope.spawn(|| run::run(&job, roots)).join()).unwrap().unwrap();
+    let failures = std::mem::take(&mut *failures.0.lock());
+    Ended { job, failures }
+}
+
+/// Every way that contents are read, without sharing blocks.
+fn ways() -> Vec<CopyOptions> {
+    let ring = ringway_sys::probe::io_uring().is_ok().then_some(IoMode::Uring);
+    let options = |io| CopyOptions { io, verify: true, reflink: ReflinkMode::Never, ..CopyOptions::default() };
+    [IoMode::Sync].into_iter().chain(ring).map(options).collect()
+}
+
+fn verified(ended: &Ended) -> u64 {
+    ended.job.proof.as_ref().unwrap().proven()
+}
+
+/// A folder with one file that is written to and one that is not.
+fn source(folder: &Path, len: usize) -> PathBuf {
+    let source = folder.join("source");
+    fs::create_dir(&source).unwrap();
+    fs::write(source.join("victim"), vec![1; len]).unwrap();
+    fs::write(source.join("other"), "other").unwrap();
+    source
+}
+
+#[test]
+fn a_file_that_is_never_twice_the_same_fails_by_name() {
+    for (options, len) in ways().into_iter().flat_map(|way| LENS.map(|len| (way.clone(), len))) {
+        let folder = tempfile::tempdir().unwrap();
+        let source = source(folder.path(), len);
+        let (victim, mut times) = (source.join("victim"), 1);
+        let written = victim.clone();
+        let what = format!("{:?}, {len} bytes", options.io);
+        let ended = copy(&source, &folder.path().join("got"), options, move || {
+            times += 1;
+            write_unseen(&written, len as u64 / 2, &[times]);
+        });
+        assert_eq!(ended.failures, [(victim, FailureReason::ChangedWhileReading)], "{what}");
+        assert_eq!(
+            (value(&ended.job.counts.failed), value(&ended.job.counts.files), verified(&ended)),
+            (1, 1, 1),
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn a_small_file_that_was_written_to_once_is_copied_as_it_is_then() {
+    for (options, len) in ways().into_iter().flat_map(|way| [1, 4_000, 700_000].map(|len| (way.clone(), len))) {
+        let folder = tempfile::tempdir().unwrap();
+        let source = source(folder.path(), len);
+        let (victim, mut is_written) = (source.join("victim"), false);
+        fs::remove_file(source.join("other")).unwrap();
+        let what = format!("{:?}, {len} bytes", options.io);
+        let written = victim.clone();
+        let ended = copy(&source, &folder.path().join("got"), options, move || {
+            if !is_written {
+                write_unseen(&written, len as u64 / 2, &[2]);
+                is_written = true;
+            }
+        });
+        assert_eq!(ended.failures, [], "{what}");
+        assert_eq!((value(&ended.job.counts.files), verified(&ended)), (1, 1), "{what}");
+        assert!(fs::read(folder.path().join("got/victim")).unwrap() == fs::read(victim).unwrap(), "{what}");
+    }
+}
+
+#[test]
+fn a_small_file_that_is_written_to_while_it_is_read_is_copied_again_or_fails_by_name() {
+    let kernels = [KernelCopy::Auto, KernelCopy::Range, KernelCopy::Splice, KernelCopy::Never];
+    let ways = ways()
+        .into_iter()
+        .flat_map(|way| kernels.map(|kernel_copy| CopyOptions { verify: false, kernel_copy, ..way.clone() }));
+    for (options, len) in ways.flat_map(|way| [4_000, 700_000].map(|len| (way.clone(), len))) {
+        for always in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let source = source(folder.path(), len);
+            fs::remove_file(source.join("other")).unwrap();
+            let (victim, mut times) = (source.join("victim"), 0);
+            let what = format!("{:?}, {:?}, {len} bytes, always: {always}", options.io, options.kernel_copy);
+            let written = victim.clone();
+            let ended = copy(&source, &folder.path().join("got"), options.clone(), move || {
+                times += 1;
+                if always || times == 1 {
+                    let file = File::options().write(true).open(&written).unwrap();
+                    file.write_all_at(&[times + 1; 1_000], len as u64 - 1_000).unwrap();
+                    // A clock may be slower than this test.
+                    let secs = std::time::Duration::from_secs(times.into());
+                    file.set_modified(std::time::UNIX_EPOCH + secs).unwrap();
+                }
+            });
+            let failed = [(victim.clone(), FailureReason::ChangedWhileReading)];
+            assert_eq!(ended.failures, if always { &failed[..] } else { &[] }, "{what}");
+            let got = fs::read(folder.path().join("got/victim")).unwrap();
+            assert!(always || got == fs::read(victim).unwrap(), "{what}");
+        }
+    }
+}
+
+#[test]
+fn a_hole_that_is_filled_behind_the_copy_fails_its_file() {
+    for options in ways() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = source(folder.path(), 10);
+        let victim = source.join("victim");
+        for at in [0, 2_000_000, 3_999_999, 4_000_000, 9_999_999] {
+            let file = File::create(&victim).unwrap();
+            file.set_len(10_000_000).unwrap();
+            file.write_all_at(&[1; 1_000_000], 4_000_000).unwrap();
+            let (written, got) = (victim.clone(), folder.path().join(format!("got-{at}")));
+            let mut times = 1;
+            let ended = copy(&source, &got, options.clone(), move || {
+                times += 1;
+                write_unseen(&written, at, &[times]);
+            });
+            assert_eq!(
+                ended.failures,
+                [(victim.clone(), FailureReason::ChangedWhileReading)],
+                "{:?}, at {at}",
+                options.io
+            );
+        }
+        // What is still nothing but zeros is no change, stored or not.
+        let (written, got) = (victim.clone(), folder.path().join("got"));
+        write_unseen(&victim, 9_999_999, &[0]);
+        let ended = copy(&source, &got, options.clone(), move || write_unseen(&written, 2_000_000, &[0; 100_000]));
+        assert_eq!(ended.failures, [], "{:?}", options.io);
+        assert_eq!(verified(&ended), 2);
+    }
+}

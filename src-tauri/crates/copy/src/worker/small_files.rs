@@ -1,0 +1,296 @@
+//! Copying what one thread copies at once: shared, by the kernel, from a batch's buffer, or through
+//! a buffer of its own.
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
+
+use ringway_model::{FailureReason, IoMode, Operation};
+use ringway_sys::attributes::{Metadata, Timestamp, metadata_of, set_len};
+use rustix::io::Errno;
+
+use super::Worker;
+use super::chunks::has_holes;
+use super::contents::{self, Method, Part};
+use super::large_files::Open;
+use crate::folder::Item;
+use crate::folder::entry_error::{self, EntryError};
+use crate::job::add;
+use crate::job::proof::{self, Record};
+
+/// So often a file is read that must turn out as long as it was said to be. If it has changed each
+/// time, it is read once more, and what comes of that stays and is told.
+const TRIES_MAX: u32 = 2;
+
+/// Bytes that a file is read with at least: files of /proc and /sys say they have none.
+pub(crate) const READ_MIN: usize = 64 * 1024;
+
+/// What went through the buffer: its length, and the digests of its parts if they are wanted
+/// (offset, length, digest).
+#[derive(Default)]
+struct ThroughBuffer {
+    bytes: u64,
+    digests: Vec<(u64, u64, blake3::Hash)>,
+}
+
+impl<'j> Worker<'_, 'j> {
+    /// Copies the contents of a file that one thread copies at once; the bytes copied. None for one
+    /// that is copied in chunks.
+    pub(crate) fn contents(
+        &mut self,
+        item: Item<'_, 'j>,
+        open: &Open,
+        ahead: Option<&[u8]>,
+    ) -> Result<Option<u64>, EntryError> {
+        let size = open.metadata.size;
+        if size > 0 && self.share(open)? {
+            add(&self.job.counts.reflinked, size);
+            self.prove_shared(item, open)?;
+            return Ok(Some(size));
+        }
+        if size > self.job.choices.chunk as u64 || has_holes(&open.metadata) {
+            return Ok(None);
+        }
+        if let Some(bytes) = ahead
+            && self.is_as_it_was(open)?
+            && (self.job.proof.is_none() || self.is_again(open, 0, bytes.len(), |again| again == bytes)?)
+        {
+            self.write_whole(item, open, bytes)?;
+            return Ok(Some(bytes.len() as u64));
+        }
+        let method = match &self.job.proof {
+            // What is to be verified has to come by here.
+            Some(_) => Method::Buffer,
+            None => Method::for_small(&self.job.options, self.job.choices.copies_by_itself, size),
+        };
+        if method != Method::Buffer && size > 0 {
+            if self.small_by_kernel(open, method)? && self.is_as_it_was(open)? {
+                return Ok(Some(size));
+            }
+            set_len(&open.target, 0).map_err(entry_error::target(Operation::Write))?;
+        }
+        self.small(item, open).map(Some)
+    }
+
+    fn share(&mut self, open: &Open) -> Result<bool, EntryError> {
+        let mode = self.job.options.reflink;
+        self.sharing.share(mode, open.metadata.dev, open.source.as_fd(), open.target.as_fd())
+    }
+
+    /// Writes what was read through the ring.
+    fn write_whole(&mut self, item: Item<'_, 'j>, open: &Open, bytes: &[u8]) -> Result<(), EntryError> {
+        self.prove_bytes(item, (0, bytes), bytes.len() as u64, true)?;
+        let ring = match self.job.options.io {
+            IoMode::Uring => Some(self.tools.ring().map_err(entry_error::target(Operation::Write))?),
+            _ => None,
+        };
+        contents::write(ring, open.target.as_fd(), 0, bytes).map_err(entry_error::target(Operation::Write))?;
+        if !self.tools.has_no_ring() {
+            add(&self.job.counts.uring, bytes.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// False if the kernel does not copy this file by itself, or it turned out to be another size.
+    fn small_by_kernel(&mut self, open: &Open, method: Method) -> Result<bool, EntryError> {
+        let part = Part { offset: 0, len: open.metadata.size as usize };
+        match self.by_kernel(open, method, part)? {
+            Some(bytes) if bytes == part.len => {
+                add(&self.job.counts.kernel, bytes as u64);
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Lets the kernel copy a part; None if it does not. What it does not say is which side an
+    /// error is of: read and write say that, so they are tried after any but those of a full
+    /// destination.
+    pub(crate) fn by_kernel(&mut self, open: &Open, method: Method, part: Part) -> Result<Option<usize>, EntryError> {
+        match self.tools.by_kernel(method, open.metadata.dev, open.source.as_fd(), open.target.as_fd(), part) {
+            Ok(copied) => Ok(copied),
+            Err(error) => match Errno::from_io_error(&error) {
+                Some(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => Err(EntryError::Target(Operation::Write, error)),
+                _ => Ok(None),
+            },
+        }
+    }
+
+    /// What the source is after it was read.
+    fn look_again(&self, open: &Open) -> Result<Metadata, EntryError> {
+        #[cfg(test)]
+        self.job.between_reads();
+        metadata_of(&open.source).map_err(entry_error::source(Operation::Read))
+    }
+
+    /// Whether the source is as it was when it was opened.
+    fn is_as_it_was(&self, open: &Open) -> Result<bool, EntryError> {
+        Ok(version(&self.look_again(open)?) == version(&open.metadata))
+    }
+
+    /// Copies a file through the buffer, up to its end wherever that is by now; again if it changed
+    /// meanwhile.
+    fn small(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<u64, EntryError> {
+        let mut looked = open.metadata;
+        for _ in 0..TRIES_MAX {
+            let read = self.through_buffer(open, looked.size)?;
+            let now = self.look_again(open)?;
+            // Files of /proc and /sys do not say how long they are.
+            let is_same = version(&now) == version(&looked);
+            if !is_same || self.job.proof.is_some() && !self.is_twice(open, &read)? {
+                looked = now;
+                set_len(&open.target, 0).map_err(entry_error::target(Operation::Write))?;
+                continue;
+            }
+            for (offset, len, digest) in read.digests {
+                let (size, first) = (read.bytes, offset == 0);
+                self.prove(item, proof::Part { size, offset, len, first, shared: false, digest })?;
+            }
+            return Ok(read.bytes);
+        }
+        // What there is of it stays, as cp leaves it, and is told.
+        self.through_buffer(open, looked.size)?;
+        Err(EntryError::SourceIs(FailureReason::ChangedWhileReading))
+    }
+
+    /// Whether the file still is what was read of it: writing through a memory map changes neither
+    /// size nor time.
+    fn is_twice(&mut self, open: &Open, read: &ThroughBuffer) -> Result<bool, EntryError> {
+        if let [(_, len, _)] = read.digests[..] {
+            let buffer = std::mem::take(&mut self.buffer);
+            let same = self.is_again(open, 0, len as usize, |again| again == &buffer[..len as usize]);
+            self.buffer = buffer;
+            return same;
+        }
+        for (offset, len, digest) in &read.digests {
+            if !self.is_again(open, *offset, *len as usize, |again| blake3::hash(again) == *digest)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads a part again, and looks whether it is the same.
+    fn is_again(
+        &mut self,
+        open: &Open,
+        offset: u64,
+        len: usize,
+        is_same: impl FnOnce(&[u8]) -> bool,
+    ) -> Result<bool, EntryError> {
+        #[cfg(test)]
+        self.job.between_reads();
+        Ok(is_same(self.read_again(open, offset, len)?))
+    }
+
+    fn through_buffer(&mut self, open: &Open, size: u64) -> Result<ThroughBuffer, EntryError> {
+        // One byte more than there should be: what comes short of that has ended.
+        let len = (size as usize + 1).clamp(READ_MIN, self.job.choices.chunk.max(READ_MIN) + 1);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        if buffer.len() < len {
+            buffer.resize(len, 0);
+        }
+        let read = self.read_to_end(open, size, &mut buffer[..len]);
+        self.buffer = buffer;
+        read
+    }
+
+    fn read_to_end(&mut self, open: &Open, size: u64, buffer: &mut [u8]) -> Result<ThroughBuffer, EntryError> {
+        let mut ring = match self.job.options.io {
+            IoMode::Uring => Some(self.tools.ring().map_err(entry_error::target(Operation::Read))?),
+            _ => None,
+        };
+        let mut read = ThroughBuffer::default();
+        loop {
+            let bytes = match ring.as_deref_mut() {
+                Some(ring) => ring.read_at(open.source.as_fd(), read.bytes, buffer),
+                None => read_once(open.source.as_fd(), read.bytes, buffer),
+            }
+            .map_err(entry_error::source(Operation::Read))?;
+            if bytes > 0 {
+                contents::write(ring.as_deref_mut(), open.target.as_fd(), read.bytes, &buffer[..bytes])
+                    .map_err(entry_error::target(Operation::Write))?;
+            }
+            if self.job.proof.is_some() && (bytes > 0 || read.bytes == 0) {
+                read.digests.push((read.bytes, bytes as u64, blake3::hash(&buffer[..bytes])));
+            }
+            read.bytes += bytes as u64;
+            // A read that comes short at the size that was seen has met the end; any other may have
+            // been cut.
+            if bytes == 0 || (read.bytes == size && bytes < buffer.len()) {
+                break;
+            }
+            if self.job.must_end() {
+                return Err(EntryError::Stopped);
+            }
+        }
+        if ring.is_some() {
+            add(&self.job.counts.uring, read.bytes);
+        }
+        Ok(read)
+    }
+
+    /// Keeps a digest of what was read.
+    pub(crate) fn prove(&mut self, item: Item<'_, 'j>, part: proof::Part) -> Result<(), EntryError> {
+        let Some(proof) = &self.job.proof else { return Ok(()) };
+        let source = if part.shared { item.folder.source_path(item.from) } else { PathBuf::new() };
+        let record = Record { file: item.folder.below_top(item.to), source, part };
+        self.gathered.add(proof, &record).map_err(entry_error::target(Operation::Write))
+    }
+
+    /// The same of a part that is in memory, if the copy is to be verified.
+    pub(crate) fn prove_bytes(
+        &mut self,
+        item: Item<'_, 'j>,
+        (offset, bytes): (u64, &[u8]),
+        size: u64,
+        first: bool,
+    ) -> Result<(), EntryError> {
+        if self.job.proof.is_none() {
+            return Ok(());
+        }
+        let len = bytes.len() as u64;
+        self.prove(item, proof::Part { size, offset, len, first, shared: false, digest: blake3::hash(bytes) })
+    }
+
+    /// Reads the source of a file whose contents never came by, if the copy is to be verified.
+    fn prove_shared(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<(), EntryError> {
+        if self.job.proof.is_none() {
+            return Ok(());
+        }
+        let (size, chunk) = (open.metadata.size, self.job.choices.chunk);
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.resize(buffer.len().max(chunk), 0);
+        let mut at = 0;
+        while at < size {
+            if self.job.must_end() {
+                return Err(EntryError::Stopped);
+            }
+            let len = (size - at).min(chunk as u64) as usize;
+            let bytes = contents::read(None, open.source.as_fd(), at, &mut buffer[..len])
+                .map_err(entry_error::source(Operation::Read))?;
+            if bytes < len {
+                return Err(EntryError::SourceIs(FailureReason::ChangedWhileReading));
+            }
+            let (len, digest) = (bytes as u64, blake3::hash(&buffer[..bytes]));
+            self.prove(item, proof::Part { size, offset: at, len, first: at == 0, shared: true, digest })?;
+            at += bytes as u64;
+        }
+        self.buffer = buffer;
+        Ok(())
+    }
+}
+
+/// What tells that a file was written to.
+fn version(file: &Metadata) -> (u64, Timestamp, Timestamp) {
+    (file.size, file.mtime, file.ctime)
+}
+
+/// One read, which meets the end if it comes short.
+fn read_once(from: BorrowedFd<'_>, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match rustix::io::pread(from, &mut *buffer, at) {
+            Err(Errno::INTR) => {}
+            other => return Ok(other?),
+        }
+    }
+}

@@ -1,0 +1,533 @@
+//! The receiver's side of the controller: listening, where and how the settings say, and the code
+//! on show.
+mod offers;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use ringway_engine::{ReceiveOptions, Receiver, ReceiverEvent, Settings, Transfer, remedy};
+use ringway_model::{Direction, Fault, IntoHome, IoMode, Stage, TlsMode};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::MissedTickBehavior;
+
+use super::App;
+use super::settings::can_land;
+use crate::dto::{AppEvent, Left, Listening, OpenCode, unix_ms};
+
+/// How long copies that were cancelled may take to end: what they do between two looks at that.
+const COPIES_END_MAX: Duration = Duration::from_secs(3);
+
+/// How often a waiting offer's growing totals are looked at: fast enough to be seen growing, slow
+/// enough to be read.
+const OFFER_REFRESH: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether what is shown still holds: a code runs out, also while the
+/// machine sleeps, and its networks come and go. Short enough for whoever waits for an address, and
+/// nothing beside the announcing, which looks every second.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// What the end of a code's life may differ by from one look to the next without being news: it is
+/// counted anew each time.
+const SAME_END_MS: u64 = 1_000;
+
+/// Orders that may wait for the listening task: a person clicks slower than it answers.
+const ORDERS_MAX: usize = 8;
+
+/// No IPv6 on this machine: EAFNOSUPPORT, and EADDRNOTAVAIL where it is switched off by sysctl
+/// (ipv6(7)).
+const NO_IPV6: [i32; 2] = [97, 99];
+
+/// Time for last words to senders that were declined, when all ends.
+const PARTING_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// How this run receives, where that differs from the settings.
+#[derive(Debug, Clone, Default)]
+pub struct Reception {
+    /// The address to listen on; every one if none.
+    pub address: Option<IpAddr>,
+    /// The number of its interface, for an address of the link; else 0.
+    pub zone: u32,
+    /// The port; the settings' if none.
+    pub port: Option<u16>,
+    /// Not announced on the local network, whatever the settings say.
+    pub is_quiet: bool,
+    /// The folder; the settings' if none.
+    pub folder: Option<PathBuf>,
+    /// What may land in that folder, where it is a home.
+    pub into_home: IntoHome,
+}
+
+/// What is known of listening, and the way to the task that listens.
+pub(crate) struct Receiving {
+    reception: Mutex<Reception>,
+    /// Nothing is taken in any more: this process is about to end.
+    is_closing: AtomicBool,
+    /// Somebody has come: no firewall keeps everybody out.
+    was_reached: AtomicBool,
+    listening: Mutex<Listening>,
+    orders: tokio::sync::Mutex<Option<Orders>>,
+    offers: Mutex<Vec<offers::Waiting>>,
+}
+
+impl Receiving {
+    pub(crate) fn new(reception: Reception) -> Self {
+        Self {
+            reception: Mutex::new(reception),
+            is_closing: AtomicBool::new(false),
+            was_reached: AtomicBool::new(false),
+            listening: Mutex::new(Listening::Off { refused: None }),
+            orders: tokio::sync::Mutex::default(),
+            offers: Mutex::default(),
+        }
+    }
+}
+
+/// The way to the task that listens.
+type Orders = mpsc::Sender<Order>;
+
+enum Order {
+    RenewCode(oneshot::Sender<Result<(), Fault>>),
+    /// Has the code run out soon, where nobody wants to wait ten minutes.
+    #[cfg(test)]
+    ShortenCode(Duration),
+    /// By the settings that hold now; announced anew where that has changed.
+    Adapt {
+        announce_anew: bool,
+        done: oneshot::Sender<()>,
+    },
+    /// Has those that wait for a place declined; what runs goes on.
+    TurnAway,
+    /// Once those who were declined have heard it; with `last_words` also those whose transfer has
+    /// just ended.
+    Stop {
+        last_words: bool,
+        done: oneshot::Sender<()>,
+    },
+}
+
+impl App {
+    /// Whether and where this device listens.
+    pub fn listening(&self) -> Listening {
+        self.inner.receiving.listening.lock().clone()
+    }
+
+    /// It was to be switched on, and could not be.
+    pub(crate) fn refuse_to_listen(&self, fault: Fault) {
+        if matches!(self.listening(), Listening::Off { .. }) {
+            self.set_listening(Listening::Off { refused: Some(fault) });
+        }
+    }
+
+    fn set_listening(&self, listening: Listening) {
+        self.inner.receiving.listening.lock().clone_from(&listening);
+        self.tell(AppEvent::ListeningChanged { listening });
+    }
+
+    /// Listens on the settings' port or on `port` (0 takes a free one), after stopping to listen
+    /// elsewhere.
+    pub async fn listen(&self, port: Option<u16>) {
+        let mut orders = self.inner.receiving.orders.lock().await;
+        self.listen_with(&mut orders, port).await;
+    }
+
+    async fn listen_with(&self, orders: &mut Option<Orders>, port: Option<u16>) {
+        let wanted = port.unwrap_or_else(|| self.port_of(&self.inner.engine.settings()));
+        self.leave(orders).await;
+        match self.bind(wanted).await {
+            Ok(receiver) => self.attend_to(orders, receiver).await,
+            Err(error) => self.set_listening(Listening::Failed { fault: error, port: wanted }),
+        }
+    }
+
+    /// The port that was given for this run, else that of the settings.
+    fn port_of(&self, settings: &Settings) -> u16 {
+        self.inner.receiving.reception.lock().port.unwrap_or(settings.port)
+    }
+
+    async fn attend_to(&self, orders: &mut Option<Orders>, mut receiver: Receiver) {
+        // A firewall that lets one port through may keep another closed.
+        self.inner.receiving.was_reached.store(false, Ordering::Relaxed);
+        // It may have been bound before the settings held.
+        let (folder, into_home, rule_folders) = self.landing();
+        receiver.set_destination(folder, into_home, rule_folders);
+        receiver.announce(self.is_announced()).await;
+        let (sender, receiving) = mpsc::channel(ORDERS_MAX);
+        *orders = Some(sender);
+        self.show_receiver(&receiver);
+        tokio::spawn(self.clone().attend(receiver, receiving));
+    }
+
+    /// Stops to listen; what runs goes on. What waits for an answer is declined: nobody would hear
+    /// that it was withdrawn, and its lanes would find nobody at that port.
+    async fn leave(&self, orders: &mut Option<Orders>) {
+        self.decline_all(Left::Overtaken);
+        stop(orders.take(), false).await;
+    }
+
+    fn port(&self) -> Option<u16> {
+        match *self.inner.receiving.listening.lock() {
+            Listening::On { port, .. } => Some(port),
+            _ => None,
+        }
+    }
+
+    /// Stores the settings that `change` makes and receives by them from now on: where another port
+    /// is listened at, that comes first, so that one that cannot be had changes nothing. What runs
+    /// goes on, and what waits does as far as it can be received as it is shown.
+    ///
+    /// # Errors
+    /// Those of `change`, of listening, and of storing; where it is switched on, a folder in which
+    /// nothing can land.
+    pub(crate) async fn receive_by(
+        &self,
+        names_folder: bool,
+        change: impl FnOnce() -> Result<Settings, Fault>,
+    ) -> Result<(), Fault> {
+        let engine = &self.inner.engine;
+        // Whoever changes settings at the same time does so afterwards.
+        let mut orders = self.inner.receiving.orders.lock().await;
+        let old = engine.settings();
+        let new = change()?;
+        if new.receiving && !old.receiving {
+            let given = self.inner.receiving.reception.lock().folder.clone();
+            can_land(given.as_ref().unwrap_or(&new.receive_folder))?;
+        }
+        let wanted = self.port_of(&new);
+        let is_wanted_there = new.receiving && (!old.receiving || wanted != self.port_of(&old));
+        let bound = match is_wanted_there && self.port() != Some(wanted) {
+            true => Some(self.bind(wanted).await?),
+            false => None,
+        };
+        engine.set_settings(new.clone())?;
+        if names_folder {
+            engine.choose_folder(&new.receive_folder);
+            // What a person has picked now counts, not what was given for this run.
+            self.inner.receiving.reception.lock().folder = None;
+        }
+        let listens = orders.as_ref().is_some_and(|orders| !orders.is_closed());
+        if !new.receiving {
+            self.leave(&mut orders).await;
+            // Also where listening had failed.
+            self.set_listening(Listening::Off { refused: None });
+        } else if let Some(receiver) = bound {
+            self.leave(&mut orders).await;
+            self.attend_to(&mut orders, receiver).await;
+        } else if listens {
+            let announce_anew = (&new.name, new.announce) != (&old.name, old.announce);
+            adapt(orders.as_ref(), announce_anew).await;
+        } else {
+            self.listen_with(&mut orders, None).await;
+        }
+        Ok(())
+    }
+
+    /// Takes no further offers, declines those that wait, gives what runs `grace` to end, and stops
+    /// listening. How many still run: they are left as they are, so that their journals let them go
+    /// on later. Copies have none: they end in good order.
+    pub async fn wind_down(&self, grace: Duration) -> usize {
+        self.inner.receiving.is_closing.store(true, Ordering::Relaxed);
+        self.decline_all(Left::Declined);
+        if let Some(orders) = &*self.inner.receiving.orders.lock().await {
+            // Where nobody listens any more, nobody waits.
+            let _ = orders.send(Order::TurnAway).await;
+        }
+        // Nobody will resume it.
+        self.cancel_copies(|stage| stage == Stage::Paused);
+        // An error means that the time is over.
+        let _ = tokio::time::timeout(grace, self.all_ended(|_| true)).await;
+        self.cancel_copies(|_| true);
+        let _ = tokio::time::timeout(COPIES_END_MAX, self.all_ended(is_copy)).await;
+        let left = self.running();
+        stop(self.inner.receiving.orders.lock().await.take(), left == 0).await;
+        left
+    }
+
+    fn cancel_copies(&self, of: impl Fn(Stage) -> bool) {
+        let running = self.running_of(is_copy);
+        running.iter().filter(|copy| of(copy.progress().stage)).for_each(Transfer::cancel);
+    }
+
+    async fn all_ended(&self, of: impl Fn(&Transfer) -> bool) {
+        loop {
+            let ended = self.inner.ended.notified();
+            tokio::pin!(ended);
+            // Whatever ends from here on is heard.
+            ended.as_mut().enable();
+            if self.running_of(&of).is_empty() {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// Draws a new code; without a receiver there is nothing to draw it for.
+    pub async fn renew_code(&self) -> Result<(), Fault> {
+        let orders = self.inner.receiving.orders.lock().await;
+        let running = orders.as_ref().ok_or(Fault::Gone)?;
+        let (done, drawn) = oneshot::channel();
+        running.send(Order::RenewCode(done)).await.map_err(|_| Fault::Gone)?;
+        drawn.await.map_err(|_| Fault::Gone)?
+    }
+
+    #[cfg(test)]
+    pub(crate) async fn shorten_code(&self, life: Duration) {
+        let orders = self.inner.receiving.orders.lock().await;
+        assert!(orders.as_ref().unwrap().send(Order::ShortenCode(life)).await.is_ok());
+    }
+
+    async fn attend(self, mut receiver: Receiver, mut orders: mpsc::Receiver<Order>) {
+        let mut refresh = tokio::time::interval(OFFER_REFRESH);
+        refresh.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                event = receiver.next_event() => match event {
+                    Some(event) => self.on_event(event, &receiver),
+                    None => break,
+                },
+                Some(order) = orders.recv() => match order {
+                    Order::RenewCode(done) => {
+                        let drawn = receiver.renew_code();
+                        self.show_receiver(&receiver);
+                        // Whoever asked may have gone: then nobody waits.
+                        let _ = done.send(drawn);
+                    }
+                    #[cfg(test)]
+                    Order::ShortenCode(life) => receiver.shorten_code(life),
+                    Order::Adapt { announce_anew, done } => {
+                        let (folder, into_home, rule_folders) = self.landing();
+                        receiver.set_destination(folder, into_home, rule_folders);
+                        if announce_anew {
+                            receiver.announce(self.is_announced()).await;
+                        }
+                        self.show_receiver(&receiver);
+                        let _ = done.send(());
+                    }
+                    Order::TurnAway => receiver.turn_away(),
+                    Order::Stop { last_words, done } => {
+                        receiver.stop().await;
+                        // Offers that came before it stopped.
+                        while let Some(event) = receiver.next_event().await {
+                            self.on_event(event, &receiver);
+                        }
+                        self.decline_all(Left::Overtaken);
+                        // A sender that does not read is not waited for longer.
+                        let heard = async {
+                            receiver.no_offers().await;
+                            if last_words {
+                                receiver.idle().await;
+                            }
+                        };
+                        let _ = tokio::time::timeout(PARTING_TIME_MAX, heard).await;
+                        self.set_listening(Listening::Off { refused: None });
+                        let _ = done.send(());
+                        break;
+                    }
+                },
+                _ = refresh.tick(), if self.has_offers() => self.refresh_offers(),
+                _ = look.tick() => self.look_at(&receiver),
+            }
+        }
+    }
+
+    fn on_event(&self, event: ReceiverEvent, receiver: &Receiver) {
+        let is_visit = matches!(
+            event,
+            ReceiverEvent::DevicePaired(_)
+                | ReceiverEvent::AuthFailed { .. }
+                | ReceiverEvent::OfferReceived(_)
+                | ReceiverEvent::OfferRefused(_)
+        );
+        if is_visit && !self.inner.receiving.was_reached.swap(true, Ordering::Relaxed) {
+            self.show_receiver(receiver);
+        }
+        match event {
+            ReceiverEvent::CodeChanged => self.show_receiver(receiver),
+            ReceiverEvent::DevicePaired(device) => {
+                self.tell(AppEvent::DevicePaired { name: crate::text::shown_text(&device.name) });
+                self.tell_devices();
+            }
+            ReceiverEvent::AuthFailed { from, why, attempts_left } => {
+                let from = from.ip().to_canonical().to_string();
+                self.tell(AppEvent::PairingFailed { from, fault: why.into(), tries_left: attempts_left });
+            }
+            ReceiverEvent::OfferReceived(offer) => self.offer_came(offer),
+            ReceiverEvent::OfferWithdrawn(key) => self.offer_gone(key, Left::Withdrawn),
+            ReceiverEvent::OfferAnswered(key) => self.offer_gone(key, Left::Accepted),
+            ReceiverEvent::TransferStarted(transfer) => {
+                self.list(transfer, "");
+            }
+            ReceiverEvent::Stopped(Some(error)) => {
+                let port = receiver.local_address().port();
+                self.set_listening(Listening::Failed { fault: error, port });
+            }
+            ReceiverEvent::Stopped(None) => self.set_listening(Listening::Off { refused: None }),
+            _ => {}
+        }
+    }
+
+    /// Shows the receiver anew where what is shown of it holds no more.
+    fn look_at(&self, receiver: &Receiver) {
+        let holds = match &*self.inner.receiving.listening.lock() {
+            Listening::On { addresses, code, .. } => {
+                *addresses == typed_addresses(receiver) && is_same_code(code.as_ref(), open_code(receiver).as_ref())
+            }
+            // Something else is said, by whom it concerns.
+            Listening::Off { .. } | Listening::Failed { .. } => true,
+        };
+        if !holds {
+            self.show_receiver(receiver);
+        }
+    }
+
+    fn show_receiver(&self, receiver: &Receiver) {
+        let port = receiver.local_address().port();
+        let code = open_code(receiver);
+        let addresses = typed_addresses(receiver);
+        let other_port = port != self.inner.engine.settings().port;
+        let firewalls = match self.inner.receiving.was_reached.load(Ordering::Relaxed) {
+            true => Vec::new(),
+            false => remedy::firewalls_to_open(&self.inner.engine, port),
+        };
+        self.set_listening(Listening::On { addresses, port, other_port, code, firewalls });
+    }
+}
+
+fn is_copy(transfer: &Transfer) -> bool {
+    transfer.direction() == Direction::Copying
+}
+
+/// Has the task that listens go by the settings as they are now.
+async fn adapt(running: Option<&Orders>, announce_anew: bool) {
+    let Some(running) = running else { return };
+    let (done, adapted) = oneshot::channel();
+    if running.send(Order::Adapt { announce_anew, done }).await.is_ok() {
+        // An error means that the task ended before it read the order: the next one begins with
+        // them.
+        let _ = adapted.await;
+    }
+}
+
+/// Has the task that listens end; none does where none listens.
+async fn stop(running: Option<Orders>, last_words: bool) {
+    let Some(running) = running else { return };
+    let (done, stopped) = oneshot::channel();
+    if running.send(Order::Stop { last_words, done }).await.is_ok() {
+        // An error means that the task ended before it read the order: stopped as well.
+        let _ = stopped.await;
+    }
+}
+
+impl App {
+    /// Where it is received, if nothing else is said of an offer.
+    pub fn receive_folder(&self) -> PathBuf {
+        let given = self.inner.receiving.reception.lock().folder.clone();
+        given.unwrap_or_else(|| self.inner.engine.settings().receive_folder)
+    }
+
+    /// The address that was given; else all of both families, or of IPv4 where the machine has no
+    /// IPv6.
+    async fn bind(&self, port: u16) -> Result<Receiver, Fault> {
+        let engine = &self.inner.engine;
+        let (folder, into_home, _) = self.landing();
+        engine.check_folder(&folder, into_home)?;
+        let (given, zone) = {
+            let reception = self.inner.receiving.reception.lock();
+            (reception.address, reception.zone)
+        };
+        if let Some(address) = given {
+            let mut options = self.options(address, port);
+            if let SocketAddr::V6(listen) = &mut options.listen {
+                listen.set_scope_id(zone);
+            }
+            return engine.receive(options).await;
+        }
+        match engine.receive(self.options(Ipv6Addr::UNSPECIFIED.into(), port)).await {
+            Err(Fault::Listen { source, .. })
+                if source.raw_os_error().is_some_and(|errno| NO_IPV6.contains(&errno)) =>
+            {
+                engine.receive(self.options(Ipv4Addr::UNSPECIFIED.into(), port)).await
+            }
+            other => other,
+        }
+    }
+
+    /// Where offers land, what may land there if it is a home, and whether a device's rule may name
+    /// another folder: one that was given for this run is for everybody.
+    fn landing(&self) -> (PathBuf, IntoHome, bool) {
+        let given = self.inner.receiving.reception.lock().clone();
+        let settings = self.inner.engine.settings();
+        match given.folder {
+            Some(folder) => (folder, given.into_home, false),
+            None => (settings.receive_folder, settings.into_home, true),
+        }
+    }
+
+    fn is_announced(&self) -> bool {
+        self.inner.engine.settings().announce && !self.inner.receiving.reception.lock().is_quiet
+    }
+
+    fn options(&self, address: IpAddr, port: u16) -> ReceiveOptions {
+        let (destination, _, rule_folders) = self.landing();
+        ReceiveOptions {
+            listen: SocketAddr::new(address, port),
+            destination,
+            code: None,
+            pairing: true,
+            // Once it is known that it stays, and by the settings that hold then.
+            announce: false,
+            rule_folders,
+            tls: TlsMode::Auto,
+            io: IoMode::Auto,
+        }
+    }
+}
+
+/// The code that others can pair by now.
+fn open_code(receiver: &Receiver) -> Option<OpenCode> {
+    let code = receiver.code()?;
+    let text = code.text.as_ref().map(|text| text.to_string());
+    Some(OpenCode { text, valid_until_ms: code.valid_until.map(unix_ms) })
+}
+
+/// Whether it is the same code with the same end.
+fn is_same_code(shown: Option<&OpenCode>, open: Option<&OpenCode>) -> bool {
+    let (Some(shown), Some(open)) = (shown, open) else { return shown.is_none() && open.is_none() };
+    let is_same_end = match (shown.valid_until_ms, open.valid_until_ms) {
+        (Some(shown), Some(open)) => shown.abs_diff(open) <= SAME_END_MS,
+        (shown, open) => shown == open,
+    };
+    shown.text == open.text && is_same_end
+}
+
+fn typed_addresses(receiver: &Receiver) -> Vec<String> {
+    let port = receiver.local_address().port();
+    receiver.addresses().into_iter().map(|address| typed_address(address, port)).collect()
+}
+
+/// What others type: the port only where it is not the one they would try anyway.
+fn typed_address(address: IpAddr, port: u16) -> String {
+    if port == ringway_engine::limits::DEFAULT_PORT {
+        address.to_string()
+    } else {
+        SocketAddr::new(address, port).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_as_short_as_they_can_be_typed() {
+        let v4 = IpAddr::from([10, 0, 0, 5]);
+        let v6 = IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, 1]);
+        assert_eq!(typed_address(v4, ringway_engine::limits::DEFAULT_PORT), "10.0.0.5");
+        assert_eq!(typed_address(v4, 9_000), "10.0.0.5:9000");
+        assert_eq!(typed_address(v6, 9_000), "[fd00::1]:9000");
+    }
+}

@@ -1,0 +1,45 @@
+//! A transfer's progress for those who show it, until it has ended.
+use std::time::Duration;
+
+use ringway_engine::Transfer;
+use ringway_model::Stage;
+use tokio::time::MissedTickBehavior;
+
+use super::App;
+use crate::dto::{Ended, Update};
+
+/// Between two looks at a transfer: figures that change more often than 10 times a second
+/// cannot be read.
+const TICK_EVERY: Duration = Duration::from_millis(100);
+
+/// And of one that is paused, of which only what is missing and the time that is left change.
+const PAUSED_TICK_EVERY: Duration = Duration::from_secs(1);
+
+impl App {
+    /// Hands a transfer's progress to `show` until it has ended or `show` says that nobody looks
+    /// any more, then its end.
+    pub async fn watch(&self, transfer: Transfer, mut show: impl FnMut(Update) -> bool) {
+        let mut clock = tokio::time::interval(TICK_EVERY);
+        clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut stages = transfer.stages();
+        let mut known = transfer.peer().is_some();
+        while transfer.progress().stage != Stage::Ended {
+            if !show(Update::Moved { progress: Box::new(transfer.progress()) }) {
+                return;
+            }
+            if !known && transfer.peer().is_some() {
+                // It may have been paired by this very transfer.
+                known = true;
+                self.tell_devices();
+            }
+            clock.tick().await;
+            if *stages.borrow_and_update() == Stage::Paused {
+                // It may go on, or end, at any moment. The transfer is ours: its sender lives.
+                let _ = tokio::time::timeout(PAUSED_TICK_EVERY - TICK_EVERY, stages.changed()).await;
+            }
+        }
+        let report = transfer.wait().await;
+        let ended = Box::new(Ended::from(report.as_ref()));
+        show(Update::Ended { progress: Box::new(transfer.progress()), ended });
+    }
+}

@@ -1,0 +1,105 @@
+//! How jobs share the limit on open descriptors (RLIMIT_NOFILE), and the least that each needs.
+use std::sync::OnceLock;
+
+use ringway_model::Fault;
+use ringway_tree::descriptors::{self, LANE, left, limit};
+
+use crate::limits::{
+    LANES_MAX, OFFERS_UNANSWERED_MAX, QUEUE_BYTES_MAX, QUEUED_BYTES, TRANSFERS_MAX, UNAUTHENTICATED_MAX,
+};
+
+/// What one transfer has open at the receiver beside its lanes: the folders that it lands in, its
+/// journal and lists, its session.
+const RECEIVE_OWN: usize = 16;
+
+/// The same with several lanes, and folders and files on each: what more transfers at once are
+/// worth having for.
+const RECEIVE_WANTS: usize = 128;
+
+/// Transfers at once of which each has all that it may use for itself.
+const TRANSFERS_APART: usize = 4;
+
+/// Refuses to begin with fewer than `least`: what would come of it is a part of what was asked for.
+///
+/// # Errors
+/// [`Fault::FewDescriptors`].
+pub(crate) fn at_least(least: usize) -> Result<(), Fault> {
+    let has = limit();
+    if has < least { Err(Fault::FewDescriptors { has: has as u64, least: least as u64 }) } else { Ok(()) }
+}
+
+/// What a receiver may keep open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ForReceiving {
+    /// Connections that have not shown what they are.
+    pub(crate) unauthenticated: usize,
+    /// Accepted offers that wait for a place.
+    pub(crate) waiting: usize,
+    /// Offers that wait for a person's answer.
+    pub(crate) unanswered: usize,
+    /// Transfers at once.
+    pub(crate) transfers: usize,
+    /// Lanes of one of them.
+    pub(crate) lanes: u8,
+    /// What each of them keeps open beside.
+    pub(crate) each: descriptors::ForReceiving,
+}
+
+impl ForReceiving {
+    /// Decided once.
+    pub(crate) fn here() -> Self {
+        static HERE: OnceLock<ForReceiving> = OnceLock::new();
+        *HERE.get_or_init(|| Self::of(left()))
+    }
+
+    fn of(left: usize) -> Self {
+        let unauthenticated = (left / 8).clamp(4, UNAUTHENTICATED_MAX);
+        let waiting = (left / 8).clamp(2, QUEUE_BYTES_MAX / QUEUED_BYTES);
+        let unanswered = (left / 16).clamp(2, OFFERS_UNANSWERED_MAX);
+        let rest = left.saturating_sub(unauthenticated + waiting + unanswered);
+        let transfers = (rest / RECEIVE_WANTS).clamp(1, TRANSFERS_MAX);
+        // Each holds two.
+        let attempts = (left / 32).clamp(1, descriptors::ForReceiving::MOST.attempts);
+        // Where there may be many transfers, few of them use all that they may.
+        let mine = (rest / transfers.min(TRANSFERS_APART)).saturating_sub(RECEIVE_OWN + 2 * attempts);
+        let lanes = (mine / (2 * LANE)).clamp(1, LANES_MAX.into());
+        let of_lane = (mine / lanes).saturating_sub(LANE);
+        Self {
+            unauthenticated,
+            waiting,
+            unanswered,
+            transfers,
+            lanes: lanes as u8,
+            each: descriptors::ForReceiving::within(of_lane, attempts),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_fit_into_the_limit() {
+        for left in (43..5_000).chain([100_000, 1 << 20]) {
+            let share = ForReceiving::of(left);
+            let (lanes, each) = (usize::from(share.lanes), share.each);
+            let one = RECEIVE_OWN + 2 * each.attempts + lanes * (LANE + each.folders + each.group) + each.resuming;
+            let peers = share.unauthenticated + share.waiting + share.unanswered;
+            assert!(peers + one <= left, "{left}: {one} {share:?}");
+        }
+    }
+
+    #[test]
+    fn many_descriptors_leave_every_share_at_its_most() {
+        let receiving = ForReceiving {
+            unauthenticated: 128,
+            waiting: 256,
+            unanswered: 64,
+            transfers: 16,
+            lanes: 16,
+            each: descriptors::ForReceiving { folders: 64, group: 64, attempts: 32, resuming: 128 },
+        };
+        assert_eq!(ForReceiving::of(1 << 16), receiving);
+    }
+}

@@ -1,0 +1,534 @@
+//! The engine's handle: everything that programs ask of it.
+pub mod remedy;
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use parking_lot::{Mutex, MutexGuard, RwLock};
+use ringway_link::key::DeviceKey;
+use ringway_link::lane;
+use ringway_link::tls::Tls;
+use ringway_model::{
+    DeviceId, Direction, Fault, IntoHome, Invalid, IoMode, IoPath, LookAlike, Source, SyncIoReason, TlsMode, TlsPath,
+    TransferId, Unconfined,
+};
+use ringway_sys::attributes::metadata_of;
+use ringway_sys::dir::Dir;
+use ringway_tree::random;
+use ringway_tree::receive::{Unfinished, is_home};
+use ringway_wire::DeviceName;
+use ringway_wire::code::PairingSecret;
+
+use crate::admission::descriptors;
+use crate::devices::device::{Device, ThisDevice};
+use crate::devices::rules::DeviceRule;
+use crate::devices::target::{self, Target};
+use crate::limits;
+use crate::local::paths::Paths;
+use crate::local::{identity, own_folders, places, private, settings};
+use crate::reach::connect;
+use crate::reach::discovery::{Nearby, NearbyDevice, Wanted};
+use crate::receiving::offer;
+use crate::receiving::receive::{self, Receiver};
+use crate::receiving::serve::LaneDoor;
+use crate::send;
+use crate::store::history::{PAST_PATHS_MAX, Past, PastDetails, PastQuery, Record, Resend};
+use crate::store::{self, look_alike};
+use crate::transfers::copying::{self, CopyRequest};
+use crate::transfers::forgetting;
+use crate::transfers::options::{ReceiveOptions, SendRequest, Settings};
+use crate::transfers::transfer::Transfer;
+
+/// The engine's handle: cheap to clone, the same for every program. Methods that start jobs need a
+/// tokio runtime around them.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) paths: Paths,
+    pub(crate) identity: DeviceKey,
+    pub(crate) store: Arc<store::Store>,
+    pub(crate) tls: Tls,
+    settings: RwLock<Settings>,
+    /// Where the lanes of what is being received come in, whichever listener is there for them now.
+    doors: Mutex<HashMap<(DeviceId, [u8; 16]), LaneDoor>>,
+    /// The ids of offers that are asked about and of transfers that are received.
+    pub(crate) taken_ids: offer::TakenIds,
+    /// What was accepted and may be offered again.
+    pub(crate) renewals: offer::Renewals,
+    /// The folders that offers land in.
+    pub(crate) places: places::Places,
+    pub(crate) changes: forgetting::StoreChanges,
+}
+
+impl Inner {
+    pub(crate) fn doors(&self) -> MutexGuard<'_, HashMap<(DeviceId, [u8; 16]), LaneDoor>> {
+        self.doors.lock()
+    }
+
+    /// What has to be at a path for something to land there.
+    pub(crate) fn expect(&self, folder: &Path) -> ringway_tree::receive::Expected {
+        self.places.expect(folder, || self.store.mounted(folder).ok().flatten())
+    }
+
+    pub(crate) fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Fault> {
+        let own = own_folders::make(&self.paths)?;
+        // What is missing is made below what is there.
+        let Some((path, dir)) = folder.ancestors().find_map(|path| Some((path, Dir::open(path).ok()?))) else {
+            return Ok(());
+        };
+        if own.contain(&dir).unwrap_or(false) {
+            return Err(Fault::Invalid(Invalid::OwnFolder { folder: folder.to_owned().into() }));
+        }
+        let is_home = || path == folder && metadata_of(&dir).is_ok_and(|there| is_home(&there));
+        if into_home == IntoHome::Refuse && is_home() {
+            return Err(Fault::Invalid(Invalid::HomeFolder { folder: folder.to_owned().into() }));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        self.settings.read().clone()
+    }
+}
+
+/// Draws a transfer's id.
+///
+/// # Errors
+/// The kernel gives no random bytes.
+pub fn draw_transfer_id() -> Result<TransferId, Fault> {
+    Ok(TransferId(random()?))
+}
+
+impl Engine {
+    /// Opens identity, trust store and settings, making them on first use.
+    ///
+    /// # Errors
+    /// A folder or file that cannot be made or read, or is not ours.
+    pub fn open(paths: Paths) -> Result<Self, Fault> {
+        descriptors::at_least(limits::DESCRIPTORS_MIN)?;
+        // Before anything in them is believed.
+        private::secure(&paths)?;
+        let identity = identity::open(&paths.data)?;
+        let settings = settings::read(&paths.config, identity.id())?;
+        let store = Arc::new(store::Store::open(&paths.data)?);
+        let tls = Tls::new(&identity)?;
+        let (settings, doors, renewals) = (RwLock::new(settings), Mutex::default(), offer::Renewals::default());
+        let (taken_ids, changes) = (offer::TakenIds::default(), forgetting::StoreChanges::default());
+        let places = places::Places::default();
+        let inner = Inner { paths, identity, store, tls, settings, doors, taken_ids, renewals, places, changes };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Everything that keeps [`Engine::open`] from succeeding, each part of what this device keeps
+    /// by itself: `open` ends at the first.
+    pub fn examine(paths: &Paths) -> Vec<Fault> {
+        let identity = identity::open(&paths.data);
+        // Without an identity the settings are read all the same; only a name that stands in for
+        // the host's would differ.
+        let id = identity.as_ref().map_or(DeviceId([0; 32]), DeviceKey::id);
+        let settings = settings::read(&paths.config, id).map(drop);
+        let store = store::Store::open(&paths.data).map(drop);
+        let mut troubles: Vec<Fault> = Vec::new();
+        for part in [private::secure(paths), identity.map(drop), settings, store] {
+            // What several parts stumble over is one trouble.
+            troubles
+                .extend(part.err().filter(|error| troubles.iter().all(|told| told.to_string() != error.to_string())));
+        }
+        troubles
+    }
+
+    /// Whether what this device keeps (paired devices, history) can be written; reading and sending
+    /// work without.
+    ///
+    /// # Errors
+    /// [`Fault::Store`] with what a write would fail with.
+    pub fn check_store_writable(&self) -> Result<(), Fault> {
+        self.inner.store.check_writable()
+    }
+
+    /// This device.
+    pub fn this_device(&self) -> ThisDevice {
+        ThisDevice { id: self.inner.identity.id(), name: self.inner.settings().name }
+    }
+
+    /// The host's name, where this device is called `device-` and its id's first digits because a
+    /// device may not have that name: it reads as an id or an address, as in containers.
+    pub fn unusable_host_name(&self) -> Option<String> {
+        let ThisDevice { id, name } = self.this_device();
+        settings::unusable_host_name(&name, id)
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> Settings {
+        self.inner.settings()
+    }
+
+    /// The settings as their file has them now: a hand may have changed it since it was read.
+    ///
+    /// # Errors
+    /// The file cannot be read, or says what is not acceptable.
+    pub fn stored_settings(&self) -> Result<Settings, Fault> {
+        settings::read(&self.inner.paths.config, self.inner.identity.id())
+    }
+
+    /// Whether this machine was set up: settings were stored, by any program or by hand.
+    pub fn is_set_up(&self) -> bool {
+        settings::exist(&self.inner.paths.config)
+    }
+
+    /// Stores new settings.
+    ///
+    /// # Errors
+    /// [`Fault::Invalid`] for what is not acceptable, or what the file says.
+    pub fn set_settings(&self, settings: Settings) -> Result<(), Fault> {
+        let old = self.settings();
+        if (&settings.receive_folder, settings.into_home) != (&old.receive_folder, old.into_home) {
+            self.check_folder(&settings.receive_folder, settings.into_home)?;
+        }
+        settings::write(&self.inner.paths.config, &settings)?;
+        *self.inner.settings.write() = settings;
+        Ok(())
+    }
+
+    /// The paired devices by name.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn devices(&self) -> Result<Vec<Device>, Fault> {
+        self.inner.store.devices()
+    }
+
+    /// A paired device by its name, its id or the beginning (8 digits or more) of it.
+    ///
+    /// # Errors
+    /// The store cannot be read, or several ids begin so ([`Invalid::AmbiguousId`]).
+    pub fn find_device(&self, text: &str) -> Result<Option<Device>, Fault> {
+        target::find_device(&self.inner.store, text)
+    }
+
+    /// Reads a target that a person typed: an id or its beginning (8 digits or more), a paired
+    /// device's name, or `HOST[:PORT]`.
+    ///
+    /// # Errors
+    /// [`Fault::UnknownTarget`] for text that is none of these, [`Invalid::AmbiguousId`] where
+    /// several ids begin so.
+    pub fn resolve(&self, typed: &str) -> Result<Target, Fault> {
+        Target::resolve(&self.inner.store, typed)
+    }
+
+    /// Another paired device whose name looks like `name`, which device `id` has: people may take
+    /// the one for the other.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn look_alike(&self, id: DeviceId, name: &str) -> Result<Option<LookAlike>, Fault> {
+        look_alike::find(&self.inner.store, id, name)
+    }
+
+    /// Renames a paired device here.
+    ///
+    /// # Errors
+    /// [`Fault::Invalid`] for a name that is taken or not acceptable, or an unknown device.
+    pub fn rename_device(&self, id: DeviceId, name: &str) -> Result<(), Fault> {
+        let name = DeviceName::new(name).map_err(|_| Fault::Invalid(Invalid::DeviceName))?;
+        match self.inner.store.rename(id, name.as_str())? {
+            true => Ok(()),
+            false => Err(Fault::Invalid(Invalid::UnknownDevice)),
+        }
+    }
+
+    /// The rule of a paired device; none if it is not known.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn rule(&self, id: DeviceId) -> Result<Option<DeviceRule>, Fault> {
+        Ok(self.inner.store.by_id(id)?.map(|device| device.rule))
+    }
+
+    /// Sets the rule of a paired device. It counts for what has not begun: what another rule has
+    /// accepted and waits in the queue is offered anew. Where it is to refuse, that counts for
+    /// offers that wait for an answer as well, and for those that go on with an accepted transfer.
+    ///
+    /// # Errors
+    /// [`Fault::Invalid`] for a rule that is not acceptable, or an unknown device.
+    pub fn set_rule(&self, id: DeviceId, rule: &DeviceRule) -> Result<(), Fault> {
+        rule.check()?;
+        let before = self.rule(id)?.and_then(|rule| rule.folder);
+        if let Some(folder) = &rule.folder {
+            self.check_folder(folder, rule.into_home)?;
+        }
+        match self.inner.store.set_rule(id, rule)? {
+            true => {
+                rule.folder
+                    .iter()
+                    .filter(|folder| before.as_ref() != Some(folder))
+                    .for_each(|folder| self.choose_folder(folder));
+                self.inner.changes.changed();
+                Ok(())
+            }
+            false => Err(Fault::Invalid(Invalid::UnknownDevice)),
+        }
+    }
+
+    /// Forgets a paired device; false if it was not known. What runs with it here ends at once, and
+    /// what runs in another program of this device within
+    /// [`FORGOTTEN_LOOK_EVERY`](limits::FORGOTTEN_LOOK_EVERY): each with [`Fault::PeerForgotten`].
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn forget_device(&self, id: DeviceId) -> Result<bool, Fault> {
+        let was_known = self.inner.store.forget(id)?;
+        self.inner.changes.changed();
+        // Another program's memory notices by the pairing, at the device's next offer.
+        self.inner.renewals.only_of(id, self.inner.store.pairing(id)?);
+        Ok(was_known)
+    }
+
+    /// The latest past transfer with each device, in no order.
+    ///
+    /// # Errors
+    /// [`Fault::Store`].
+    pub fn last_with_each(&self) -> Result<Vec<Past>, Fault> {
+        self.inner.store.last_with_each()
+    }
+
+    /// Past transfers that are asked for, the latest first, `limit` of them at most. Those of every
+    /// program of this device are there: what was sent and received, and copies that were started
+    /// by [`Engine::copy`].
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn past(&self, query: &PastQuery, limit: u32) -> Result<Vec<Past>, Fault> {
+        self.inner.store.past(query, limit)
+    }
+
+    /// One past transfer and what is long of it, by its number.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn past_transfer(&self, number: u64) -> Result<Option<(Past, PastDetails)>, Fault> {
+        match self.inner.store.one_past(number)? {
+            Some(past) => Ok(Some((past, self.inner.store.past_details(number)?))),
+            None => Ok(None),
+        }
+    }
+
+    /// What this machine sent with that id: the latest.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn past_sent(&self, id: TransferId) -> Result<Option<Past>, Fault> {
+        self.inner.store.past_sent(id)
+    }
+
+    /// Forgets one past transfer, not what it brought; false if it was not known.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn forget_past(&self, number: u64) -> Result<bool, Fault> {
+        self.inner.store.forget_past(number)
+    }
+
+    /// Forgets the past transfers that ended before a moment, not what they brought; how many those
+    /// were.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn forget_past_before(&self, moment: SystemTime) -> Result<u64, Fault> {
+        self.inner.store.forget_past_before(moment)
+    }
+
+    /// What transfers that did not end have left in the folders that this device receives into: the
+    /// receive folder, those of the rules, and those of past transfers. Folders that cannot be read
+    /// are passed over. It looks at every file that was left, so it takes a while.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn unfinished(&self) -> Result<Vec<Unfinished>, Fault> {
+        let rules = self.devices()?.into_iter().filter_map(|device| device.rule.folder);
+        let folders =
+            [self.settings().receive_folder].into_iter().chain(rules).chain(self.inner.store.received_into()?);
+        // Each by what it really is, so that nothing is told twice.
+        let folders: BTreeSet<_> = folders.filter_map(|folder| folder.canonicalize().ok()).collect();
+        let mut found: Vec<_> =
+            folders.iter().filter_map(|folder| ringway_tree::receive::unfinished(folder).ok()).flatten().collect();
+        found.sort_by_key(|left| std::cmp::Reverse(left.last_used));
+        Ok(found)
+    }
+
+    /// What is left in one folder, of whichever program.
+    ///
+    /// # Errors
+    /// [`Fault::Path`]: it cannot be opened or read.
+    pub fn unfinished_in(&self, folder: &Path) -> Result<Vec<Unfinished>, Fault> {
+        ringway_tree::receive::unfinished(folder)
+    }
+
+    /// Removes what a transfer has left: the same send again begins anew. False if it is not there
+    /// any more, or a transfer is at work in it.
+    ///
+    /// # Errors
+    /// [`Fault::Path`]: it cannot be removed, or not all of it.
+    pub fn discard_unfinished(&self, left: &Unfinished) -> Result<bool, Fault> {
+        ringway_tree::receive::discard(&left.folder, &left.id)
+    }
+
+    /// Whether offers may land in a folder, which need not be there yet.
+    ///
+    /// # Errors
+    /// [`Invalid::OwnFolder`] and [`Invalid::HomeFolder`].
+    pub fn check_folder(&self, folder: &Path, into_home: IntoHome) -> Result<(), Fault> {
+        self.inner.check_folder(folder, into_home)
+    }
+
+    /// Has offers land in what is at this path now, because somebody has chosen it: what was there
+    /// before does not count any more.
+    pub fn choose_folder(&self, folder: &Path) {
+        let inner = &self.inner;
+        inner.places.choose(folder);
+        let mounted = Dir::open(folder).and_then(ringway_sys::mounts::mount_point).ok();
+        // Without the note, an unmounted disk is missed only where it is while a receiver runs.
+        let _ = inner.store.note_mounted(folder, mounted.as_deref());
+    }
+
+    /// The same, but only until this program ends: what the store knows of the folder stays.
+    pub fn take_folder(&self, folder: &Path) {
+        self.inner.places.choose(folder);
+    }
+
+    /// Whether a folder is somebody's home, by whatever path it is named.
+    pub fn is_home(&self, folder: &Path) -> bool {
+        let there = Dir::open(folder).and_then(metadata_of);
+        there.is_ok_and(|there| is_home(&there))
+    }
+
+    /// Starts listening.
+    ///
+    /// # Errors
+    /// The address is taken, or a path that was demanded is not to be had.
+    pub async fn receive(&self, options: ReceiveOptions) -> Result<Receiver, Fault> {
+        receive::listen(Arc::clone(&self.inner), options).await
+    }
+
+    /// Starts a transfer; what goes wrong is in its report. `Auth(PairingNeeded)` asks for a second
+    /// call with a code.
+    pub fn send(&self, request: SendRequest) -> Transfer {
+        let name = |source: &Source| source.path.file_name().map_or_else(|| source.path.clone().into(), Into::into);
+        let title = request.sources.first().map(name).unwrap_or_default();
+        let more = request.sources.len().saturating_sub(1) as u64;
+        // For whoever looks at it from elsewhere later.
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let sources = request.sources.iter().take(PAST_PATHS_MAX);
+        let sources: Vec<_> = sources.map(|source| Source { path: absolute(&source.path), ..source.clone() }).collect();
+        let record = Record {
+            store: Arc::clone(&self.inner.store),
+            target: Some((request.target.clone(), request.target.label(&self.inner.store))),
+            paths: sources.iter().map(|source| source.path.clone()).collect(),
+            resend: (sources.len() == request.sources.len()).then_some(Resend { sources, verify: request.verify }),
+        };
+        match random() {
+            Ok(id) => {
+                let transfer = Transfer::new(TransferId(id), Direction::Sending, (title, more), Some(record));
+                tokio::spawn(send::run(Arc::clone(&self.inner), request, transfer.clone()));
+                transfer
+            }
+            Err(error) => {
+                let transfer = Transfer::new(TransferId([0; 16]), Direction::Sending, (title, more), None);
+                transfer.end(Err(error));
+                transfer
+            }
+        }
+    }
+
+    /// What to call a target: a device's name here, or an address.
+    pub fn label(&self, target: &Target) -> String {
+        target.label(&self.inner.store)
+    }
+
+    /// To whom a past transfer went or was to go, for sending it again. A device is found by its
+    /// key, whatever it is called now.
+    ///
+    /// # Errors
+    /// [`AuthError::Forgotten`] where that device was forgotten since, [`Fault::UnknownTarget`]
+    /// where the record names nobody.
+    pub fn target_of(&self, past: &Past) -> Result<Target, Fault> {
+        target::of_past(&self.inner.store, past)
+    }
+
+    /// Starts a copy inside this machine and records how it ended; errors are in its report. A
+    /// program without a handle calls [`copying::start`].
+    pub fn copy(&self, request: CopyRequest) -> Transfer {
+        let (store, paths) = (Arc::clone(&self.inner.store), vec![request.destination.clone()]);
+        copying::start_recorded(request, Some(Record { store, target: None, paths, resend: None }))
+    }
+
+    /// Pairs with a receiver without sending anything. It proves the code, also where it is paired
+    /// already.
+    ///
+    /// # Errors
+    /// It cannot be reached, the code is wrong, or it is not who it was.
+    pub async fn pair(&self, target: Target, code: PairingSecret) -> Result<Device, Fault> {
+        let destination = connect::Destination::of(&self.inner.store, &target)?;
+        let destination = connect::Destination { is_to_pair: true, ..destination };
+        Ok(send::reach(&self.inner, &destination, Some(code), limits::FIRST_CONTACT_TIME_MAX).await?.close().await)
+    }
+
+    /// Listens for receivers that announce themselves on the local network.
+    ///
+    /// # Errors
+    /// [`Fault::Discovery`].
+    pub fn nearby(&self) -> Result<Nearby, Fault> {
+        Nearby::start(Arc::clone(&self.inner), Wanted::All)
+    }
+
+    /// Receivers on the local network that show a code with this number in front: none if
+    /// `patience` is over first, and several where somebody shows another one with the same number,
+    /// or says so.
+    ///
+    /// # Errors
+    /// [`Fault::Discovery`].
+    pub async fn find_by_code(&self, number: u16, patience: Duration) -> Result<Vec<NearbyDevice>, Fault> {
+        Ok(Nearby::start(Arc::clone(&self.inner), Wanted::Code(number))?.found(patience).await)
+    }
+
+    /// What this machine can do, for `doctor` and the window's settings. It needs nothing that a
+    /// device keeps.
+    pub fn capabilities() -> Capabilities {
+        let cpu = ringway_sys::probe::cpu_aes();
+        Capabilities {
+            kernel: ringway_sys::probe::kernel_release(),
+            tls: lane::plan(TlsMode::Auto).unwrap_or(TlsPath::Kernel),
+            io: ringway_tree::io_plan::IoPlan::new(IoMode::Auto)
+                .map_or(IoPath::Sync(SyncIoReason::NotInKernel), |plan| plan.path()),
+            confinement: receive::confinement(),
+            openat2: ringway_sys::dir::beneath() == ringway_sys::dir::Beneath::Openat2,
+            cpu_aes: cpu.single,
+            open_files_max: ringway_tree::descriptors::limit() as u64,
+        }
+    }
+}
+
+/// What this machine can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capabilities {
+    /// The running kernel's release, as uname(2) says.
+    pub kernel: String,
+    /// What a lane would be encrypted by.
+    pub tls: TlsPath,
+    /// What file IO would run on.
+    pub io: IoPath,
+    /// Whether the threads that write what is received can be confined to its folder (Landlock), or
+    /// why not.
+    pub confinement: Result<(), Unconfined>,
+    /// Whether openat2 confines (else the component-by-component fallback does).
+    pub openat2: bool,
+    /// Whether the CPU has AES instructions; without them ChaCha20-Poly1305 is preferred.
+    pub cpu_aes: bool,
+    /// Descriptors this process may open, after raising the soft limit.
+    pub open_files_max: u64,
+}

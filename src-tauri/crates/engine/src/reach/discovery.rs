@@ -1,0 +1,95 @@
+//! Finding each other on the local network by mDNS and DNS-SD (RFC 6762, 6763): a receiver
+//! announces itself, others listen for that. What is heard is a hint and never trust: who is at an
+//! address is proven by TLS and pairing, and nothing that is stored changes for it.
+mod announcer;
+mod daemon;
+mod heard;
+mod nearby;
+
+use std::net::SocketAddr;
+
+use ringway_model::{DeviceKind, Fault};
+use ringway_wire::announcement::Announcement;
+use ringway_wire::limits::VERSION;
+
+use crate::devices::device::Device;
+use crate::devices::target::Target;
+use crate::reach::connect;
+use crate::wire_convert::decode_kind;
+
+pub(crate) use announcer::{Announcer, Announcing};
+pub use nearby::Nearby;
+pub(crate) use nearby::Wanted;
+
+/// A receiver that announces itself. All of it is what somebody on this network says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NearbyDevice {
+    /// What it says of itself.
+    pub said: Announcement,
+    /// Where it says that it listens; an address of the link alone has its interface.
+    pub addresses: Vec<SocketAddr>,
+    /// The paired device that it would be.
+    pub known: Option<Device>,
+}
+
+impl NearbyDevice {
+    /// What it says that it looks like.
+    pub fn kind(&self) -> DeviceKind {
+        decode_kind(self.said.kind)
+    }
+
+    /// Whether it says to speak this program's protocol.
+    pub fn is_compatible(&self) -> bool {
+        self.said.version == VERSION
+    }
+
+    /// The paired device that it would be is looked up anew: one was paired, renamed or forgotten
+    /// since it was heard.
+    pub fn recognise(&mut self, paired: &[Device]) {
+        self.known = paired.iter().find(|device| nearby::is_of(&self.said, device)).cloned();
+    }
+
+    /// It as a target, at the first of its addresses that takes a connection.
+    pub async fn target(&self) -> Option<Target> {
+        let fingerprint = self.said.fingerprint;
+        self.answering_address().await.map(|at| Target::Announced { at, fingerprint })
+    }
+
+    /// The first of its addresses that takes a connection.
+    async fn answering_address(&self) -> Option<SocketAddr> {
+        let known = self.addresses.iter().map(|at| (*at).into()).collect();
+        let won = connect::race_of(known, |candidate| async move { connect::connect(&candidate).await.map(drop) });
+        won.await.ok().map(|won| won.candidate.at)
+    }
+}
+
+fn failed(error: mdns_sd::Error) -> Fault {
+    Fault::Discovery { detail: error.to_string().into() }
+}
+
+/// What this machine looks like, by its enclosure (SMBIOS 7.4.1, as systemd's hostnamed reads it).
+pub(crate) fn kind_of_this() -> DeviceKind {
+    let text = std::fs::read_to_string("/sys/class/dmi/id/chassis_type").unwrap_or_default();
+    kind_of(&text)
+}
+
+fn kind_of(chassis_type: &str) -> DeviceKind {
+    match chassis_type.trim().parse() {
+        Ok(8 | 9 | 10 | 14 | 30 | 31 | 32) => DeviceKind::Laptop,
+        Ok(3..=7 | 13 | 24 | 35) => DeviceKind::Desktop,
+        Ok(17 | 23 | 28 | 29) => DeviceKind::Server,
+        _ => DeviceKind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_enclosure_says_what_a_machine_looks_like() {
+        let kinds = ["10\n", "3\n", "23\n", "1\n", "", "-3", "laptop"].map(kind_of);
+        let other = DeviceKind::Other;
+        assert_eq!(kinds, [DeviceKind::Laptop, DeviceKind::Desktop, DeviceKind::Server, other, other, other, other]);
+    }
+}

@@ -1,0 +1,591 @@
+//! An offer from a known device: asked about, unless it goes on with what was accepted before.
+mod acceptance;
+mod accepted;
+mod arrivals;
+mod job;
+mod outside;
+mod queue;
+mod renewals;
+mod shares;
+mod silence;
+
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use ringway_model::{Consent, DeclineReason, Fault, IntoHome, Side, TransferId};
+use ringway_tree::filesystem::free_space::FreeSpace;
+use ringway_tree::receive::AttemptKey;
+use ringway_wire::control::Totals;
+use ringway_wire::session::{Acceptor, AcceptorEvent};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+use crate::admission::Origin;
+use crate::devices::device::Device;
+use crate::devices::rules::{Decision, DeviceRule, Offered, is_usable};
+use crate::limits::{ANSWER_TIME_MAX, DOT_NAMES_SHOWN_MAX, RULE_WAIT_MAX};
+use crate::receiving::event::{OfferSummary, ReceiverEvent};
+use crate::receiving::receive::{Listening, boot_ms};
+use crate::receiving::serve::Visitor;
+use crate::store::history::keep_unanswered;
+use crate::store::look_alike;
+use crate::transfers::options::AcceptOptions;
+use crate::transfers::transfer::Transfer;
+use acceptance::{Acceptance, TakenBack};
+use accepted::Accepted;
+use queue::{Claim, Entered, Pending, Place, Turn, Waiting};
+use renewals::{Met, Renewed};
+use ringway_link::session::Session;
+
+pub(crate) use arrivals::{Arrival, Arrivals};
+pub(crate) use queue::Queue;
+pub(crate) use renewals::Renewals;
+pub(crate) use shares::{Shares, TakenIds};
+
+/// A program's answer, and where to say what came of it.
+enum Answer {
+    Accept(AcceptOptions, oneshot::Sender<Result<Transfer, Fault>>),
+    Decline(DeclineReason),
+}
+
+/// An offer that waits for an answer. Dropping it declines.
+pub struct IncomingOffer {
+    summary: Arc<Mutex<OfferSummary>>,
+    answer: Option<oneshot::Sender<Answer>>,
+}
+
+impl std::fmt::Debug for IncomingOffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IncomingOffer").field("summary", &self.summary()).finish_non_exhaustive()
+    }
+}
+
+impl IncomingOffer {
+    /// What it says of itself; totals may have grown since.
+    pub fn summary(&self) -> OfferSummary {
+        self.summary.lock().clone()
+    }
+
+    /// Takes it in.
+    ///
+    /// # Errors
+    /// The destination cannot be used (the offer is then declined with the reason), or the peer has
+    /// gone.
+    pub async fn accept(mut self, options: AcceptOptions) -> Result<Transfer, Fault> {
+        let (done, outcome) = oneshot::channel();
+        let gone = || Fault::Cancelled { by: Side::There };
+        let answer = self.answer.take().ok_or_else(gone)?;
+        answer.send(Answer::Accept(options, done)).map_err(|_| gone())?;
+        outcome.await.map_err(|_| gone())?
+    }
+
+    /// Declines it.
+    pub fn decline(mut self, reason: DeclineReason) {
+        if let Some(answer) = self.answer.take() {
+            // A peer that has gone needs no answer.
+            let _ = answer.send(Answer::Decline(reason));
+        }
+    }
+}
+
+/// Goes on with what was accepted before, or asks about the offer and receives it when the answer
+/// is yes.
+pub(crate) async fn run(listening: Arc<Listening>, mut visitor: Visitor) {
+    if visitor.device.rule.consent == Consent::Refuse {
+        return refuse(&listening, visitor).await;
+    }
+    let under_way = listening.queue.offered();
+    let attempt = AttemptKey::new(&visitor.device.id.0, &visitor.names);
+    listening.inner.renewals.only_of(visitor.device.id, visitor.pairing);
+    listening.inner.renewals.only_by(visitor.device.id, &visitor.device.rule);
+    let meet = |visitor: &Visitor| listening.inner.renewals.meet(visitor.device.id, &visitor.offer, attempt);
+    let mut met = meet(&visitor);
+    if let Met::Renewed(_) = met {
+        let entered = listening.queue.enter(claim(&visitor, true));
+        visitor.arrival = None;
+        let place = match entered {
+            Entered::Now(place) => place,
+            Entered::Later(waiting) => {
+                match wait(&listening, &mut visitor, waiting, (Acceptance::Person, None)).await {
+                    Ok(place) => place,
+                    Err(_) => return visitor.into_session().close().await,
+                }
+            }
+            Entered::Full => return decline(visitor.into_session(), listening.queue.why_none()).await,
+        };
+        // It may have been given up, or forgotten, meanwhile, and the rule may say otherwise.
+        if let Err(why) = Acceptance::Person.check(&listening.inner, &mut visitor.device) {
+            why.tell(&mut visitor.session);
+            return visitor.into_session().close().await;
+        }
+        listening.inner.renewals.only_by(visitor.device.id, &visitor.device.rule);
+        met = meet(&visitor);
+        if let Met::Renewed(to) = met {
+            return match to.try_send(Renewed { visitor, place }) {
+                Ok(()) => {}
+                // It is just ending, or just being renewed: a moment later it is clear which.
+                Err(TrySendError::Full(back) | TrySendError::Closed(back)) => {
+                    decline(back.visitor.into_session(), DeclineReason::Busy).await;
+                }
+            };
+        }
+    }
+    match met {
+        Met::Renewed(_) | Met::New => ask(listening, visitor, (attempt, None), under_way).await,
+        Met::TooMuch(bytes_max) => ask(listening, visitor, (attempt, Some(bytes_max)), under_way).await,
+        Met::Stopped => decline(visitor.into_session(), DeclineReason::ByChoice).await,
+    }
+}
+
+fn claim(visitor: &Visitor, resumes: bool) -> Claim {
+    let Visitor { device, names, .. } = visitor;
+    let has_rule = device.rule.consent == Consent::Accept;
+    Claim { device: device.id, has_rule, resumes, names: names.held_bytes() }
+}
+
+/// Waits in the queue for a place, telling the sender where it stands; with a transfer, until a
+/// person here stops that.
+///
+/// # Errors
+/// Why there will be none: the session is to be closed.
+async fn wait(
+    listening: &Listening,
+    visitor: &mut Visitor,
+    mut waiting: Waiting,
+    (acceptance, transfer): (Acceptance, Option<&Transfer>),
+) -> Result<Place, Fault> {
+    let Visitor { session, offer, device, pairing, .. } = visitor;
+    let taken_back = acceptance.taken_back(&listening.inner, (device, *pairing));
+    let stopped = async {
+        match transfer {
+            Some(transfer) => transfer.cancelled().await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::pin!(taken_back, stopped);
+    let tell = |session: &mut Session<Acceptor>, place: NonZeroU32| {
+        session.machine.queued(place);
+        if let Some(transfer) = transfer {
+            transfer.figures().queue(place);
+        }
+    };
+    tell(session, waiting.place());
+    loop {
+        tokio::select! {
+            biased;
+            why = &mut taken_back => {
+                why.tell(session);
+                return Err(Fault::Cancelled { by: Side::Here });
+            }
+            () = &mut stopped => {
+                // A program that stops receiving also stops its transfers.
+                let why = match listening.queue.why_none() {
+                    reason @ DeclineReason::Stopped => TakenBack::Declined(reason),
+                    _ => TakenBack::Cancelled,
+                };
+                why.tell(session);
+                return Err(Fault::Cancelled { by: Side::Here });
+            }
+            turn = waiting.turn() => match turn {
+                Turn::Begin(place) => return Ok(place),
+                Turn::Moved(place) => tell(session, place),
+                Turn::Lost => {
+                    let why = listening.queue.why_none();
+                    session.machine.decline(why);
+                    // Where this receiver has stopped, that was no fault of the transfer's.
+                    return Err(match why {
+                        DeclineReason::Stopped => Fault::Cancelled { by: Side::Here },
+                        why => Fault::Declined(why),
+                    });
+                }
+            },
+            event = session.next() => match event {
+                Ok(Some(AcceptorEvent::TotalsChanged(totals))) => {
+                    offer.so_far = totals;
+                    if let Some(transfer) = transfer {
+                        transfer.figures().found(totals);
+                    }
+                }
+                Ok(Some(AcceptorEvent::Cancelled(_))) => return Err(Fault::Cancelled { by: Side::There }),
+                Ok(Some(_)) => {}
+                Ok(None) => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
+                Err(error) => return Err(error),
+            },
+        }
+    }
+}
+
+/// Declines what comes from a device of which nothing is wanted, what it was allowed before its
+/// rule was set included. It hears no more than that it was declined; the program hears of it as
+/// seldom as of other offers that come to nothing.
+async fn refuse(listening: &Listening, visitor: Visitor) {
+    if listening.refusals_told.take(Origin::Device(visitor.device.id), boot_ms()) {
+        let summary = summary(listening, &visitor, Decision::Decline, None);
+        listening.tell(ReceiverEvent::OfferRefused(summary)).await;
+    }
+    decline(visitor.into_session(), DeclineReason::ByChoice).await;
+}
+
+async fn decline(mut session: Session<Acceptor>, reason: DeclineReason) {
+    session.machine.decline(reason);
+    session.close().await;
+}
+
+/// Asks a person, or the rule of one. `stopped_at` is what a rule let in of the same before.
+async fn ask(
+    listening: Arc<Listening>,
+    mut visitor: Visitor,
+    (attempt, stopped_at): (AttemptKey, Option<u64>),
+    under_way: Pending,
+) {
+    // Until it is declined, or received with all its sessions, its device's id means this offer
+    // alone.
+    let id = (visitor.device.id, visitor.offer.transfer);
+    let Some(_taken) = listening.inner.taken_ids.take_soon(id).await else {
+        return decline(visitor.into_session(), DeclineReason::Busy).await;
+    };
+    // While it waits, for its rule to be clear or for an answer. Without one the rule looks at what
+    // is known by now.
+    let share = listening.shares.take(visitor.device.id, visitor.names.held_bytes());
+    let mut landing = Landing::of(&listening, &visitor.device);
+    let Some(decision) = ruled(&mut visitor, stopped_at, landing.lacks_folder.take(), share.is_some()).await else {
+        return visitor.into_session().close().await;
+    };
+    let mut acceptance = match decision {
+        Decision::Accept { .. } => Acceptance::Rule,
+        Decision::Ask(_) | Decision::Decline => Acceptance::Person,
+    };
+    let share = match decision {
+        Decision::Ask(_) => {
+            if share.is_none() {
+                return decline(visitor.into_session(), DeclineReason::Busy).await;
+            }
+            let (device, now_ms) = (Origin::Device(visitor.device.id), boot_ms());
+            if !listening.offers_in_vain.take(device, now_ms) {
+                let wait_ms = u32::try_from(listening.offers_in_vain.wait_ms(device, now_ms)).unwrap_or(u32::MAX);
+                return decline(visitor.into_session(), DeclineReason::TooManyOffers { wait_ms }).await;
+            }
+            visitor.arrival = None;
+            share
+        }
+        Decision::Accept { .. } | Decision::Decline => {
+            drop(share);
+            None
+        }
+    };
+    let mut shown = tell(&listening, summary(&listening, &visitor, decision, landing.folder.take())).await;
+    let (mut options, done) = loop {
+        let Visitor { session, device, pairing, offer, .. } = &mut visitor;
+        let changed = async {
+            match acceptance {
+                Acceptance::Person => listening.inner.rule_changes(device.id, |now| *now == device.rule).await,
+                Acceptance::Rule => std::future::pending().await,
+            }
+        };
+        let taken_back = acceptance.taken_back(&listening.inner, (device, *pairing));
+        let rule = match decide(&listening, session, &mut shown, taken_back, changed).await {
+            Decided::Yes(options, done) => break (options, done),
+            Decided::Over => return visitor.into_session().close().await,
+            Decided::RuleChanged(rule) => rule,
+        };
+        offer.so_far = shown.totals();
+        device.rule = rule;
+        let (landing_now, decision) = decided_now(&listening, &visitor, stopped_at);
+        if !matches!(decision, Decision::Accept { .. }) {
+            continue;
+        }
+        // The person's rule is the answer. The program has the offer anew, accepted, and no
+        // question about it.
+        (acceptance, landing) = (Acceptance::Rule, landing_now);
+        let key = shown.summary().key();
+        listening.tell(ReceiverEvent::OfferAnswered(key)).await;
+        shown = tell(&listening, summary(&listening, &visitor, decision, landing.folder.take())).await;
+    };
+    let summary = Arc::clone(&shown.summary);
+    let Visitor { device, offer, .. } = &mut visitor;
+    if share.is_some() {
+        listening.offers_in_vain.refund(Origin::Device(device.id));
+    }
+    drop(share);
+    if let Some(chosen) = &options.destination {
+        listening.inner.places.choose(chosen);
+    }
+    {
+        let summary = summary.lock();
+        offer.so_far =
+            Totals { entries: summary.entries_so_far, bytes: summary.bytes_so_far, complete: summary.totals_final };
+        if options.destination.is_none() {
+            options.destination = Some(summary.destination.clone());
+            options.into_home = landing.into_home;
+        }
+    }
+    begin(&listening, visitor, (acceptance, options, done), (attempt, under_way)).await;
+}
+
+/// What the device's rule makes of the offer as it is known now, and where that lets it land.
+fn decided_now(listening: &Listening, visitor: &Visitor, stopped_at: Option<u64>) -> (Landing, Decision) {
+    let mut landing = Landing::of(listening, &visitor.device);
+    let Totals { bytes, complete, .. } = visitor.offer.so_far;
+    let offered = Offered { bytes, is_final: complete, lacks_folder: landing.lacks_folder.take(), stopped_at };
+    let decision = visitor.device.rule.decide(&offered);
+    (landing, decision)
+}
+
+/// An offer that the program was told of.
+struct Shown {
+    summary: Arc<Mutex<OfferSummary>>,
+    answered: oneshot::Receiver<Answer>,
+}
+
+impl Shown {
+    fn summary(&self) -> OfferSummary {
+        self.summary.lock().clone()
+    }
+
+    fn totals(&self) -> Totals {
+        let summary = self.summary.lock();
+        Totals { entries: summary.entries_so_far, bytes: summary.bytes_so_far, complete: summary.totals_final }
+    }
+}
+
+async fn tell(listening: &Listening, summary: OfferSummary) -> Shown {
+    let summary = Arc::new(Mutex::new(summary));
+    let (answer, answered) = oneshot::channel();
+    let offer = IncomingOffer { summary: Arc::clone(&summary), answer: Some(answer) };
+    listening.tell(ReceiverEvent::OfferReceived(offer)).await;
+    Shown { summary, answered }
+}
+
+/// Where an offer lands that is accepted as it is.
+struct Landing {
+    /// The rule's folder, where that can be used.
+    folder: Option<PathBuf>,
+    into_home: IntoHome,
+    /// The folder that was chosen for it, where that cannot be used.
+    lacks_folder: Option<PathBuf>,
+}
+
+impl Landing {
+    fn of(listening: &Listening, device: &Device) -> Self {
+        let DeviceRule { folder, into_home, .. } = &device.rule;
+        let chosen = folder.clone().filter(|_| listening.landing().rule_folders);
+        let is_there = |folder: &Path| listening.inner.expect(folder).is_there(folder);
+        let will_do = |folder: &Path| {
+            is_usable(folder) && is_there(folder) && listening.inner.check_folder(folder, *into_home).is_ok()
+        };
+        let everything = listening.landing();
+        match chosen {
+            Some(folder) if will_do(&folder) => {
+                Self { folder: Some(folder), into_home: *into_home, lacks_folder: None }
+            }
+            Some(folder) => Self { folder: None, into_home: everything.into_home, lacks_folder: Some(folder) },
+            None => {
+                let lacks_folder = Some(everything.destination.clone()).filter(|folder| !is_there(folder));
+                Self { folder: None, into_home: everything.into_home, lacks_folder }
+            }
+        }
+    }
+}
+
+/// Receives what was accepted, once it has a place. Until then that can be taken back.
+async fn begin(
+    listening: &Arc<Listening>,
+    mut visitor: Visitor,
+    (acceptance, options, done): (Acceptance, AcceptOptions, oneshot::Sender<Result<Transfer, Fault>>),
+    (attempt, under_way): (AttemptKey, Pending),
+) {
+    let accepted = Accepted::new(Arc::clone(listening), &visitor, (options, acceptance));
+    let transfer = accepted.transfer().clone();
+    let entered = listening.queue.enter(claim(&visitor, false));
+    visitor.arrival = None;
+    let (place, done) = match entered {
+        Entered::Now(place) => (place, Some(done)),
+        // A sender that does not wait hears so at once.
+        Entered::Later(waiting) if visitor.offer.retry_s > 0 => {
+            // The program can watch and stop the transfer while it waits.
+            let _ = done.send(Ok(transfer.clone()));
+            transfer.figures().queue(NonZeroU32::MIN);
+            listening.tell(ReceiverEvent::TransferStarted(transfer.clone())).await;
+            match wait(listening, &mut visitor, waiting, (acceptance, Some(&transfer))).await {
+                Ok(place) => (place, None),
+                Err(error) => {
+                    transfer.end(Err(error));
+                    drop(accepted);
+                    return visitor.into_session().close().await;
+                }
+            }
+        }
+        Entered::Later(_) | Entered::Full => {
+            let why = listening.queue.why_none();
+            let _ = done.send(Err(Fault::Declined(why)));
+            drop(accepted);
+            return decline(visitor.into_session(), why).await;
+        }
+    };
+    let checked = acceptance.check(&listening.inner, &mut visitor.device);
+    drop(under_way);
+    let opened = match checked {
+        Ok(()) => accepted.open(visitor).await,
+        Err(why) => {
+            why.tell(&mut visitor.session);
+            Err((Fault::Cancelled { by: Side::Here }, visitor.into_session()))
+        }
+    };
+    match (opened, done) {
+        (Ok(opened), done) => {
+            let is_told = done.is_none();
+            // Whoever accepted may have gone.
+            let _ = done.map(|done| done.send(Ok(transfer)));
+            accepted.receive(opened, attempt, (place, is_told)).await;
+        }
+        (Err((error, session)), Some(done)) => {
+            drop(accepted);
+            let _ = done.send(Err(error));
+            session.close().await;
+        }
+        (Err((error, session)), None) => {
+            drop(accepted);
+            transfer.end(Err(error));
+            session.close().await;
+        }
+    }
+}
+
+/// What the device's rule makes of the offer, once that is clear or has been waited for; none if
+/// the offer has gone meanwhile.
+async fn ruled(
+    visitor: &mut Visitor,
+    stopped_at: Option<u64>,
+    lacks_folder: Option<PathBuf>,
+    may_wait: bool,
+) -> Option<Decision> {
+    let Visitor { session, device: Device { rule, .. }, offer, .. } = visitor;
+    let late = sleep(RULE_WAIT_MAX);
+    tokio::pin!(late);
+    loop {
+        let Totals { bytes, complete, .. } = offer.so_far;
+        let offered = Offered { bytes, is_final: complete, lacks_folder: lacks_folder.clone(), stopped_at };
+        if !may_wait || !rule.awaits_more(&offered) {
+            return Some(rule.decide(&offered));
+        }
+        tokio::select! {
+            event = session.next() => match event {
+                Ok(Some(AcceptorEvent::TotalsChanged(totals))) => offer.so_far = totals,
+                Ok(Some(AcceptorEvent::Cancelled(_)) | None) | Err(_) => return None,
+                Ok(Some(_)) => {}
+            },
+            () = &mut late => return Some(rule.decide(&offered)),
+        }
+    }
+}
+
+/// What an offer says of itself, and what is made of it here. It lands in `folder`, or where
+/// everything does.
+fn summary(listening: &Listening, visitor: &Visitor, decision: Decision, folder: Option<PathBuf>) -> OfferSummary {
+    let Visitor { device, offer, names, .. } = visitor;
+    let dotted = || names.iter().filter(|name| name.starts_with(b"."));
+    let dot_names: Vec<_> = dotted().take(DOT_NAMES_SHOWN_MAX).map(|name| OsString::from_vec(name.to_vec())).collect();
+    let destination = folder.unwrap_or_else(|| listening.landing().destination.clone());
+    OfferSummary {
+        id: TransferId(offer.transfer),
+        from: device.id,
+        from_name: device.name.clone(),
+        // A store that cannot be read just now is said by what needs it.
+        looks_like: look_alike::find(&listening.inner.store, device.id, &device.name).ok().flatten(),
+        names: offer.names.iter().cloned().map(OsString::from_vec).collect(),
+        more_names: offer.more_names,
+        more_dot_names: (dotted().count() - dot_names.len()) as u64,
+        dot_names,
+        entries_so_far: offer.so_far.entries,
+        bytes_so_far: offer.so_far.bytes,
+        totals_final: offer.so_far.complete,
+        decision,
+        free_space: FreeSpace::look(&destination),
+        destination,
+    }
+}
+
+/// How an offer was answered that the program was told of.
+enum Decided {
+    Yes(AcceptOptions, oneshot::Sender<Result<Transfer, Fault>>),
+    /// There is nothing to receive.
+    Over,
+    /// The rule of its device is another one now.
+    RuleChanged(DeviceRule),
+}
+
+/// Waits for the program's answer while the session lives and the device's rule stays as it is.
+async fn decide(
+    listening: &Listening,
+    session: &mut Session<Acceptor>,
+    Shown { summary, answered }: &mut Shown,
+    taken_back: impl Future<Output = TakenBack>,
+    changed: impl Future<Output = DeviceRule>,
+) -> Decided {
+    // Whoever comes back finds it in the history.
+    let note = || {
+        let summary = summary.lock().clone();
+        keep_unanswered(&listening.inner.store, &summary);
+        ReceiverEvent::OfferWithdrawn(summary.key())
+    };
+    let late = sleep(ANSWER_TIME_MAX);
+    tokio::pin!(late, taken_back, changed);
+    loop {
+        tokio::select! {
+            // No answer counts for a device that was forgotten, or is refused, meanwhile.
+            biased;
+            why = &mut taken_back => {
+                why.tell(session);
+                let withdrawn = note();
+                listening.tell(withdrawn).await;
+                return Decided::Over;
+            }
+            answer = &mut *answered => match answer {
+                Ok(Answer::Accept(options, done)) => return Decided::Yes(options, done),
+                Ok(Answer::Decline(reason)) => {
+                    if matches!(reason, DeclineReason::NoAnswer | DeclineReason::Stopped) {
+                        note();
+                    }
+                    session.machine.decline(reason);
+                    return Decided::Over;
+                }
+                Err(_) => {
+                    // A program that has stopped receiving answers nothing any more.
+                    let why = match listening.queue.why_none() {
+                        DeclineReason::Stopped => DeclineReason::Stopped,
+                        _ => DeclineReason::ByChoice,
+                    };
+                    session.machine.decline(why);
+                    return Decided::Over;
+                }
+            },
+            // An answer that was given already comes before a rule.
+            rule = &mut changed => return Decided::RuleChanged(rule),
+            event = session.next() => match event {
+                Ok(Some(AcceptorEvent::TotalsChanged(totals))) => {
+                    let mut summary = summary.lock();
+                    summary.entries_so_far = totals.entries;
+                    summary.bytes_so_far = totals.bytes;
+                    summary.totals_final = totals.complete;
+                }
+                Ok(Some(AcceptorEvent::Cancelled(_)) | None) | Err(_) => {
+                    let withdrawn = note();
+                    listening.tell(withdrawn).await;
+                    return Decided::Over;
+                }
+                Ok(Some(_)) => {}
+            },
+            () = &mut late => {
+                session.machine.decline(DeclineReason::NoAnswer);
+                let withdrawn = note();
+                listening.tell(withdrawn).await;
+                return Decided::Over;
+            }
+        }
+    }
+}

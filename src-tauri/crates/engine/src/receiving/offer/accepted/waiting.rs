@@ -1,0 +1,155 @@
+//! An accepted transfer that waits: for its sender after the connection was lost, for room after
+//! the disk was full, or for a person who has paused it.
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringway_model::{DeclineReason, Fault, Outage, Shortage, Side};
+use ringway_tree::filesystem::free_space::{self, FreeSpace, Rest};
+use ringway_tree::receive::Incoming;
+use ringway_wire::limits::SILENCE_MAX_MS;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::{Accepted, Lost, Opened};
+use crate::limits::{FULL_LOOK_EVERY, FULL_TIME_MAX, PAUSE_TIME_MAX};
+use crate::receiving::offer::job::on_its_own;
+use crate::receiving::offer::queue::Place;
+use crate::receiving::offer::renewals::Renewed;
+
+/// What a file that asks for room is called, before the transfer's id; a peer may not use such a
+/// name.
+const PROBE_PREFIX: &str = ".ringway-room-";
+
+/// A disk that was full.
+struct Full {
+    /// What it had when that was found.
+    before: Option<FreeSpace>,
+    /// When it is waited for no longer.
+    until: Instant,
+}
+
+impl Accepted {
+    /// Waits until it can go on; what is whole is kept meanwhile, and removed if a person stops it.
+    pub(super) async fn go_on(
+        &self,
+        lost: Box<Lost>,
+        renewed: &mut mpsc::Receiver<Renewed>,
+    ) -> Result<(Opened, Place), Fault> {
+        let Lost { error, mut outage, incoming, mut successor } = *lost;
+        // The sender may notice later than we do.
+        let silence = self.retry + Duration::from_millis(SILENCE_MAX_MS);
+        let mut silent_until = Instant::now() + silence;
+        let full = |outage| matches!(outage, Outage::Full(_)).then(|| self.found_full());
+        let mut full = full(outage);
+        let mut resumes = self.transfer.resumes();
+        let mut pauses = self.transfer.pauses();
+        let pause_ends = || Instant::now() + PAUSE_TIME_MAX;
+        // Whoever has paused it says nothing until it is resumed.
+        let paused_there = (outage == Outage::Paused { by: Side::There }).then(pause_ends);
+        let mut paused_here = None;
+        loop {
+            paused_here = if self.transfer.is_paused() { paused_here.or_else(|| Some(pause_ends())) } else { None };
+            let why = match paused_here {
+                Some(_) => Outage::Paused { by: Side::Here },
+                // It was resumed: its sender comes for it.
+                None if outage == Outage::Paused { by: Side::Here } => Outage::Broken,
+                None => outage,
+            };
+            let full_until = full.as_ref().map(|full| full.until);
+            let shown_until = paused_here.or(full_until).or(paused_there).unwrap_or(silent_until);
+            let until = paused_here.or(paused_there).unwrap_or(shown_until.min(silent_until));
+            self.transfer.figures().interrupt(why, None, shown_until.into_std());
+            tokio::select! {
+                next = next_of(&mut successor, renewed) => {
+                    // The rule that had accepted it does not say so any more.
+                    let Some(next) = next else { return Err(error) };
+                    silent_until = Instant::now() + silence;
+                    if paused_here.is_some() {
+                        decline(next, DeclineReason::Paused);
+                    } else if let Some(full) = &full && !self.has_space(full.before).await {
+                        decline(next, DeclineReason::NoRoom(self.shortage()));
+                    } else {
+                        let Renewed { visitor, place } = next;
+                        match self.open(visitor).await {
+                            Ok(opened) => return Ok((opened, place)),
+                            Err((Fault::Declined(DeclineReason::NoRoom(shortage)), session)) => {
+                                tokio::spawn(session.close());
+                                (outage, full) = (Outage::Full(shortage), Some(self.found_full()));
+                            }
+                            Err((error, session)) => {
+                                session.close().await;
+                                return Err(error);
+                            }
+                        }
+                    }
+                }
+                // Whatever the disk says of itself.
+                Ok(()) = resumes.changed() => full = None,
+                Ok(()) = pauses.changed() => silent_until = Instant::now() + silence,
+                () = sleep(FULL_LOOK_EVERY), if full.is_some() => {}
+                () = sleep_until(until) => return Err(error),
+                () = self.transfer.cancelled() => {
+                    self.leave(incoming, Incoming::discard_kept).await;
+                    return Err(Fault::Cancelled { by: Side::Here });
+                }
+            }
+            if full.is_some() {
+                outage = Outage::Full(self.shortage());
+            }
+        }
+    }
+
+    fn found_full(&self) -> Full {
+        Full { before: FreeSpace::look(&self.destination), until: Instant::now() + FULL_TIME_MAX }
+    }
+
+    /// Removes or keeps what there is of it. What is not confined does nothing.
+    pub(super) async fn leave(&self, incoming: Arc<Incoming>, work: impl FnOnce(&Incoming) + Send + 'static) {
+        let confined = self.listening.confinement.is_ok();
+        let leave = move || {
+            if !confined || incoming.confine_thread().is_ok() {
+                work(&incoming);
+            }
+        };
+        let leaving = tokio::task::spawn_blocking(|| on_its_own("ringway-leave", leave));
+        leaving.await.expect("cleaning up does not panic");
+    }
+
+    /// What the destination lacks for the rest, as far as figures say.
+    pub(super) fn shortage(&self) -> Shortage {
+        let rest = self.transfer.figures().rest();
+        FreeSpace::look(&self.destination).map(|free| free.shortage(rest)).unwrap_or_default()
+    }
+
+    /// Whether it is worth going on.
+    async fn has_space(&self, before: Option<FreeSpace>) -> bool {
+        let rest @ Rest { bytes, .. } = self.transfer.figures().rest();
+        let probe = format!("{PROBE_PREFIX}{}", self.transfer.id()).into_bytes();
+        let destination = self.destination.clone();
+        let asked = tokio::task::spawn_blocking(move || {
+            let figures = FreeSpace::look(&destination).zip(before);
+            // A destination that cannot be asked is found out by whoever begins there.
+            figures.is_none_or(|(now, before)| now.may_resume(rest, &before))
+                && free_space::takes(&destination, bytes, &probe).unwrap_or(true)
+        });
+        asked.await.expect("asking for room does not panic")
+    }
+}
+
+/// Lets the sender look again later, and says why.
+fn decline(Renewed { visitor, place }: Renewed, why: DeclineReason) {
+    let mut session = visitor.session;
+    session.machine.decline(why);
+    tokio::spawn(async move {
+        session.close().await;
+        drop(place);
+    });
+}
+
+/// The session that came before the end of the last one was noticed, else the next one.
+async fn next_of(successor: &mut Option<Renewed>, renewed: &mut mpsc::Receiver<Renewed>) -> Option<Renewed> {
+    match successor.take() {
+        Some(next) => Some(next),
+        None => renewed.recv().await,
+    }
+}

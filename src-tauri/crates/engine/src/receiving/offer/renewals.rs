@@ -1,0 +1,296 @@
+//! Accepted transfers that may be offered again after their connection was lost: which, for how
+//! long, and who takes the renewed session.
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, MutexGuard};
+use ringway_model::DeviceId;
+use ringway_tree::receive::AttemptKey;
+use ringway_wire::control::{Offer, Receipt};
+use tokio::sync::mpsc;
+
+use super::queue::Place;
+use crate::devices::rules::DeviceRule;
+use crate::limits::{RENEWALS_PER_DEVICE_MAX, TOO_MUCH_TIME_MAX};
+use crate::receiving::serve::Visitor;
+use crate::store::PairingNumber;
+
+/// A renewed session, with its place among the running transfers.
+pub(super) struct Renewed {
+    pub(super) visitor: Visitor,
+    pub(super) place: Place,
+}
+
+/// Every transfer that is remembered.
+#[derive(Clone, Default)]
+pub(crate) struct Renewals(Arc<Mutex<Vec<Remembered>>>);
+
+struct Remembered {
+    key: Key,
+    pairing: PairingNumber,
+    attempt: AttemptKey,
+    /// The rule that has accepted it; none where a person did.
+    rule: Option<DeviceRule>,
+    state: State,
+}
+
+impl Remembered {
+    /// Whether it says of the same attempt that it was too much: a later word on that replaces it.
+    fn is_too_much_of(&self, new: &Self) -> bool {
+        self.key.0 == new.key.0 && self.attempt == new.attempt && matches!(self.state, State::TooMuch { .. })
+    }
+}
+
+/// Whose transfer, and the id that it was accepted with.
+pub(crate) type Key = (DeviceId, [u8; 16]);
+
+enum State {
+    /// It is received, or waits for its sender.
+    Open { to: mpsc::Sender<Renewed>, interrupted: bool },
+    /// A person here stopped it.
+    Stopped { until: Instant },
+    /// All of it is there; its sender may not have heard so, and may come for the receipt. An offer
+    /// of it is a new one.
+    Received { until: Instant, receipt: Receipt },
+    /// It was accepted by a rule, and is more than that lets in.
+    TooMuch { until: Instant, bytes_max: u64 },
+}
+
+impl State {
+    fn is_over(&self, now: Instant) -> bool {
+        match self {
+            Self::Open { .. } => false,
+            Self::Stopped { until } | Self::Received { until, .. } | Self::TooMuch { until, .. } => *until <= now,
+        }
+    }
+}
+
+/// What an offer is to what is remembered.
+pub(super) enum Met {
+    /// Nothing: a person, or a rule, is asked.
+    New,
+    /// One that a rule has accepted up to so many bytes, and that is more.
+    TooMuch(u64),
+    /// More of a transfer that was accepted: its session goes there.
+    Renewed(mpsc::Sender<Renewed>),
+    /// One that somebody has stopped here.
+    Stopped,
+}
+
+impl Renewals {
+    /// Remembers a transfer that was just accepted, as long as what is returned lives. None where
+    /// its device has too many.
+    pub(super) fn open(
+        &self,
+        (key, pairing): (Key, PairingNumber),
+        attempt: AttemptKey,
+        rule: Option<DeviceRule>,
+    ) -> Option<(Open, mpsc::Receiver<Renewed>)> {
+        let (to, renewed) = mpsc::channel(1);
+        let state = State::Open { to, interrupted: false };
+        self.remember(Remembered { key, pairing, attempt, rule, state })
+            .then(|| (Open { all: self.clone(), key }, renewed))
+    }
+
+    /// Remembers that a transfer is more than the rule that accepted it lets in, so that whoever
+    /// offers the same again, however often, does not get so much each time without anybody being
+    /// asked.
+    pub(super) fn too_much(&self, (key, pairing): (Key, PairingNumber), attempt: AttemptKey, bytes_max: u64) {
+        let until = Instant::now() + TOO_MUCH_TIME_MAX;
+        // Where its device has too many that are at work, the next offer is held to the size as
+        // this one was.
+        self.remember(Remembered { key, pairing, attempt, rule: None, state: State::TooMuch { until, bytes_max } });
+    }
+
+    /// Lets go of what was remembered of a device in an earlier pairing: whoever forgets a device
+    /// takes back every yes to it.
+    pub(crate) fn only_of(&self, device: DeviceId, pairing: PairingNumber) {
+        self.all().retain(|one| one.key.0 != device || one.pairing == pairing);
+    }
+
+    /// Lets go of what a rule of `device` has accepted that says otherwise by now; what of it waits
+    /// for its sender is given up, and kept for a new yes.
+    pub(super) fn only_by(&self, device: DeviceId, rule: &DeviceRule) {
+        self.all().retain(|one| {
+            let is_waiting = matches!(one.state, State::Open { interrupted: true, .. });
+            one.key.0 != device || !is_waiting || one.rule.as_ref().is_none_or(|before| before == rule)
+        });
+    }
+
+    /// False where its device has too many.
+    fn remember(&self, new: Remembered) -> bool {
+        let mut all = self.all();
+        let now = Instant::now();
+        let same = |one: &Remembered| one.key == new.key || one.is_too_much_of(&new);
+        all.retain(|one| !same(one) && !one.state.is_over(now));
+        let mut theirs = all.iter().filter(|one| one.key.0 == new.key.0);
+        if theirs.clone().count() >= RENEWALS_PER_DEVICE_MAX {
+            // What waits, or is received, goes before what is over.
+            let Some(over) = theirs.find(|one| !matches!(one.state, State::Open { .. })).map(|one| one.key) else {
+                return false;
+            };
+            all.retain(|one| one.key != over);
+        }
+        all.push(new);
+        true
+    }
+
+    /// What an offer of `from` is. The same attempt under another id goes on with one that is
+    /// interrupted: its sender was started anew.
+    pub(super) fn meet(&self, from: DeviceId, offer: &Offer, attempt: AttemptKey) -> Met {
+        let all = self.all();
+        let now = Instant::now();
+        let counts = |one: &&Remembered| !one.state.is_over(now) && !matches!(one.state, State::Received { .. });
+        let mut same = all.iter().filter(|one| one.key.0 == from && one.attempt == attempt).filter(counts);
+        let is_waiting = |one: &&Remembered| matches!(one.state, State::Open { interrupted: true, .. });
+        let is_too_much = |one: &&Remembered| matches!(one.state, State::TooMuch { .. });
+        let met = same.clone().find(|one| one.key.1 == offer.transfer && !is_too_much(one));
+        match met.or_else(|| same.clone().find(is_waiting)).or_else(|| same.find(is_too_much)) {
+            None => Met::New,
+            Some(Remembered { state: State::TooMuch { bytes_max, .. }, .. }) => Met::TooMuch(*bytes_max),
+            Some(Remembered { state: State::Open { to, .. }, .. }) => Met::Renewed(to.clone()),
+            Some(Remembered { state: State::Stopped { .. }, .. }) => Met::Stopped,
+            // Those were left out.
+            Some(Remembered { state: State::Received { .. }, .. }) => Met::New,
+        }
+    }
+
+    /// The receipt of a transfer that was received, for as long as it is remembered.
+    pub(crate) fn receipt(&self, key: Key) -> Option<Receipt> {
+        let now = Instant::now();
+        let all = self.all();
+        let one = all.iter().find(|one| one.key == key && !one.state.is_over(now))?;
+        match one.state {
+            State::Received { receipt, .. } => Some(receipt),
+            _ => None,
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Remembered>> {
+        self.0.lock()
+    }
+
+    fn change(&self, key: Key, work: impl FnOnce(&mut State)) {
+        if let Some(one) = self.all().iter_mut().find(|one| one.key == key) {
+            work(&mut one.state);
+        }
+    }
+}
+
+/// A transfer that is remembered while it is received, or waits.
+pub(super) struct Open {
+    all: Renewals,
+    key: Key,
+}
+
+impl Open {
+    /// Whether it waits for its sender now.
+    pub(super) fn interrupted(&self, now: bool) {
+        self.all.change(self.key, |state| {
+            if let State::Open { interrupted, .. } = state {
+                *interrupted = now;
+            }
+        });
+    }
+
+    /// A person here has stopped it: for so long its sender hears that.
+    pub(super) fn stopped(self, time: Duration) {
+        self.all.change(self.key, |state| *state = State::Stopped { until: Instant::now() + time });
+    }
+
+    /// All of it is there: for so long its sender may come for the receipt.
+    pub(super) fn received(self, time: Duration, receipt: Receipt) {
+        self.all.change(self.key, |state| *state = State::Received { until: Instant::now() + time, receipt });
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let open = |one: &Remembered| one.key == self.key && matches!(one.state, State::Open { .. });
+        self.all.all().retain(|one| !open(one));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ringway_wire::control::Totals;
+    use ringway_wire::{Name, OfferedNames};
+
+    use super::*;
+
+    const LAPTOP: DeviceId = DeviceId([1; 32]);
+    const NAS: DeviceId = DeviceId([2; 32]);
+
+    fn offer(number: u8, name: &str) -> (Offer, AttemptKey) {
+        let names = vec![name.as_bytes().to_vec()];
+        let mut offered = OfferedNames::default();
+        names.iter().for_each(|name| offered.push(Name::new(name).unwrap()).unwrap());
+        let attempt = AttemptKey::new(&LAPTOP.0, &offered);
+        let so_far = Totals::default();
+        (Offer { transfer: [number; 16], names, more_names: 0, so_far, lanes: 1, prove: false, retry_s: 60 }, attempt)
+    }
+
+    fn meet(renewals: &Renewals, from: DeviceId, number: u8, name: &str) -> &'static str {
+        let (offer, attempt) = offer(number, name);
+        match renewals.meet(from, &offer, attempt) {
+            Met::New => "new",
+            Met::Renewed(_) => "renewed",
+            Met::Stopped => "stopped",
+            Met::TooMuch(_) => "too much",
+        }
+    }
+
+    #[test]
+    fn only_what_was_accepted_from_that_device_under_those_names_goes_on() {
+        let renewals = Renewals::default();
+        let (open, _renewed) =
+            renewals.open(((LAPTOP, [1; 16]), PairingNumber::FIRST), offer(1, "set").1, None).unwrap();
+        assert_eq!(meet(&renewals, LAPTOP, 1, "set"), "renewed");
+        assert_eq!(meet(&renewals, LAPTOP, 1, "other"), "new", "the id alone says nothing");
+        assert_eq!(meet(&renewals, NAS, 1, "set"), "new");
+        assert_eq!(meet(&renewals, LAPTOP, 2, "set"), "new", "the first one is at work");
+        open.interrupted(true);
+        assert_eq!(meet(&renewals, LAPTOP, 2, "set"), "renewed");
+        drop(open);
+        assert_eq!(meet(&renewals, LAPTOP, 1, "set"), "new");
+    }
+
+    #[test]
+    fn what_is_over_is_remembered_for_its_time() {
+        let renewals = Renewals::default();
+        let open = |number| {
+            renewals.open(((LAPTOP, [number; 16]), PairingNumber::FIRST), offer(number, "set").1, None).unwrap().0
+        };
+        open(1).stopped(Duration::from_secs(60));
+        let receipt = Receipt { failed: 7, ..Receipt::default() };
+        open(2).received(Duration::from_secs(60), receipt);
+        open(5).received(Duration::ZERO, receipt);
+        open(3).stopped(Duration::ZERO);
+        let met = [1, 2, 3, 4].map(|number| meet(&renewals, LAPTOP, number, "set"));
+        assert_eq!(
+            met,
+            ["stopped", "new", "new", "new"],
+            "what was received is received again only if somebody says so"
+        );
+        let given = [1, 2, 3, 5].map(|number| renewals.receipt((LAPTOP, [number; 16])));
+        assert_eq!(given, [None, Some(receipt), None, None]);
+        assert_eq!(renewals.receipt((NAS, [2; 16])), None);
+    }
+
+    #[test]
+    fn a_device_has_so_many_places_and_what_is_over_makes_room() {
+        let renewals = Renewals::default();
+        let open = |from, number| {
+            renewals
+                .open(((from, [number; 16]), PairingNumber::FIRST), offer(number, "set").1, None)
+                .map(|(open, _)| open)
+        };
+        let mut held: Vec<_> = (0..RENEWALS_PER_DEVICE_MAX as u8).map(|number| open(LAPTOP, number).unwrap()).collect();
+        assert!(open(LAPTOP, 100).is_none());
+        assert!(open(NAS, 100).is_some());
+        held.remove(0).stopped(Duration::from_secs(60));
+        assert!(open(LAPTOP, 101).is_some());
+        assert_eq!(meet(&renewals, LAPTOP, 0, "set"), "new");
+        assert_eq!(held.len() + 1, RENEWALS_PER_DEVICE_MAX);
+    }
+}

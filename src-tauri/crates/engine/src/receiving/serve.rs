@@ -1,0 +1,474 @@
+//! One connection from outside, until it is a lane, an offer, or nothing: handshake, recognition,
+//! pairing.
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use ringway_model::{AuthError, Consent, DeviceId, Fault};
+use ringway_wire::control::{Message, Offer, Refusal, Ticket};
+use ringway_wire::pair::{self, AttemptToken, Binding, ENTROPY_LEN, EXPORTER_LABEL, Outcome};
+use ringway_wire::session::{Acceptor, AcceptorEvent};
+use ringway_wire::{DeviceName, OfferedNames};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use crate::admission::accept_queue::Turn;
+use crate::admission::{AdmissionSlot, Origin};
+use crate::devices::device::Device;
+use crate::limits::{FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, PARTING_TIME_MAX};
+use crate::receiving::event::ReceiverEvent;
+use crate::receiving::offer::{self, Arrival};
+use crate::receiving::receive::{Listening, is_open};
+use crate::send::greeting;
+use crate::store::PairingNumber;
+use ringway_link::lane::Lane;
+use ringway_link::messages::MessageReader;
+use ringway_link::session::{Clock, Session};
+use ringway_link::tls::{Channel, TicketKey};
+use ringway_tree::random;
+
+/// Where a running transfer's lanes come in.
+pub(crate) struct LaneDoor {
+    pub(crate) tickets: TicketKey,
+    /// One for each lane.
+    pub(crate) entrances: Vec<Entrance>,
+    pub(crate) deliver: mpsc::UnboundedSender<(u8, Channel)>,
+}
+
+/// Where one lane's connections come in, each of them once and in order.
+pub(crate) struct Entrance {
+    /// The number of the next one.
+    pub(crate) next: u16,
+    /// The one before that has yet to get through the door.
+    pub(crate) joining: bool,
+    /// For all but the first: to the lane that runs. One waits there, and one more before the door.
+    pub(crate) successors: mpsc::Sender<Result<Lane, Fault>>,
+}
+
+/// Resolves when a connection is evicted from its admission slot. It does not resolve after the
+/// connection has given its slot back.
+type Evicted = oneshot::Receiver<()>;
+
+/// Serves a connection. Whatever goes wrong with a stranger ends it and is nobody's news; failed
+/// authentication is told.
+pub(crate) async fn connection(
+    listening: Arc<Listening>,
+    tcp: TcpStream,
+    from: SocketAddr,
+    (slot, mut evicted): (AdmissionSlot, Evicted),
+) {
+    let mut messages = MessageReader::default();
+    let greeted = timeout(HANDSHAKE_TIME_MAX, async {
+        tcp.set_nodelay(true).map_err(Fault::lost)?;
+        // Until it says something, a connection costs its socket and a task.
+        // It is looked whether that is there: "readable" may be said of one that has said nothing.
+        let spoken = timeout(FIRST_BYTES_TIME_MAX, tcp.peek(&mut [0; 1])).await;
+        spoken.map_err(|_| std::io::ErrorKind::TimedOut.into()).flatten().map_err(Fault::lost)?;
+        let permit = listening.handshakes.acquire(&slot, Origin::of(from.ip())).await;
+        let mut channel = listening.inner.tls.accept(tcp).await?;
+        if listening.inner.store.by_id(channel.peer).is_ok_and(|device| device.is_some()) {
+            slot.recognise(channel.peer);
+            listening.handshakes.refund(permit);
+        }
+        let first = messages.next(&mut channel.stream).await?;
+        Ok::<_, Fault>((channel, first))
+    });
+    let greeted = tokio::select! {
+        // Dropping what serves it closes the connection.
+        Ok(()) = &mut evicted => return,
+        greeted = greeted => greeted,
+    };
+    let Ok(Ok((channel, Some(first)))) = greeted else {
+        return;
+    };
+    match first {
+        // A device that was forgotten brings no lane any more, even to a transfer that is just
+        // being ended.
+        Message::LaneJoin { .. } if !listening.inner.store.by_id(channel.peer).is_ok_and(|known| known.is_some()) => {}
+        Message::LaneJoin { transfer, lane, connection, ticket } if messages.is_empty() => {
+            tokio::select! {
+                Ok(()) = evicted => {}
+                // A lane that cannot join is closed; its sender hears of it there.
+                _ = join_lane(&listening, channel, transfer, (lane, connection), ticket, slot) => {}
+            }
+        }
+        first => {
+            let visit =
+                Visit { listening, from, peer: channel.peer, name: None, attempt: None, turn: None, is_proven: false };
+            // The peer was told; what the program should know was told as an event.
+            let _ = visit.run(channel, messages, first, (slot, evicted)).await;
+        }
+    }
+}
+
+async fn join_lane(
+    listening: &Listening,
+    channel: Channel,
+    transfer: [u8; 16],
+    (lane, connection): (u8, u16),
+    ticket: Ticket,
+    slot: AdmissionSlot,
+) -> Result<(), Fault> {
+    let (deliver, successors) = {
+        let mut doors = listening.inner.doors();
+        let Some(door) = doors.get_mut(&(channel.peer, transfer)) else { return Ok(()) };
+        let Some(entrance) = door.entrances.get_mut(usize::from(lane)) else { return Ok(()) };
+        let admitted = connection == entrance.next
+            && !entrance.joining
+            && door.tickets.ticket(&transfer, lane, connection) == ticket;
+        let Some(next) = entrance.next.checked_add(1).filter(|_| admitted) else { return Ok(()) };
+        entrance.next = next;
+        entrance.joining = connection > 0;
+        (door.deliver.clone(), entrance.successors.clone())
+    };
+    drop(slot);
+    let key = (channel.peer, transfer);
+    if connection == 0 {
+        let channel = welcome_lane(channel).await?;
+        // A transfer that has ended meanwhile needs no lane.
+        let _ = deliver.send((lane, channel));
+        return Ok(());
+    }
+    // The sender hears that it may go on when there is room: until then the lane is two connections
+    // behind.
+    let room = timeout(HANDSHAKE_TIME_MAX, successors.reserve()).await;
+    {
+        let mut doors = listening.inner.doors();
+        let entrance = doors.get_mut(&key).and_then(|door| door.entrances.get_mut(usize::from(lane)));
+        if let Some(entrance) = entrance.filter(|entrance| entrance.successors.same_channel(&successors)) {
+            entrance.joining = false;
+        }
+    }
+    if let Ok(Ok(room)) = room {
+        let taken = async { Lane::take(welcome_lane(channel).await?, listening.paths.tls).await };
+        // The lane that waits hears why, if nothing comes of it.
+        room.send(taken.await);
+    }
+    Ok(())
+}
+
+async fn welcome_lane(mut channel: Channel) -> Result<Channel, Fault> {
+    let mut ready = Vec::new();
+    Message::LaneReady.encode(&mut ready);
+    channel.stream.write_all(&ready).await.map_err(Fault::lost)?;
+    channel.stream.flush().await.map_err(Fault::lost)?;
+    Ok(channel)
+}
+
+/// When who was not let attempt to pair may come again, milliseconds.
+const PAIRING_BUSY_MS: u32 = 1_000;
+
+fn busy_for(ms: u64) -> Refusal {
+    Refusal::PairingBusy(u32::try_from(ms).unwrap_or(u32::MAX))
+}
+
+/// A session with a peer who may be anyone.
+struct Visit {
+    listening: Arc<Listening>,
+    from: SocketAddr,
+    peer: DeviceId,
+    name: Option<DeviceName>,
+    attempt: Option<AttemptToken>,
+    /// Its turn to attempt that.
+    turn: Option<Turn>,
+    /// The peer has shown that it knows the code.
+    is_proven: bool,
+}
+
+/// A session that is authenticated and has offered something.
+pub(crate) struct Visitor {
+    pub(crate) session: Session<Acceptor>,
+    pub(crate) tickets: TicketKey,
+    pub(crate) device: Device,
+    /// The pairing that its offer is of.
+    pub(crate) pairing: PairingNumber,
+    pub(crate) offer: Offer,
+    /// All its top-level names.
+    pub(crate) names: Arc<OfferedNames>,
+    /// What counts them if they came in pages, until something else does.
+    pub(crate) arrival: Option<Arrival>,
+}
+
+impl Visitor {
+    /// Lets go of all but the session, before that is closed: its peer may take its time.
+    pub(crate) fn into_session(self) -> Session<Acceptor> {
+        self.session
+    }
+}
+
+/// An offer of a known device.
+struct FromKnown {
+    device: Device,
+    pairing: PairingNumber,
+    offer: Offer,
+    names: OfferedNames,
+    arrival: Option<Arrival>,
+}
+
+/// What a visit has come to.
+enum Welcomed {
+    Offered(Box<FromKnown>),
+    /// There is no memory for the names of its offer.
+    TurnedAway,
+    Over,
+}
+
+impl Visit {
+    async fn run(
+        mut self,
+        channel: Channel,
+        messages: MessageReader,
+        first: Message,
+        (slot, evicted): (AdmissionSlot, Evicted),
+    ) -> Result<(), Fault> {
+        let clock = Clock::start();
+        let exporter = channel.export(EXPORTER_LABEL)?;
+        let tickets = channel.ticket_key()?;
+        let greeting = greeting(&self.listening.inner)?;
+        let machine = Acceptor::new(greeting, clock.now_ms());
+        let mut session = Session::new(machine, channel.stream, messages, clock);
+        let welcomed = match session.feed(first) {
+            Ok(()) => tokio::select! {
+                Ok(()) = evicted => return self.turn_away(session, slot).await,
+                welcomed = self.welcome(&mut session, &exporter) => welcomed,
+            },
+            Err(error) => Err(error),
+        };
+        self.give_back(Outcome::Abandoned);
+        match welcomed {
+            Ok(Welcomed::Offered(offered)) => {
+                drop(slot);
+                let FromKnown { device, pairing, offer, names, arrival } = *offered;
+                let (listening, names) = (Arc::clone(&self.listening), Arc::new(names));
+                offer::run(listening, Visitor { session, tickets, device, pairing, offer, names, arrival }).await;
+                Ok(())
+            }
+            Ok(Welcomed::TurnedAway) => self.turn_away(session, slot).await,
+            Ok(Welcomed::Over) => {
+                session.close().await;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Its admission slot was given away. A known device is told so: its person would take a
+    /// closed connection for a broken network.
+    async fn turn_away(self, mut session: Session<Acceptor>, slot: AdmissionSlot) -> Result<(), Fault> {
+        drop(slot);
+        let is_known = self.listening.inner.store.by_id(self.peer).is_ok_and(|device| device.is_some());
+        // One that was not welcomed yet comes again by itself. What is said to who attempts to pair
+        // must not tell of the code.
+        let may_be_told = is_known && self.name.is_some() && self.attempt.is_none();
+        if let (true, Ok(_parting)) = (may_be_told, self.listening.partings.try_acquire()) {
+            session.machine.refuse(busy_for(PAIRING_BUSY_MS.into()));
+            // Who does not listen is left.
+            let _ = timeout(PARTING_TIME_MAX, session.close()).await;
+        }
+        Ok(())
+    }
+
+    /// Until an offer is made by someone known, or the session ends.
+    async fn welcome(&mut self, session: &mut Session<Acceptor>, exporter: &[u8; 32]) -> Result<Welcomed, Fault> {
+        let mut arrival: Option<Arrival> = None;
+        loop {
+            let event = match (self.turn.as_ref().filter(|_| !self.is_proven), &mut arrival) {
+                (None, None) => session.next().await?,
+                (None, Some(arrival)) => tokio::select! {
+                    event = session.next() => event?,
+                    () = arrival.told_to_leave() => return Ok(Welcomed::TurnedAway),
+                },
+                (Some(turn), _) => tokio::select! {
+                    event = session.next() => event?,
+                    () = turn.expired() => {
+                        session.machine.refuse(Refusal::PairingBusy(PAIRING_BUSY_MS));
+                        self.give_back(Outcome::Abandoned);
+                        continue;
+                    }
+                },
+            };
+            let Some(event) = event else { return Ok(Welcomed::Over) };
+            match event {
+                AcceptorEvent::HelloReceived { peer_name, pairing: _ } => {
+                    self.name = Some(peer_name);
+                    self.hello(session).await?;
+                }
+                AcceptorEvent::PairingStarted => self.pair(session, exporter).await?,
+                AcceptorEvent::CodeProven if self.may_conclude() => {
+                    self.is_proven = true;
+                    session.machine.confirm();
+                }
+                AcceptorEvent::PairingConcluded if self.may_conclude() => self.conclude(session).await?,
+                // The code ended while the attempt lasted: it lets in nobody any more, and its end
+                // is not to be told from a wrong attempt.
+                AcceptorEvent::CodeProven | AcceptorEvent::PairingConcluded => {
+                    session.machine.refuse(Refusal::WrongCode);
+                    self.give_back(Outcome::Abandoned);
+                }
+                AcceptorEvent::WrongCode => self.wrong_code().await,
+                AcceptorEvent::NamesArriving(bytes) => {
+                    let arrival = arrival.get_or_insert_with(|| self.listening.arrivals.begin(self.peer));
+                    if !arrival.holds(bytes) {
+                        return Ok(Welcomed::TurnedAway);
+                    }
+                }
+                AcceptorEvent::Offered(offer, names) => {
+                    if arrival.as_ref().is_some_and(|arrival| !arrival.is_whole(names.held_bytes())) {
+                        return Ok(Welcomed::TurnedAway);
+                    }
+                    // The pairing first: who is forgotten and pairs between the two is taken for
+                    // who it was before, and asked about.
+                    let pairing = self.listening.inner.store.pairing(self.peer)?;
+                    let Some(device) = self.listening.inner.store.by_id(self.peer)? else {
+                        session.machine.refuse(Refusal::NotPaired);
+                        return Ok(Welcomed::Over);
+                    };
+                    let offered = FromKnown { device, pairing, offer, names, arrival };
+                    return Ok(Welcomed::Offered(Box::new(offered)));
+                }
+                AcceptorEvent::ReceiptWanted(transfer) => {
+                    let device = self.listening.inner.store.by_id(self.peer)?;
+                    let is_refused = device.is_none_or(|device| device.rule.consent == Consent::Refuse);
+                    let inner = &self.listening.inner;
+                    inner.renewals.only_of(self.peer, inner.store.pairing(self.peer)?);
+                    let receipt = inner.renewals.receipt((self.peer, transfer));
+                    session.machine.earlier_receipt(receipt.filter(|_| !is_refused));
+                }
+                AcceptorEvent::Cancelled(_) => return Ok(Welcomed::Over),
+                _ => {}
+            }
+        }
+    }
+
+    async fn hello(&mut self, session: &mut Session<Acceptor>) -> Result<(), Fault> {
+        let store = &self.listening.inner.store;
+        if self.peer == self.listening.inner.identity.id() {
+            session.machine.refuse(Refusal::Ourselves);
+            return Ok(());
+        }
+        // A stranger is answered the same whatever it calls itself: nobody finds out who is known
+        // here.
+        let known = store.by_id(self.peer)?.is_some();
+        if known {
+            // A note for the next time: state that cannot be written keeps no known device out.
+            let _ = store.came_from(self.peer, self.from.ip().to_canonical());
+        }
+        let open = self.listening.with_code(|code, now_ms| is_open(code, now_ms)).unwrap_or(false);
+        session.machine.welcome(known, open);
+        Ok(())
+    }
+
+    async fn pair(&mut self, session: &mut Session<Acceptor>, exporter: &[u8; 32]) -> Result<(), Fault> {
+        let Ok(binding) = Binding::new(self.peer.0, self.listening.inner.identity.id().0, *exporter) else {
+            session.machine.refuse(Refusal::Ourselves);
+            return Ok(());
+        };
+        let entropy = zeroize::Zeroizing::new(random::<ENTROPY_LEN>()?);
+        if !self.takes_turn(session).await {
+            return Ok(());
+        }
+        let begun = self.listening.with_code(|code, now_ms| {
+            let attempt = code.begin(now_ms)?;
+            match code.secret(&attempt) {
+                Some(secret) => session.machine.pair(secret, binding, &entropy),
+                None => session.machine.refuse(Refusal::NoCodeOpen),
+            }
+            Ok(attempt)
+        });
+        match begun {
+            Some(Ok(attempt)) => self.attempt = Some(attempt),
+            // What it waits for is the code's, after wrong attempts of others.
+            Some(Err(pair::Refusal::BackOff { ms })) => session.machine.refuse(busy_for(ms)),
+            Some(Err(pair::Refusal::Busy)) => session.machine.refuse(Refusal::PairingBusy(PAIRING_BUSY_MS)),
+            Some(Err(pair::Refusal::Expired | pair::Refusal::Burnt)) | None => {
+                session.machine.refuse(Refusal::NoCodeOpen);
+                self.auth_failed(AuthError::NoCodeOpen, None).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until it is this peer's turn to attempt to pair; false where it was told to come again
+    /// later. That is no news for the program: what made an address wait was told, and nobody here
+    /// could do anything about others being faster.
+    async fn takes_turn(&mut self, session: &mut Session<Acceptor>) -> bool {
+        let origin = Origin::of(self.from.ip());
+        let back_off = &self.listening.back_off;
+        let asked = self.listening.with_code(|code, now_ms| {
+            is_open(code, now_ms).then(|| (back_off.wait_ms(&origin, now_ms), back_off.failures_of(&origin, now_ms)))
+        });
+        // A code that is closed is closed for who would have to wait, too.
+        let Some((wait_ms, failures)) = asked.flatten() else { return true };
+        if wait_ms > 0 {
+            session.machine.refuse(busy_for(wait_ms));
+            return false;
+        }
+        self.turn = self.listening.accept_queue.take(origin, failures).await;
+        if self.turn.is_none() {
+            session.machine.refuse(Refusal::PairingBusy(PAIRING_BUSY_MS));
+        }
+        self.turn.is_some()
+    }
+
+    async fn wrong_code(&mut self) {
+        self.give_back(Outcome::WrongSecret);
+        self.listening.count_wrong_attempt();
+        let left = self.listening.with_code(|code, _| code.attempts_left()).flatten();
+        self.auth_failed(AuthError::WrongCode, left.and_then(|left| u8::try_from(left).ok())).await;
+        if left == Some(0) {
+            self.listening.tell(ReceiverEvent::CodeChanged).await;
+        }
+    }
+
+    /// Whether the very code that this attempt is of is open now. A receiver that has stopped has
+    /// none.
+    fn may_conclude(&self) -> bool {
+        let Some(attempt) = &self.attempt else { return false };
+        self.listening.with_code(|code, now_ms| code.may_conclude(attempt, now_ms)).unwrap_or(false)
+    }
+
+    async fn conclude(&mut self, session: &mut Session<Acceptor>) -> Result<(), Fault> {
+        let name = self.name.as_ref().map_or("", DeviceName::as_str);
+        let store = &self.listening.inner.store;
+        let from = self.from.ip().to_canonical();
+        let device = match store.by_id(self.peer)? {
+            // It has proven itself once more, under whatever name it has here.
+            Some(device) => {
+                let _ = store.came_from(self.peer, from);
+                device
+            }
+            None => store.pin(self.peer, name, &from.to_string())?,
+        };
+        session.machine.paired();
+        self.give_back(Outcome::Paired);
+        self.listening.tell(ReceiverEvent::DevicePaired(device)).await;
+        self.listening.tell(ReceiverEvent::CodeChanged).await;
+        Ok(())
+    }
+
+    async fn auth_failed(&self, why: AuthError, attempts_left: Option<u8>) {
+        self.listening.tell(ReceiverEvent::AuthFailed { from: self.from, why, attempts_left }).await;
+    }
+
+    /// Ends the attempt that is under way, if one is.
+    fn give_back(&mut self, outcome: Outcome) {
+        if let Some(attempt) = self.attempt.take() {
+            let origin = Origin::of(self.from.ip());
+            self.listening.with_code(|code, now_ms| {
+                code.finish(attempt, outcome, now_ms);
+                match outcome {
+                    Outcome::Paired => self.listening.back_off.paired(&origin),
+                    Outcome::WrongSecret | Outcome::Abandoned => self.listening.back_off.failed(origin, now_ms),
+                }
+            });
+        }
+        self.turn = None;
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        self.give_back(Outcome::Abandoned);
+    }
+}

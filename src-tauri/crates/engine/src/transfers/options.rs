@@ -1,0 +1,123 @@
+//! What a person or script asks for: sending, receiving, conflicts, and the stored settings.
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use ringway_model::{Compression, Delta, IntoHome, IoMode, OnConflict, Source, TlsMode};
+use ringway_tree::receive::ShownSize;
+use ringway_wire::code::{GivenSecret, PairingSecret};
+
+pub use ringway_link::rate_limit::RateLimit;
+
+use crate::devices::target::Target;
+
+/// A transfer to start.
+pub struct SendRequest {
+    /// What to send; at least one.
+    pub sources: Vec<Source>,
+    /// To whom; [`Engine::resolve`](crate::Engine::resolve) reads one from what a person typed.
+    pub target: Target,
+    /// The code, if the two do not know each other yet.
+    pub code: Option<PairingSecret>,
+    /// Lane encryption at this end.
+    pub tls: TlsMode,
+    /// File IO at this end.
+    pub io: IoMode,
+    /// Lanes; none begins with what suits cores and round-trip time, and adds more while that makes
+    /// it faster.
+    pub lanes: Option<u8>,
+    /// Whether file contents are packed on the way.
+    pub compression: Compression,
+    /// Whether only what is new in large files travels.
+    pub delta: Delta,
+    /// How fast it may be, all lanes together; none is as fast as it goes. Counted are the bytes
+    /// that are handed to encryption.
+    pub limit: Option<RateLimit>,
+    /// Whether the receiver reads back what it has written and compares it with what was read here,
+    /// before it says that all is there.
+    pub verify: bool,
+    /// Records after which a lane takes a new connection, and with it new keys; none is
+    /// [`RECORDS_PER_KEY_MAX`](crate::limits::RECORDS_PER_KEY_MAX), and it is never more.
+    pub records_per_key: Option<u64>,
+    /// How long it tries to go on by itself when an accepted transfer loses its connection, each
+    /// time anew; none is not at all. At most [`RETRY_MAX`](crate::limits::RETRY_MAX).
+    pub retry: Option<std::time::Duration>,
+    /// How long it waits while data is to move and the receiver takes none of it, before it ends
+    /// with [`Fault::Stalled`]; none is for ever. What counts is what the receiver's kernel
+    /// acknowledges. Time in which it is paused, or in which the receiver says that it writes,
+    /// compares or synchronises, does not count. At least
+    /// [`STALL_TIME_MIN`](crate::limits::STALL_TIME_MIN).
+    pub timeout: Option<std::time::Duration>,
+}
+
+/// How to listen.
+pub struct ReceiveOptions {
+    /// Address and port; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Where offers land unless [`AcceptOptions`] says otherwise. What is there now is what they
+    /// land in: nothing lands in another folder that is at this path later, and it is not made,
+    /// unless it is the account's default one.
+    pub destination: PathBuf,
+    /// The code or standing secret to expect instead of drawing a code.
+    pub code: Option<GivenSecret>,
+    /// Whether unknown devices may pair at all.
+    pub pairing: bool,
+    /// Whether it is announced on the local network, with the number in front of the code, so that
+    /// senders find it.
+    pub announce: bool,
+    /// Whether what devices send lands in the folders of their rules; else all of it lands in
+    /// `destination`.
+    pub rule_folders: bool,
+    /// Lane encryption at this end.
+    pub tls: TlsMode,
+    /// File IO at this end.
+    pub io: IoMode,
+}
+
+/// How to take an offer in.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AcceptOptions {
+    /// Another destination than [the offer's own](crate::OfferSummary::destination).
+    pub destination: Option<PathBuf>,
+    /// Bytes of contents that may come: it is stopped at more, whatever its sender said. For offers
+    /// that a rule accepts; none is any number.
+    pub bytes_max: Option<u64>,
+    /// What a person saw of its size when they accepted it, which bounds what may come. None where
+    /// no person did.
+    pub shown: Option<ShownSize>,
+    /// Existing files.
+    pub on_conflict: OnConflict,
+    /// Keep numeric owner and group; needs privilege.
+    pub keep_owner: bool,
+    /// Keep setuid and setgid bits.
+    pub keep_setuid: bool,
+    /// What may land in that destination, where it is a home.
+    pub into_home: IntoHome,
+    /// Under [`OnConflict::Replace`], give folders that exist the sender's mode also where that
+    /// lets more people in.
+    pub widen_modes: bool,
+}
+
+/// The stored settings, `$XDG_CONFIG_HOME/ringway/config.toml`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// This device's name as others see it, 1 to 64 bytes of printable UTF-8. Default: the host's.
+    pub name: String,
+    /// Where the window and the service receive. Default: the downloads folder (as xdg-user-dirs
+    /// has it), else `Ringway` in the home folder.
+    pub receive_folder: PathBuf,
+    /// What may land there, where it is a home. Default: nothing.
+    pub into_home: IntoHome,
+    /// The port to listen on. Default: [`crate::limits::DEFAULT_PORT`].
+    pub port: u16,
+    /// Whether receivers of this device are announced on the local network. Default: yes. Programs
+    /// put it into [`ReceiveOptions::announce`].
+    pub announce: bool,
+    /// How fast transfers may be sent that are not given another limit, each for itself. Default:
+    /// none. Programs put it into [`SendRequest::limit`].
+    pub send_limit: Option<RateLimit>,
+    /// Whether what receives stays when the window is closed. Default: yes.
+    pub background: bool,
+    /// Whether the service receives at all. Default: yes. A program that was asked to receive once
+    /// does so whatever this says.
+    pub receiving: bool,
+}

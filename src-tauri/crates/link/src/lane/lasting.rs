@@ -1,0 +1,328 @@
+//! A lane that outlives its connection: before a key has protected too many records (RFC 8446
+//! section 5.5), the lane goes on in a new connection with new keys. A key update would be less,
+//! but a kernel before 6.14 cannot follow one.
+use std::collections::HashMap;
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use ringway_model::Fault;
+use ringway_tree::bulk::{LaneSink, LaneSource};
+use ringway_wire::lane::FrameHeader;
+use ringway_wire::record::CONTENT_MAX;
+use tokio::sync::mpsc::Receiver;
+use tokio::sync::watch;
+
+use super::Lane;
+use crate::bottleneck::LaneClock;
+use crate::limits::TICK;
+use crate::rate_limit::{RateLimiter, split_off};
+
+/// Ends a transfer's lanes from another thread: whatever they wait for fails at once, and so does
+/// each that comes later.
+#[derive(Clone, Default)]
+pub struct LaneStops(Arc<Stops>);
+
+#[derive(Default)]
+struct Stops {
+    /// Each lane's connection now, and what was acknowledged on it before it was a lane's.
+    connections: Mutex<HashMap<u8, (TcpStream, u64)>>,
+    /// What was acknowledged on connections that lanes have left.
+    acknowledged_before: AtomicU64,
+    stopped: watch::Sender<bool>,
+}
+
+impl LaneStops {
+    /// Remembers the connection that a lane runs on from now on.
+    pub fn set(&self, number: u8, lane: &Lane) -> io::Result<()> {
+        let connection = lane.tcp().try_clone()?;
+        let mut connections = self.0.connections.lock();
+        if *self.0.stopped.borrow() {
+            stop(&connection);
+        }
+        let before = acknowledged(&connection);
+        if let Some(left) = connections.insert(number, (connection, before)) {
+            self.0.acknowledged_before.fetch_add(acknowledged_of(&left), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Ends one lane only.
+    pub fn stop_one(&self, number: u8) {
+        let connections = self.0.connections.lock();
+        connections.get(&number).into_iter().for_each(|(connection, _)| stop(connection));
+    }
+
+    /// Ends each whose peer has acknowledged nothing for `limit`, whatever was sent again. A disk
+    /// that stalls there is no reason: its kernel answers.
+    pub fn stop_unanswered(&self, limit: Duration) {
+        let connections = self.0.connections.lock();
+        let unanswered = |connection: &&TcpStream| {
+            let path = ringway_sys::socket::tcp_path(connection);
+            path.is_ok_and(|path| path.unanswered.is_some_and(|since| since >= limit))
+        };
+        connections.values().map(|(connection, _)| connection).filter(unanswered).for_each(stop);
+    }
+
+    /// Bytes that the peer's kernel has acknowledged on all of them so far: what this end sees for
+    /// itself of how far the transfer is.
+    pub fn acknowledged(&self) -> u64 {
+        let connections = self.0.connections.lock();
+        let now = connections.values().map(acknowledged_of).fold(0, u64::saturating_add);
+        now.saturating_add(self.0.acknowledged_before.load(Ordering::Relaxed))
+    }
+
+    /// How long ago data came on any of them; none where there are none, or the kernel does not
+    /// say.
+    pub fn since_data(&self) -> Option<Duration> {
+        let connections = self.0.connections.lock();
+        let since = |connection: &TcpStream| ringway_sys::socket::tcp_path(connection).ok().map(|path| path.since_data);
+        connections.values().filter_map(|(connection, _)| since(connection)).min()
+    }
+
+    /// Ends all of them.
+    pub fn stop(&self) {
+        let connections = self.0.connections.lock();
+        self.0.stopped.send_replace(true);
+        connections.values().for_each(|(connection, _)| stop(connection));
+    }
+
+    /// Waits until they are stopped: for who is about to open a connection.
+    pub async fn stopped(&self) {
+        // Its sender lives as long as this.
+        let _ = self.0.stopped.subscribe().wait_for(|stopped| *stopped).await;
+    }
+}
+
+fn acknowledged(connection: &TcpStream) -> u64 {
+    ringway_sys::socket::tcp_path(connection).map_or(0, |path| path.acknowledged)
+}
+
+fn acknowledged_of((connection, before): &(TcpStream, u64)) -> u64 {
+    acknowledged(connection).saturating_sub(*before)
+}
+
+fn stop(connection: &TcpStream) {
+    // A socket that is gone already needs no stopping.
+    let _ = connection.shutdown(Shutdown::Both);
+}
+
+/// Makes a lane's next connection, by its number.
+type Renew = Box<dyn FnMut(u16) -> io::Result<Lane> + Send>;
+
+/// The sending end.
+pub struct Renewing {
+    lane: Lane,
+    connection: u16,
+    records: u64,
+    records_max: u64,
+    renew: Renew,
+    limiter: Option<(Arc<RateLimiter>, LaneClock)>,
+}
+
+impl Renewing {
+    /// A lane on its first connection, which sends at most `records_max` records on each; at least
+    /// a frame of the largest size, and the end, must fit.
+    pub fn new(lane: Lane, records_max: u64, renew: Renew) -> Self {
+        Self { lane, connection: 0, records: 0, records_max, renew, limiter: None }
+    }
+
+    /// The same, held to a limit; `clock` books what it waits for that.
+    pub fn held_to(mut self, limiter: Arc<RateLimiter>, clock: LaneClock) -> Self {
+        self.limiter = Some((limiter, clock));
+        self
+    }
+
+    /// Says that nothing follows.
+    pub fn close(&mut self) -> io::Result<()> {
+        self.lane.close()
+    }
+
+    fn go_on(&mut self) -> io::Result<()> {
+        // The receiver counts the one after it, too.
+        let next = self.connection.checked_add(1).filter(|next| *next < u16::MAX);
+        self.connection = next.ok_or_else(|| io::Error::other("a lane has used up its connections"))?;
+        self.lane.send(&FrameHeader::RENEW.encode(), &[], &[])?;
+        self.lane.close()?;
+        self.lane = (self.renew)(self.connection)?;
+        self.records = 0;
+        Ok(())
+    }
+}
+
+/// Records that a frame takes at most, whoever makes them: the kernel begins a new one with each
+/// call, and head and body are one each.
+fn records(len: usize) -> u64 {
+    len.div_ceil(CONTENT_MAX) as u64 + 2
+}
+
+impl LaneSink for Renewing {
+    fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
+        let needed = records(header.len() + head.len() + body.len());
+        // What announces the next connection must still fit, and the alert that closes this one.
+        let reserved = records(0) * 2;
+        if self.records > 0 && self.records + needed + reserved > self.records_max {
+            self.go_on()?;
+        }
+        self.records += needed;
+        let Some((limiter, clock)) = &self.limiter else { return self.lane.send(header, head, body) };
+        let mut parts = [header, head, body];
+        loop {
+            let piece = split_off(&mut parts, limiter.piece_len());
+            limiter.draw(piece.iter().map(|part| part.len()).sum(), clock)?;
+            let is_last = parts.iter().all(|part| part.is_empty());
+            self.lane.send(piece[0], piece[1], piece[2])?;
+            if is_last {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// A frame that takes longer than this to come shows in pieces, so that who looks sees a slow line
+/// move: some ticks of progress.
+const SLOW_FRAME: Duration = Duration::from_millis(250);
+
+/// How much of the next frame is read at once, after one of so many bytes that took so long: of a
+/// slow one as much as comes between two looks.
+fn piece_len(bytes: usize, took: Duration) -> usize {
+    if took <= SLOW_FRAME {
+        return usize::MAX;
+    }
+    let in_a_tick = bytes as f64 * TICK.as_secs_f64() / took.as_secs_f64();
+    (in_a_tick as usize / CONTENT_MAX).max(1) * CONTENT_MAX
+}
+
+/// The receiving end.
+pub struct Succeeding {
+    lane: Lane,
+    number: u8,
+    successors: Receiver<Result<Lane, Fault>>,
+    stops: LaneStops,
+    begun: Begun,
+    arriving: Arriving,
+    /// When this frame's first bytes came.
+    frame_begun: Option<Instant>,
+    /// Its bytes so far.
+    frame_bytes: usize,
+    in_body: bool,
+    /// Those of its body.
+    body_bytes: u64,
+    /// How much is read at once.
+    piece_len: usize,
+}
+
+/// Bytes of bodies that are coming in, on all lanes of a transfer together: of frames that are not
+/// whole yet. Clones are the same transfer's.
+#[derive(Clone, Default)]
+pub struct Arriving(Arc<AtomicU64>);
+
+impl Arriving {
+    /// How many now.
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Whether a whole frame has come on a lane. Clones are the same lane's.
+#[derive(Clone, Default)]
+pub struct Begun(Arc<AtomicBool>);
+
+impl Begun {
+    /// Whether one has.
+    pub fn has(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+impl Succeeding {
+    /// Lane `number` on its first connection; the next ones come by `successors`.
+    pub fn new(lane: Lane, number: u8, successors: Receiver<Result<Lane, Fault>>, stops: LaneStops) -> Self {
+        Self {
+            lane,
+            number,
+            successors,
+            stops,
+            begun: Begun::default(),
+            arriving: Arriving::default(),
+            frame_begun: None,
+            frame_bytes: 0,
+            in_body: false,
+            body_bytes: 0,
+            // The first frame may be slow.
+            piece_len: CONTENT_MAX,
+        }
+    }
+
+    /// The same, counted with what arrives on other lanes.
+    pub fn counted_in(mut self, arriving: Arriving) -> Self {
+        self.arriving = arriving;
+        self
+    }
+
+    fn frame_ends(&mut self) {
+        self.arriving.0.fetch_sub(std::mem::take(&mut self.body_bytes), Ordering::Relaxed);
+        self.in_body = false;
+    }
+
+    /// To know from outside whether a frame has come.
+    pub fn begun(&self) -> Begun {
+        self.begun.clone()
+    }
+}
+
+impl Drop for Succeeding {
+    fn drop(&mut self) {
+        self.frame_ends();
+    }
+}
+
+impl LaneSource for Succeeding {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let most = buf.len().min(self.piece_len);
+        let read = self.lane.read(&mut buf[..most])?;
+        self.frame_begun.get_or_insert_with(Instant::now);
+        self.frame_bytes += read;
+        if self.in_body {
+            self.body_bytes += read as u64;
+            self.arriving.0.fetch_add(read as u64, Ordering::Relaxed);
+        }
+        Ok(read)
+    }
+
+    fn body_begins(&mut self) {
+        self.in_body = true;
+    }
+
+    fn frame_read(&mut self) {
+        self.begun.0.store(true, Ordering::Release);
+        let took = self.frame_begun.take().map_or(Duration::ZERO, |begun| begun.elapsed());
+        self.piece_len = piece_len(std::mem::take(&mut self.frame_bytes), took);
+        // From here on it is counted where it is written.
+        self.frame_ends();
+    }
+
+    fn renew(&mut self) -> io::Result<()> {
+        // Nobody is left to bring one when the session has ended.
+        let next =
+            self.successors.blocking_recv().ok_or(io::ErrorKind::ConnectionAborted)?.map_err(io::Error::other)?;
+        self.stops.set(self.number, &next)?;
+        self.lane = next;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_between_two_looks_is_read_at_once_on_a_slow_line_and_whole_frames_on_others() {
+        for (took_ms, piece) in [(0, usize::MAX), (250, usize::MAX), (1_000, 6 * CONTENT_MAX), (60_000, CONTENT_MAX)] {
+            assert_eq!(piece_len(1 << 20, Duration::from_millis(took_ms)), piece, "{took_ms} ms");
+        }
+    }
+}

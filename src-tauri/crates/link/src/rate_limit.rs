@@ -1,0 +1,197 @@
+//! Holds a transfer's lanes, all together, to a limit of bytes a second.
+use std::io;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use ringway_model::{Fault, Invalid};
+use ringway_wire::record::CONTENT_MAX;
+
+use crate::bottleneck::{Activity, LaneClock};
+
+/// Bytes a second that a transfer may send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateLimit(u64);
+
+impl RateLimit {
+    /// The least: below it a single record of 16 KiB takes longer than people and pings wait, and
+    /// who gives less has meant another unit.
+    pub const BYTES_PER_S_MIN: u64 = 1_000;
+
+    /// The most: beyond any line, and exact wherever numbers are kept.
+    pub const BYTES_PER_S_MAX: u64 = 1_000_000_000_000_000;
+
+    /// So many bytes a second.
+    ///
+    /// # Errors
+    /// [`Fault::Invalid`] for less than [`Self::BYTES_PER_S_MIN`] or more than
+    /// [`Self::BYTES_PER_S_MAX`].
+    pub fn new(bytes_per_s: u64) -> Result<Self, Fault> {
+        match bytes_per_s {
+            Self::BYTES_PER_S_MIN..=Self::BYTES_PER_S_MAX => Ok(Self(bytes_per_s)),
+            _ => Err(Fault::Invalid(Invalid::Limit)),
+        }
+    }
+
+    /// In bytes a second.
+    pub fn bytes_per_s(self) -> u64 {
+        self.0
+    }
+}
+
+/// What was not sent in so long a time may be made up for: enough for a thread that wakes late, and
+/// nothing that a line would notice.
+const BURST: Duration = Duration::from_millis(100);
+
+/// Pieces a second that frames are sent in, where the limit allows whole records in such pieces.
+const PIECES_PER_S: u64 = 20;
+
+/// A piece is no longer: no frame is.
+const PIECE_MAX: usize = 4 * 1024 * 1024;
+
+/// A token bucket that all lanes of a transfer draw from. Each draws what it is about to send, and
+/// waits until what was drawn before is paid for.
+pub struct RateLimiter {
+    limit: RateLimit,
+    drawn: Mutex<Drawn>,
+    stopped: Condvar,
+}
+
+struct Drawn {
+    /// When all that was drawn is paid for.
+    paid_at: Instant,
+    stopped: bool,
+}
+
+impl RateLimiter {
+    /// Nothing is drawn yet.
+    pub fn new(limit: RateLimit) -> Self {
+        Self { limit, drawn: Mutex::new(Drawn { paid_at: Instant::now(), stopped: false }), stopped: Condvar::new() }
+    }
+
+    /// Bytes to send between two waits: whole records, so that they are not more for being sent in
+    /// pieces.
+    pub fn piece_len(&self) -> usize {
+        let wanted = usize::try_from(self.limit.bytes_per_s() / PIECES_PER_S).unwrap_or(PIECE_MAX);
+        (wanted.min(PIECE_MAX) / CONTENT_MAX).max(1) * CONTENT_MAX
+    }
+
+    /// Draws `len` bytes and waits until they may be sent, which `clock` books. Fails once it is
+    /// stopped.
+    pub fn draw(&self, len: usize, clock: &LaneClock) -> io::Result<()> {
+        let mut drawn = self.drawn.lock();
+        let now = Instant::now();
+        // A clock that has just begun has no past to make up for.
+        let due = now.checked_sub(BURST).map_or(drawn.paid_at, |from| drawn.paid_at.max(from));
+        drawn.paid_at = due + self.cost(len);
+        if due > now && !drawn.stopped {
+            clock.enter(Activity::Limited);
+            loop {
+                let left = due.saturating_duration_since(Instant::now());
+                if left.is_zero() || drawn.stopped {
+                    break;
+                }
+                self.stopped.wait_for(&mut drawn, left);
+            }
+            clock.enter(Activity::Wire);
+        }
+        if drawn.stopped { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+    }
+
+    fn cost(&self, len: usize) -> Duration {
+        let nanos = len as u128 * 1_000_000_000 / u128::from(self.limit.bytes_per_s());
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// Nothing is sent any more: whoever waits hears it at once.
+    pub fn stop(&self) {
+        self.drawn.lock().stopped = true;
+        self.stopped.notify_all();
+    }
+}
+
+/// Takes the next `len` bytes off the parts of a frame.
+pub fn split_off<'b>(parts: &mut [&'b [u8]; 3], mut len: usize) -> [&'b [u8]; 3] {
+    std::array::from_fn(|part| {
+        let (piece, rest) = parts[part].split_at(parts[part].len().min(len));
+        parts[part] = rest;
+        len -= piece.len();
+        piece
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn limiter(bytes_per_s: u64) -> RateLimiter {
+        RateLimiter::new(RateLimit::new(bytes_per_s).unwrap())
+    }
+
+    /// Time that `lanes` threads take to draw `pieces` of `len` bytes each.
+    fn drawing(limiter: &Arc<RateLimiter>, lanes: usize, pieces: usize, len: usize) -> Duration {
+        let begun = Instant::now();
+        let lanes: Vec<_> = (0..lanes)
+            .map(|_| {
+                let limiter = Arc::clone(limiter);
+                std::thread::spawn(move || (0..pieces).for_each(|_| limiter.draw(len, &LaneClock::default()).unwrap()))
+            })
+            .collect();
+        lanes.into_iter().for_each(|lane| lane.join().unwrap());
+        begun.elapsed()
+    }
+
+    #[test]
+    fn no_number_of_lanes_draws_faster_than_the_limit() {
+        for lanes in [1, 3] {
+            let limiter = Arc::new(limiter(1_000_000));
+            let took = drawing(&limiter, lanes, 60 / lanes, 10_000);
+            // The first is let through at once, and a burst's worth was never missed.
+            let least = Duration::from_millis(590).saturating_sub(BURST);
+            assert!(took >= least, "{lanes} lanes: {took:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_used_is_not_saved_up() {
+        let limiter = Arc::new(limiter(1_000_000));
+        std::thread::sleep(Duration::from_millis(300));
+        let took = drawing(&limiter, 1, 31, 10_000);
+        assert!(took >= Duration::from_millis(300) - BURST, "{took:?}");
+    }
+
+    #[test]
+    fn who_waits_hears_at_once_that_it_is_over() {
+        let limiter = Arc::new(limiter(RateLimit::BYTES_PER_S_MIN));
+        let clock = LaneClock::default();
+        limiter.draw(1 << 20, &clock).unwrap();
+        let waiting = {
+            let limiter = Arc::clone(&limiter);
+            std::thread::spawn(move || limiter.draw(1, &LaneClock::default()))
+        };
+        std::thread::sleep(Duration::from_millis(20));
+        limiter.stop();
+        // A thousand seconds are due: the thread would not come back in this test's time.
+        assert_eq!(waiting.join().unwrap().unwrap_err().kind(), io::ErrorKind::Interrupted);
+        assert!(limiter.draw(1, &clock).is_err());
+    }
+
+    #[test]
+    fn pieces_are_whole_records_and_put_together_they_are_the_frame() {
+        for (limit, piece_len) in [(1_000, CONTENT_MAX), (1_000_000, 3 * CONTENT_MAX), (u64::MAX >> 1, PIECE_MAX)] {
+            assert_eq!(limiter(limit.min(RateLimit::BYTES_PER_S_MAX)).piece_len(), piece_len, "{limit}");
+        }
+        let frame: Vec<u8> = (0..=255).collect();
+        for len in [1, 7, 100, 255, 256, 300] {
+            let mut parts = [&frame[..16], &frame[16..16], &frame[16..]];
+            let mut whole = Vec::new();
+            while parts.iter().any(|part| !part.is_empty()) {
+                let piece = split_off(&mut parts, len).concat();
+                assert!(piece.len() == len || parts.iter().all(|part| part.is_empty()));
+                whole.extend(piece);
+            }
+            assert_eq!(whole, frame, "{len}");
+        }
+    }
+}
