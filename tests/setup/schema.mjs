@@ -8,32 +8,43 @@ const PAGE = "docs/json.schema.json";
 const require = createRequire(import.meta.url);
 
 /**
- * One validator for each event, by its name: what they find is about that event alone. Made when
- * the first line comes, since most of what reads lines needs no validator before.
+ * One validator for each event, by its name: what they find is about that event alone. Each is made
+ * when its first event comes, because making them all takes most of a second.
  */
-let validators;
+const validators = new Map();
+let ajv;
+let schema;
 
 function load() {
   const { default: Ajv } = require("ajv/dist/2020");
-  const schema = JSON.parse(readFileSync(join(ROOT, PAGE), "utf8"));
-  // Formats say which integers they are, for people.
-  const ajv = new Ajv({ validateFormats: false, allowUnionTypes: true, strictTypes: false });
+  schema = JSON.parse(readFileSync(join(ROOT, PAGE), "utf8"));
+  // Formats say which integers they are, for people. The schema itself is judged by its own test.
+  ajv = new Ajv({ validateFormats: false, allowUnionTypes: true, strictTypes: false, meta: false, validateSchema: false });
   ajv.addSchema(schema, PAGE);
-  const names = schema.oneOf.map((event) => event.properties.event.const);
-  const compiled = names.map((name, at) => [name, ajv.compile({ $ref: `${PAGE}#/oneOf/${at}`, unevaluatedProperties: false })]);
-  return new Map(compiled);
+}
+
+/** The schema. */
+export function described() {
+  if (!schema) load();
+  return schema;
 }
 
 /** The names of all events. */
 export function eventNames() {
-  validators ??= load();
-  return [...validators.keys()];
+  return described().oneOf.map((event) => event.properties.event.const);
+}
+
+function validator(name) {
+  if (!validators.has(name)) {
+    const at = eventNames().indexOf(name);
+    validators.set(name, at < 0 ? null : ajv.compile({ $ref: `${PAGE}#/oneOf/${at}`, unevaluatedProperties: false }));
+  }
+  return validators.get(name);
 }
 
 /** What is wrong with an event, as text; null where it is as the schema says. */
 export function fault(event) {
-  validators ??= load();
-  const validate = validators.get(event?.event);
+  const validate = validator(event?.event);
   if (!validate) return `there is no event ${JSON.stringify(event?.event)}`;
   if (validate(event)) return null;
   return validate.errors.map(({ instancePath, message, params }) => `${instancePath || "/"} ${message} ${JSON.stringify(params)}`).join("\n");

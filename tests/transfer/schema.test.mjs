@@ -6,9 +6,10 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import Ajv from "ajv/dist/2020.js";
 import { drawn } from "../setup/devices.mjs";
 import { ROOT, run } from "../setup/process.mjs";
-import { eventNames, fault, linesOf } from "../setup/schema.mjs";
+import { described, eventNames, fault, linesOf } from "../setup/schema.mjs";
 import { CODE, EXIT, asked, eventually, oddTree, receiver, sender, strangers } from "./harness.mjs";
 import { twoMachines } from "./networks.mjs";
 
@@ -16,6 +17,15 @@ import { twoMachines } from "./networks.mjs";
 const TINY = ["--small", "5", "--medium", "2", "--huge", "300K", "--rounds", "1", "--lanes", "1"];
 
 const PAIRED = { event: "paired", name: "far", id: "ab".repeat(32), looks_like: null };
+
+test("the schema is one, and describes lines as a whole as it does events", () => {
+  const ajv = new Ajv({ validateFormats: false, allowUnionTypes: true, strictTypes: false });
+  assert.equal(ajv.validateSchema(described()), true, ajv.errorsText());
+  const validate = ajv.compile(described());
+  assert.equal(validate(PAIRED), true, ajv.errorsText(validate.errors));
+  assert.equal(validate({ ...PAIRED, more: 1 }), false);
+  assert.equal(new Set(eventNames()).size, eventNames().length, "each event is described once");
+});
 
 test("a line that the schema does not describe is found, whatever is wrong with it", () => {
   const error = { event: "error", code: "declined", reason: "no_room", needed: 9, free: 4, entries: 0, message: "No.", next: null };

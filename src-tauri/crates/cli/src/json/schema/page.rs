@@ -103,7 +103,7 @@ pub(super) fn manual(schema: &Value) -> String {
     format!("{}\n\n{}", lines.collect::<Vec<_>>().join("\n"), introduction)
 }
 
-/// In one paragraph; what each choice means only `in_full`: types that several events share have that.
+/// In one paragraph; what each choice means only `in_full`, as of types that several events share.
 fn told(shape: &Shape, in_full: bool) -> String {
     let kind = shape.kind.iter().map(|kind| format!("It is {kind}."));
     let fields = shape.fields.iter().map(|Field { name, kind, meaning, is_optional }| {
