@@ -4,7 +4,7 @@ import axe from "axe-core";
 import { tick as painted } from "svelte";
 import { describe, expect, test, vi } from "vitest";
 import { askedFor, chosen, earlier, everything, failed, here, labWs, moving, nearby, offer, startWindow, stored, progress } from "./testing/shell";
-import type { AppEvent, Ended, Fault, Remedy, RoomThere } from "./ipc";
+import type { AppEvent, Report, Fault, Remedy, RoomThere } from "./ipc";
 import { t } from "./messages";
 import type { View } from "./state/app.svelte";
 import { VIEWS } from "./words";
@@ -228,8 +228,8 @@ describe("receiving", () => {
   });
 
   test("of two hundred that have ended the latest have cards, and the others are lines of the history", async () => {
-    const { ended } = failed({ code: "cancelled", by: "here" }) as { ended: Ended };
-    const one = (n: number) => moving({ id: `t${n}`, direction: "receiving", title: `set ${n}`, ended: { ...ended, outcome: "complete", atMs: n } });
+    const { report } = failed({ code: "cancelled", by: "here" }) as { report: Report };
+    const one = (n: number) => moving({ id: `t${n}`, direction: "receiving", title: `set ${n}`, report: { ...report, outcome: "complete", ended_at: n } });
     const lines = [199, 3].map((n) => earlier({ number: n, id: `t${n}`, title: `set ${n}` }));
     const shell = await startWindow({ transfers: Array.from({ length: 200 }, (_, n) => one(n)) }, { past: () => lines });
     await show("inbox");
@@ -241,7 +241,7 @@ describe("receiving", () => {
     const before = shell.called("past").length;
     shell.app.transfers.add(moving({ id: "now", direction: "receiving" }));
     await waitFor(() => expect(cards()).toContain("now"));
-    shell.update("now", { is: "ended", progress: progress({ stage: "ended" }), ended: { ...ended, atMs: 1_000 } });
+    shell.update("now", { is: "ended", progress: progress({ stage: "ended" }), report: { ...report, ended_at: 1_000 } });
     await waitFor(() => expect(cards()).not.toContain("t192"));
     expect(cards()).toHaveLength(8);
     await waitFor(() => expect(shell.called("past").length).toBeGreaterThan(before));
@@ -380,13 +380,13 @@ describe("receiving", () => {
 describe("activity", () => {
   test("failures are named with their reasons, and an ended transfer can be taken away", async () => {
     const failures = [{ path: "data/secret.bin", side: "here", operation: "open", reason: "os", errno: 13, detail: "" }] as const;
-    const ended = {
+    const report = {
       outcome: "partial",
       files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: { files: 8, bytes: 800, seconds: 0.7 }, edited: 1, edits: [{ path: "data/p2.jpg", beside: { path: "p2 (1).jpg" } }], failed: 1,
       failures: [...failures],
-      runningMs: 500, reconnected: 0, bottleneck: null, here: null, there: null, arrived: [], copied: null, atMs: 0,
+      seconds: 0.5, reconnected: 0, limited_by: null, here: null, there: null, times: null, lanes: 1, lanes_dropped: 0, packed: null, arrived: [], left_behind: null, copy: null, ended_at: 0,
     } as const;
-    const shell = await startWindow({ transfers: [moving({ ended: { ...ended, edits: [...ended.edits], failures: [...failures], arrived: [] }, progress: progress({ stage: "ended" }) })] });
+    const shell = await startWindow({ transfers: [moving({ report: { ...report, edits: [...report.edits], failures: [...failures], arrived: [] }, progress: progress({ stage: "ended" }) })] });
     await show("activity");
     expect(screen.getByRole("alert")).toHaveTextContent("All but 1 item transferred: 9 files, 1 folder, 900 B in 0.5 s.");
     expect(screen.getByRole("alert")).toHaveTextContent("Verified in 0.7 s: 8 files read back from lab-ws's disk, identical.");
@@ -424,8 +424,8 @@ describe("activity", () => {
       "the network 66 %",
       "writing on lab-ws 33 %",
     ]);
-    const { ended } = failed({ code: "cancelled", by: "here" }) as { ended: Ended };
-    shell.update("t1", { is: "ended", progress: progress({ stage: "ended", seconds: 4 }), ended: { ...ended, bottleneck: "network" } });
+    const { report } = failed({ code: "cancelled", by: "here" }) as { report: Report };
+    shell.update("t1", { is: "ended", progress: progress({ stage: "ended", seconds: 4 }), report: { ...report, limited_by: "network" } });
     expect(await screen.findByText(t("activity.mostlyLimitedBy", { what: "the network" }))).toBeVisible();
   });
 
@@ -450,9 +450,9 @@ describe("activity", () => {
 
   test("one that has gone on for a while, or has ended, is shown with its course from the beginning", async () => {
     const course = [1, 2, 3, 4].map((second) => ({ atMs: second * 1000, bytes: second > 2 ? 3_000_000 : 0, entries: second, bottleneck: "network" as const }));
-    const { ended } = failed({ code: "cancelled", by: "here" }) as { ended: Ended };
+    const { report } = failed({ code: "cancelled", by: "here" }) as { report: Report };
     const late = moving({ progress: progress({ seconds: 4, bytes_done: 3_000_000 }), course });
-    await startWindow({ transfers: [late, { ...late, id: "t2", progress: progress({ stage: "ended", seconds: 4, bytes_done: 3_000_000 }), ended }] });
+    await startWindow({ transfers: [late, { ...late, id: "t2", progress: progress({ stage: "ended", seconds: 4, bytes_done: 3_000_000 }), report }] });
     await show("activity");
     const graphs = screen.getAllByRole("slider", { name: /Speed over time: .* peak 3.0 MB\/s/ });
     expect(graphs).toHaveLength(2);
@@ -655,7 +655,7 @@ test.each(["send", "inbox", "activity", "devices", "settings"] as const)("%s has
 });
 
 describe("what has ended before", () => {
-  const seven = earlier({ number: 7, id: "p7", direction: "sending", title: "thesis", peer: "lab-ws", ended: { ...earlier().ended, outcome: "partial", failed: 2, arrived: [], bottleneck: "network" } });
+  const seven = earlier({ number: 7, id: "p7", direction: "sending", title: "thesis", peer: "lab-ws", report: { ...earlier().report, outcome: "partial", failed: 2, arrived: [], limited_by: "network" } });
 
   test("is listed, and one opens into its course, where it lies and what failed", async () => {
     const details = {
@@ -692,8 +692,8 @@ describe("what has ended before", () => {
   });
 
   test("is sent again, to where it went and as it was", async () => {
-    const { ended } = failed({ code: "destination_gone" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
-    const sent = earlier({ direction: "sending", ended: { ...earlier().ended, ...ended } });
+    const { report } = failed({ code: "destination_gone" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
+    const sent = earlier({ direction: "sending", report: { ...earlier().report, ...report } });
     const again = { chosen, target: { to: "device", id: labWs.id }, label: labWs.name, verify: true };
     const shell = await startWindow({}, { past: () => [sent], pastDetails: () => ({ failures: [], edits: [], course: [] }), chooseAgain: () => again, send: () => moving() });
     await show("activity");

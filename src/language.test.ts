@@ -105,8 +105,8 @@ describe("German", () => {
   });
 
   test("how a transfer ended, and what limited it", () => {
-    const { ended } = earlier();
-    expect(endWords({ ...ended, folders: 1, reused: 1_500_000 }, "nas", "sending")).toEqual({
+    const { report } = earlier();
+    expect(endWords({ ...report, folders: 1, reused: 1_500_000 }, "nas", "sending")).toEqual({
       what: "An nas gesendet: 3 Dateien, 1 Ordner, 6,0 MB in 2,0 s.",
       next: "nas hat den Empfang bestätigt. 1,5 MB wurden aus den ersetzten Dateien übernommen.",
     });

@@ -1,34 +1,34 @@
 import { describe, expect, test } from "vitest";
-import type { Copied, Ended, FailureReason, Bottleneck, Interruption, Side, Direction } from "./ipc/bindings";
+import type { Report, FailureReason, Bottleneck, Interruption, Side, Direction } from "./ipc/bindings";
 import { LIMIT_MARKS } from "./limit-marks";
 import { cameToNothing, copyFaultWords, copyPathWords, copyRefusedWords, endWords, failureWords, limitWords, stageWords } from "./transfer-words";
-import { progress } from "./testing/shell";
+import { copyReport, progress } from "./testing/shell";
 
-const copied: Copied = { filesystem: "vfat", sharedBytes: 0, specials: 0, verified: 0, ownersLost: 0, attributesLost: 0 };
-const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], runningMs: 1000 };
-const ended = (change: Partial<Ended> = {}): Ended => ({
+const copied = { ...copyReport, filesystem: "vfat" };
+const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], seconds: 1 };
+const report = (change: Partial<Report> = {}): Report => ({
   outcome: "complete",
   ...none,
   reconnected: 0,
-  bottleneck: null,
+  limited_by: null,
   here: null,
   there: null,
   arrived: [],
-  copied,
-  atMs: 0,
+  copy: copied,
+  ended_at: 0,
   ...change,
-}) as Ended;
+}) as Report;
 const failure = (reason: FailureReason) => ({ path: "set/file", side: "here", operation: "open", detail: "", ...reason }) as const;
 const os = (errno: number) => ({ reason: "os", errno }) as const;
 
 test("what was in the files that were replaced is told by its bytes", () => {
-  const said = endWords(ended({ files: 1, bytes: 2_000_000_000, moved: 100_000_000, reused: 1_900_000_000, copied: null }), "lab-ws", "sending").next;
+  const said = endWords(report({ files: 1, bytes: 2_000_000_000, moved: 100_000_000, reused: 1_900_000_000, copy: null }), "lab-ws", "sending").next;
   expect(said).toBe("lab-ws confirmed receipt. 1.9 GB were reused from the replaced files.");
 });
 
 test("what was sent is told from what was there and what was skipped", () => {
-  const sent = { files: 3, bytes: 50_000_000, copied: null };
-  const said = (change: Partial<Ended>) => endWords(ended({ ...sent, ...change }), "lab-ws", "sending");
+  const sent = { files: 3, bytes: 50_000_000, copy: null };
+  const said = (change: Partial<Report>) => endWords(report({ ...sent, ...change }), "lab-ws", "sending");
   expect(said({ unchanged: 3 }).what).toContain("3 files, 50.0 MB (nothing transferred) in 1.0 s");
   // Links are among them.
   expect(said({ unchanged: 3 }).next).toContain("3 items already existed.");
@@ -56,18 +56,18 @@ describe("copies in words", () => {
   });
 
   test("what the destination could not keep is told", () => {
-    const { what, next } = endWords(ended({ files: 3, unchanged: 1, copied: { ...copied, specials: 2, attributesLost: 3, ownersLost: 1 } }), "/mnt/stick", "copying");
+    const { what, next } = endWords(report({ files: 3, unchanged: 1, copy: { ...copied, specials: 2, attributes_lost: 3, owners_lost: 1 } }), "/mnt/stick", "copying");
     expect(what).toBe("Copied: 3 files, 2 special files, 0 B in 1.0 s.");
     expect(next).toBe("1 item was left unchanged. 3 items lost access lists or attributes, which vfat does not support. 1 item now belongs to you. Only root can keep another owner.");
   });
 
   test("a copy that found everything there says so", () => {
-    expect(endWords(ended({ folders: 9, unchanged: 632 }), "/data", "copying").what).toBe("Nothing to copy. 632 items were left unchanged.");
+    expect(endWords(report({ folders: 9, unchanged: 632 }), "/data", "copying").what).toBe("Nothing to copy. 632 items were left unchanged.");
   });
 
   test("shared blocks are worth a word, others are not", () => {
     expect(copyPathWords(copied)).toBe("");
-    expect(copyPathWords({ ...copied, filesystem: "btrfs", sharedBytes: 2_000_000 })).toMatch(/^2.0 MB shared with the source on btrfs/);
+    expect(copyPathWords({ ...copied, filesystem: "btrfs", reflinked_bytes: 2_000_000 })).toMatch(/^2.0 MB shared with the source on btrfs/);
   });
 
   test.each([
@@ -78,7 +78,7 @@ describe("copies in words", () => {
     [failure(os(28)), "the disk is full", "Free up space there, or choose another folder."],
     [failure(os(30)), "the filesystem is read-only", "Choose a writable folder."],
   ])("nothing copied because of %j says what to do", (first, why, wayOn) => {
-    const end = ended({ outcome: "partial", failed: 2, failures: [first] });
+    const end = report({ outcome: "partial", failed: 2, failures: [first] });
     expect(cameToNothing(end)).toBe(true);
     const { what, next } = copyRefusedWords(end, "/data/sets");
     expect(what).toContain(why);
@@ -87,29 +87,29 @@ describe("copies in words", () => {
   });
 
   test("what failed comes with what to do about it, whoever looks", () => {
-    const next = (direction: Direction) => endWords(ended({ outcome: "partial", files: 1, failed: 2 }), "lab-ws", direction).next;
+    const next = (direction: Direction) => endWords(report({ outcome: "partial", files: 1, failed: 2 }), "lab-ws", direction).next;
     expect([next("sending"), next("receiving"), next("copying")].map((words) => words.match(/cause, then (\w+)/)?.[1])).toEqual(["send", "have", "copy"]);
   });
 
   test("as many are said to be listed as are", () => {
-    const listed = (failed: number) => endWords(ended({ outcome: "partial", files: 1, failed }), "/data", "copying").next;
+    const listed = (failed: number) => endWords(report({ outcome: "partial", files: 1, failed }), "/data", "copying").next;
     expect(listed(100)).toMatch(/^See the list below\. /);
     expect(listed(1500)).toMatch(/^The list below shows the first 100\. /);
   });
 
   test("a copy that got somewhere stays in the list, and so does a cancelled one", () => {
     const full = { outcome: "failed", error: { code: "destination_full", shortage: null } } as const;
-    expect(cameToNothing(ended({ outcome: "partial", files: 1 }))).toBe(false);
-    expect(cameToNothing(ended({ ...full, folders: 1 }))).toBe(false);
-    expect(cameToNothing(ended(full))).toBe(true);
-    expect(cameToNothing(ended({ outcome: "failed", error: { code: "cancelled", by: "here" } }))).toBe(false);
-    expect(cameToNothing(ended())).toBe(false);
+    expect(cameToNothing(report({ outcome: "partial", files: 1 }))).toBe(false);
+    expect(cameToNothing(report({ ...full, folders: 1 }))).toBe(false);
+    expect(cameToNothing(report(full))).toBe(true);
+    expect(cameToNothing(report({ outcome: "failed", error: { code: "cancelled", by: "here" } }))).toBe(false);
+    expect(cameToNothing(report())).toBe(false);
   });
 
   test("a file that was there before and is incomplete now is named, whatever ended the copy", () => {
     const cut = failure({ reason: "cut_short", errno: 125 });
     expect(failureWords(cut, "/data", "copying")).toBe("was being overwritten when the copy stopped, and is incomplete: copy it again");
-    const full = ended({ outcome: "failed", error: { code: "destination_full", shortage: null }, failed: 1, failures: [cut] });
+    const full = report({ outcome: "failed", error: { code: "destination_full", shortage: null }, failed: 1, failures: [cut] });
     expect(cameToNothing(full)).toBe(false);
     expect(cameToNothing({ ...full, failures: [failure(os(28))] })).toBe(true);
   });
@@ -120,12 +120,12 @@ describe("copies in words", () => {
   ])("errno %i of what could not be written says that %s", (errno, why) => {
     const full = { path: "set/new", side: "here", operation: "write", detail: "", ...os(errno) } as const;
     expect(failureWords(full, "/data", "copying")).toBe(`could not be written: ${why}`);
-    const { next } = copyRefusedWords(ended({ outcome: "partial", failed: 1, failures: [full] }), "/data");
+    const { next } = copyRefusedWords(report({ outcome: "partial", failed: 1, failures: [full] }), "/data");
     expect(next).toBe("Free up space there, or choose another folder.");
   });
 
   test("what was copied before the end is told", () => {
-    const cut = ended({ outcome: "failed", error: { code: "cancelled", by: "here" }, files: 2, bytes: 5000, moved: 5000 });
+    const cut = report({ outcome: "failed", error: { code: "cancelled", by: "here" }, files: 2, bytes: 5000, moved: 5000 });
     expect(endWords(cut, "/data", "copying").next).toBe("Files copied so far stay in /data. So far: 2 files, 5.0 kB in 1.0 s.");
   });
 
@@ -188,7 +188,7 @@ describe("a lost connection", () => {
   });
 
   test("is told at the end", () => {
-    expect(endWords(ended({ files: 2, reconnected: 1, copied: null }), "lab-ws", "sending").next).toBe("lab-ws confirmed receipt. The connection was lost once.");
-    expect(endWords(ended({ files: 2, reconnected: 3, copied: null }), "laptop", "receiving").next).toBe("The connection was lost 3 times.");
+    expect(endWords(report({ files: 2, reconnected: 1, copy: null }), "lab-ws", "sending").next).toBe("lab-ws confirmed receipt. The connection was lost once.");
+    expect(endWords(report({ files: 2, reconnected: 3, copy: null }), "laptop", "receiving").next).toBe("The connection was lost 3 times.");
   });
 });

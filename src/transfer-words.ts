@@ -1,7 +1,7 @@
 // Every sentence about one transfer: where it stands, how it ended, what did not come through;
 // sent, received or copied.
 import { bytes, duration, left } from "./format";
-import type { Copied, Edit, Ended, Failure, Interruption, Outcome, Fault, Bottleneck, Proven, Progress, Direction } from "./ipc/bindings";
+import type { CopyReport, Edit, Report, Failure, Interruption, Outcome, Fault, Bottleneck, Proven, Progress, Direction } from "./ipc/bindings";
 import { type Key, t } from "./messages";
 import { operationWords, faultWords, osNext, shortageWords, type Sentence, system } from "./words";
 
@@ -72,15 +72,15 @@ const LIMITS = {
   limit: { at: "sender", here: "limit.limit.here", there: "limit.limit.there" },
 } as const satisfies Record<Exclude<Bottleneck, "network" | "stalled">, { at: "sender" | "receiver"; here: Key; there: Key }>;
 
-function whatMoved(ended: Ended): string {
-  const things = [t("moved.files", { n: ended.files })];
-  if (ended.folders > 0) things.push(t("moved.folders", { n: ended.folders }));
-  if (ended.links > 0) things.push(t("moved.links", { n: ended.links }));
-  const specials = ended.copied?.specials ?? 0;
+function whatMoved(report: Report): string {
+  const things = [t("moved.files", { n: report.files })];
+  if (report.folders > 0) things.push(t("moved.folders", { n: report.folders }));
+  if (report.links > 0) things.push(t("moved.links", { n: report.links }));
+  const specials = report.copy?.specials ?? 0;
   if (specials > 0) things.push(t("moved.specials", { n: specials }));
-  const told = { things: things.join(", "), size: bytes(ended.bytes), time: duration(ended.runningMs) };
-  if (ended.moved === ended.bytes) return t("moved.all", told);
-  return ended.moved === 0 ? t("moved.none", told) : t("moved.part", { ...told, moved: bytes(ended.moved) });
+  const told = { things: things.join(", "), size: bytes(report.bytes), time: duration(report.seconds * 1000) };
+  if (report.moved === report.bytes) return t("moved.all", told);
+  return report.moved === 0 ? t("moved.none", told) : t("moved.part", { ...told, moved: bytes(report.moved) });
 }
 
 /**
@@ -110,25 +110,25 @@ function listedWords(failed: number, direction: Direction): string {
 }
 
 /** How a transfer ended. */
-export function endWords(ended: Ended, peer: string, direction: Direction): Sentence {
-  if (direction === "copying") return copyEndWords(ended, peer);
+export function endWords(report: Report, peer: string, direction: Direction): Sentence {
+  if (direction === "copying") return copyEndWords(report, peer);
   const sending = direction === "sending";
   const notes: string[] = [];
-  if (ended.proven) notes.push(provenWords(ended.proven, ended.files, peer, sending));
-  if (ended.edited > 0) notes.push(sending ? t("end.edited.there", { n: ended.edited, peer }) : t("end.edited.here", { n: ended.edited }));
-  if (ended.unchanged > 0) notes.push(t("end.unchanged", { n: ended.unchanged }));
-  if (ended.skipped > 0) notes.push(t("end.kept", { n: ended.skipped, size: bytes(ended.skipped_bytes) }));
-  if (ended.reused > 0) notes.push(t("end.reused", { size: bytes(ended.reused) }));
-  if (ended.reconnected > 0) notes.push(t("end.reconnected", { n: ended.reconnected }));
-  const moved = whatMoved(ended);
-  switch (ended.outcome) {
+  if (report.proven) notes.push(provenWords(report.proven, report.files, peer, sending));
+  if (report.edited > 0) notes.push(sending ? t("end.edited.there", { n: report.edited, peer }) : t("end.edited.here", { n: report.edited }));
+  if (report.unchanged > 0) notes.push(t("end.unchanged", { n: report.unchanged }));
+  if (report.skipped > 0) notes.push(t("end.kept", { n: report.skipped, size: bytes(report.skipped_bytes) }));
+  if (report.reused > 0) notes.push(t("end.reused", { size: bytes(report.reused) }));
+  if (report.reconnected > 0) notes.push(t("end.reconnected", { n: report.reconnected }));
+  const moved = whatMoved(report);
+  switch (report.outcome) {
     case "complete":
       if (sending) notes.unshift(t("end.confirmed", { peer }));
       return { what: sending ? t("end.sent", { peer, moved }) : t("end.received", { moved }), next: notes.join(" ") };
     case "partial":
-      return { what: t("end.partial", { n: ended.failed, moved }), next: [listedWords(ended.failed, direction), ...notes].join(" ") };
+      return { what: t("end.partial", { n: report.failed, moved }), next: [listedWords(report.failed, direction), ...notes].join(" ") };
     case "failed":
-      return faultWords(ended.error, peer);
+      return faultWords(report.error, peer);
   }
 }
 
@@ -191,49 +191,49 @@ export function failureWords(failure: Failure, peer: string, direction: Directio
 }
 
 /** What could not be kept of what was copied, and how sure it is. */
-function copyNotes({ verified, attributesLost, ownersLost, filesystem }: Copied): string[] {
+function copyNotes({ verified, attributes_lost, owners_lost, filesystem }: CopyReport): string[] {
   const notes: string[] = [];
   if (verified > 0) notes.push(t("copied.verified", { n: verified }));
-  if (attributesLost > 0) notes.push(t("copied.attributesLost", { n: attributesLost, filesystem }));
-  if (ownersLost > 0) notes.push(t("copied.ownersLost", { n: ownersLost }));
+  if (attributes_lost > 0) notes.push(t("copied.attributesLost", { n: attributes_lost, filesystem }));
+  if (owners_lost > 0) notes.push(t("copied.ownersLost", { n: owners_lost }));
   return notes;
 }
 
-function copyEndWords(ended: Ended, folder: string): Sentence {
-  const moved = whatMoved(ended);
-  if (ended.outcome === "failed") {
-    const { what, next } = copyFaultWords(ended.error, folder);
-    return { what, next: ended.files > 0 ? `${next} ${t("copied.soFar", { moved })}` : next };
+function copyEndWords(report: Report, folder: string): Sentence {
+  const moved = whatMoved(report);
+  if (report.outcome === "failed") {
+    const { what, next } = copyFaultWords(report.error, folder);
+    return { what, next: report.files > 0 ? `${next} ${t("copied.soFar", { moved })}` : next };
   }
-  const partial = ended.outcome === "partial";
-  if (cameToNothing(ended)) return { what: t("copied.nothing"), next: listedWords(ended.failed, "copying") };
-  const next = partial ? [listedWords(ended.failed, "copying")] : [];
-  const kept = ended.unchanged + ended.skipped;
+  const partial = report.outcome === "partial";
+  if (cameToNothing(report)) return { what: t("copied.nothing"), next: listedWords(report.failed, "copying") };
+  const next = partial ? [listedWords(report.failed, "copying")] : [];
+  const kept = report.unchanged + report.skipped;
   const unchanged = t("copied.unchanged", { n: kept });
-  if (!partial && kept > 0 && ended.files + ended.links === 0) return { what: t("copied.nothingNeeded", { unchanged }), next: "" };
+  if (!partial && kept > 0 && report.files + report.links === 0) return { what: t("copied.nothingNeeded", { unchanged }), next: "" };
   if (kept > 0) next.push(unchanged);
-  if (ended.copied) next.push(...copyNotes(ended.copied));
-  return { what: partial ? t("copied.partial", { n: ended.failed, moved }) : t("copied.whole", { moved }), next: next.join(" ") };
+  if (report.copy) next.push(...copyNotes(report.copy));
+  return { what: partial ? t("copied.partial", { n: report.failed, moved }) : t("copied.whole", { moved }), next: next.join(" ") };
 }
 
 /**
  * Whether a copy came to nothing, so that it is told where it was asked for, and can be mended
  * there.
  */
-export function cameToNothing(ended: Ended): boolean {
-  if (ended.outcome === "complete" || (ended.outcome === "failed" && ended.error.code === "cancelled")) return false;
+export function cameToNothing(report: Report): boolean {
+  if (report.outcome === "complete" || (report.outcome === "failed" && report.error.code === "cancelled")) return false;
   // What was there before is harmed: that is told by name, in the list.
-  if (ended.failures.some(({ reason }) => reason === "cut_short")) return false;
-  return ended.files + ended.folders + ended.links + ended.unchanged + ended.skipped + (ended.copied?.specials ?? 0) === 0;
+  if (report.failures.some(({ reason }) => reason === "cut_short")) return false;
+  return report.files + report.folders + report.links + report.unchanged + report.skipped + (report.copy?.specials ?? 0) === 0;
 }
 
 /** Why a copy came to nothing, and what to do. */
-export function copyRefusedWords(ended: Ended, folder: string): Sentence {
-  if (ended.outcome === "failed") return copyFaultWords(ended.error, folder);
-  const [first] = ended.failures;
-  if (!first) return copyEndWords(ended, folder);
+export function copyRefusedWords(report: Report, folder: string): Sentence {
+  if (report.outcome === "failed") return copyFaultWords(report.error, folder);
+  const [first] = report.failures;
+  if (!first) return copyEndWords(report, folder);
   const what = [t("refused.entry", { path: first.path, reason: copyFailureWords(first) })];
-  if (ended.failed > 1) what.push(t("refused.others", { n: ended.failed - 1 }));
+  if (report.failed > 1) what.push(t("refused.others", { n: report.failed - 1 }));
   return { what: what.join(" "), next: refusedNext(first) };
 }
 
@@ -298,21 +298,21 @@ function copyFailureWords(failure: Failure): string {
 }
 
 /** How the bytes of a copy came to be there, where that is worth a word. */
-export function copyPathWords(copied: Copied): string {
-  if (copied.sharedBytes === 0) return "";
-  return t("copied.shared", { size: bytes(copied.sharedBytes), filesystem: copied.filesystem });
+export function copyPathWords(copied: CopyReport): string {
+  if (copied.reflinked_bytes === 0) return "";
+  return t("copied.shared", { size: bytes(copied.reflinked_bytes), filesystem: copied.filesystem });
 }
 
 /**
  * How an ended transfer is called in one word or two; `failed` is how many entries did not come
  * through.
  */
-export function outcomeWords(ended: Outcome & Pick<Ended, "failed">): string {
-  if (ended.outcome === "complete") return t("history.complete");
-  if (ended.outcome === "partial") return t("activity.failed", { n: ended.failed });
-  if (ended.error.code === "cancelled") return t("history.cancelled");
-  if (ended.error.code === "unanswered") return t("history.unanswered");
-  return ended.error.code === "declined" ? t("history.declined") : t("history.failed");
+export function outcomeWords(report: Outcome & Pick<Report, "failed">): string {
+  if (report.outcome === "complete") return t("history.complete");
+  if (report.outcome === "partial") return t("activity.failed", { n: report.failed });
+  if (report.error.code === "cancelled") return t("history.cancelled");
+  if (report.error.code === "unanswered") return t("history.unanswered");
+  return report.error.code === "declined" ? t("history.declined") : t("history.failed");
 }
 
 /** Whom it goes to or comes from; of a copy, its folder. */

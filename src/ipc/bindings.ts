@@ -221,22 +221,6 @@ export type Consent =
 /**  They are declined without asking. */
 "refuse";
 
-/**  What came of a copy inside this machine, beyond the counts of every transfer. */
-export type Copied = {
-	/**  The kind of filesystem that was copied to. */
-	filesystem: string,
-	/**  Bytes whose blocks are shared with the source. */
-	sharedBytes: number,
-	/**  FIFOs, sockets and device nodes. */
-	specials: number,
-	/**  Files that were read back and found equal. */
-	verified: number,
-	/**  Entries that could not be given their owner or group. */
-	ownersLost: number,
-	/**  Entries that could not be given an access control list or extended attribute. */
-	attributesLost: number,
-};
-
 /**
  *  Where a copy of what was chosen would go, for showing: the folder is picked natively and stays
  *  on this side.
@@ -250,6 +234,53 @@ export type CopyFolder = {
 	thereAlready: number,
 	/**  Free bytes there. */
 	freeBytes: number | null,
+};
+
+/**  The choices that a copy inside this machine made by itself, and its counts beyond [`Counts`]. */
+export type CopyReport = {
+	/**  Threads that were started to copy: one where there was nothing for another to do. */
+	threads: number,
+	/**  Requests in flight on each thread's ring. */
+	queue_depth: number,
+	/**  Bytes of one read and one write of a large file. */
+	chunk_bytes: number,
+	/**
+	 *  Who reads where reading waits for a disk, and always if `--io` says so; plain calls as soon
+	 *  as one thread had to do without a ring.
+	 */
+	io: IoPath,
+	/**  The kind of filesystem that was copied to, as in "ext4". */
+	filesystem: string,
+	/**  Bytes whose blocks are shared with the source. */
+	reflinked_bytes: number,
+	/**  Bytes that the kernel copied by itself (copy_file_range, splice). */
+	kernel_bytes: number,
+	/**  Bytes that went through memory of ours. */
+	buffered_bytes: number,
+	/**  Of those, bytes that were read through io_uring. */
+	uring_bytes: number,
+	/**  FIFOs, sockets and device nodes. */
+	specials: number,
+	/**  Entries that a rule left out; a folder counts once. */
+	excluded: number,
+	/**  Files that were read back and found equal. */
+	verified: number,
+	/**
+	 *  Entries that could not be given their owner or group, as `cp -a` leaves unsaid for a user
+	 *  who is not root.
+	 */
+	owners_lost: number,
+	/**
+	 *  Entries that could not be given an access control list or extended attribute, mostly because
+	 *  the destination has none.
+	 */
+	attributes_lost: number,
+	/**
+	 *  When this copy began, or the first one that it continues, as `ringway copy --continue` takes
+	 *  it. None where files get their times from another machine or program, whose clock may
+	 *  differ.
+	 */
+	began: string | null,
 };
 
 /**  What a transfer came to, in numbers. In JSON they stand beside what else is said of it. */
@@ -358,7 +389,7 @@ export type Earlier = {
 	/**  The other machine as it was called then, or whom it was to reach; of a copy, its folder. */
 	peer: string,
 	/**  Without failures by name, which [`EarlierDetails`] has. */
-	ended: Ended,
+	report: Report,
 };
 
 /**  What is long of a past transfer. */
@@ -373,28 +404,6 @@ export type Edit = {
 	/**  The name, in the same folder, under which the sender's version is there. */
 	beside: PathText,
 } & PathText;
-
-/**  The last word on a transfer. */
-export type Ended = {
-	/**  Where it was to be verified. */
-	proven: Proven | null,
-	/**  Files that the receiver had edited, by name. */
-	edits: Edit[],
-	failures: Failure[],
-	runningMs: number,
-	/**  How often it went on after its connection was lost. */
-	reconnected: number,
-	/**  For the longest time. */
-	bottleneck: Bottleneck | null,
-	here: PathTaken | null,
-	there: PathTaken | null,
-	/**  Final names of what came, for showing. */
-	arrived: string[],
-	/**  Of a copy inside this machine. */
-	copied: Copied | null,
-	/**  When it ended. */
-	atMs: number,
-} & Outcome & Counts;
 
 /**  Everything the window shows, at its start. */
 export type Everything = {
@@ -865,7 +874,8 @@ export type Moving = {
 	progress: Progress,
 	/**  What it has done so far, for those who see it late. */
 	course: CoursePoint[],
-	ended: Ended | null,
+	/**  Once it has ended. */
+	report: Report | null,
 };
 
 /**  A receiver that announces itself. */
@@ -1011,6 +1021,14 @@ export type OwnDevice = {
 	name: string,
 	/**  What people compare: 16 hex digits in groups. */
 	shortId: string,
+};
+
+/**  What packing came to. */
+export type PackedBytes = {
+	/**  Bytes of file contents that were packed. */
+	contents: number,
+	/**  Bytes that they took on the way. */
+	wire: number,
 };
 
 /**  The type of the answer to each call of the page, for the bindings. Nothing makes one. */
@@ -1338,6 +1356,54 @@ export type Remedy = {
 	command: string,
 };
 
+/**  The last word on a transfer. */
+export type Report = {
+	/**  What was proven, if that was asked for and a receipt came. */
+	proven: Proven | null,
+	/**  Files and links of the receiver that were kept, by name, the first 1,000. */
+	edits: Edit[],
+	/**  The failed ones by name, the first 1,000. */
+	failures: Failure[],
+	/**  From the first byte to the receipt, without pauses by a person or by a full disk. */
+	seconds: number,
+	/**
+	 *  What limited it for the longest time. None where it was too short to tell, or inside one
+	 *  machine.
+	 */
+	limited_by: Bottleneck | null,
+	/**
+	 *  Where the time of its lanes went. None where the two ends did not both say, or inside one
+	 *  machine.
+	 */
+	times: StageTimes | null,
+	/**  Lanes used. */
+	lanes: number,
+	/**
+	 *  Lanes that were added, and done without where they could not be had or broke before they
+	 *  carried anything.
+	 */
+	lanes_dropped: number,
+	/**  How often it went on after its connection had been lost. */
+	reconnected: number,
+	/**  At the sender: bytes of contents that went packed, before and after. None where nothing did. */
+	packed: PackedBytes | null,
+	/**  Paths at this end, if it came so far. */
+	here: PathTaken | null,
+	/**  Paths at the other end, if it came so far. */
+	there: PathTaken | null,
+	/**  At the receiver, and of a copy: the top-level paths under their final names, the first few. */
+	arrived: PathText[],
+	/**
+	 *  At the receiver: its staging folder, where that could not be removed after everything had
+	 *  its final name. A later transfer removes it.
+	 */
+	left_behind: PathText | null,
+	/**  Of a copy inside this machine: what it chose and did. */
+	copy: CopyReport | null,
+	/**  When it ended. */
+	ended_at: number,
+} & Outcome & Counts;
+
 /**  What a folder has room for. */
 export type RoomThere = {
 	freeBytes: number,
@@ -1418,6 +1484,29 @@ export type Stage =
 "paused" | 
 /**  Over. */
 "ended";
+
+/**
+ *  Where the time of a transfer's lanes has gone, summed over the lanes: each end's sum is the time
+ *  that it ran times its lanes.
+ */
+export type StageTimes = {
+	/**  At the sender: waiting for the walk to find something. */
+	finding: number,
+	/**  At the sender: reading files. */
+	reading: number,
+	/**  At the sender: on the processor between file and network. */
+	encrypting: number,
+	/**  At the sender: waiting for the network to take more. */
+	sending: number,
+	/**  At the sender: waiting because of its limit. */
+	limited: number,
+	/**  At the receiver: waiting for the network to bring more. */
+	receiving: number,
+	/**  At the receiver: on the processor between network and file. */
+	decrypting: number,
+	/**  At the receiver: writing files. */
+	writing: number,
+};
 
 /**  Whether, and by what, the service starts when this user logs in. */
 export type StartAtLogin = {
@@ -1518,7 +1607,7 @@ export type Unfinished = {
 };
 
 /**  What a transfer's own channel carries. */
-export type Update = { is: "moved"; progress: Progress } | { is: "ended"; progress: Progress; ended: Ended };
+export type Update = { is: "moved"; progress: Progress } | { is: "ended"; progress: Progress; report: Report };
 
 /**  Why a lane is encrypted in userspace. */
 export type UserTlsReason = 

@@ -57,8 +57,8 @@ export class AppState {
     this.transfers.onUpdate = (transfer) => {
       this.outbox.follow(transfer);
       this.copying.follow(transfer);
-      if (!transfer.ended) return;
-      const { what } = endWords(transfer.ended, transfer.peer, transfer.direction);
+      if (!transfer.report) return;
+      const { what } = endWords(transfer.report, transfer.peer, transfer.direction);
       this.announcement = `${transfer.title}: ${what}`;
     };
   }

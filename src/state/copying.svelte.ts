@@ -1,6 +1,6 @@
 // Copying inside this machine: into which folder and how; kept until the first thing has been
 // copied, so that what was wrong is mended here.
-import type { Chosen, OnExisting, CopyFolder, Ended, Fault, Ipc } from "../ipc";
+import type { Chosen, OnExisting, CopyFolder, Report, Fault, Ipc } from "../ipc";
 import { t } from "../messages";
 import { cameToNothing, copyFaultWords, copyRefusedWords } from "../transfer-words";
 import type { Sentence } from "../words";
@@ -29,7 +29,7 @@ export class Copying {
   /** Whether a copy is about to begin: a second one would write the same files. */
   busy = $derived(this.#asking || this.attempt !== null);
   #fault = $state.raw<Fault | null>(null);
-  #refused = $state.raw<Ended | null>(null);
+  #refused = $state.raw<Report | null>(null);
   /** Why nothing was copied, and what to do. */
   problem: Sentence | null = $derived.by(() => {
     const folder = this.folder?.path ?? t("copy.destinationFolder");
@@ -117,14 +117,14 @@ export class Copying {
   /** Looks at an update of any transfer: the one asked for is settled once something was copied. */
   follow(transfer: Transfer): void {
     if (transfer.id !== this.attempt?.id) return;
-    const { ended, progress } = transfer;
+    const { report, progress } = transfer;
     // What failed is done with as well.
     const copied = progress.entries_done - progress.failed;
-    if (ended && cameToNothing(ended)) {
+    if (report && cameToNothing(report)) {
       this.attempt = null;
-      this.#refused = ended;
+      this.#refused = report;
       void this.#transfers.dismiss(transfer);
-    } else if (ended || copied > 0 || progress.bytes_done > 0) {
+    } else if (report || copied > 0 || progress.bytes_done > 0) {
       this.attempt = null;
       this.begun = transfer;
       this.close();

@@ -225,13 +225,13 @@ export class Outbox {
    */
   follow(transfer: Transfer): void {
     if (transfer.id !== this.attempt?.id) return;
-    const { ended } = transfer;
-    if (ended?.outcome === "failed" && transfer.progress.entries_done === 0 && !wasHeard(ended.error)) {
+    const { report } = transfer;
+    if (report?.outcome === "failed" && transfer.progress.entries_done === 0 && !wasHeard(report.error)) {
       this.attempt = null;
-      if (ended.error.code === "wrong_code") this.wrongTries += 1;
-      this.fault = ended.error.code === "cancelled" ? null : ended.error;
+      if (report.error.code === "wrong_code") this.wrongTries += 1;
+      this.fault = report.error.code === "cancelled" ? null : report.error;
       void this.#transfers.dismiss(transfer);
-    } else if (transfer.ended || transfer.progress.stage !== "connecting") {
+    } else if (transfer.report || transfer.progress.stage !== "connecting") {
       this.attempt = null;
       this.settle(this.#offered?.turn);
     }

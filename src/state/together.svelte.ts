@@ -44,7 +44,7 @@ export class Together {
       seen.bytes = Math.max(bytes_moved, seen.bytes);
       seen.entries = Math.max(entries_done, seen.entries);
     }
-    if (transfer.ended) this.#seen.delete(transfer.id);
+    if (transfer.report) this.#seen.delete(transfer.id);
     this.#history.add(this.#ranMs, this.#moved.bytes, this.#moved.entries);
     if (this.#ranMs - this.#drawnMs >= GRAPH_EVERY_MS) {
       this.#drawnMs = this.#ranMs;

@@ -1,5 +1,5 @@
 // The transfers of every way, each fed by its own channel.
-import type { Earlier, Ended, Fault, Ipc, Moving, Progress, Update, Direction } from "../ipc";
+import type { Earlier, Report, Fault, Ipc, Moving, Progress, Update, Direction } from "../ipc";
 import { t } from "../messages";
 import { LimitHistory, type LimitShare, type Stretch } from "./limits";
 import { NO_POINTS, RateHistory, type RatePoints } from "./rate";
@@ -28,7 +28,7 @@ export class Transfer {
   readonly #limits = new LimitHistory();
   /** The latest figures; replaced whole. */
   progress = $state.raw() as Progress;
-  ended = $state.raw<Ended | null>(null);
+  report = $state.raw<Report | null>(null);
   /** The graph's points; replaced whole, more seldom than the figures. */
   points = $state.raw<RatePoints>(NO_POINTS);
   /**
@@ -55,7 +55,7 @@ export class Transfer {
       this.#limits.add(atMs, bottleneck, Infinity);
     }
     this.#look(moving.progress, moving.course.at(-1));
-    this.ended = moving.ended;
+    this.report = moving.report;
   }
 
   /** What to call the other machine; of a copy, its folder. */
@@ -70,7 +70,7 @@ export class Transfer {
 
   apply(update: Update): void {
     this.#look(update.progress);
-    if (update.is === "ended") this.ended = update.ended;
+    if (update.is === "ended") this.report = update.report;
   }
 
   #look(progress: Progress, before?: { bytes: number; entries: number }): void {
@@ -96,7 +96,7 @@ export class Transfers {
   /** Newest first. */
   list = $state<Transfer[]>([]);
   readonly together = new Together();
-  running = $derived(this.list.filter((transfer) => !transfer.ended));
+  running = $derived(this.list.filter((transfer) => !transfer.report));
   /** How many have ended since this window opened: with each, the history is longer. */
   ends = $state(0);
   /** Called after every update. */
@@ -118,13 +118,13 @@ export class Transfers {
     const transfer = new Transfer(moving);
     // The service gives each id once: what has it already is of one that was started anew.
     this.list = [transfer, ...this.list.filter((other) => other !== known)];
-    if (!moving.ended) {
+    if (!moving.report) {
       this.together.begin(transfer);
       void this.#ipc.watch(transfer.id, (update) => {
         transfer.apply(update);
         this.together.follow(transfer);
         this.onUpdate(transfer);
-        if (transfer.ended) {
+        if (transfer.report) {
           this.ends += 1;
           this.#fold();
         }
@@ -137,9 +137,9 @@ export class Transfers {
 
   /** Takes those off the list that ended first. */
   #fold(): void {
-    const ended = this.list.filter((transfer) => transfer.ended);
+    const ended = this.list.filter((transfer) => transfer.report);
     if (ended.length <= ENDED_MAX) return;
-    const at = ({ ended }: Transfer) => ended?.atMs ?? 0;
+    const at = ({ report }: Transfer) => report?.ended_at ?? 0;
     const folded = new Set(ended.sort((a, b) => at(b) - at(a)).slice(ENDED_MAX));
     this.list = this.list.filter((transfer) => !folded.has(transfer));
   }
@@ -182,6 +182,6 @@ export class Transfers {
   }
 
   async dismissEnded(): Promise<void> {
-    await Promise.all(this.list.filter((transfer) => transfer.ended).map((transfer) => this.dismiss(transfer)));
+    await Promise.all(this.list.filter((transfer) => transfer.report).map((transfer) => this.dismiss(transfer)));
   }
 }

@@ -6,6 +6,7 @@ import App from "../App.svelte";
 import {
   type AppEvent,
   type Chosen,
+  type CopyReport,
   type Earlier,
   type Everything,
   type Fault,
@@ -61,17 +62,36 @@ export function moving(change: Partial<Moving> = {}): Moving {
     startedAtMs: 1_800_000_000_000,
     progress: progress({ stage: "connecting", peer: null, peer_id: null, entries_done: 0, bytes_done: 0, seconds: 0, here: null, there: null }),
     course: [],
-    ended: null,
+    report: null,
     ...change,
   };
 }
 
+/** Of a copy of which there is nothing to tell. */
+export const copyReport: CopyReport = {
+  threads: 1,
+  queue_depth: 1,
+  chunk_bytes: 1_048_576,
+  io: "uring",
+  filesystem: "ext4",
+  reflinked_bytes: 0,
+  kernel_bytes: 0,
+  buffered_bytes: 0,
+  uring_bytes: 0,
+  specials: 0,
+  excluded: 0,
+  verified: 0,
+  owners_lost: 0,
+  attributes_lost: 0,
+  began: null,
+};
+
 export function failed(fault: Fault): Update {
-  const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], arrived: [], copied: null };
+  const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], times: null, lanes: 0, lanes_dropped: 0, packed: null, arrived: [], left_behind: null, copy: null };
   return {
     is: "ended",
     progress: progress({ stage: "ended", peer: null, entries_done: 0, bytes_done: 0, seconds: 0, here: null, there: null }),
-    ended: { outcome: "failed", error: fault, ...none, runningMs: 0, reconnected: 0, bottleneck: null, here: null, there: null, atMs: 0 },
+    report: { outcome: "failed", error: fault, ...none, seconds: 0, reconnected: 0, limited_by: null, here: null, there: null, ended_at: 0 },
   };
 }
 
@@ -97,7 +117,7 @@ export function offer(change: Partial<Offer> = {}): Offer {
 }
 
 export function earlier(change: Partial<Earlier> = {}): Earlier {
-  const { ended } = failed({ code: "cancelled", by: "here" }) as Extract<Update, { is: "ended" }>;
+  const { report } = failed({ code: "cancelled", by: "here" }) as Extract<Update, { is: "ended" }>;
   return {
     number: 12,
     id: "p12",
@@ -105,7 +125,7 @@ export function earlier(change: Partial<Earlier> = {}): Earlier {
     title: "survey",
     moreTitles: 0,
     peer: "laptop",
-    ended: { ...ended, outcome: "complete", files: 3, bytes: 6_000_000, moved: 6_000_000, runningMs: 2000, arrived: ["/in/survey"], atMs: Date.now() - 7_200_000 },
+    report: { ...report, outcome: "complete", files: 3, bytes: 6_000_000, moved: 6_000_000, seconds: 2, arrived: [{ path: "/in/survey" }], ended_at: Date.now() / 1000 - 7_200 },
     ...change,
   };
 }

@@ -2,8 +2,8 @@ import { screen, waitFor, within } from "@testing-library/svelte";
 import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { describe, expect, test } from "vitest";
-import type { CopyFolder, Ended } from "../../ipc";
-import { chosen, labWs, moving, type Shell, startWindow, progress } from "../../testing/shell";
+import type { CopyFolder, Report } from "../../ipc";
+import { chosen, copyReport, labWs, moving, type Shell, startWindow, progress } from "../../testing/shell";
 import { t } from "../../messages";
 
 const user = userEvent.setup();
@@ -11,15 +11,14 @@ const user = userEvent.setup();
 const sets: CopyFolder = { path: "/data/sets", lands: "/data/sets/dataset-v3", thereAlready: 0, freeBytes: 12_000_000_000 };
 const copy = () => moving({ id: "c1", direction: "copying", target: sets.path });
 const quiet = { peer: null, here: null, there: null } as const;
-const counts = { files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], runningMs: 500, reconnected: 0, bottleneck: null };
-const copied = { filesystem: "ext4", sharedBytes: 0, specials: 0, verified: 0, ownersLost: 0, attributesLost: 0 };
+const counts = { files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], seconds: 0.5, reconnected: 0, limited_by: null };
 
-function ended(change: Partial<Ended> = {}): Ended {
-  return { outcome: "complete", ...counts, here: null, there: null, arrived: [], copied, atMs: 0, ...change } as Ended;
+function report(change: Partial<Report> = {}): Report {
+  return { outcome: "complete", ...counts, here: null, there: null, arrived: [], copy: copyReport, ended_at: 0, ...change } as Report;
 }
 
-function end(shell: Shell, change: Partial<Ended>, entries_done = 0) {
-  shell.update("c1", { is: "ended", progress: progress({ stage: "ended", ...quiet, entries_done, bytes_done: 0 }), ended: ended(change) });
+function end(shell: Shell, change: Partial<Report>, entries_done = 0) {
+  shell.update("c1", { is: "ended", progress: progress({ stage: "ended", ...quiet, entries_done, bytes_done: 0 }), report: report(change) });
 }
 
 const card = () => screen.getByRole("button", { name: new RegExp(`^${t("common.thisDevice")}`) });
@@ -66,7 +65,7 @@ describe("copying on this computer", () => {
 
     shell.update("c1", { is: "moved", progress: progress({ ...quiet, stage: "verifying", seconds: 2, bytes_done: 0 }) });
     await waitFor(() => expect(moved).toHaveTextContent("Verifying…"));
-    end(shell, { copied: { ...copied, verified: 9 }, arrived: ["/data/sets/dataset-v3"] }, 40);
+    end(shell, { copy: { ...copyReport, verified: 9 }, arrived: [{ path: "/data/sets/dataset-v3" }] }, 40);
     await waitFor(() => expect(moved).toHaveTextContent("Copied: 9 files, 1 folder, 900 B in 0.5 s."));
     expect(moved).toHaveTextContent("Verified: 9 files read back from the disk, identical.");
     expect(shell.app.announcement).toMatch(/^dataset-v3: Copied/);
@@ -179,7 +178,7 @@ describe("copying on this computer", () => {
     const shell = await startWindow({}, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
-    const failures: Ended["failures"] = [{ path: "/data/sets/dataset-v3/old", side: "here", operation: "write", reason: "cut_short", errno: 125, detail: null }];
+    const failures: Report["failures"] = [{ path: "/data/sets/dataset-v3/old", side: "here", operation: "write", reason: "cut_short", errno: 125, detail: null }];
     end(shell, { outcome: "failed", error: { code: "destination_full", shortage: null }, files: 0, folders: 0, bytes: 0, failed: 1, failures });
     expect(await screen.findByRole("alert")).toHaveTextContent("No space left in /data/sets.");
     await user.click(screen.getByText(t("activity.notCopied", { n: 1 })));
@@ -205,7 +204,7 @@ describe("copying on this computer", () => {
     const shell = await startWindow({}, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
-    const failures: Ended["failures"] = [{ path: "dataset-v3", side: "here", operation: "create", reason: "into_itself", detail: null }];
+    const failures: Report["failures"] = [{ path: "dataset-v3", side: "here", operation: "create", reason: "into_itself", detail: null }];
     end(shell, { outcome: "partial", files: 0, folders: 0, bytes: 0, failed: 1, failures });
     const alert = await screen.findByRole("alert");
     expect(alert).toHaveTextContent("Nothing was copied. dataset-v3 would be copied into itself.");
@@ -238,7 +237,7 @@ describe("copying on this computer", () => {
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
     shell.update("c1", { is: "moved", progress: progress(quiet) });
-    const failures: Ended["failures"] = [{ path: "dataset-v3/late", side: "here", operation: "write", reason: "os", errno: 28, detail: "" }];
+    const failures: Report["failures"] = [{ path: "dataset-v3/late", side: "here", operation: "write", reason: "os", errno: 28, detail: "" }];
     end(shell, { outcome: "failed", error: { code: "destination_full", shortage: null }, failed: 1, failures }, 10);
     expect(await screen.findByRole("alert")).toHaveTextContent("No space left in /data/sets. Complete files stay there.");
     await user.click(screen.getByText(t("activity.notCopied", { n: 1 })));

@@ -1,8 +1,8 @@
 //! Exit statuses: the one list of them, and which error or report leads to which.
 use std::process::ExitCode;
 
-use ringway_engine::{Report, SecretError};
-use ringway_model::{Fault, Outcome};
+use ringway_engine::SecretError;
+use ringway_model::{Fault, Outcome, Report};
 
 /// How the command ends. The numbers are an interface for scripts: `--help` and the man page list
 /// them.

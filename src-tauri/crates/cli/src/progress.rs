@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use ringway_engine::{Report, Transfer};
+use ringway_engine::Transfer;
 use ringway_model::{
-    Direction, FailureReason, Fault, Interruption, Outage, Outcome, PackedBytes, Progress, Proven, Side, Stage,
+    Direction, FailureReason, Fault, Interruption, Outage, Outcome, PackedBytes, Progress, Proven, Report, Side, Stage,
 };
 
 use crate::ask::prompt;
@@ -409,7 +409,7 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
         if let Some(encryption) = path_taken::encryption(report.here, report.there) {
             out.say(format_args!("Encrypted by {encryption}."));
         }
-        if let Some(what) = report.bottleneck {
+        if let Some(what) = report.limited_by {
             let what = pace::bottleneck(what, transfer.direction(), &peer(transfer));
             out.say(format_args!("Limited by {what}."));
         }
@@ -688,7 +688,6 @@ mod tests {
 
     fn whole_report() -> Report {
         Report {
-            outcome: Outcome::Partial,
             counts: Counts {
                 files: 1_234,
                 folders: 1,
@@ -703,20 +702,10 @@ mod tests {
                 failed: 3,
             },
             proven: Some(Proven { files: 1_233, bytes: 1_900_000_000, took: Duration::from_millis(700) }),
-            edits: Vec::new(),
-            failures: Vec::new(),
             running_for: Duration::from_secs(2),
-            bottleneck: None,
-            times: None,
-            packed: None,
-            lanes_dropped: 0,
             reconnected: 2,
             lanes: 1,
-            here: None,
-            there: None,
-            arrived: Vec::new(),
-            left_behind: None,
-            copy: None,
+            ..Report::new(Outcome::Partial, std::time::UNIX_EPOCH)
         }
     }
 

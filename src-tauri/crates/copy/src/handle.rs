@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ringway_model::Fault;
+use ringway_model::{CopyReport, Fault};
 use ringway_sys::attributes::Timestamp;
 
 use crate::job::proof::Proof;
 use crate::job::{Job, value};
 use crate::observer::{Amount, Observer};
-use crate::options::{CopyReport, CopyRequest};
+use crate::options::CopyRequest;
 use crate::prepare::plan::Root;
 use crate::{prepare, run};
 
@@ -155,11 +155,11 @@ impl CopyHandle {
         let counts = &job.counts;
         let (bytes, reflinked, kernel) = (value(&counts.bytes), value(&counts.reflinked), value(&counts.kernel));
         CopyReport {
-            workers: value(&counts.workers) as usize,
-            depth: job.choices.depth,
-            chunk_bytes: job.choices.chunk,
+            threads: value(&counts.workers),
+            queue_depth: job.choices.depth,
+            chunk_bytes: job.choices.chunk as u64,
             io: job.fallback.get().copied().unwrap_or(job.choices.io.path()),
-            filesystem: job.choices.filesystem,
+            filesystem: job.choices.filesystem.into(),
             reflinked_bytes: reflinked,
             kernel_bytes: kernel,
             buffered_bytes: if job.options.dry_run { 0 } else { bytes.saturating_sub(reflinked + kernel) },

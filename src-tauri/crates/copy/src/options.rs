@@ -1,9 +1,9 @@
-//! What a person or script asks of a copy, and what its report says beyond the totals.
+//! What a person or script asks of a copy.
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ringway_model::{IoMode, IoPath, OnExisting, Planned};
+use ringway_model::{IoMode, OnExisting, Planned};
 
 /// A copy to start: what `cp -a SOURCE... DESTINATION` would do, sooner.
 #[derive(Clone)]
@@ -27,8 +27,8 @@ pub struct CopyOptions {
     pub rules: Vec<Rule>,
     /// Files that exist already at the destination.
     pub existing: OnExisting,
-    /// Finish a copy that ended early and began then ([`CopyReport::began`]): what it had completed
-    /// stays, and what it had cut short is copied again.
+    /// Finish a copy that ended early and began then ([`ringway_model::CopyReport`] says when):
+    /// what it had completed stays, and what it had cut short is copied again.
     pub continues: Option<SystemTime>,
     /// Look, report, write nothing.
     pub dry_run: bool,
@@ -98,43 +98,4 @@ pub enum KernelCopy {
     Splice,
     /// Never.
     Never,
-}
-
-/// The choices that a copy made by itself, and its counts beyond the [totals](crate::CopyTotals).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CopyReport {
-    /// Threads that were started to copy: one where there was nothing for another to do.
-    pub workers: usize,
-    /// Requests in flight on each thread's ring.
-    pub depth: u32,
-    /// Bytes of one read and one write of a large file.
-    pub chunk_bytes: usize,
-    /// Who reads where reading waits for a disk, and always if `--io` says so; plain calls as soon
-    /// as one thread had to do without a ring.
-    pub io: IoPath,
-    /// The kind of filesystem that was copied to, as in "ext4".
-    pub filesystem: &'static str,
-    /// Bytes whose blocks are shared with the source.
-    pub reflinked_bytes: u64,
-    /// Bytes that the kernel copied by itself (copy_file_range, splice).
-    pub kernel_bytes: u64,
-    /// Bytes that went through memory of ours.
-    pub buffered_bytes: u64,
-    /// Of those, bytes that were read through io_uring.
-    pub uring_bytes: u64,
-    /// FIFOs, sockets and device nodes.
-    pub specials: u64,
-    /// Entries that a rule left out; a folder counts once.
-    pub excluded: u64,
-    /// Files that were read back and found equal.
-    pub verified: u64,
-    /// Entries that could not be given their owner or group, as `cp -a` leaves unsaid for a user
-    /// who is not root.
-    pub owners_lost: u64,
-    /// Entries that could not be given an access control list or extended attribute, mostly because
-    /// the destination has none.
-    pub attributes_lost: u64,
-    /// When this copy began, or the first one that it continues, for [`CopyOptions::continues`].
-    /// None where files get their times from another machine or program, whose clock may differ.
-    pub began: Option<SystemTime>,
 }

@@ -21,11 +21,12 @@ use ringway_engine::{
     SendRequest, Target, Transfer,
 };
 use ringway_model::{
-    Compression, Consent, Delta, DeviceId, Direction, Fault, IntoHome, IoMode, OnExisting, Outage, Stage, TlsMode,
+    Compression, Consent, Delta, DeviceId, Direction, Fault, IntoHome, IoMode, OnExisting, Outage, Report, Stage,
+    TlsMode,
 };
 use tokio::sync::Notify;
 
-use crate::dto::{AppEvent, Chosen, CopyFolder, Ended, Everything, Moving, PairedDevice, Recipient};
+use crate::dto::{AppEvent, Chosen, CopyFolder, Everything, Moving, PairedDevice, Recipient};
 use crate::text::{shown, shown_text};
 use choices::Choices;
 use destination::Destination;
@@ -105,8 +106,7 @@ struct Listed {
     transfer: Transfer,
     target: String,
     started_at: SystemTime,
-    ended: Option<Ended>,
-    arrived: Vec<PathBuf>,
+    ended: Option<Report>,
 }
 
 impl Listed {
@@ -316,7 +316,6 @@ impl App {
             target: target.to_owned(),
             started_at: SystemTime::now(),
             ended: None,
-            arrived: Vec::new(),
         };
         let shown = listed.shown();
         transfers.push(listed);
@@ -331,8 +330,7 @@ impl App {
         {
             let mut transfers = self.inner.transfers.lock();
             if let Some(listed) = transfers.iter_mut().find(|listed| listed.transfer.is(&transfer)) {
-                listed.ended = Some(report.as_ref().into());
-                listed.arrived.clone_from(&report.arrived);
+                listed.ended = Some(report.as_ref().clone());
             }
             fold(&mut transfers);
         }
@@ -382,14 +380,15 @@ impl App {
     pub fn arrived_folder(&self, id: &str) -> Result<PathBuf, Fault> {
         let transfers = self.inner.transfers.lock();
         let found = transfers.iter().find(|listed| listed.id == id);
-        found.and_then(|listed| folder_of(&listed.arrived)).ok_or(Fault::Gone)
+        found.and_then(|listed| folder_of(&listed.ended.as_ref()?.arrived)).ok_or(Fault::Gone)
     }
 
     /// What a transfer brought, by its final names; the first [`ARRIVED_SHOWN_MAX`].
     pub fn arrived_paths(&self, id: &str) -> Result<Vec<PathBuf>, Fault> {
         let transfers = self.inner.transfers.lock();
         let found = transfers.iter().find(|listed| listed.id == id).ok_or(Fault::Gone)?;
-        Ok(found.arrived.iter().take(ARRIVED_SHOWN_MAX).cloned().collect())
+        let arrived = found.ended.iter().flat_map(|report| &report.arrived);
+        Ok(arrived.take(ARRIVED_SHOWN_MAX).map(|path| path.0.clone()).collect())
     }
 
     pub(crate) fn devices(&self) -> Result<Vec<PairedDevice>, Fault> {
@@ -482,7 +481,7 @@ fn free_id(transfers: &[Listed], key: String) -> String {
 
 /// Takes those off the list that ended first, where more have ended than are kept.
 fn fold(transfers: &mut Vec<Listed>) {
-    let ended_at = |listed: &Listed| listed.ended.as_ref().map(|ended| ended.at_ms);
+    let ended_at = |listed: &Listed| listed.ended.as_ref().map(|report| report.ended_at);
     let ended = transfers.iter().filter(|listed| listed.ended.is_some()).count();
     for _ in ENDED_LISTED_MAX..ended {
         let of_ended = transfers.iter().enumerate().filter_map(|(at, listed)| Some((ended_at(listed)?, at)));

@@ -12,15 +12,12 @@ mod unfinished;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ringway_engine::{Device, FreeSpace, OfferSummary, Past, Report, ThisDevice, Transfer};
-use ringway_model::{
-    AskedBecause, Bottleneck, Counts, Direction, Edit, Failure, Fault, LookAlike, Outcome, PathTaken, Progress, Proven,
-    Remedy,
-};
+use ringway_engine::{Device, FreeSpace, OfferSummary, Past, ThisDevice, Transfer};
+use ringway_model::{AskedBecause, Direction, Fault, LookAlike, Progress, Remedy, Report};
 use serde::{Deserialize, Serialize};
 
 use crate::text::{shown, shown_text};
-pub use copying::{Copied, CopyFolder};
+pub use copying::CopyFolder;
 pub use given_path::GivenPath;
 pub use machine::Machine;
 pub use nearby::Nearby;
@@ -258,55 +255,6 @@ impl Offer {
     }
 }
 
-/// The last word on a transfer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct Ended {
-    #[serde(flatten)]
-    pub outcome: Outcome,
-    #[serde(flatten)]
-    pub counts: Counts,
-    /// Where it was to be verified.
-    pub proven: Option<Proven>,
-    /// Files that the receiver had edited, by name.
-    pub edits: Vec<Edit>,
-    pub failures: Vec<Failure>,
-    pub running_ms: u64,
-    /// How often it went on after its connection was lost.
-    pub reconnected: u32,
-    /// For the longest time.
-    pub bottleneck: Option<Bottleneck>,
-    pub here: Option<PathTaken>,
-    pub there: Option<PathTaken>,
-    /// Final names of what came, for showing.
-    pub arrived: Vec<String>,
-    /// Of a copy inside this machine.
-    pub copied: Option<Copied>,
-    /// When it ended.
-    pub at_ms: u64,
-}
-
-impl From<&Report> for Ended {
-    fn from(report: &Report) -> Self {
-        Self {
-            outcome: report.outcome.clone(),
-            counts: report.counts,
-            proven: report.proven,
-            edits: report.edits.clone(),
-            failures: report.failures.clone(),
-            running_ms: whole_ms(report.running_for),
-            reconnected: report.reconnected,
-            bottleneck: report.bottleneck,
-            here: report.here,
-            there: report.there,
-            arrived: report.arrived.iter().map(shown).collect(),
-            copied: report.copy.as_ref().map(Copied::from),
-            at_ms: unix_ms(SystemTime::now()),
-        }
-    }
-}
-
 /// A transfer as the window lists it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -322,11 +270,12 @@ pub struct Moving {
     pub progress: Progress,
     /// What it has done so far, for those who see it late.
     pub course: Vec<CoursePoint>,
-    pub ended: Option<Ended>,
+    /// Once it has ended.
+    pub report: Option<Report>,
 }
 
 impl Moving {
-    pub fn new(id: &str, transfer: &Transfer, target: &str, started_at: SystemTime, ended: Option<Ended>) -> Self {
+    pub fn new(id: &str, transfer: &Transfer, target: &str, started_at: SystemTime, report: Option<Report>) -> Self {
         let (title, more_titles) = transfer.title();
         Self {
             id: id.to_owned(),
@@ -337,7 +286,7 @@ impl Moving {
             started_at_ms: unix_ms(started_at),
             progress: transfer.progress(),
             course: transfer.series().iter().map(CoursePoint::from).collect(),
-            ended,
+            report,
         }
     }
 }
@@ -499,7 +448,7 @@ pub enum AppEvent {
 #[serde(tag = "is", rename_all = "camelCase")]
 pub enum Update {
     Moved { progress: Box<Progress> },
-    Ended { progress: Box<Progress>, ended: Box<Ended> },
+    Ended { progress: Box<Progress>, report: Box<Report> },
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
-//! Parts of a transfer's report.
-use std::time::Duration;
+//! A transfer's report, and its parts.
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use crate::fault::Fault;
-use crate::text::PathText;
+use crate::fault::{Failure, Fault};
+use crate::path_taken::{IoPath, PathTaken};
+use crate::text::{PathText, Text};
+use crate::transfer::Bottleneck;
 
 /// What a transfer came to, in numbers. In JSON they stand beside what else is said of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -50,39 +52,48 @@ impl Counts {
 /// Where the time of a transfer's lanes has gone, summed over the lanes: each end's sum is the time
 /// that it ran times its lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageTimes {
     /// At the sender: waiting for the walk to find something.
     #[serde(with = "crate::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub finding: Duration,
     /// At the sender: reading files.
     #[serde(with = "crate::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub reading: Duration,
     /// At the sender: on the processor between file and network.
     #[serde(with = "crate::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub encrypting: Duration,
     /// At the sender: waiting for the network to take more.
     #[serde(with = "crate::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub sending: Duration,
     /// At the sender: waiting because of its limit.
     #[serde(with = "crate::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub limited: Duration,
     /// At the receiver: waiting for the network to bring more.
     #[serde(with = "crate::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub receiving: Duration,
     /// At the receiver: on the processor between network and file.
     #[serde(with = "crate::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub decrypting: Duration,
     /// At the receiver: writing files.
     #[serde(with = "crate::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub writing: Duration,
 }
 
@@ -120,6 +131,7 @@ impl StageTimes {
 
 /// What packing came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PackedBytes {
     /// Bytes of file contents that were packed.
@@ -180,5 +192,178 @@ impl Outcome {
     /// else.
     pub fn from_json(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
+    }
+}
+
+/// The last word on a transfer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Report {
+    /// How it ended.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// Its numbers.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// What was proven, if that was asked for and a receipt came.
+    pub proven: Option<Proven>,
+    /// Files and links of the receiver that were kept, by name, the first 1,000.
+    pub edits: Vec<Edit>,
+    /// The failed ones by name, the first 1,000.
+    pub failures: Vec<Failure>,
+    /// From the first byte to the receipt, without pauses by a person or by a full disk.
+    #[serde(rename = "seconds", with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
+    pub running_for: Duration,
+    /// What limited it for the longest time. None where it was too short to tell, or inside one
+    /// machine.
+    pub limited_by: Option<Bottleneck>,
+    /// Where the time of its lanes went. None where the two ends did not both say, or inside one
+    /// machine.
+    pub times: Option<StageTimes>,
+    /// Lanes used.
+    pub lanes: u8,
+    /// Lanes that were added, and done without where they could not be had or broke before they
+    /// carried anything.
+    pub lanes_dropped: u8,
+    /// How often it went on after its connection had been lost.
+    pub reconnected: u32,
+    /// At the sender: bytes of contents that went packed, before and after. None where nothing did.
+    pub packed: Option<PackedBytes>,
+    /// Paths at this end, if it came so far.
+    pub here: Option<PathTaken>,
+    /// Paths at the other end, if it came so far.
+    pub there: Option<PathTaken>,
+    /// At the receiver, and of a copy: the top-level paths under their final names, the first few.
+    pub arrived: Vec<PathText>,
+    /// At the receiver: its staging folder, where that could not be removed after everything had
+    /// its final name. A later transfer removes it.
+    pub left_behind: Option<PathText>,
+    /// Of a copy inside this machine: what it chose and did.
+    pub copy: Option<CopyReport>,
+    /// When it ended.
+    #[serde(with = "crate::moment")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
+    pub ended_at: SystemTime,
+}
+
+impl Report {
+    /// Of what never began: everything else is none, or nothing.
+    pub fn new(outcome: Outcome, ended_at: SystemTime) -> Self {
+        Self {
+            outcome,
+            counts: Counts::default(),
+            proven: None,
+            edits: Vec::new(),
+            failures: Vec::new(),
+            running_for: Duration::ZERO,
+            limited_by: None,
+            times: None,
+            lanes: 0,
+            lanes_dropped: 0,
+            reconnected: 0,
+            packed: None,
+            here: None,
+            there: None,
+            arrived: Vec::new(),
+            left_behind: None,
+            copy: None,
+            ended_at,
+        }
+    }
+}
+
+/// The choices that a copy inside this machine made by itself, and its counts beyond [`Counts`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CopyReport {
+    /// Threads that were started to copy: one where there was nothing for another to do.
+    pub threads: u64,
+    /// Requests in flight on each thread's ring.
+    pub queue_depth: u32,
+    /// Bytes of one read and one write of a large file.
+    pub chunk_bytes: u64,
+    /// Who reads where reading waits for a disk, and always if `--io` says so; plain calls as soon
+    /// as one thread had to do without a ring.
+    pub io: IoPath,
+    /// The kind of filesystem that was copied to, as in "ext4".
+    pub filesystem: Text,
+    /// Bytes whose blocks are shared with the source.
+    pub reflinked_bytes: u64,
+    /// Bytes that the kernel copied by itself (copy_file_range, splice).
+    pub kernel_bytes: u64,
+    /// Bytes that went through memory of ours.
+    pub buffered_bytes: u64,
+    /// Of those, bytes that were read through io_uring.
+    pub uring_bytes: u64,
+    /// FIFOs, sockets and device nodes.
+    pub specials: u64,
+    /// Entries that a rule left out; a folder counts once.
+    pub excluded: u64,
+    /// Files that were read back and found equal.
+    pub verified: u64,
+    /// Entries that could not be given their owner or group, as `cp -a` leaves unsaid for a user
+    /// who is not root.
+    pub owners_lost: u64,
+    /// Entries that could not be given an access control list or extended attribute, mostly because
+    /// the destination has none.
+    pub attributes_lost: u64,
+    /// When this copy began, or the first one that it continues, as `ringway copy --continue` takes
+    /// it. None where files get their times from another machine or program, whose clock may
+    /// differ.
+    #[serde(with = "crate::moment::exact_option")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    #[cfg_attr(feature = "bindings", specta(type = Option<String>))]
+    pub began: Option<SystemTime>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+    use crate::path_taken::SyncIoReason;
+
+    #[test]
+    fn report_survives_serde_with_its_outcome_and_counts_beside_the_rest() {
+        let copy = CopyReport {
+            threads: 2,
+            queue_depth: 32,
+            chunk_bytes: 1 << 20,
+            io: IoPath::Sync(SyncIoReason::Forbidden),
+            filesystem: "ext4".into(),
+            reflinked_bytes: 1,
+            kernel_bytes: 2,
+            buffered_bytes: 3,
+            uring_bytes: 4,
+            specials: 5,
+            excluded: 6,
+            verified: 7,
+            owners_lost: 8,
+            attributes_lost: 9,
+            began: Some(UNIX_EPOCH + Duration::from_nanos(10_000_000_001)),
+        };
+        let outcome = Outcome::Failed(Fault::DestinationFull { shortage: None });
+        let report = Report {
+            counts: Counts { files: 3, bytes: u64::MAX, ..Counts::default() },
+            running_for: Duration::from_millis(1_234),
+            limited_by: Some(Bottleneck::Limit),
+            times: Some(StageTimes { reading: Duration::from_millis(1_235), ..StageTimes::default() }),
+            arrived: vec!["/in/a\nb".into()],
+            copy: Some(copy),
+            ..Report::new(outcome, UNIX_EPOCH + Duration::from_secs(7))
+        };
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!((&json["outcome"], &json["error"]["code"]), (&"failed".into(), &"destination_full".into()));
+        assert_eq!((&json["files"], &json["seconds"], &json["ended_at"]), (&3.into(), &1.234.into(), &7.0.into()));
+        assert_eq!(
+            (&json["arrived"][0]["path"], &json["copy"]["began"]),
+            (&"/in/a\\nb".into(), &"10.000000001".into())
+        );
+        assert_eq!(serde_json::from_value::<Report>(json).unwrap(), report);
     }
 }

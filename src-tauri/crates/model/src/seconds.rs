@@ -38,11 +38,11 @@ pub(crate) mod of_ms {
     }
 }
 
-fn rounded(time: Duration) -> f64 {
+pub(crate) fn rounded(time: Duration) -> f64 {
     (time.as_secs_f64() * 1_000.0).round() / 1_000.0
 }
 
-fn duration<E: serde::de::Error>(seconds: f64) -> Result<Duration, E> {
+pub(crate) fn duration<E: serde::de::Error>(seconds: f64) -> Result<Duration, E> {
     Duration::try_from_secs_f64(seconds).map_err(E::custom)
 }
 

@@ -1,12 +1,12 @@
 //! The command line of `ringway copy`: cp's letters where cp has them, and what each of them asks
 //! of the engine.
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use ringway_engine::copying::limits;
 use ringway_engine::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode, Rule};
-use ringway_model::OnExisting;
+use ringway_model::{OnExisting, moment};
 
 use crate::args::{IoArg, ReportArgs, ReportingArgs};
 use crate::exit::Refusal;
@@ -339,18 +339,9 @@ impl From<KernelCopyArg> for KernelCopy {
     }
 }
 
-/// A moment as `--continue` takes it: seconds since 1970, and nine digits of nanoseconds.
-pub(crate) fn moment(time: SystemTime) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("{}.{:09}", since.as_secs(), since.subsec_nanos())
-}
-
-/// The same, read.
+/// A moment as `--continue` takes it.
 fn began(text: &str) -> Result<SystemTime, String> {
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let split = text.split_once('.').filter(|(secs, nanos)| digits(secs) && digits(nanos) && nanos.len() == 9);
-    let time = split.and_then(|(secs, nanos)| Some(Duration::new(secs.parse().ok()?, nanos.parse().ok()?)));
-    time.and_then(|since| UNIX_EPOCH.checked_add(since))
+    moment::parse_exact(text)
         .ok_or_else(|| "copy it from the message of the copy that ended early, as in 1764014195.000000004".into())
 }
 
@@ -472,7 +463,7 @@ mod tests {
         }
         assert_eq!(chunk_bytes("64M"), Ok(limits::CHUNK_MAX));
         let continued = request(&["-u", "--continue", "1764014195.000000004", "a", "b"]).options.continues.unwrap();
-        assert_eq!(moment(continued), "1764014195.000000004");
+        assert_eq!(ringway_model::moment::exact(continued), "1764014195.000000004");
         for bad in ["", "K", "x", "-1", "1.5M", "1 M", "1T", "4095", "65M", "1G", "0", "99999999999999999999999"] {
             let said = chunk_bytes(bad).unwrap_err();
             assert!(said.contains("64"), "{bad}: {said}");

@@ -12,10 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::Result;
-use ringway_engine::{CopyRequest, Report, Transfer};
-use ringway_model::{Fault, Outcome, Side};
+use ringway_engine::{CopyRequest, Transfer};
+use ringway_model::{Fault, Outcome, Report, Side, moment};
 
-use crate::args::copy::moment;
 use crate::args::{CopyArgs, ReportingArgs};
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
@@ -177,7 +176,7 @@ fn words_of_this_command() -> Vec<OsString> {
 
 /// The last word, for people and for programs.
 fn conclude(transfer: &Transfer, report: &Report, made: bool, args: &CopyArgs, out: &Output) {
-    let began = report.copy.as_ref().and_then(|copy| copy.began).map(moment);
+    let began = report.copy.as_ref().and_then(|copy| copy.began).map(moment::exact);
     let go_on = words::go_on(&report.failures, &words_of_this_command(), began.as_deref(), made);
     let why = |error: &Fault| words::error(error, report, &go_on, args.dry_run);
     let came_through = progress::tell_end(transfer, report, out, why, args.dry_run);

@@ -84,12 +84,12 @@ fn list(engine: &Engine, out: &Output, args: InboxArgs) -> Result<()> {
     let rows = past.iter().map(|past| {
         [
             past.number.to_string(),
-            ago(past.ended, now),
+            ago(past.report.ended_at, now),
             way(past.direction).to_owned(),
             device(past),
             title(past),
-            count(past.counts.files),
-            bytes(past.counts.bytes),
+            count(past.report.counts.files),
+            bytes(past.report.counts.bytes),
             ending(past),
         ]
     });
@@ -123,9 +123,9 @@ fn title(past: &Past) -> String {
 
 /// In a word or two; the sentences are for one that is shown.
 fn ending(past: &Past) -> String {
-    match &past.outcome {
+    match &past.report.outcome {
         Outcome::Complete => "complete".to_owned(),
-        Outcome::Partial => format!("{} failed", count(past.counts.failed)),
+        Outcome::Partial => format!("{} failed", count(past.report.counts.failed)),
         Outcome::Failed(error) => match error {
             ringway_model::Fault::Cancelled { .. } | ringway_model::Fault::PeerForgotten => "stopped".to_owned(),
             ringway_model::Fault::Declined(_) => "declined".to_owned(),
@@ -136,6 +136,7 @@ fn ending(past: &Past) -> String {
 }
 
 fn shown(past: &Past, details: &PastDetails, now: SystemTime) -> Vec<String> {
+    let report = &past.report;
     let mut lines = Vec::new();
     let mut line = |what: &str, text: String| {
         let what = if what.is_empty() { String::new() } else { format!("{what}:") };
@@ -147,47 +148,47 @@ fn shown(past: &Past, details: &PastDetails, now: SystemTime) -> Vec<String> {
         Direction::Receiving => line("From", device(past)),
         Direction::Copying => line("Copied", "inside this machine".to_owned()),
     }
-    line("When", ago(past.ended, now));
-    match &past.outcome {
+    line("When", ago(report.ended_at, now));
+    match &report.outcome {
         Outcome::Complete => line("Ended", "complete".to_owned()),
-        Outcome::Partial => line("Ended", format!("{} did not make it", words::entries(past.counts.failed))),
+        Outcome::Partial => line("Ended", format!("{} did not make it", words::entries(report.counts.failed))),
         Outcome::Failed(error) => {
             let words = words::error(error);
             line("Ended", words.what);
             words.next.into_iter().for_each(|next| line("", next));
         }
     }
-    let counts = [(past.counts.files, "file"), (past.counts.folders, "folder"), (past.counts.links, "link")];
+    let counts = [(report.counts.files, "file"), (report.counts.folders, "folder"), (report.counts.links, "link")];
     let counts: Vec<_> = counts.into_iter().filter(|(n, _)| *n > 0).map(|(n, noun)| counted(n, noun)).collect();
     if !counts.is_empty() {
-        line("There", format!("{}, {}", counts.join(", "), bytes(past.counts.bytes)));
+        line("There", format!("{}, {}", counts.join(", "), bytes(report.counts.bytes)));
     }
-    if past.counts.unchanged > 0 {
-        line("Before", format!("{} of them were there already", count(past.counts.unchanged)));
+    if report.counts.unchanged > 0 {
+        line("Before", format!("{} of them were there already", count(report.counts.unchanged)));
     }
-    if past.counts.skipped > 0 {
-        line("Skipped", format!("{} of them left as found there", count(past.counts.skipped)));
+    if report.counts.skipped > 0 {
+        line("Skipped", format!("{} of them left as found there", count(report.counts.skipped)));
     }
-    if past.counts.moved < past.counts.bytes {
-        line("Sent", bytes(past.counts.moved));
+    if report.counts.moved < report.counts.bytes {
+        line("Sent", bytes(report.counts.moved));
     }
-    if past.counts.edited > 0 {
-        line("Kept", format!("{} that the receiver had edited", counted(past.counts.edited, "file")));
+    if report.counts.edited > 0 {
+        line("Kept", format!("{} that the receiver had edited", counted(report.counts.edited, "file")));
     }
-    if let Some(proven) = &past.proven {
+    if let Some(proven) = &report.proven {
         line("Proven", format!("{}, {}", counted(proven.files, "file"), bytes(proven.bytes)));
     }
-    if !past.running_for.is_zero() {
-        line("Took", took(past.running_for));
+    if !report.running_for.is_zero() {
+        line("Took", took(report.running_for));
     }
     if let Some((average, highest)) = rates(details) {
         line("Rate", format!("{} on average, {} at its highest", rate(average), rate(highest)));
     }
-    if let Some(bottleneck) = past.bottleneck {
+    if let Some(bottleneck) = report.limited_by {
         line("Limited by", pace::bottleneck(bottleneck, past.direction, &device(past)));
     }
-    if past.reconnected > 0 {
-        line("Connection", format!("lost {}, and went on", counted(past.reconnected.into(), "time")));
+    if report.reconnected > 0 {
+        line("Connection", format!("lost {}, and went on", counted(report.reconnected.into(), "time")));
     }
     for (index, path) in past.paths.iter().enumerate() {
         let what = match (index, past.direction) {
@@ -204,7 +205,7 @@ fn shown(past: &Past, details: &PastDetails, now: SystemTime) -> Vec<String> {
     if !details.failures.is_empty() {
         lines.push("Failed:".to_owned());
         lines.extend(details.failures.iter().map(|failure| format!("  {}", words::failure(failure, past.direction))));
-        let unnamed = past.counts.failed.saturating_sub(details.failures.len() as u64);
+        let unnamed = report.counts.failed.saturating_sub(details.failures.len() as u64);
         if unnamed > 0 {
             lines.push(format!("  and {} more", count(unnamed)));
         }
@@ -228,7 +229,7 @@ fn rates(details: &PastDetails) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
     use ringway_engine::{Point, Resend};
-    use ringway_model::{Counts, DeviceId, Edit, TransferId};
+    use ringway_model::{Counts, DeviceId, Edit, Report, TransferId};
     use ringway_model::{Failure, FailureReason, Fault};
     use ringway_model::{Operation, Side};
 
@@ -243,22 +244,21 @@ mod tests {
             target_device: None,
             target_announced: None,
             paths: vec!["/in/data".into(), "/in/b".into()],
-            ended: SystemTime::UNIX_EPOCH,
-            outcome,
-            counts: Counts {
-                files: 1_204,
-                folders: 1,
-                bytes: 2_100_000_000,
-                moved: 2_100_000_000,
-                unchanged: 4,
-                edited: 1,
-                failed: 101,
-                ..Counts::default()
+            report: Report {
+                counts: Counts {
+                    files: 1_204,
+                    folders: 1,
+                    bytes: 2_100_000_000,
+                    moved: 2_100_000_000,
+                    unchanged: 4,
+                    edited: 1,
+                    failed: 101,
+                    ..Counts::default()
+                },
+                running_for: Duration::from_millis(2_000),
+                reconnected: 1,
+                ..Report::new(outcome, SystemTime::UNIX_EPOCH)
             },
-            proven: None,
-            running_for: Duration::from_millis(2_000),
-            bottleneck: None,
-            reconnected: 1,
             resend: None,
         }
     }

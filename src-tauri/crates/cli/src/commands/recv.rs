@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use ringway_engine::{
-    AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, Report, ShownSize, remedy,
+    AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, ShownSize, remedy,
 };
-use ringway_model::{DeclineReason, Fault, IntoHome, Invalid, OsError};
+use ringway_model::{DeclineReason, Fault, IntoHome, Invalid, OsError, Report};
 use tokio::task::JoinSet;
 
 use crate::args::destination::destination;

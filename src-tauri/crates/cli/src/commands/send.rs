@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use ringway_engine::{Address, Engine, GivenSecret, Report, SendRequest, Target, Transfer};
-use ringway_model::{AuthError, Direction, Fault, Outcome, Source};
+use ringway_engine::{Address, Engine, GivenSecret, SendRequest, Target, Transfer};
+use ringway_model::{AuthError, Direction, Fault, Outcome, Report, Source};
 
 use crate::args::{self, LimitArg, SendArgs};
 use crate::ask::code_source;

@@ -2,16 +2,12 @@
 use std::time::Duration;
 
 use ringway_daemon::dto::Moving;
-use ringway_engine::{CopyReport, Past, PastDetails, Point, Report, Transfer};
-use ringway_model::{
-    Bottleneck, Counts, DeviceId, Direction, Edit, IoPath, Outcome, PackedBytes, PathTaken, PathText, Progress, Proven,
-    StageTimes, TransferId,
-};
+use ringway_engine::{Past, PastDetails, Point, Transfer};
+use ringway_model::{Bottleneck, DeviceId, Direction, Outcome, PathTaken, PathText, Progress, Report, TransferId};
 use serde::Serialize;
 
-use super::failing::{EntryFailure, WhatFailed};
-use super::{Event, paths, unix};
-use crate::words::Words;
+use super::{Event, paths};
+use crate::words::{self, Words};
 
 /// The beginning of a transfer.
 #[derive(Serialize)]
@@ -71,127 +67,41 @@ pub(crate) struct Finished<'a> {
     peer: Option<String>,
     /// The other device's id; null for a copy, and where it was not reached.
     peer_id: Option<DeviceId>,
-    #[serde(flatten)]
-    ending: Ending<'a>,
-    #[serde(flatten)]
-    counts: Counts,
-    /// What was read back and compared, after `send --verify`.
-    proven: Option<Proven>,
-    /// Seconds from the first byte to the receipt, without pauses.
-    seconds: f64,
-    /// What limited it for the longest time; null for a copy, and where it was too short to tell.
-    limited_by: Option<Bottleneck>,
-    /// Where the time of its lanes went; null for a copy, and where the two ends did not both say.
-    times: Option<StageTimes>,
-    /// Lanes used; 0 for a copy.
-    lanes: u8,
-    /// Lanes that were added and could not be had, or broke before they carried anything.
-    lanes_dropped: u8,
-    /// How often it continued after its connection was lost.
-    reconnected: u32,
-    /// What compression came to, at the sender; null where nothing was compressed.
-    packed: Option<PackedBytes>,
-    /// What this end ran on; null for a copy, and where it did not come so far.
-    here: Option<PathTaken>,
-    /// What the other end ran on; null for a copy, and where it did not come so far.
-    there: Option<PathTaken>,
-    /// At the receiver, and of a copy: the top-level paths under their final names, the first few.
-    /// After a dry run, those that would be there.
-    arrived: Vec<PathText>,
-    /// At the receiver: its staging folder, where that could not be removed.
-    left_behind: Option<PathText>,
-    /// Whether it is a copy that only said what it would do.
+    /// Whether it is a copy that only said what it would do: `arrived` would be there.
     dry_run: bool,
-    /// What a copy chose and did; null for others, and where it did not come so far.
-    copy: Option<CopyFigures>,
+    #[serde(flatten)]
+    report: &'a Report,
+    #[serde(flatten)]
+    why: Why,
 }
 
-/// How a transfer ended, and what it failed with.
-#[derive(Serialize)]
+/// The words for what a transfer failed with.
+#[derive(Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(tag = "outcome", content = "error", rename_all = "snake_case")]
-enum Ending<'a> {
-    /// Everything arrived, and the receipt says so.
-    Complete,
-    /// The receipt is there, and some entries failed: `entry_failed` names them.
-    Partial,
-    /// Nothing was completed, or what arrived is not known.
-    Failed(WhatFailed<'a>),
+struct Why {
+    /// What it failed with, in English; null where it did not fail.
+    message: Option<String>,
+    /// What to do about that, where something can be done.
+    next: Option<String>,
 }
 
-impl<'a> Ending<'a> {
-    /// `words` says what it failed with, where that is said otherwise.
-    fn new(outcome: &'a Outcome, words: Option<&Words>) -> Self {
+impl From<Words> for Why {
+    fn from(words: Words) -> Self {
+        Self { message: Some(words.what), next: words.next }
+    }
+}
+
+impl From<&Outcome> for Why {
+    fn from(outcome: &Outcome) -> Self {
         match outcome {
-            Outcome::Complete => Self::Complete,
-            Outcome::Partial => Self::Partial,
-            Outcome::Failed(fault) => {
-                Self::Failed(words.map_or_else(|| fault.into(), |words| WhatFailed::new(fault, words)))
-            }
+            Outcome::Complete | Outcome::Partial => Self::default(),
+            Outcome::Failed(fault) => words::error(fault).into(),
         }
     }
 }
 
-/// What a copy inside this machine chose and did.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct CopyFigures {
-    /// Threads that were started.
-    threads: usize,
-    /// Requests in flight on each thread's ring.
-    queue_depth: u32,
-    /// Bytes of one read and one write of a large file.
-    chunk_bytes: usize,
-    /// What reads where that waits for a disk; `uring_bytes` says whether it did.
-    io: IoPath,
-    /// The destination's kind of filesystem.
-    filesystem: &'static str,
-    /// Bytes whose blocks are shared with the source.
-    reflinked_bytes: u64,
-    /// Bytes that the kernel copied by itself.
-    kernel_bytes: u64,
-    /// Bytes that went through this process.
-    buffered_bytes: u64,
-    /// Those of the buffered bytes that io_uring read.
-    uring_bytes: u64,
-    /// FIFOs, sockets and device nodes.
-    specials: u64,
-    /// Entries that a rule left out; a folder counts once.
-    excluded: u64,
-    /// Files that were read back and found equal.
-    verified: u64,
-    /// Entries that could not be given their owner or group.
-    owners_lost: u64,
-    /// Entries that could not be given an access control list or extended attribute.
-    attributes_lost: u64,
-    /// When this copy began, or the one that it continues, as `ringway copy --continue` takes it;
-    /// null where files get their times from another machine or program.
-    began: Option<String>,
-}
-
-impl From<&CopyReport> for CopyFigures {
-    fn from(report: &CopyReport) -> Self {
-        Self {
-            threads: report.workers,
-            queue_depth: report.depth,
-            chunk_bytes: report.chunk_bytes,
-            io: report.io,
-            filesystem: report.filesystem,
-            reflinked_bytes: report.reflinked_bytes,
-            kernel_bytes: report.kernel_bytes,
-            buffered_bytes: report.buffered_bytes,
-            uring_bytes: report.uring_bytes,
-            specials: report.specials,
-            excluded: report.excluded,
-            verified: report.verified,
-            owners_lost: report.owners_lost,
-            attributes_lost: report.attributes_lost,
-            began: report.began.map(crate::args::copy::moment),
-        }
-    }
-}
-
-/// `finished`; `words` says what it failed with. Only a copy is ever a `dry_run`.
+/// `finished`; `words` says what it failed with, where that is said otherwise. Only a copy is ever a
+/// `dry_run`.
 pub(crate) fn finished<'a>(transfer: &Transfer, report: &'a Report, words: Option<&Words>, dry_run: bool) -> Event<'a> {
     let (peer_id, peer) = transfer.peer().unzip();
     Event::Finished(Box::new(Finished {
@@ -199,22 +109,9 @@ pub(crate) fn finished<'a>(transfer: &Transfer, report: &'a Report, words: Optio
         direction: transfer.direction(),
         peer,
         peer_id,
-        ending: Ending::new(&report.outcome, words),
-        counts: report.counts,
-        proven: report.proven,
-        seconds: seconds(report.running_for),
-        limited_by: report.bottleneck,
-        times: report.times,
-        lanes: report.lanes,
-        lanes_dropped: report.lanes_dropped,
-        reconnected: report.reconnected,
-        packed: report.packed,
-        here: report.here,
-        there: report.there,
-        arrived: paths(&report.arrived),
-        left_behind: report.left_behind.as_ref().map(PathText::from),
         dry_run,
-        copy: report.copy.as_ref().map(CopyFigures::from),
+        report,
+        why: words.map_or_else(|| (&report.outcome).into(), |words| words.clone().into()),
     }))
 }
 
@@ -270,34 +167,13 @@ pub(crate) struct Remembered<'a> {
     more_names: u64,
     /// What was sent, or where it lies: the first paths.
     paths: Vec<PathText>,
-    /// When it ended, in seconds since 1970.
-    ended_at: i64,
     #[serde(flatten)]
-    ending: Ending<'a>,
+    report: Report,
     #[serde(flatten)]
-    counts: Counts,
-    /// What was read back and compared, after `send --verify`.
-    proven: Option<Proven>,
-    /// Seconds from the first byte to the receipt, without pauses.
-    seconds: f64,
-    /// What limited it for the longest time.
-    limited_by: Option<Bottleneck>,
-    /// How often it continued after its connection was lost.
-    reconnected: u32,
-    #[serde(flatten)]
-    details: Option<Details<'a>>,
-}
-
-/// What `inbox show` adds.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Details<'a> {
-    /// By `inbox show`: the entries that failed, the first ones.
-    failures: Vec<EntryFailure<'a>>,
-    /// By `inbox show`: the files of the receiver that were kept, the first ones.
-    kept: &'a [Edit],
+    why: Why,
     /// By `inbox show`: what had been done by which moment.
-    series: Vec<Moment>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    series: Option<Vec<Moment>>,
 }
 
 /// What a transfer had done by a moment.
@@ -321,13 +197,12 @@ impl From<&Point> for Moment {
 }
 
 /// `past`; with `details`, if it is shown by itself.
-pub(crate) fn past<'a>(past: &'a Past, details: Option<&'a PastDetails>) -> Event<'a> {
+pub(crate) fn past<'a>(past: &'a Past, details: Option<&PastDetails>) -> Event<'a> {
     let (title, more_names) = &past.title;
-    let details = details.map(|details| Details {
-        failures: details.failures.iter().map(EntryFailure::from).collect(),
-        kept: &details.edits,
-        series: details.series.iter().map(Moment::from).collect(),
-    });
+    let mut report = past.report.clone();
+    if let Some(PastDetails { failures, edits, .. }) = details {
+        (report.failures, report.edits) = (failures.clone(), edits.clone());
+    }
     Event::Past(Box::new(Remembered {
         number: past.number,
         id: past.id,
@@ -338,18 +213,13 @@ pub(crate) fn past<'a>(past: &'a Past, details: Option<&'a PastDetails>) -> Even
         title: title.as_os_str().into(),
         more_names: *more_names,
         paths: paths(&past.paths),
-        ended_at: unix(past.ended),
-        ending: Ending::new(&past.outcome, None),
-        counts: past.counts,
-        proven: past.proven,
-        seconds: seconds(past.running_for),
-        limited_by: past.bottleneck,
-        reconnected: past.reconnected,
-        details,
+        why: (&report.outcome).into(),
+        report,
+        series: details.map(|details| details.series.iter().map(Moment::from).collect()),
     }))
 }
 
 /// A millisecond is as fine as a second's fraction gets.
-pub(super) fn seconds(time: Duration) -> f64 {
+fn seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1_000.0).round() / 1_000.0
 }

@@ -3,14 +3,13 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
-use ringway_engine::{CopyReport, Decision, OfferSummary};
+use ringway_engine::{Decision, OfferSummary};
 use ringway_model::{
-    AskedBecause, AuthError, Bottleneck, DeviceId, Failure, FailureReason, Fault, Interruption, IoPath, Operation,
-    Outage, Progress, Proven, Shortage, Side, Stage, StageTimes, SyncIoReason,
+    AskedBecause, AuthError, Bottleneck, DeviceId, Failure, FailureReason, Fault, Interruption, Operation, Outage,
+    Outcome, Progress, Proven, Report, Shortage, Side, Stage, StageTimes,
 };
 use serde_json::Value;
 
-use super::running::CopyFigures;
 use super::*;
 use crate::exit::{Exit, Refusal};
 use crate::words;
@@ -166,12 +165,6 @@ fn what_limits_and_where_time_went_is_in_the_manual() {
 }
 
 #[test]
-fn a_proof_says_how_much_and_how_long() {
-    let back = json!(Proven { files: 3, bytes: 7, took: Duration::from_millis(1_500) });
-    assert_eq!(back, json!({ "files": 3, "bytes": 7, "seconds": 1.5 }));
-}
-
-#[test]
 fn what_is_planned_has_a_name_and_a_path() {
     let back = parsed(&planned(TransferId([1; 16]), Planned::Overwrite, Path::new("a\nb")));
     assert_eq!((&back["event"], &back["action"]), (&json!("planned"), &json!("overwrite")));
@@ -179,28 +172,11 @@ fn what_is_planned_has_a_name_and_a_path() {
 }
 
 #[test]
-fn a_copy_says_what_it_chose() {
-    let report = CopyReport {
-        workers: 2,
-        depth: 32,
-        chunk_bytes: 1 << 20,
-        io: IoPath::Sync(SyncIoReason::Forbidden),
-        filesystem: "ext4",
-        reflinked_bytes: 1,
-        kernel_bytes: 2,
-        buffered_bytes: 3,
-        uring_bytes: 4,
-        specials: 5,
-        excluded: 6,
-        verified: 7,
-        owners_lost: 8,
-        attributes_lost: 9,
-        began: Some(UNIX_EPOCH + Duration::from_nanos(10_000_000_001)),
-    };
-    let back = json!(CopyFigures::from(&report));
-    assert_eq!(back["io"], json!({ "sync": "forbidden" }));
-    assert_eq!((&back["threads"], &back["filesystem"]), (&json!(2), &json!("ext4")));
-    assert_eq!(back["began"], json!("10.000000001"));
+fn a_proof_of_a_report_stands_beside_its_counts() {
+    let proven = Some(Proven { files: 3, bytes: 7, took: Duration::from_millis(1_500) });
+    let back = json!(Report { proven, ..Report::new(Outcome::Complete, UNIX_EPOCH) });
+    assert_eq!((&back["outcome"], back.get("error")), (&json!("complete"), None));
+    assert_eq!((&back["proven"]["seconds"], &back["files"]), (&json!(1.5), &json!(0)));
 }
 
 #[test]

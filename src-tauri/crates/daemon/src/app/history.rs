@@ -78,9 +78,9 @@ impl App {
 
 /// The one folder that came, else the one that holds what came. A link that a peer sent is not
 /// followed.
-pub(crate) fn folder_of(arrived: &[PathBuf]) -> Option<PathBuf> {
-    let first = arrived.first()?;
+pub(crate) fn folder_of(arrived: &[impl AsRef<Path>]) -> Option<PathBuf> {
+    let first = arrived.first()?.as_ref();
     let only_folder = arrived.len() == 1 && first.symlink_metadata().is_ok_and(|meta| meta.is_dir());
-    let folder = if only_folder { Some(first.as_path()) } else { first.parent() };
+    let folder = if only_folder { Some(first) } else { first.parent() };
     folder.map(Path::to_owned)
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ringway_engine::{Announcement, Engine, Fingerprint, NearbyDevice, Paths, Target};
 use ringway_model::{
-    AuthError, DeclineReason, Direction, FailureReason, Fault, OnConflict, OnExisting, Outcome, Side, Stage,
+    AuthError, DeclineReason, Direction, FailureReason, Fault, OnConflict, OnExisting, Outcome, Report, Side, Stage,
     TransferKey,
 };
 use tempfile::TempDir;
@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use crate::app::Reception;
 use crate::app::{App, Listener};
 use crate::dto::SettingsChange;
-use crate::dto::{AppEvent, Asked, Ended, Left, Listening, LooksLike, Offer, Recipient, ShownSize};
+use crate::dto::{AppEvent, Asked, Left, Listening, LooksLike, Offer, Recipient, ShownSize};
 
 /// How long anything may take before a test fails: two engines in a debug build on busy cores.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -80,9 +80,9 @@ impl Machine {
         .await
     }
 
-    async fn ended(&self, id: &str) -> Ended {
+    async fn ended(&self, id: &str) -> Report {
         let transfer = self.app.transfer(id).unwrap();
-        Ended::from(tokio::time::timeout(PATIENCE, transfer.wait()).await.unwrap().as_ref())
+        tokio::time::timeout(PATIENCE, transfer.wait()).await.unwrap().as_ref().clone()
     }
 
     /// Waits until the list has so many that have not ended.
@@ -125,7 +125,7 @@ impl Machine {
     }
 
     /// Copies `path` and gives the transfer's id and end.
-    async fn copy(&self, path: &Path, existing: OnExisting, verify: bool) -> (String, Ended) {
+    async fn copy(&self, path: &Path, existing: OnExisting, verify: bool) -> (String, Report) {
         let chosen = self.app.choose(vec![path.to_owned()]).unwrap();
         let id = self.app.copy(chosen.id, existing, verify).unwrap().id;
         let ended = self.ended(&id).await;
@@ -140,7 +140,7 @@ impl Machine {
     }
 }
 
-fn fault(ended: Ended) -> Fault {
+fn fault(ended: Report) -> Fault {
     match ended.outcome {
         Outcome::Failed(fault) => fault,
         other => panic!("{other:?}"),
@@ -436,7 +436,7 @@ async fn a_copy_stands_in_the_folder_that_was_picked() {
 
     let (id, ended) = machine.copy(&source, OnExisting::Replace, true).await;
     assert_eq!(ended.outcome, Outcome::Complete);
-    assert_eq!(ended.copied.as_ref().unwrap().verified, 1);
+    assert_eq!(ended.copy.as_ref().unwrap().verified, 1);
     let (from, to) = (source.join("below/file"), sets.join("set/below/file"));
     assert_eq!(std::fs::read(&to).unwrap(), b"content");
     let [from, to] = [from, to].map(|path| path.metadata().unwrap());
@@ -617,7 +617,7 @@ async fn of_two_hundred_that_have_ended_the_latest_stay_listed_and_the_history_h
     let listed = async {
         loop {
             let all = machine.app.everything().unwrap().transfers;
-            if all.iter().all(|moving| moving.ended.is_some()) {
+            if all.iter().all(|moving| moving.report.is_some()) {
                 return all;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;

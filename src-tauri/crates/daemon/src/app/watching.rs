@@ -6,7 +6,7 @@ use ringway_model::Stage;
 use tokio::time::MissedTickBehavior;
 
 use super::App;
-use crate::dto::{Ended, Update};
+use crate::dto::Update;
 
 /// Between two looks at a transfer: figures that change more often than 10 times a second
 /// cannot be read.
@@ -39,7 +39,7 @@ impl App {
             }
         }
         let report = transfer.wait().await;
-        let ended = Box::new(Ended::from(report.as_ref()));
-        show(Update::Ended { progress: Box::new(transfer.progress()), ended });
+        let report = Box::new(report.as_ref().clone());
+        show(Update::Ended { progress: Box::new(transfer.progress()), report });
     }
 }

@@ -110,8 +110,8 @@ async fn a_send_between_two_services_is_driven_by_their_clients() {
     assert!(taken.id.starts_with(&sent.id) && offer.id != taken.id, "{} {}", taken.id, sent.id);
     let ended = async {
         loop {
-            if let Update::Ended { ended, .. } = updates.recv().await.expect("updates until the end") {
-                return ended;
+            if let Update::Ended { report, .. } = updates.recv().await.expect("updates until the end") {
+                return report;
             }
         }
     };

@@ -2,8 +2,8 @@
 //! asked here is done there.
 use std::net::SocketAddr;
 
-use ringway_engine::{Report, Transfer};
-use ringway_model::{Direction, Fault, OnConflict, Outage, Outcome, Side, Stage};
+use ringway_engine::Transfer;
+use ringway_model::{Direction, Fault, OnConflict, Outage, Outcome, Report, Side, Stage};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 

@@ -1,9 +1,9 @@
 //! What has ended before, as the window lists it.
 use ringway_engine::{Past, PastDetails, Point};
-use ringway_model::{Bottleneck, Direction, Edit, Failure, Outcome};
+use ringway_model::{Bottleneck, Direction, Edit, Failure, Outcome, Report};
 use serde::{Deserialize, Serialize};
 
-use super::{Chosen, Ended, Recipient, unix_ms, whole_ms};
+use super::{Chosen, Recipient, unix_ms, whole_ms};
 use crate::text::{shown, shown_text};
 
 /// Which past transfers are asked for.
@@ -35,7 +35,7 @@ pub struct Earlier {
     /// The other machine as it was called then, or whom it was to reach; of a copy, its folder.
     pub peer: String,
     /// Without failures by name, which [`EarlierDetails`] has.
-    pub ended: Ended,
+    pub report: Report,
 }
 
 impl From<&Past> for Earlier {
@@ -49,28 +49,7 @@ impl From<&Past> for Earlier {
             title: shown(&past.title.0),
             more_titles: past.title.1,
             peer: folder.map_or_else(|| name.map(|name| shown_text(name)).unwrap_or_default(), shown),
-            ended: Ended::from(past),
-        }
-    }
-}
-
-impl From<&Past> for Ended {
-    fn from(past: &Past) -> Self {
-        let arrived = if past.direction == Direction::Sending { &[][..] } else { &past.paths };
-        Self {
-            outcome: past.outcome.clone(),
-            counts: past.counts,
-            proven: past.proven,
-            edits: Vec::new(),
-            failures: Vec::new(),
-            running_ms: whole_ms(past.running_for),
-            reconnected: past.reconnected,
-            bottleneck: past.bottleneck,
-            here: None,
-            there: None,
-            arrived: arrived.iter().map(shown).collect(),
-            copied: None,
-            at_ms: unix_ms(past.ended),
+            report: past.report.clone(),
         }
     }
 }
@@ -108,9 +87,9 @@ impl From<&Past> for LastTransfer {
             direction: past.direction,
             title: shown(&past.title.0),
             more_titles: past.title.1,
-            bytes: past.counts.bytes,
-            is_whole: matches!(past.outcome, Outcome::Complete),
-            at_ms: unix_ms(past.ended),
+            bytes: past.report.counts.bytes,
+            is_whole: matches!(past.report.outcome, Outcome::Complete),
+            at_ms: unix_ms(past.report.ended_at),
         }
     }
 }

@@ -1,90 +1,14 @@
-//! What a listening receiver tells, and a transfer's final report.
+//! What a listening receiver tells.
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use ringway_copy::CopyReport;
-use ringway_model::{
-    AuthError, Bottleneck, Counts, DeviceId, Edit, Failure, Fault, LookAlike, Outcome, PackedBytes, PathTaken, Proven,
-    StageTimes, TransferId, TransferKey,
-};
+use ringway_model::{AuthError, DeviceId, Fault, LookAlike, TransferId, TransferKey};
 use ringway_tree::filesystem::free_space::FreeSpace;
 
 use crate::devices::device::Device;
 use crate::devices::rules::Decision;
 use crate::receiving::receive::IncomingOffer;
 use crate::transfers::transfer::Transfer;
-
-/// The last word on a transfer.
-#[derive(Debug)]
-pub struct Report {
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Its numbers.
-    pub counts: Counts,
-    /// What was proven, if [`verify`](crate::options::SendRequest::verify) was asked for and a
-    /// receipt came.
-    pub proven: Option<Proven>,
-    /// Files and links of the receiver that were kept, by name, the first
-    /// [`crate::limits::FAILURES_LISTED_MAX`].
-    pub edits: Vec<Edit>,
-    /// The failed ones by name, the first [`crate::limits::FAILURES_LISTED_MAX`].
-    pub failures: Vec<Failure>,
-    /// From the first byte to the receipt, but for what it was paused, by a person or by a full
-    /// disk.
-    pub running_for: Duration,
-    /// What limited it for the longest time; none where it was too short to tell, or inside one
-    /// machine.
-    pub bottleneck: Option<Bottleneck>,
-    /// Where the time of its lanes went; none where the two ends did not both say, or inside one
-    /// machine.
-    pub times: Option<StageTimes>,
-    /// Lanes used.
-    pub lanes: u8,
-    /// Lanes that were added, and done without where they could not be had or broke before they
-    /// carried anything.
-    pub lanes_dropped: u8,
-    /// How often it went on after its connection had been lost.
-    pub reconnected: u32,
-    /// At the sender: bytes of contents that went packed, before and after; none where nothing did.
-    pub packed: Option<PackedBytes>,
-    /// Paths at this end, if it came so far.
-    pub here: Option<PathTaken>,
-    /// Paths at the other end, if it came so far.
-    pub there: Option<PathTaken>,
-    /// At the receiver: the top-level paths under their final names (the first few).
-    pub arrived: Vec<PathBuf>,
-    /// At the receiver: its staging folder, where that could not be removed after everything had
-    /// its final name. A later transfer removes it.
-    pub left_behind: Option<PathBuf>,
-    /// Of a copy inside this machine: what it chose and did.
-    pub copy: Option<CopyReport>,
-}
-
-impl Report {
-    /// Of what never began.
-    pub(crate) fn of_nothing(outcome: Outcome) -> Self {
-        Self {
-            outcome,
-            counts: Counts::default(),
-            proven: None,
-            edits: Vec::new(),
-            failures: Vec::new(),
-            running_for: Duration::ZERO,
-            bottleneck: None,
-            times: None,
-            lanes: 0,
-            lanes_dropped: 0,
-            reconnected: 0,
-            packed: None,
-            here: None,
-            there: None,
-            arrived: Vec::new(),
-            left_behind: None,
-            copy: None,
-        }
-    }
-}
 
 /// What a listening receiver tells.
 #[derive(Debug)]

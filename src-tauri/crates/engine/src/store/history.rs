@@ -3,17 +3,16 @@
 pub(crate) mod ending;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use ringway_model::{
-    AuthError, Bottleneck, Counts, DeviceId, Direction, Edit, Failure, Fault, Outcome, Proven, Source, TransferId,
-    TransferKey,
+    AuthError, Counts, DeviceId, Direction, Edit, Failure, Fault, Outcome, Report, Source, TransferId, TransferKey,
 };
 
 use crate::devices::target::Target;
-use crate::receiving::event::{OfferSummary, Report};
+use crate::receiving::event::OfferSummary;
 use crate::store::Store;
 use crate::store::series::Point;
 
@@ -59,20 +58,9 @@ pub struct Past {
     /// What was sent, or the top-level paths where it arrived, or else the folder that it was to go
     /// to; the first [`PAST_PATHS_MAX`].
     pub paths: Vec<PathBuf>,
-    /// When it ended.
-    pub ended: SystemTime,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Its numbers, as in [`Report::counts`].
-    pub counts: Counts,
-    /// What was proven.
-    pub proven: Option<Proven>,
-    /// From the first byte to the receipt, but for what it was paused.
-    pub running_for: Duration,
-    /// What limited it for the longest time.
-    pub bottleneck: Option<Bottleneck>,
-    /// How often it went on after its connection had been lost.
-    pub reconnected: u32,
+    /// What is remembered of its report. Failures and edited files by name are in [`PastDetails`];
+    /// of what was received or copied, `arrived` is [`Self::paths`].
+    pub report: Report,
     /// What to send to send it again; none where it was not sent from here, or was more than is
     /// remembered ([`PAST_PATHS_MAX`]).
     pub resend: Option<Resend>,
@@ -149,9 +137,11 @@ impl Record {
     }
 
     /// The paths for the record: where it arrived, if it did.
-    pub(crate) fn paths<'a>(&'a self, report: &'a Report) -> &'a [PathBuf] {
-        let paths = if report.arrived.is_empty() { &self.paths } else { &report.arrived };
-        &paths[..paths.len().min(PAST_PATHS_MAX)]
+    pub(crate) fn paths<'a>(&'a self, report: &'a Report) -> Vec<&'a Path> {
+        match report.arrived.as_slice() {
+            [] => self.paths.iter().take(PAST_PATHS_MAX).map(PathBuf::as_path).collect(),
+            arrived => arrived.iter().take(PAST_PATHS_MAX).map(AsRef::as_ref).collect(),
+        }
     }
 }
 
@@ -160,7 +150,7 @@ impl Record {
 pub(crate) fn keep_unanswered(store: &Arc<Store>, offer: &OfferSummary) {
     let record = Record { store: Arc::clone(store), target: None, paths: Vec::new(), resend: None };
     let counts = Counts { bytes: offer.bytes_so_far, ..Counts::default() };
-    let report = Report { counts, ..Report::of_nothing(Outcome::Failed(Fault::Unanswered)) };
+    let report = Report { counts, ..Report::new(Outcome::Failed(Fault::Unanswered), SystemTime::now()) };
     let more = (offer.names.len() as u64).saturating_add(offer.more_names).saturating_sub(1);
     record.keep(&Ended {
         id: offer.id,

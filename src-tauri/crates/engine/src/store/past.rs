@@ -5,7 +5,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ringway_model::{Bottleneck, Counts, DeviceId, Direction, Edit, Fault, Outcome, Proven, Source, TransferId};
+use ringway_model::{
+    Bottleneck, Counts, DeviceId, Direction, Edit, Fault, Outcome, PathText, Proven, Report, Source, TransferId,
+};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params};
 
 use super::Store;
@@ -313,7 +315,7 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
     let counts = &report.counts;
     let paths = record.paths(report);
     let mut joined = Vec::new();
-    for path in paths {
+    for path in &paths {
         joined.extend(path.as_os_str().as_bytes());
         joined.push(0);
     }
@@ -343,7 +345,7 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
                 _ => None,
             }),
             ":paths": joined,
-            ":ended_ms": ms_since_1970(SystemTime::now()),
+            ":ended_ms": ms_since_1970(report.ended_at),
             ":ending": ending_text(&report.outcome),
             ":is_whole": matches!(report.outcome, Outcome::Complete),
             ":files": signed(counts.files),
@@ -356,10 +358,10 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
             ":proven_ms": report.proven.map(|proven| in_ms(proven.took)),
             ":failed": signed(counts.failed),
             ":running_ms": in_ms(report.running_for),
-            ":bottleneck": report.bottleneck.map(|bottleneck| bottleneck as u8),
+            ":bottleneck": report.limited_by.map(|bottleneck| bottleneck as u8),
             ":reconnected": report.reconnected,
             ":series": series::stored(ended.series),
-            ":words": words(record, ended, paths),
+            ":words": words(record, ended, &paths),
             ":resend": record.resend.as_ref().map(resend_stored),
             ":edited": signed(counts.edited),
             ":edits": edits_stored(&report.edits),
@@ -400,7 +402,7 @@ fn edits(stored: &[u8]) -> Vec<Edit> {
 
 /// What a search looks through: lines in lower case, so that no match reaches from one into the
 /// next.
-fn words(record: &Record, ended: &Ended<'_>, paths: &[PathBuf]) -> String {
+fn words(record: &Record, ended: &Ended<'_>, paths: &[&Path]) -> String {
     let title = ended.title.0.to_string_lossy().into_owned();
     let peer = ended.peer.map(|(_, name)| name.clone());
     let paths = paths.iter().map(|path| path.to_string_lossy().into_owned());
@@ -466,14 +468,16 @@ fn past(row: &Row<'_>) -> rusqlite::Result<Option<Past>> {
         target_device: row.get::<_, Option<[u8; 32]>>("target_device")?.map(DeviceId),
         target_announced: row.get("target_announced")?,
         resend: row.get::<_, Option<Vec<u8>>>(23)?.and_then(|stored| resend(&stored, &paths)),
+        report: Report {
+            counts: counts(row)?,
+            proven,
+            running_for: ms(20)?,
+            limited_by: bottleneck.and_then(|index| Bottleneck::ALL.get(usize::from(index)).copied()),
+            reconnected: row.get(22)?,
+            arrived: paths.iter().filter(|_| direction != Direction::Sending).map(PathText::from).collect(),
+            ..Report::new(outcome, UNIX_EPOCH + ms(9)?)
+        },
         paths,
-        ended: UNIX_EPOCH + ms(9)?,
-        outcome,
-        counts: counts(row)?,
-        proven,
-        running_for: ms(20)?,
-        bottleneck: bottleneck.and_then(|index| Bottleneck::ALL.get(usize::from(index)).copied()),
-        reconnected: row.get(22)?,
     }))
 }
 
@@ -549,7 +553,7 @@ fn ms_since_1970(moment: SystemTime) -> i64 {
 mod tests {
     use super::*;
     use crate::devices::rules::Decision;
-    use crate::receiving::event::{OfferSummary, Report};
+    use crate::receiving::event::OfferSummary;
     use crate::store::series::Point;
     use ringway_model::{AuthError, Failure, FailureReason};
     use ringway_model::{Operation, Side};
@@ -639,10 +643,10 @@ mod tests {
             edits: vec![Edit { path: "data/p2.jpg".into(), beside: "p2 (1).jpg".into() }],
             failures: (0..failures).map(failure).collect(),
             running_for: Duration::from_millis(1_234),
-            bottleneck: Some(Bottleneck::Limit),
+            limited_by: Some(Bottleneck::Limit),
             lanes: 1,
             reconnected: 2,
-            ..Report::of_nothing(outcome)
+            ..Report::new(outcome, SystemTime::now())
         }
     }
 
@@ -665,17 +669,23 @@ mod tests {
         assert_eq!((past.direction, &past.target), (Direction::Receiving, &None));
         assert_eq!(past.peer, Some((DeviceId([3; 32]), "Übung".to_owned())));
         assert_eq!((&past.title, &past.paths[..]), (&("data".into(), 2), &["/the/Inbox".into()][..]));
-        assert!(matches!(past.outcome, Outcome::Failed(Fault::DestinationFull { shortage: None })));
+        assert!(matches!(past.report.outcome, Outcome::Failed(Fault::DestinationFull { shortage: None })));
         // SQLite's integers end at half of ours.
-        assert_eq!(past.counts, Counts { bytes: i64::MAX as u64, failed: 2, ..report(Outcome::Complete, 0).counts });
-        assert_eq!(past.proven, Some(Proven { files: 5, bytes: 6, took: Duration::from_millis(7) }));
-        assert_eq!((past.running_for, past.bottleneck), (Duration::from_millis(1_234), Some(Bottleneck::Limit)));
-        assert_eq!(past.reconnected, 2);
-        assert!(past.ended.elapsed().unwrap() < Duration::from_secs(60));
+        assert_eq!(
+            past.report.counts,
+            Counts { bytes: i64::MAX as u64, failed: 2, ..report(Outcome::Complete, 0).counts }
+        );
+        assert_eq!(past.report.proven, Some(Proven { files: 5, bytes: 6, took: Duration::from_millis(7) }));
+        assert_eq!(
+            (past.report.running_for, past.report.limited_by),
+            (Duration::from_millis(1_234), Some(Bottleneck::Limit))
+        );
+        assert_eq!(past.report.reconnected, 2);
+        assert!(past.report.ended_at.elapsed().unwrap() < Duration::from_secs(60));
         let details = other.past_details(past.number).unwrap();
         assert_eq!((details.series, details.failures.len()), (series.to_vec(), 2));
         assert_eq!(details.failures[1].path.to_str(), Some("data/1"));
-        assert_eq!((past.counts.edited, details.edits[0].path.to_str()), (1, Some("data/p2.jpg")));
+        assert_eq!((past.report.counts.edited, details.edits[0].path.to_str()), (1, Some("data/p2.jpg")));
         assert_eq!((details.edits.len(), details.edits[0].beside.to_str()), (1, Some("p2 (1).jpg")));
     }
 
@@ -730,8 +740,8 @@ mod tests {
         assert_eq!(kept.len() as u32, PAST_UNANSWERED_MAX + 3);
         assert_eq!((kept[0].as_str(), kept[kept.len() - 1].as_str()), ("39", "photos"));
         let missed = &home.store.past(&all, 1).unwrap()[0];
-        assert!(matches!(missed.outcome, Outcome::Failed(Fault::Unanswered)));
-        assert_eq!((missed.counts.bytes, missed.counts.files), (7, 0));
+        assert!(matches!(missed.report.outcome, Outcome::Failed(Fault::Unanswered)));
+        assert_eq!((missed.report.counts.bytes, missed.report.counts.files), (7, 0));
     }
 
     #[test]
@@ -851,7 +861,7 @@ mod tests {
             );
             home.store.with(|connection| connection.execute_batch(&back)).unwrap();
             let later = Store::open(home.folder.path()).unwrap();
-            let outcome = later.past(&PastQuery::default(), 1).unwrap()[0].outcome.clone();
+            let outcome = later.past(&PastQuery::default(), 1).unwrap()[0].report.outcome.clone();
             let expected = match title {
                 "whole" => matches!(outcome, Outcome::Complete),
                 "partial" => matches!(outcome, Outcome::Partial),
@@ -861,7 +871,7 @@ mod tests {
             assert!(expected, "{title}: {outcome:?}");
         }
         home.keep(Direction::Receiving, "new", &report(Outcome::Partial, 1), &[]);
-        assert!(matches!(home.store.past(&PastQuery::default(), 1).unwrap()[0].outcome, Outcome::Partial));
+        assert!(matches!(home.store.past(&PastQuery::default(), 1).unwrap()[0].report.outcome, Outcome::Partial));
     }
 
     #[test]

@@ -3,16 +3,15 @@
 //! --ignored a_history_at_its_limits`). The figures lie beside the store in that folder.
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use ringway_model::{
-    Bottleneck, Counts, DeviceId, Direction, Failure, FailureReason, Fault, Operation, Outcome, Proven, Side, Source,
-    TransferId,
+    Bottleneck, Counts, DeviceId, Direction, Failure, FailureReason, Fault, Operation, Outcome, Proven, Report, Side,
+    Source, TransferId,
 };
 
 use super::Store;
 use crate::devices::target::Target;
-use crate::receiving::event::Report;
 use crate::store::history::{Ended, PAST_FAILURES_ALL_MAX, PAST_MAX, PAST_PATHS_MAX, PastQuery, Record, Resend};
 use crate::store::series::{Point, SERIES_POINTS_MAX};
 
@@ -51,9 +50,9 @@ fn report(number: u32, failures: u32) -> Report {
         proven: Some(Proven { files: 5, bytes: 6, took: Duration::from_millis(7) }),
         failures: (0..failures).map(failure).collect(),
         running_for: Duration::from_secs(60),
-        bottleneck: Some(Bottleneck::Limit),
+        limited_by: Some(Bottleneck::Limit),
         lanes: 1,
-        ..Report::of_nothing(outcome)
+        ..Report::new(outcome, SystemTime::now())
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::Builder;
 
-pub use ringway_copy::{CopyOptions, CopyReport, CopyRequest, KernelCopy, PlannedFn, ReflinkMode, Rule, limits};
+pub use ringway_copy::{CopyOptions, CopyRequest, KernelCopy, PlannedFn, ReflinkMode, Rule, limits};
 
 use ringway_copy::{Amount, CopyHandle, CopyJob, Observer, Progress};
 use ringway_model::{Counts, Direction, Failure, Fault, Side, TransferId};

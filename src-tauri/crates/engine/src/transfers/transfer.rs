@@ -2,12 +2,13 @@
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Mutex, MutexGuard};
 use ringway_model::{
-    Bottleneck, Counts, DeviceId, Direction, Edit, Failure, FailureReason, Fault, Interruption, Invalid, Operation,
-    Outage, Outcome, PackedBytes, PathTaken, Progress, Proven, Side, Stage, Text, TransferId, TransferKey,
+    Bottleneck, CopyReport, Counts, DeviceId, Direction, Edit, Failure, FailureReason, Fault, Interruption, Invalid,
+    Operation, Outage, Outcome, PackedBytes, PathTaken, PathText, Progress, Proven, Report, Side, Stage, Text,
+    TransferId, TransferKey,
 };
 use ringway_tree::filesystem::free_space::Rest;
 use ringway_wire::control::{Receipt, Totals};
@@ -15,7 +16,6 @@ use rustix::io::Errno;
 use tokio::sync::watch;
 
 use crate::limits::{FAILURES_LISTED_MAX, STALLED_AFTER};
-use crate::receiving::event::Report;
 use crate::store::history::{Ended, Record};
 use crate::store::series::{Point, Series};
 use crate::transfers::rate::{Amounts, Rate};
@@ -642,7 +642,7 @@ impl Transfer {
             outcome,
             failures: figures.failures.clone(),
             running_for: figures.running_for(),
-            bottleneck: figures.gauge.longest(),
+            limited_by: figures.gauge.longest(),
             times: figures.gauge.times(),
             lanes: figures.lanes,
             lanes_dropped: figures.lanes_dropped,
@@ -650,9 +650,10 @@ impl Transfer {
             packed: figures.packed,
             here: figures.here,
             there: figures.there,
-            arrived: arrived.paths,
-            left_behind: arrived.left_behind,
+            arrived: arrived.paths.into_iter().map(PathText).collect(),
+            left_behind: arrived.left_behind.map(PathText),
             copy: arrived.copy,
+            ended_at: SystemTime::now(),
         };
         let series = figures.series.points();
         drop(figures);
@@ -691,7 +692,7 @@ pub(crate) struct Arrived {
     pub(crate) proven: Option<Proven>,
     pub(crate) paths: Vec<std::path::PathBuf>,
     pub(crate) left_behind: Option<std::path::PathBuf>,
-    pub(crate) copy: Option<ringway_copy::CopyReport>,
+    pub(crate) copy: Option<CopyReport>,
 }
 
 impl Arrived {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_engine::copying::start;
-use ringway_engine::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode, Report, Transfer};
-use ringway_model::{FailureReason, IoMode, Outcome};
+use ringway_engine::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode, Transfer};
+use ringway_model::{FailureReason, IoMode, Outcome, Report};
 
 use crate::compare;
 use crate::places::Place;

@@ -102,8 +102,7 @@ pub(crate) fn dry_run(place: &Place) {
         options.dry_run = false;
         options.planned = None;
         let real = case.run_by(&options, &folder);
-        let counts =
-            |report: &ringway_engine::Report| (report.counts.files, report.counts.links, report.counts.folders);
+        let counts = |report: &ringway_model::Report| (report.counts.files, report.counts.links, report.counts.folders);
         assert_eq!(counts(&dry), counts(&real), "{destination}");
         [reference, folder].iter().for_each(|folder| fs::remove_dir_all(folder).unwrap());
     }
@@ -212,14 +211,14 @@ pub(crate) fn small_choices(place: &Place) {
         let report = copy_all(&[&source], &got, &chosen);
         compare::same(&expected, &got, &format!("{driver} with {workers} threads, depth {depth}, {chunk} bytes"));
         let told = report.copy.as_ref().unwrap();
-        assert_eq!((told.workers, told.depth, told.chunk_bytes), (workers, depth, chunk));
+        assert_eq!((told.threads, told.queue_depth, told.chunk_bytes), (workers as u64, depth, chunk as u64));
     }
     // Nobody is called who would have nothing to do.
     let file = place.path("single");
     fs::write(&file, "alone").unwrap();
     let alone = CopyOptions { workers: Some(4), ..CopyOptions::default() };
     let report = copy_all(&[&file], &place.path("single-copy"), &alone);
-    assert_eq!(report.copy.as_ref().unwrap().workers, 1);
+    assert_eq!(report.copy.as_ref().unwrap().threads, 1);
     for (workers, depth, chunk) in
         [(0, 1, 4_096), (257, 1, 4_096), (1, 0, 4_096), (1, 1_025, 4_096), (1, 1, 4_095), (1, 1, (64 << 20) + 1)]
     {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use ringway_engine::{CopyOptions, ReflinkMode, Report, Transfer};
-use ringway_model::{FailureReason, Fault, Outage, Outcome, Progress, Side, Stage};
+use ringway_engine::{CopyOptions, ReflinkMode, Transfer};
+use ringway_model::{FailureReason, Fault, Outage, Outcome, Progress, Report, Side, Stage};
 use ringway_sys::attributes::{Timestamp, metadata_of};
 
 use crate::both::{copy_watched, drivers, request};

@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ringway_engine::{CopyOptions, ReflinkMode, Report};
-use ringway_model::{FailureReason, OnExisting, Outcome};
+use ringway_engine::{CopyOptions, ReflinkMode};
+use ringway_model::{FailureReason, OnExisting, Outcome, Report};
 use rustix::io::Errno;
 
 use crate::both::{copy, copy_all, failed, shares_blocks, some_driver};

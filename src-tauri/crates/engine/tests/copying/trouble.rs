@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ringway_engine::{CopyOptions, Report};
-use ringway_model::{FailureReason, Fault, Outcome, Stage};
+use ringway_engine::CopyOptions;
+use ringway_model::{FailureReason, Fault, Outcome, Report, Stage};
 use ringway_sys::attributes::Kind;
 use ringway_sys::dir::Dir;
 use rustix::io::Errno;
@@ -235,7 +235,7 @@ pub(crate) fn other_filesystem(place: &Place) {
         let report = copy_all(&[&source], &got, &options);
         compare::same(&expected, &got, driver);
         let told = report.copy.as_ref().unwrap();
-        assert_eq!((told.attributes_lost, told.reflinked_bytes, told.filesystem), (2, 0, "ramfs"), "{driver}");
+        assert_eq!((told.attributes_lost, told.reflinked_bytes, &*told.filesystem), (2, 0, "ramfs"), "{driver}");
         fs::remove_dir_all(got).unwrap();
     }
     fs::remove_dir_all(expected).unwrap();

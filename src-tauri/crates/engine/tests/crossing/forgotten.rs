@@ -64,7 +64,7 @@ async fn what_comes_from_a_forgotten_device_ends_and_nothing_of_it_is_published(
     assert!(matches!(failed(&sent), Fault::Cancelled { by: Side::There }), "{sent:?}");
     assert_eq!(left(&lab), Vec::<std::ffi::OsString>::new(), "as with a cancel");
     let past = lab.engine.past(&PastQuery::default(), 1).unwrap().pop().unwrap();
-    assert!(matches!(past.outcome, Outcome::Failed(Fault::PeerForgotten)), "{past:?}");
+    assert!(matches!(past.report.outcome, Outcome::Failed(Fault::PeerForgotten)), "{past:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

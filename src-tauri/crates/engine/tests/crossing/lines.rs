@@ -30,7 +30,7 @@ async fn a_limited_transfer_is_no_faster_than_its_limit_and_both_ends_say_why() 
     assert!(sent.running_for.as_secs_f64() >= least, "{:?}", sent.running_for);
     assert!(named.contains(&Bottleneck::Limit), "{named:?}");
     for report in [&sent, &received[0]] {
-        assert_eq!(report.bottleneck, Some(Bottleneck::Limit), "{report:?}");
+        assert_eq!(report.limited_by, Some(Bottleneck::Limit), "{report:?}");
         assert!(report.times.unwrap().limited > Duration::ZERO, "{report:?}");
     }
     let (here, there) = (sent.times.unwrap(), received[0].times.unwrap());
@@ -237,6 +237,6 @@ async fn a_slow_line_is_named_at_both_ends() {
     let (_receiver, received) = accepting.await.unwrap();
     for report in [&sent, &received[0]] {
         assert!(matches!(report.outcome, Outcome::Complete), "{report:?}");
-        assert_eq!(report.bottleneck, Some(Bottleneck::Network), "{report:?}");
+        assert_eq!(report.limited_by, Some(Bottleneck::Network), "{report:?}");
     }
 }

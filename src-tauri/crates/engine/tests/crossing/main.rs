@@ -19,10 +19,11 @@ use std::time::Duration;
 
 use ringway_engine::{
     AcceptOptions, Address, Engine, GivenSecret, PairingSecret, Paths, RateLimit, ReceiveOptions, Receiver,
-    ReceiverEvent, Report, SendRequest, Target,
+    ReceiverEvent, SendRequest, Target,
 };
 use ringway_model::{
-    AuthError, Bottleneck, Compression, DeclineReason, Delta, Fault, IoMode, OnConflict, Outcome, Side, Source, TlsMode,
+    AuthError, Bottleneck, Compression, DeclineReason, Delta, Fault, IoMode, OnConflict, Outcome, Report, Side, Source,
+    TlsMode,
 };
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ringway_engine::{PastQuery, Report, SendRequest};
-use ringway_model::{DeclineReason, DeviceId};
+use ringway_engine::{PastQuery, SendRequest};
+use ringway_model::{DeclineReason, DeviceId, Report};
 use ringway_wire::DeviceName;
 use ringway_wire::announcement::Fingerprint;
 use ringway_wire::control::{Greeting, Hello};

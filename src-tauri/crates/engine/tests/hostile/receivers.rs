@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use ringway_engine::{Report, SendRequest};
-use ringway_model::{Compression, DeclineReason, Delta, Fault, IoMode, Outcome, Source, TlsMode};
+use ringway_engine::SendRequest;
+use ringway_model::{Compression, DeclineReason, Delta, Fault, IoMode, Outcome, Report, Source, TlsMode};
 use ringway_wire::control::{EntryFailed, Message, Micros, Progress, Proven, Receipt, Refusal};
 use ringway_wire::lane::Counts;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -5,8 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::thread::available_parallelism;
 
-use ringway_engine::{CopyReport, Report};
-use ringway_model::{Failure, FailureReason, Fault, IoPath, OnExisting, Operation};
+use ringway_model::{CopyReport, Failure, FailureReason, Fault, IoPath, OnExisting, Operation, Report};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
@@ -141,7 +140,7 @@ pub(super) fn choices(report: &CopyReport, args: &CopyArgs) -> Vec<String> {
     let chunk = if args.chunk.is_some() { "as asked" } else { "chosen" };
     let mut lines = vec![
         format!("Destination's filesystem: {}", report.filesystem),
-        format!("Threads: {} ({})", report.workers, threads(report.workers as u64, args)),
+        format!("Threads: {} ({})", report.threads, threads(report.threads, args)),
     ];
     if !args.dry_run {
         lines.push(format!("Large files: chunks of {} ({chunk})", binary(report.chunk_bytes)));
@@ -177,7 +176,7 @@ fn reading(report: &CopyReport, args: &CopyArgs) -> String {
         IoPath::Uring if report.uring_bytes > 0 => {
             let why = if args.io == IoArg::Uring { "as asked" } else { "where that waited for a disk" };
             let depth = if args.queue_depth.is_some() { "as asked" } else { "chosen" };
-            format!("Reading: io_uring {why}, {} requests in flight a thread ({depth})", report.depth)
+            format!("Reading: io_uring {why}, {} requests in flight a thread ({depth})", report.queue_depth)
         }
         IoPath::Uring => {
             "Reading: plain system calls; it did not wait for a disk, so io_uring was not needed".to_owned()
@@ -201,9 +200,9 @@ fn contents(report: &CopyReport) -> String {
 }
 
 /// A size as --chunk takes it.
-fn binary(size: usize) -> String {
-    const K: usize = 1 << 10;
-    const M: usize = 1 << 20;
+fn binary(size: u64) -> String {
+    const K: u64 = 1 << 10;
+    const M: u64 = 1 << 20;
     match size {
         _ if size >= M && size.is_multiple_of(M) => format!("{}M", size / M),
         _ if size >= K && size.is_multiple_of(K) => format!("{}K", size / K),
@@ -278,11 +277,11 @@ mod tests {
 
     fn copied() -> CopyReport {
         CopyReport {
-            workers: 2,
-            depth: 32,
+            threads: 2,
+            queue_depth: 32,
             chunk_bytes: 256 << 10,
             io: IoPath::Uring,
-            filesystem: "ext4",
+            filesystem: "ext4".into(),
             reflinked_bytes: 0,
             kernel_bytes: 0,
             buffered_bytes: 410_000_000,
@@ -298,7 +297,6 @@ mod tests {
 
     fn report(copy: Option<CopyReport>) -> Report {
         Report {
-            outcome: Outcome::Complete,
             counts: Counts {
                 files: 100_000,
                 folders: 100,
@@ -306,21 +304,9 @@ mod tests {
                 moved: 410_000_000,
                 ..Counts::default()
             },
-            proven: None,
-            edits: Vec::new(),
-            failures: Vec::new(),
             running_for: Duration::from_millis(1_600),
-            bottleneck: None,
-            times: None,
-            packed: None,
-            lanes_dropped: 0,
-            reconnected: 0,
-            lanes: 0,
-            here: None,
-            there: None,
-            arrived: Vec::new(),
-            left_behind: None,
             copy,
+            ..Report::new(Outcome::Complete, std::time::UNIX_EPOCH)
         }
     }
 
@@ -368,7 +354,7 @@ mod tests {
             assert!(plain.contains(part), "{part} in {plain}");
         }
         assert!(!plain.contains("not kept"), "{plain}");
-        let alone = lines(&CopyReport { workers: 1, ..copied() }, &["-j", "3"]);
+        let alone = lines(&CopyReport { threads: 1, ..copied() }, &["-j", "3"]);
         assert!(alone.contains("Threads: 1 (3 were asked for; there was nothing for more)"), "{alone}");
         let dry = lines(&copied(), &["--dry-run"]);
         assert!(dry.contains("ext4") && !dry.contains("Reading") && !dry.contains("Contents"), "{dry}");

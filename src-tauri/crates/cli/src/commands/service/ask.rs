@@ -38,7 +38,7 @@ pub(crate) async fn status(report: ReportArgs) -> Result<Exit> {
     let now = SystemTime::now();
     out.event(&shown::service_event(client.hello(), &all, now));
     all.offers.iter().for_each(|offer| out.event(&shown::offer_event(offer)));
-    let running = all.transfers.iter().filter(|moving| moving.ended.is_none());
+    let running = all.transfers.iter().filter(|moving| moving.report.is_none());
     running.for_each(|moving| out.event(&json::transfer(moving)));
     shown::status(client.hello(), &all, now).into_iter().for_each(|line| out.say(line));
     Ok(Exit::All)
@@ -151,7 +151,7 @@ pub(crate) async fn resume(args: TransferArgs) -> Result<Exit> {
 async fn running(args: TransferArgs) -> Result<(Output, Client, String)> {
     let client = service().await?;
     let all = client.look().await?;
-    let running: Vec<_> = all.transfers.into_iter().filter(|moving| moving.ended.is_none()).collect();
+    let running: Vec<_> = all.transfers.into_iter().filter(|moving| moving.report.is_none()).collect();
     let found = one(&running, &all.devices, &args.transfer, "transfer", |moving| Meant {
         id: &moving.id,
         called: moving.progress.peer.as_deref().unwrap_or(&moving.target),
@@ -167,7 +167,7 @@ pub(crate) async fn stop(report: ReportArgs) -> Result<Exit> {
     let place = Place::find().map_err(|error| refusal(&error))?;
     let (client, mut notices) = Client::connect(&place).await.map_err(|error| refusal(&error))?;
     let left = client.look().await?.transfers;
-    let running = left.iter().filter(|moving| moving.ended.is_none()).count();
+    let running = left.iter().filter(|moving| moving.report.is_none()).count();
     if running > 0 {
         out.say("It gives what runs a moment to end.");
     }

@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use ringway_daemon::App;
 use ringway_daemon::dto::{AppEvent, Left, Listening, Moving, Offer};
-use ringway_engine::{Engine, Report, Transfer, private};
-use ringway_model::{Direction, Fault, Outcome};
+use ringway_engine::{Engine, Transfer, private};
+use ringway_model::{Direction, Fault, Outcome, Report};
 use tokio::task::JoinSet;
 
 use super::shown;

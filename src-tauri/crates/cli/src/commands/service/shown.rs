@@ -138,7 +138,7 @@ pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<St
         lines.extend([String::new(), "Waiting for an answer (`ringway accept ID`, `ringway decline ID`):".to_owned()]);
         lines.extend(offers(&all.offers));
     }
-    let running: Vec<_> = all.transfers.iter().filter(|moving| moving.ended.is_none()).collect();
+    let running: Vec<_> = all.transfers.iter().filter(|moving| moving.report.is_none()).collect();
     if !running.is_empty() {
         lines.extend([String::new(), "Under way (`ringway cancel ID`):".to_owned()]);
         lines.extend(transfers(&running));
