@@ -62,7 +62,8 @@ mounting("what plainly does not fit is refused before the first byte, with the f
   const offer = await receiving.event("offer");
   assert.ok(offer.free_bytes > 7 * MIB && offer.free_bytes <= 8 * MIB, receiving.said());
   assert.ok(offer.free_entries > 1 && offer.name_max === 255 && offer.writable, receiving.said());
-  const errors = [lastOf(sending).error, lastOf(receiving)];
+  const { error, message: said } = lastOf(sending);
+  const errors = [{ ...error, message: said }, lastOf(receiving)];
   for (const { code, message, needed, free } of errors) {
     assert.deepEqual([code, needed], ["declined", 40 * MIB]);
     assert.ok(free > 7 * MIB && free <= 8 * MIB, `${free}`);
@@ -169,7 +170,7 @@ mounting("a disk that has become read-only is shown in the offer, and named as t
   run("mount", ["-o", "remount,ro", inbox]);
   const sending = sender(t, near, files(join(source, "tree"), 1, 10), receiving.target);
   assert.equal(await sending.exit(), EXIT.declined, sending.said());
-  assert.match(lastOf(sending).error.message, /cannot be written to/);
+  assert.match(lastOf(sending).message, /cannot be written to/);
   assert.equal((await receiving.event("offer")).writable, false);
   assert.equal(await receiving.exit(), EXIT.failed, receiving.said());
   untouched(inbox);

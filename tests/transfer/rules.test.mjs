@@ -132,9 +132,9 @@ test("what grows beyond its size after it was accepted is stopped, said at both 
   grow(140, 300);
   sending.kill("SIGCONT");
   assert.equal(await sending.exit(), EXIT.failed, sending.said());
-  const there = (await receiving.event("finished")).error;
-  const here = sending.events.find((event) => event.event === "finished").error;
-  assert.deepEqual([here.code, there.code], ["too_much", "too_much"]);
+  const there = await receiving.event("finished");
+  const here = sending.events.find((event) => event.event === "finished");
+  assert.deepEqual([here.error.code, there.error.code], ["too_much", "too_much"]);
   assert.match(here.message, /30 MB were accepted there, and this is more/);
   assert.match(there.message, /more than the 30 MB that were accepted/);
   assert.deepEqual(listing(ruled).filter((path) => !path.startsWith(".ringway-")), [], "nothing half under its name");
@@ -159,7 +159,7 @@ test("who is refused is declined whatever is said here, hears only that, and is 
   await rule(far, "near", "--refuse");
   const receiving = await receiver(t, far, inbox, { once: false, code: null, args: ["--no-pairing"] });
   const refused = await sent(t, near, data, receiving.target, EXIT.declined);
-  assert.match(refused.events.find((event) => event.event === "finished").error.message, /^The receiver declined\.$/);
+  assert.match(refused.events.find((event) => event.event === "finished").message, /^The receiver declined\.$/);
   const told = await receiving.event("refused");
   assert.deepEqual([told.from, told.names], ["near", [{ path: "data" }]]);
   assert.ok(!receiving.events.some((event) => event.event === "offer"), receiving.said());
