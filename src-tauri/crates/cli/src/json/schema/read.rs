@@ -66,7 +66,10 @@ impl Shape {
         let below = self.choices.iter().flat_map(|choice| {
             let name = choice.tag.as_ref().map_or("a choice", |(_, value)| value);
             let own = choice.meaning.is_empty() && choice.shape.includes.is_empty();
-            own.then(|| format!("{of}: {name}")).into_iter().chain(choice.shape.silent(&format!("{of}: {name}")))
+            // What the only field of a choice is, the choice says.
+            let is_told = !choice.meaning.is_empty() && choice.shape.fields.len() == 1;
+            let within = if is_told { Vec::new() } else { choice.shape.silent(&format!("{of}: {name}")) };
+            own.then(|| format!("{of}: {name}")).into_iter().chain(within)
         });
         fields.map(|field| format!("{of}.{}", field.name)).chain(below).collect()
     }
