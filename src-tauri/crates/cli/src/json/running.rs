@@ -100,8 +100,8 @@ impl From<&Outcome> for Why {
     }
 }
 
-/// `finished`; `words` says what it failed with, where that is said otherwise. Only a copy is ever a
-/// `dry_run`.
+/// `finished`; `words` says what it failed with, where that is said otherwise. Only a copy is ever
+/// a `dry_run`.
 pub(crate) fn finished<'a>(transfer: &Transfer, report: &'a Report, words: Option<&Words>, dry_run: bool) -> Event<'a> {
     let (peer_id, peer) = transfer.peer().unzip();
     Event::Finished(Box::new(Finished {
