@@ -1,7 +1,7 @@
 // What a machine's card says of it: whether it is there, and what was last moved.
 import { now } from "./clock";
 import { ago, bytes } from "./format";
-import type { AskedBecause, LastTransfer, DeviceKind, Nearby, PairedDevice, Rule } from "./ipc";
+import type { AskedBecause, LastTransfer, DeviceKind, DeviceRule, Nearby, PairedDevice } from "./ipc";
 import { type Key, t } from "./messages";
 import type { IconName } from "./ui/Icon.svelte";
 
@@ -42,16 +42,21 @@ export function strangerWords(nearby: Nearby): string {
 }
 
 /** A machine's rule in a line. */
-export function ruleWords({ consent, maxBytes, folder }: Rule): string {
+export function ruleWords({ consent, bytes_max: most, folder }: DeviceRule): string {
   if (consent === "refuse") return t("devices.rule.refuse");
   const whether =
     consent === "ask" ? t("devices.rule.ask")
-    : maxBytes === null ? t("devices.rule.accept")
-    : t("devices.rule.acceptUpTo", { size: bytes(maxBytes) });
-  return folder === null ? whether : `${whether} · ${folder}`;
+    : most === null ? t("devices.rule.accept")
+    : t("devices.rule.acceptUpTo", { size: bytes(most) });
+  return folder === null ? whether : `${whether} · ${folder.path}`;
 }
 
 /** Why somebody is asked in spite of a rule. */
 export function askedWords(asked: AskedBecause): string {
   return asked.because === "too_much" ? t("inbox.askedTooMuch", { size: bytes(asked.bytes_max) }) : t("inbox.askedNoFolder", { folder: asked.folder.path });
+}
+
+/** A device's id as people compare it: the first 16 digits in groups. */
+export function shortId(id: string): string {
+  return id.slice(0, 16).match(/.{4}/g)?.join("-") ?? id;
 }

@@ -317,15 +317,6 @@ export type Counts = {
 	failed: number,
 };
 
-/**  What had been done by a moment, and what limited it since the one before. */
-export type CoursePoint = {
-	/**  Since bytes began to move. */
-	atMs: number,
-	bytes: number,
-	entries: number,
-	bottleneck: Bottleneck | null,
-};
-
 /**  Why an offer was declined. */
 export type DeclineReason = 
 /**  A person, or a rule of theirs, said no. */
@@ -363,6 +354,16 @@ export type DeviceKind =
 /**  None of these, or unknown. */
 "other";
 
+/**  A paired device's rule; by default a person is asked. */
+export type DeviceRule = {
+	/**  What is done with its offers. */
+	consent: Consent,
+	/**  Where they land; none is where the receiver has everything. */
+	folder: PathText | null,
+	/**  Bytes of contents that one may have to be accepted without asking; none is any number. */
+	bytes_max: number | null,
+};
+
 /**  Which way a transfer goes, seen from here. */
 export type Direction = 
 /**  From here. */
@@ -388,15 +389,8 @@ export type Earlier = {
 	moreTitles: number,
 	/**  The other machine as it was called then, or whom it was to reach; of a copy, its folder. */
 	peer: string,
-	/**  Without failures by name, which [`EarlierDetails`] has. */
+	/**  Without failures by name, which [`PastDetails`](ringway_model::PastDetails) has. */
 	report: Report,
-};
-
-/**  What is long of a past transfer. */
-export type EarlierDetails = {
-	failures: Failure[],
-	edits: Edit[],
-	course: CoursePoint[],
 };
 
 /**  A file or link of the receiver that was changed there since it was received, and was kept. */
@@ -841,10 +835,15 @@ firewalls: Remedy[] } |
 /**  It cannot, and why. */
 { is: "failed"; fault: Fault; port: number };
 
-/**  Another paired device whose name looks the same. */
-export type LooksLike = {
+/**
+ *  Another paired device whose name looks like this one's, so that people may take the one for the
+ *  other.
+ */
+export type LookAlike = {
+	/**  What it is called here. */
 	name: string,
-	shortId: string,
+	/**  The other device. */
+	id: string,
 };
 
 /**  What this machine can do. */
@@ -875,7 +874,7 @@ export type Moving = {
 	startedAtMs: number,
 	progress: Progress,
 	/**  What it has done so far, for those who see it late. */
-	course: CoursePoint[],
+	series: SeriesPoint[],
 	/**  Once it has ended. */
 	report: Report | null,
 };
@@ -905,7 +904,7 @@ export type Offer = {
 	from: string,
 	fromShortId: string,
 	/**  Another paired device whose name looks like the sender's. */
-	looksLike: LooksLike | null,
+	looksLike: LookAlike | null,
 	names: string[],
 	moreNames: number,
 	/**  The first of all names that begin with a dot, and how many more there are. */
@@ -1050,7 +1049,7 @@ export type PageAnswers = {
 	/**  The latest past transfers that match; 30 at a time. */
 	past: Earlier[],
 	/**  The details of one, which may be long. */
-	pastDetails: EarlierDetails,
+	pastDetails: PastDetails,
 	/**  Removes one from the history; its files stay. */
 	forgetPast: null,
 	/**  Empties the history; the files stay. */
@@ -1230,17 +1229,27 @@ export type PairedDevice = {
 	shortId: string,
 	name: string,
 	/**  Another paired device whose name looks the same. */
-	looksLike: LooksLike | null,
+	looksLike: LookAlike | null,
 	pairedAtMs: number,
 	lastSeenMs: number | null,
 	lastAddress: string | null,
 	/**  The latest one with it that ended and is remembered. */
 	lastTransfer: LastTransfer | null,
-	rule: Rule,
+	rule: DeviceRule,
 };
 
 /**  The service's answer to a call of the page, as it came. [`PageAnswers`] has its type. */
 export type Passed = unknown;
+
+/**  What is long of a past transfer. */
+export type PastDetails = {
+	/**  The failures by name, the first 100. */
+	failures: Failure[],
+	/**  Files of the receiver that were kept, by name, the first 100. */
+	edits: Edit[],
+	/**  Its course. */
+	series: SeriesPoint[],
+};
 
 /**  Both paths of one end. */
 export type PathTaken = {
@@ -1417,13 +1426,16 @@ export type RoomThere = {
 	namesAtMost: number | null,
 };
 
-/**  A paired device's rule. */
-export type Rule = {
-	consent: Consent,
-	/**  Where what it sends lands, for showing; none is the receive folder. */
-	folder: string | null,
-	/**  Bytes that an offer may have to be accepted without asking; none is any number. */
-	maxBytes: number | null,
+/**  What had been done by a moment. */
+export type SeriesPoint = {
+	/**  Time since bytes began to move; kept to the millisecond. */
+	seconds: number,
+	/**  Bytes of contents sent, or copied, by then. */
+	bytes: number,
+	/**  Entries done by then. */
+	entries: number,
+	/**  What limited it since the point before, where that is known: the last of several. */
+	limited_by: Bottleneck | null,
 };
 
 /**
@@ -1441,9 +1453,10 @@ export type Shortage = {
 
 /**  The size of an offer as it was shown to a person: their yes is to that. */
 export type ShownSize = {
+	/**  Bytes of contents. */
 	bytes: number,
-	/**  Whether that was shown as all of it. */
-	isFinal: boolean,
+	/**  Whether that was said to be all. If not, the person was told that it is at least so much. */
+	is_final: boolean,
 };
 
 /**  One of the two ends of a transfer, seen from here. */

@@ -67,7 +67,7 @@ export class Inbox {
   }
 
   async accept(offer: Offer, existing: OnConflict): Promise<boolean> {
-    const shown = { bytes: offer.bytesSoFar, isFinal: offer.totalsFinal };
+    const shown = { bytes: offer.bytesSoFar, is_final: offer.totalsFinal };
     const answer = await this.#ipc.call({ accept: { id: offer.id, shown, onConflict: existing } });
     if (answer.status === "error" && answer.error.code === "grown") {
       // Its card stays, with the new size, to be answered again.

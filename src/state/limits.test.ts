@@ -50,7 +50,7 @@ test("a clock that goes back changes nothing", () => {
 
 test("points of a course that are far apart leave nothing open between them", () => {
   const { stretches, shares } = course(
-    [75, 150, 225, 300].map((second) => ({ atMs: second * 1000, bytes: second, entries: second, bottleneck: second < 300 ? "network" : "writing" })),
+    [75, 150, 225, 300].map((second) => ({ seconds: second, bytes: second, entries: second, limited_by: second < 300 ? "network" : "writing" })),
   );
   expect(stretches).toEqual([
     { fromMs: 0, toMs: 225_000, by: "network" },

@@ -1,6 +1,6 @@
 // What has ended before, as every program of this machine remembers it: a page at a time, searched
 // by the shell.
-import type { CoursePoint, Earlier, EarlierDetails, Fault, Ipc, Direction } from "../ipc";
+import type { Earlier, Fault, Ipc, Direction, PastDetails, SeriesPoint } from "../ipc";
 import { LimitHistory, type LimitShare, type Stretch } from "./limits";
 import { RateHistory, type RatePoints } from "./rate";
 
@@ -15,13 +15,14 @@ export interface Course {
   shares: LimitShare[];
 }
 
-export function course(points: CoursePoint[]): Course {
+export function course(points: SeriesPoint[]): Course {
   const rates = new RateHistory();
   const limits = new LimitHistory();
-  for (const { atMs, bytes, entries, bottleneck } of points) {
-    rates.add(atMs, bytes, entries);
+  for (const { seconds, bytes, entries, limited_by: by } of points) {
+    const ranMs = Math.round(seconds * 1000);
+    rates.add(ranMs, bytes, entries);
     // The longer it took, the farther apart its points are.
-    limits.add(atMs, bottleneck, Infinity);
+    limits.add(ranMs, by, Infinity);
   }
   return { points: rates.points(), highest: rates.highest, stretches: limits.stretches(), shares: limits.shares() };
 }
@@ -71,7 +72,7 @@ export class Past {
     return answer.data;
   }
 
-  async details(earlier: Earlier): Promise<EarlierDetails | null> {
+  async details(earlier: Earlier): Promise<PastDetails | null> {
     const answer = await this.#ipc.call({ pastDetails: { number: earlier.number } });
     return this.#did(answer) ? answer.data : null;
   }

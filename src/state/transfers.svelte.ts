@@ -50,11 +50,12 @@ export class Transfer {
     this.more = moving.moreTitles;
     this.target = moving.target;
     this.startedAtMs = moving.startedAtMs;
-    for (const { atMs, bytes, entries, bottleneck } of moving.course) {
-      this.history.add(atMs, bytes, entries);
-      this.#limits.add(atMs, bottleneck, Infinity);
+    for (const { seconds, bytes, entries, limited_by: by } of moving.series) {
+      const ranMs = Math.round(seconds * 1000);
+      this.history.add(ranMs, bytes, entries);
+      this.#limits.add(ranMs, by, Infinity);
     }
-    this.#look(moving.progress, moving.course.at(-1));
+    this.#look(moving.progress, moving.series.at(-1));
     this.report = moving.report;
   }
 

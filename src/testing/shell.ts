@@ -61,7 +61,7 @@ export function moving(change: Partial<Moving> = {}): Moving {
     target: "10.0.0.5",
     startedAtMs: 1_800_000_000_000,
     progress: progress({ stage: "connecting", peer: null, peer_id: null, entries_done: 0, bytes_done: 0, seconds: 0, here: null, there: null }),
-    course: [],
+    series: [],
     report: null,
     ...change,
   };
@@ -141,7 +141,7 @@ export const labWs = {
   lastSeenMs: null,
   lastAddress: "10.0.0.5",
   lastTransfer: null,
-  rule: { consent: "ask", folder: null, maxBytes: null },
+  rule: { consent: "ask", folder: null, bytes_max: null },
 } satisfies PairedDevice;
 
 export function nearby(change: Partial<Nearby> = {}): Nearby {

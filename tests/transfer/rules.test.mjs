@@ -62,7 +62,12 @@ test("what a rule accepts lands in its folder without a question, and asking is 
   const receiving = await headless(t, place);
   await sent(t, near, data, receiving.target, EXIT.declined);
   untouched(inbox);
-  assert.deepEqual(await rule(far, "near", "--accept", "--into", ruled), { offers: "accept", folder: { path: ruled }, max_bytes: null });
+  assert.deepEqual(await rule(far, "near", "--accept", "--into", ruled), {
+    consent: "accept",
+    folder: { path: ruled },
+    bytes_max: null,
+    into_home: "refuse",
+  });
   // The receiver that is running already goes by it.
   await sent(t, near, data, receiving.target);
   same(data, join(ruled, "data"));
@@ -73,7 +78,7 @@ test("what a rule accepts lands in its folder without a question, and asking is 
   const shown = await far.run(["devices"]);
   assert.match(shown.stdout, /OFFERS\n.*near.*accept, into .*from near/);
   const [device] = (await far.run(["devices", "--json"])).events;
-  assert.equal(device.rule.offers, "accept");
+  assert.equal(device.rule.consent, "accept");
 });
 
 test("a folder on the command line comes before a rule's, and --yes before a rule's question and size", async (t) => {
@@ -101,7 +106,7 @@ test("what is more than a rule's size is asked about, and lands where the rule s
   const asked = receiving.events.filter((event) => event.event === "offer").at(-1);
   assert.deepEqual([asked.rule, asked.asked_because.because], ["ask", "too_much"]);
   assert.match(receiving.stderr, /its rule lets in 1\.0 MB without asking/);
-  assert.equal((await rule(far, "near", "--max-size", "none")).max_bytes, null);
+  assert.equal((await rule(far, "near", "--max-size", "none")).bytes_max, null);
   await sent(t, near, large, receiving.target);
   same(large, join(ruled, "large"));
 });
@@ -208,7 +213,7 @@ test("each device has its own rule, which goes when it is forgotten", async (t) 
   assert.equal((await far.run(["devices", "forget", "near"])).status, EXIT.all);
   const anew = await receiver(t, far, inbox, { yes: false, once: false });
   await pairs(near, anew);
-  assert.equal((await rule(far, "near")).offers, "ask");
+  assert.equal((await rule(far, "near")).consent, "ask");
   assert.equal(readFileSync(join(inbox, "one/data")).length, 1_000);
 });
 
@@ -223,7 +228,7 @@ test("a rule that makes no sense is refused before anything is kept", async (t) 
     const set = await far.run(["devices", "rule", "near", ...args]);
     assert.equal(set.status, status, set.said());
   }
-  assert.equal((await rule(far, "near")).offers, "ask");
+  assert.equal((await rule(far, "near")).consent, "ask");
   assert.equal((await far.run(["devices", "rule", "nobody", "--accept"])).status, EXIT.failed);
 });
 

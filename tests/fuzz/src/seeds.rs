@@ -1,7 +1,7 @@
 //! Inputs to begin with: one of every message, item and range, and sessions that run to their end.
 use super::peers::{counts, offer, proven, receiver_times, sender_times};
-use ringway_model::{DeclineReason, Shortage};
-use ringway_wire::announcement::{Announcement, DeviceKind};
+use ringway_model::{DeclineReason, DeviceKind, Shortage};
+use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
     Accept, Cancel, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Offer, PathCodes, Progress, Receipt,

@@ -31,7 +31,7 @@ pub(crate) use failing::{WhatFailed, auth_failed, ended_early, entry_failed, ent
 pub(crate) use machine::{ByItself, Listening, MachineSettings, OpenCode, Service};
 #[cfg(feature = "bench")]
 pub(crate) use measured::{Conditions, EndOfMode, Figures, Measured, MeasuredState};
-pub(crate) use offers::{NameAndBeginning, OfferWaits, device, offer, refused};
+pub(crate) use offers::{OfferWaits, device, offer, refused};
 pub(crate) use running::{finished, past, progress, started, transfer};
 
 /// The section of the manual; generated (`npm run json`).
@@ -121,7 +121,7 @@ pub(crate) fn nearby(device: &NearbyDevice) -> Event<'_> {
     Event::Nearby {
         name: said.name.as_str(),
         id_begins: said.fingerprint.to_hex(),
-        kind: device.kind(),
+        kind: said.kind,
         code_number: said.code,
         version: said.version,
         addresses: addresses.iter().map(ToString::to_string).collect(),

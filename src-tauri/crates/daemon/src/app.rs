@@ -17,12 +17,12 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use ringway_engine::{
-    CopyOptions, CopyRequest, Device, DeviceRule, Engine, Fingerprint, FreeSpace, GivenSecret, PairingSecret,
-    SendRequest, Target, Transfer,
+    CopyOptions, CopyRequest, Device, Engine, Fingerprint, FreeSpace, GivenSecret, PairingSecret, SendRequest, Target,
+    Transfer,
 };
 use ringway_model::{
-    Compression, Consent, Delta, DeviceId, Direction, Fault, IntoHome, IoMode, OnExisting, Outage, Report, Stage,
-    TlsMode,
+    Compression, Consent, Delta, DeviceId, DeviceRule, Direction, Fault, IntoHome, IoMode, OnExisting, Outage,
+    PathText, Report, Stage, TlsMode,
 };
 use tokio::sync::Notify;
 
@@ -439,7 +439,7 @@ impl App {
     /// receive folder.
     pub fn set_device_folder(&self, id: &str, folder: Option<PathBuf>, into_home: IntoHome) -> Result<(), Fault> {
         let chosen = folder.clone();
-        self.change_rule(id, |rule| DeviceRule { folder, into_home, ..rule })?;
+        self.change_rule(id, |rule| DeviceRule { folder: folder.map(PathText), into_home, ..rule })?;
         // Also where it is the one that the rule had.
         chosen.iter().for_each(|folder| self.inner.engine.choose_folder(folder));
         Ok(())
@@ -447,7 +447,7 @@ impl App {
 
     /// Where a picker for that folder begins.
     pub fn device_folder(&self, id: &str) -> Result<Option<PathBuf>, Fault> {
-        Ok(self.inner.engine.rule(self.device_id(id)?)?.ok_or(Fault::Gone)?.folder)
+        Ok(self.inner.engine.rule(self.device_id(id)?)?.ok_or(Fault::Gone)?.folder.map(|folder| folder.0))
     }
 
     fn change_rule(&self, id: &str, change: impl FnOnce(DeviceRule) -> DeviceRule) -> Result<(), Fault> {

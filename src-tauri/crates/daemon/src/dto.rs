@@ -6,14 +6,15 @@ mod given_path;
 mod machine;
 mod nearby;
 mod past;
-mod rule;
 mod settings;
 mod unfinished;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_engine::{Device, FreeSpace, OfferSummary, Past, ThisDevice, Transfer};
-use ringway_model::{AskedBecause, Direction, Fault, LookAlike, Progress, Remedy, Report};
+use ringway_model::{
+    AskedBecause, DeviceRule, Direction, Fault, LookAlike, Progress, Remedy, Report, SeriesPoint, ShownSize,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::text::{shown, shown_text};
@@ -21,8 +22,7 @@ pub use copying::CopyFolder;
 pub use given_path::GivenPath;
 pub use machine::Machine;
 pub use nearby::Nearby;
-pub use past::{Again, Asked, CoursePoint, Earlier, EarlierDetails, LastTransfer};
-pub use rule::Rule;
+pub use past::{Again, Asked, Earlier, LastTransfer};
 pub use settings::{SendLimit, SettingsChange, StartAtLogin, StartsBy, StoredSettings};
 pub use unfinished::Unfinished;
 
@@ -51,21 +51,6 @@ impl From<ThisDevice> for OwnDevice {
     }
 }
 
-/// Another paired device whose name looks the same.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct LooksLike {
-    pub name: String,
-    pub short_id: String,
-}
-
-impl From<&LookAlike> for LooksLike {
-    fn from(other: &LookAlike) -> Self {
-        Self { name: shown_text(&other.name), short_id: other.id.short() }
-    }
-}
-
 /// A paired device.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -76,13 +61,13 @@ pub struct PairedDevice {
     pub short_id: String,
     pub name: String,
     /// Another paired device whose name looks the same.
-    pub looks_like: Option<LooksLike>,
+    pub looks_like: Option<LookAlike>,
     pub paired_at_ms: u64,
     pub last_seen_ms: Option<u64>,
     pub last_address: Option<String>,
     /// The latest one with it that ended and is remembered.
     pub last_transfer: Option<LastTransfer>,
-    pub rule: Rule,
+    pub rule: DeviceRule,
 }
 
 impl PairedDevice {
@@ -91,12 +76,12 @@ impl PairedDevice {
             id: device.id.to_string(),
             short_id: device.id.short(),
             name: shown_text(&device.name),
-            looks_like: looks_like.map(LooksLike::from),
+            looks_like: looks_like.cloned(),
             paired_at_ms: unix_ms(device.paired_at),
             last_seen_ms: device.last_seen.map(unix_ms),
             last_address: device.last_address.as_deref().map(shown_text),
             last_transfer: last.map(LastTransfer::from),
-            rule: (&device.rule).into(),
+            rule: device.rule.clone(),
         }
     }
 }
@@ -166,7 +151,7 @@ pub struct Offer {
     pub from: String,
     pub from_short_id: String,
     /// Another paired device whose name looks like the sender's.
-    pub looks_like: Option<LooksLike>,
+    pub looks_like: Option<LookAlike>,
     pub names: Vec<String>,
     pub more_names: u64,
     /// The first of all names that begin with a dot, and how many more there are.
@@ -183,22 +168,6 @@ pub struct Offer {
     pub room: Option<RoomThere>,
     /// Why somebody is asked in spite of its device's rule; none where that is the rule.
     pub asked_because: Option<AskedBecause>,
-}
-
-/// The size of an offer as it was shown to a person: their yes is to that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct ShownSize {
-    pub bytes: u64,
-    /// Whether that was shown as all of it.
-    pub is_final: bool,
-}
-
-impl From<ShownSize> for ringway_engine::ShownSize {
-    fn from(ShownSize { bytes, is_final }: ShownSize) -> Self {
-        Self { bytes, is_final }
-    }
 }
 
 /// What a folder has room for.
@@ -234,7 +203,7 @@ impl Offer {
             id,
             from: shown_text(&summary.from_name),
             from_short_id: summary.from.short(),
-            looks_like: summary.looks_like.as_ref().map(LooksLike::from),
+            looks_like: summary.looks_like.clone(),
             names: summary.names.iter().map(shown).collect(),
             more_names: summary.more_names,
             dot_names: summary.dot_names.iter().map(shown).collect(),
@@ -269,7 +238,7 @@ pub struct Moving {
     pub started_at_ms: u64,
     pub progress: Progress,
     /// What it has done so far, for those who see it late.
-    pub course: Vec<CoursePoint>,
+    pub series: Vec<SeriesPoint>,
     /// Once it has ended.
     pub report: Option<Report>,
 }
@@ -285,7 +254,7 @@ impl Moving {
             target: shown_text(target),
             started_at_ms: unix_ms(started_at),
             progress: transfer.progress(),
-            course: transfer.series().iter().map(CoursePoint::from).collect(),
+            series: transfer.series(),
             report,
         }
     }

@@ -11,8 +11,8 @@ use ringway_link::key::DeviceKey;
 use ringway_link::lane;
 use ringway_link::tls::Tls;
 use ringway_model::{
-    DeviceId, Direction, Fault, IntoHome, Invalid, IoMode, IoPath, LookAlike, Source, SyncIoReason, TlsMode, TlsPath,
-    TransferId, Unconfined,
+    DeviceId, DeviceRule, Direction, Fault, IntoHome, Invalid, IoMode, IoPath, LookAlike, PastDetails, Source,
+    SyncIoReason, TlsMode, TlsPath, TransferId, Unconfined,
 };
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
@@ -23,7 +23,6 @@ use ringway_wire::code::PairingSecret;
 
 use crate::admission::descriptors;
 use crate::devices::device::{Device, ThisDevice};
-use crate::devices::rules::DeviceRule;
 use crate::devices::target::{self, Target};
 use crate::limits;
 use crate::local::paths::Paths;
@@ -34,7 +33,7 @@ use crate::receiving::offer;
 use crate::receiving::receive::{self, Receiver};
 use crate::receiving::serve::LaneDoor;
 use crate::send;
-use crate::store::history::{PAST_PATHS_MAX, Past, PastDetails, PastQuery, Record, Resend};
+use crate::store::history::{PAST_PATHS_MAX, Past, PastQuery, Record, Resend};
 use crate::store::{self, look_alike};
 use crate::transfers::copying::{self, CopyRequest};
 use crate::transfers::forgetting;
@@ -350,7 +349,7 @@ impl Engine {
     /// # Errors
     /// The store cannot be read.
     pub fn unfinished(&self) -> Result<Vec<Unfinished>, Fault> {
-        let rules = self.devices()?.into_iter().filter_map(|device| device.rule.folder);
+        let rules = self.devices()?.into_iter().filter_map(|device| device.rule.folder).map(|folder| folder.0);
         let folders =
             [self.settings().receive_folder].into_iter().chain(rules).chain(self.inner.store.received_into()?);
         // Each by what it really is, so that nothing is told twice.

@@ -1,10 +1,8 @@
 //! Conversions between model's types and the wire's: paths taken, operations, reasons, failures,
 //! edits. Numbers of operations and reasons also go into the store.
 use ringway_model::{
-    DeviceKind, Edit, Failure, FailureReason, IoPath, Operation, PathTaken, Proven, Side, SyncIoReason, TlsPath,
-    UserTlsReason,
+    Edit, Failure, FailureReason, IoPath, Operation, PathTaken, Proven, Side, SyncIoReason, TlsPath, UserTlsReason,
 };
-use ringway_wire::announcement;
 use ringway_wire::control::{self, EntryFailed, EntryKept, PathCodes};
 use ringway_wire::limits::PATH_MAX;
 
@@ -155,26 +153,6 @@ pub(crate) fn decode_edit(kept: EntryKept) -> Edit {
     use std::os::unix::ffi::OsStringExt;
     let text = std::ffi::OsString::from_vec;
     Edit { path: text(kept.path).into(), beside: text(kept.beside).into() }
-}
-
-/// What this device looks like, to announce it.
-pub(crate) fn encode_kind(kind: DeviceKind) -> announcement::DeviceKind {
-    match kind {
-        DeviceKind::Laptop => announcement::DeviceKind::Laptop,
-        DeviceKind::Desktop => announcement::DeviceKind::Desktop,
-        DeviceKind::Server => announcement::DeviceKind::Server,
-        DeviceKind::Other => announcement::DeviceKind::Other,
-    }
-}
-
-/// What another one announces.
-pub(crate) fn decode_kind(kind: announcement::DeviceKind) -> DeviceKind {
-    match kind {
-        announcement::DeviceKind::Laptop => DeviceKind::Laptop,
-        announcement::DeviceKind::Desktop => DeviceKind::Desktop,
-        announcement::DeviceKind::Server => DeviceKind::Server,
-        announcement::DeviceKind::Other => DeviceKind::Other,
-    }
 }
 
 /// What a receiver says that it has proven.

@@ -19,6 +19,8 @@ mod remedy;
 mod report;
 mod rule;
 mod seconds;
+mod series;
+mod shown_size;
 mod text;
 mod transfer;
 
@@ -31,6 +33,8 @@ pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, 
 pub use progress::Progress;
 pub use remedy::{Aim, Remedy};
 pub use report::{CopyReport, Counts, Edit, Outcome, PackedBytes, Proven, Report, StageTimes};
-pub use rule::{AskedBecause, Consent};
+pub use rule::{AskedBecause, Consent, DeviceRule};
+pub use series::{PastDetails, SeriesPoint};
+pub use shown_size::ShownSize;
 pub use text::{PathJson, PathText, Text};
 pub use transfer::{Bottleneck, Direction, OnConflict, OnExisting, Planned, Side, Stage};

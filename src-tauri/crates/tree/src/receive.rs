@@ -51,7 +51,7 @@ use staging::unfinished::About;
 use staging::writeback::Writeback;
 use staging::{Claimed, Kept, Left, removal};
 
-pub use allowance::{Allowance, ShownSize};
+pub use allowance::{Allowance, covered_by};
 pub use destination::{Expected, FolderIdentity};
 pub use failures::LaneError;
 pub use finish::FinishError;

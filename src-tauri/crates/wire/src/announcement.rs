@@ -1,6 +1,8 @@
 //! What a receiver announces of itself on the local network, as the TXT record of a DNS-SD service
 //! (RFC 6763): written, read and bounded here. It is a hint and never trust, for anyone there may
 //! announce anything; sending it and listening for it is the engine's.
+use ringway_model::DeviceKind;
+
 use crate::ProtocolError;
 use crate::code::CODE_NUMBER_MAX;
 use crate::limits::{ANNOUNCED_PAIRS_MAX, ANNOUNCED_TEXT_MAX, VERSION};
@@ -48,35 +50,21 @@ impl Fingerprint {
     }
 }
 
-/// What a device looks like, for an icon and a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum DeviceKind {
-    /// A laptop, or another machine that is carried about.
-    Laptop,
-    /// A machine under a desk.
-    Desktop,
-    /// A machine in a rack.
-    Server,
-    /// None of these, or unknown.
-    #[default]
-    Other,
+/// Kinds by what is announced.
+const KINDS: [(DeviceKind, &str); 4] = [
+    (DeviceKind::Laptop, "laptop"),
+    (DeviceKind::Desktop, "desktop"),
+    (DeviceKind::Server, "server"),
+    (DeviceKind::Other, "other"),
+];
+
+fn announced_kind(kind: DeviceKind) -> &'static str {
+    KINDS.iter().find(|(known, _)| *known == kind).map_or("other", |(_, text)| text)
 }
 
-impl DeviceKind {
-    /// As it is announced.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Laptop => "laptop",
-            Self::Desktop => "desktop",
-            Self::Server => "server",
-            Self::Other => "other",
-        }
-    }
-
-    /// One that is newer than this program is another.
-    fn parse(text: &str) -> Self {
-        [Self::Laptop, Self::Desktop, Self::Server].into_iter().find(|kind| kind.as_str() == text).unwrap_or_default()
-    }
+/// One that is newer than this program is another.
+fn parse_kind(text: &str) -> DeviceKind {
+    KINDS.iter().find(|(_, known)| *known == text).map_or(DeviceKind::Other, |(kind, _)| *kind)
 }
 
 /// What a receiver says of itself to everyone.
@@ -106,7 +94,7 @@ impl Announcement {
             ("txtvers", self.version.to_string()),
             ("id", self.fingerprint.to_hex()),
             ("name", self.name.as_str().to_owned()),
-            ("kind", self.kind.as_str().to_owned()),
+            ("kind", announced_kind(self.kind).to_owned()),
         ];
         pairs.extend(self.code.map(|number| ("code", number.to_string())));
         pairs
@@ -134,7 +122,7 @@ impl Announcement {
             version: version.and_then(number).ok_or(ProtocolError::BadValue("announced version"))?,
             fingerprint: Fingerprint::parse(fingerprint.unwrap_or_default())?,
             name: DeviceName::new(name.unwrap_or_default())?,
-            kind: kind.map(DeviceKind::parse).unwrap_or_default(),
+            kind: kind.map_or(DeviceKind::Other, parse_kind),
             code: code.map(|code| code.ok_or(ProtocolError::BadValue("code's number"))).transpose()?,
         })
     }

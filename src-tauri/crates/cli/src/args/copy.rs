@@ -463,7 +463,7 @@ mod tests {
         }
         assert_eq!(chunk_bytes("64M"), Ok(limits::CHUNK_MAX));
         let continued = request(&["-u", "--continue", "1764014195.000000004", "a", "b"]).options.continues.unwrap();
-        assert_eq!(ringway_model::moment::exact(continued), "1764014195.000000004");
+        assert_eq!(moment::exact(continued), "1764014195.000000004");
         for bad in ["", "K", "x", "-1", "1.5M", "1 M", "1T", "4095", "65M", "1G", "0", "99999999999999999999999"] {
             let said = chunk_bytes(bad).unwrap_err();
             assert!(said.contains("64"), "{bad}: {said}");

@@ -3,8 +3,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{ArgGroup, Args};
-use ringway_engine::DeviceRule;
-use ringway_model::Consent;
+use ringway_model::{Consent, DeviceRule};
 
 use super::HomeArgs;
 use super::destination::destination;
@@ -75,7 +74,7 @@ impl RuleArgs {
             rule.folder = None;
         }
         if let Some(folder) = &self.into {
-            rule.folder = Some(destination(folder)?);
+            rule.folder = Some(destination(folder)?.into());
         }
         // What one folder takes says nothing of another one.
         if self.no_into || self.into.is_some() || self.home.allow_home {
@@ -114,7 +113,7 @@ mod tests {
         let full = set(&asked, &["--accept", "--into", path.to_str().unwrap(), "--max-size", "20G"]);
         let wanted = DeviceRule {
             consent: Consent::Accept,
-            folder: Some(path),
+            folder: Some(path.into()),
             bytes_max: Some(20_000_000_000),
             ..DeviceRule::default()
         };

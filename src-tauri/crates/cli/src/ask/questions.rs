@@ -2,8 +2,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use ringway_engine::{Decision, IncomingOffer, OfferSummary, ShownSize};
-use ringway_model::TransferKey;
+use ringway_engine::{Decision, IncomingOffer, OfferSummary, covered_by};
+use ringway_model::{ShownSize, TransferKey};
 
 use crate::ask::prompt::{Line, Lines};
 use crate::output::Output;
@@ -139,7 +139,7 @@ impl Questions {
         self.end();
         // A question ends with its offer, so this is the first one.
         match self.waiting.pop_front_if(|offer| asked.is_about(&offer.summary())) {
-            Some(offer) if answer == Answer::Accept && offer.summary().bytes_so_far > asked.shown.covers() => {
+            Some(offer) if answer == Answer::Accept && offer.summary().bytes_so_far > covered_by(asked.shown) => {
                 let size = bytes(offer.summary().bytes_so_far);
                 out.must_say(format_args!("The offer has grown to {size} since you were asked. Accept again?"));
                 self.waiting.push_front(offer);

@@ -92,7 +92,7 @@ fn set_rule(engine: &Engine, device: &Device, args: &RuleArgs, out: &Output) -> 
         // Also where it is the one that the rule had.
         engine.choose_folder(folder);
     }
-    out.event(&Event::Rule { id: device.id, name: &device.name, rule: (&rule).into() });
+    out.event(&Event::Rule { id: device.id, name: &device.name, rule: &rule });
     out.say(format_args!("{}: {}.", for_terminal(&device.name), rule::sentence(&rule)));
     Ok(())
 }

@@ -5,8 +5,8 @@ mod unfinished;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use ringway_engine::{Engine, Past, PastDetails, PastQuery};
-use ringway_model::{Direction, Outcome};
+use ringway_engine::{Engine, Past, PastQuery};
+use ringway_model::{Direction, Outcome, PastDetails};
 
 use crate::args::{InboxAction, InboxArgs};
 use crate::exit::{Exit, Refusal};
@@ -228,8 +228,8 @@ fn rates(details: &PastDetails) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_engine::{Point, Resend};
-    use ringway_model::{Counts, DeviceId, Edit, Report, TransferId};
+    use ringway_engine::Resend;
+    use ringway_model::{Counts, DeviceId, Edit, Report, SeriesPoint, TransferId};
     use ringway_model::{Failure, FailureReason, Fault};
     use ringway_model::{Operation, Side};
 
@@ -264,7 +264,7 @@ mod tests {
     }
 
     fn details() -> PastDetails {
-        let point = |ms, bytes| Point { at: Duration::from_millis(ms), bytes, entries: 0, bottleneck: None };
+        let point = |ms, bytes| SeriesPoint { at: Duration::from_millis(ms), bytes, entries: 0, limited_by: None };
         let failure = Failure {
             path: "data/x\ny".into(),
             side: Side::There,

@@ -42,7 +42,7 @@ fn row(device: &NearbyDevice) -> [String; 6] {
     let NearbyDevice { said, addresses, known } = device;
     [
         for_terminal(said.name.as_str()),
-        json::name_of(device.kind()),
+        json::name_of(device.said.kind),
         said.code.map(|number| format!("{number}-...")).unwrap_or_default(),
         addresses.first().map(ToString::to_string).unwrap_or_default(),
         grouped(&said.fingerprint.to_hex()),

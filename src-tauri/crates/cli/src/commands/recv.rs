@@ -6,10 +6,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use ringway_engine::{
-    AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, ShownSize, remedy,
-};
-use ringway_model::{DeclineReason, Fault, IntoHome, Invalid, OsError, Report};
+use ringway_engine::{AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, remedy};
+use ringway_model::{DeclineReason, Fault, IntoHome, Invalid, OsError, Report, ShownSize};
 use tokio::task::JoinSet;
 
 use crate::args::destination::destination;

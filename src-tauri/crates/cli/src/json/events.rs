@@ -1,8 +1,8 @@
 //! The events of `--json`. Comments on them and on their fields are what the schema, docs/json.md
 //! and the manual say; an event's begins with the commands that write it.
 use ringway_model::{
-    AskedBecause, AuthError, Consent, DeclineReason, DeviceId, DeviceKind, Edit, LookAlike, PathText, Planned,
-    Progress, TransferId,
+    AskedBecause, AuthError, Consent, DeclineReason, DeviceId, DeviceKind, DeviceRule, Edit, LookAlike, PathText,
+    Planned, Progress, TransferId,
 };
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use super::failing::{EntryFailure, WhatFailed};
 use super::machine::{Listening, MachineSettings, OpenCode, Service};
 #[cfg(any(test, feature = "bench"))]
 use super::measured::{Conditions, Measured};
-use super::offers::{Offer, OfferWaits, Rule};
+use super::offers::{Offer, OfferWaits};
 use super::running::{Finished, Remembered, Started, UnderWay};
 
 /// One line of standard output.
@@ -115,7 +115,7 @@ pub(crate) enum Event<'a> {
         /// Where it was last reached or came from.
         last_address: Option<&'a str>,
         /// What its offers meet.
-        rule: Rule,
+        rule: &'a DeviceRule,
         /// Another paired device whose name looks the same.
         looks_like: Option<&'a LookAlike>,
     },
@@ -126,7 +126,7 @@ pub(crate) enum Event<'a> {
         /// What the device is called here.
         name: &'a str,
         /// What its offers meet.
-        rule: Rule,
+        rule: &'a DeviceRule,
     },
     /// `devices --nearby`: What a receiver announces, unproven.
     Nearby {

@@ -1,5 +1,5 @@
 //! Offers and paired devices as events describe them.
-use ringway_engine::{Decision, Device, DeviceRule, OfferSummary};
+use ringway_engine::{Decision, Device, OfferSummary};
 use ringway_model::{AskedBecause, Consent, DeviceId, LookAlike, PathText, TransferId};
 use serde::Serialize;
 
@@ -94,7 +94,7 @@ pub(crate) struct OfferWaits<'a> {
     /// The first 16 digits of that device's id.
     pub(crate) from_id_begins: String,
     /// Another paired device whose name looks the same.
-    pub(crate) looks_like: Option<NameAndBeginning<'a>>,
+    pub(crate) looks_like: Option<&'a LookAlike>,
     /// The first of its top-level names, as text that is safe to show.
     pub(crate) names: &'a [String],
     /// How many more there are.
@@ -121,34 +121,6 @@ pub(crate) struct OfferWaits<'a> {
     pub(crate) writable: Option<bool>,
 }
 
-/// A device by its name and the beginning of its id.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct NameAndBeginning<'a> {
-    /// What it is called here.
-    pub(crate) name: &'a str,
-    /// The first 16 digits of its id.
-    pub(crate) id_begins: String,
-}
-
-/// What a device's offers meet.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Rule {
-    /// What is done with them.
-    offers: Consent,
-    /// Where they land; null where everything does.
-    folder: Option<PathText>,
-    /// Bytes that one may have to be accepted without asking; null where any number will do.
-    max_bytes: Option<u64>,
-}
-
-impl From<&DeviceRule> for Rule {
-    fn from(rule: &DeviceRule) -> Self {
-        Self { offers: rule.consent, folder: rule.folder.as_ref().map(PathText::from), max_bytes: rule.bytes_max }
-    }
-}
-
 /// `device`.
 pub(crate) fn device<'a>(device: &'a Device, looks_like: Option<&'a LookAlike>) -> Event<'a> {
     Event::Device {
@@ -157,7 +129,7 @@ pub(crate) fn device<'a>(device: &'a Device, looks_like: Option<&'a LookAlike>) 
         paired_at: unix(device.paired_at),
         last_seen: device.last_seen.map(unix),
         last_address: device.last_address.as_deref(),
-        rule: (&device.rule).into(),
+        rule: &device.rule,
         looks_like,
     }
 }

@@ -1,9 +1,9 @@
 //! Transfers that run, and how they ended.
-use std::time::Duration;
-
 use ringway_daemon::dto::Moving;
-use ringway_engine::{Past, PastDetails, Point, Transfer};
-use ringway_model::{Bottleneck, DeviceId, Direction, Outcome, PathTaken, PathText, Progress, Report, TransferId};
+use ringway_engine::{Past, Transfer};
+use ringway_model::{
+    DeviceId, Direction, Outcome, PastDetails, PathTaken, PathText, Progress, Report, SeriesPoint, TransferId,
+};
 use serde::Serialize;
 
 use super::{Event, paths};
@@ -173,31 +173,11 @@ pub(crate) struct Remembered<'a> {
     why: Why,
     /// By `inbox show`: what had been done by which moment.
     #[serde(skip_serializing_if = "Option::is_none")]
-    series: Option<Vec<Moment>>,
-}
-
-/// What a transfer had done by a moment.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Moment {
-    /// Seconds since bytes began to move.
-    seconds: f64,
-    /// Bytes of contents that were sent by then.
-    bytes: u64,
-    /// Entries done by then.
-    entries: u64,
-    /// What limited it since the moment before, where that is known.
-    limited_by: Option<Bottleneck>,
-}
-
-impl From<&Point> for Moment {
-    fn from(point: &Point) -> Self {
-        Self { seconds: seconds(point.at), bytes: point.bytes, entries: point.entries, limited_by: point.bottleneck }
-    }
+    series: Option<&'a [SeriesPoint]>,
 }
 
 /// `past`; with `details`, if it is shown by itself.
-pub(crate) fn past<'a>(past: &'a Past, details: Option<&PastDetails>) -> Event<'a> {
+pub(crate) fn past<'a>(past: &'a Past, details: Option<&'a PastDetails>) -> Event<'a> {
     let (title, more_names) = &past.title;
     let mut report = past.report.clone();
     if let Some(PastDetails { failures, edits, .. }) = details {
@@ -215,11 +195,6 @@ pub(crate) fn past<'a>(past: &'a Past, details: Option<&PastDetails>) -> Event<'
         paths: paths(&past.paths),
         why: (&report.outcome).into(),
         report,
-        series: details.map(|details| details.series.iter().map(Moment::from).collect()),
+        series: details.map(|details| details.series.as_slice()),
     }))
-}
-
-/// A millisecond is as fine as a second's fraction gets.
-fn seconds(time: Duration) -> f64 {
-    (time.as_secs_f64() * 1_000.0).round() / 1_000.0
 }

@@ -1,6 +1,5 @@
 //! A device's rule in words, and why somebody is asked in spite of it.
-use ringway_engine::DeviceRule;
-use ringway_model::{AskedBecause, Consent};
+use ringway_model::{AskedBecause, Consent, DeviceRule};
 
 use crate::text::{bytes, for_terminal};
 

@@ -3,10 +3,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use ringway_engine::{PastQuery, Resend, Target};
-use ringway_model::Fault;
+use ringway_model::{Fault, PastDetails};
 
 use super::App;
-use crate::dto::{Again, Asked, Earlier, EarlierDetails, Recipient};
+use crate::dto::{Again, Asked, Earlier, Recipient};
 use crate::text::shown_text;
 
 /// Transfers that one page of the list has.
@@ -23,9 +23,9 @@ impl App {
     }
 
     /// What is long of one of them.
-    pub fn past_details(&self, number: u64) -> Result<EarlierDetails, Fault> {
+    pub fn past_details(&self, number: u64) -> Result<PastDetails, Fault> {
         let (_, details) = self.inner.engine.past_transfer(number)?.ok_or(Fault::Gone)?;
-        Ok(EarlierDetails::new(&details))
+        Ok(details)
     }
 
     /// Forgets one of them; what it brought stays.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use ringway_engine::{Announcement, Engine, Fingerprint, NearbyDevice, Paths, Target};
 use ringway_model::{
-    AuthError, DeclineReason, Direction, FailureReason, Fault, OnConflict, OnExisting, Outcome, Report, Side, Stage,
-    TransferKey,
+    AuthError, DeclineReason, Direction, FailureReason, Fault, LookAlike, OnConflict, OnExisting, Outcome, Report,
+    ShownSize, Side, Stage, TransferKey,
 };
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use crate::app::Reception;
 use crate::app::{App, Listener};
 use crate::dto::SettingsChange;
-use crate::dto::{AppEvent, Asked, Left, Listening, LooksLike, Offer, Recipient, ShownSize};
+use crate::dto::{AppEvent, Asked, Left, Listening, Offer, Recipient};
 
 /// How long anything may take before a test fails: two engines in a debug build on busy cores.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -165,7 +165,7 @@ async fn an_accepted_offer_arrives_and_both_know_each_other() {
     assert_eq!(far.arrived(&taken.id).await, far.inbox().join("set"));
     // Who looks late sees what it did until then, and what has ended by the way it went.
     let (all, _listener) = far.app.start(Box::new(|_| ())).unwrap();
-    assert_eq!(all.transfers[0].course.last().map(|point| point.bytes), Some(7));
+    assert_eq!(all.transfers[0].series.last().map(|point| point.bytes), Some(7));
     let came = |direction| far.app.past(Asked { direction, ..Asked::default() }).unwrap().len();
     assert_eq!((came(None), came(Some(Direction::Receiving)), came(Some(Direction::Sending))), (1, 1, 0));
     far.app.dismiss(&taken.id);
@@ -728,12 +728,13 @@ async fn a_name_that_looks_like_another_devices_is_pointed_out() {
         let sent = sender.send(&sender.source(), &address, Some(&code));
         let offer = lab.offer().await;
         let looks_like = (sender.app.inner.engine.this_device().name != "nas")
-            .then(|| LooksLike { name: "nas".into(), short_id: nas.app.inner.engine.this_device().id.short() });
+            .then(|| LookAlike { name: "nas".into(), id: nas.app.inner.engine.this_device().id });
         assert_eq!(offer.looks_like, looks_like);
         lab.app.decline(&offer.id).unwrap();
         sender.ended(&sent).await;
     }
     let devices = lab.app.devices().unwrap();
-    let alike: Vec<_> = devices.iter().map(|device| device.looks_like.as_ref().map(|other| &other.short_id)).collect();
-    assert_eq!(alike, [Some(&devices[1].short_id), Some(&devices[0].short_id)]);
+    let alike: Vec<_> =
+        devices.iter().map(|device| device.looks_like.as_ref().map(|other| other.id.to_string())).collect();
+    assert_eq!(alike, [Some(devices[1].id.clone()), Some(devices[0].id.clone())]);
 }

@@ -14,11 +14,11 @@
 
 /// The types of fields and answers, for the modules that use the rows.
 pub(super) mod types {
-    pub(crate) use ringway_model::{Consent, IntoHome, OnConflict, OnExisting};
+    pub(crate) use ringway_model::{Consent, IntoHome, OnConflict, OnExisting, PastDetails, ShownSize};
 
     pub(crate) use crate::dto::{
-        Again, Asked, Chosen, CopyFolder, Earlier, EarlierDetails, Everything, GivenPath, Moving, Recipient,
-        SettingsChange, ShownSize, StartAtLogin, StoredSettings, Unfinished, View,
+        Again, Asked, Chosen, CopyFolder, Earlier, Everything, GivenPath, Moving, Recipient, SettingsChange,
+        StartAtLogin, StoredSettings, Unfinished, View,
     };
 }
 
@@ -49,7 +49,7 @@ macro_rules! operations {
                 /// The latest past transfers that match; 30 at a time.
                 Past past(asked: Asked) -> Vec<Earlier> = blocking |app| app.past(asked)?;
                 /// The details of one, which may be long.
-                PastDetails past_details(number: u64) -> EarlierDetails = blocking |app| app.past_details(number)?;
+                PastDetails past_details(number: u64) -> PastDetails = blocking |app| app.past_details(number)?;
                 /// Removes one from the history; its files stay.
                 ForgetPast forget_past(number: u64) -> () = blocking |app| app.forget_past(number)?;
                 /// Empties the history; the files stay.

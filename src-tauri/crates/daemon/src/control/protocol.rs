@@ -251,7 +251,7 @@ mod tests {
 
         #[test]
         fn a_request_with_a_byte_changed_is_refused_or_read(at in any::<prop::sample::Index>(), byte in any::<u8>()) {
-            let mut line = br#"{"number":7,"call":{"accept":{"id":"00ff","shown":{"bytes":9,"isFinal":true},"on_conflict":"rename_top"}}}"#.to_vec();
+            let mut line = br#"{"number":7,"call":{"accept":{"id":"00ff","shown":{"bytes":9,"is_final":true},"on_conflict":"rename_top"}}}"#.to_vec();
             let at = at.index(line.len());
             line[at] = byte;
             let _ = serde_json::from_slice::<Request>(&line);

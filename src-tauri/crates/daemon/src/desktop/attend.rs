@@ -115,7 +115,7 @@ fn offered(offer: Offer) -> News {
     let title = names.next().unwrap_or_default();
     let more = offer.more_names + names.len() as u64;
     let (bytes, is_final) = (offer.bytes_so_far, offer.totals_final);
-    let looks_like = offer.looks_like.map(|other| other.name);
+    let looks_like = offer.looks_like.map(|other| other.name.to_string());
     News::Offer { id: offer.id, from: offer.from, title, more, looks_like, dotted, bytes, is_final }
 }
 

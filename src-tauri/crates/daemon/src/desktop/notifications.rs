@@ -1,6 +1,7 @@
 //! Notifications (org.freedesktop.Notifications): what is worth one is shown, offers with their
 //! answers where the desktop has buttons, and taken back when it no longer holds. What is answered
 //! becomes what is asked.
+use ringway_model::ShownSize;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,6 @@ use zbus::zvariant::Value;
 use super::allowance::Allowance;
 use super::shown::{Asked, Ending, News, View};
 use super::{Log, messages, words};
-use crate::dto::ShownSize;
 use crate::language::Language;
 
 /// Offers whose notification is remembered: more of them than an engine lets wait.

@@ -1,9 +1,7 @@
 //! What the tray shows, what is announced, and what a person asks for there: plain values between
 //! the controller and the bus.
 
-use ringway_model::Direction;
-
-use crate::dto::ShownSize;
+use ringway_model::{Direction, ShownSize};
 
 /// Whether this device receives.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -35,7 +35,7 @@ impl From<&NearbyDevice> for Nearby {
             id: format!("{hex}-{}", first.map_or(0, |address| address.port())),
             short_id: hex.as_bytes().chunks(4).map(String::from_utf8_lossy).collect::<Vec<_>>().join("-"),
             name: shown_text(said.name.as_str()),
-            kind: device.kind(),
+            kind: device.said.kind,
             address: first.map(ToString::to_string).unwrap_or_default(),
             code: said.code,
             known: device.known.as_ref().map(|device| device.id.to_string()),

@@ -1,9 +1,9 @@
 //! What has ended before, as the window lists it.
-use ringway_engine::{Past, PastDetails, Point};
-use ringway_model::{Bottleneck, Direction, Edit, Failure, Outcome, Report};
+use ringway_engine::Past;
+use ringway_model::{Direction, Outcome, Report};
 use serde::{Deserialize, Serialize};
 
-use super::{Chosen, Recipient, unix_ms, whole_ms};
+use super::{Chosen, Recipient, unix_ms};
 use crate::text::{shown, shown_text};
 
 /// Which past transfers are asked for.
@@ -34,7 +34,7 @@ pub struct Earlier {
     pub more_titles: u64,
     /// The other machine as it was called then, or whom it was to reach; of a copy, its folder.
     pub peer: String,
-    /// Without failures by name, which [`EarlierDetails`] has.
+    /// Without failures by name, which [`PastDetails`](ringway_model::PastDetails) has.
     pub report: Report,
 }
 
@@ -90,44 +90,6 @@ impl From<&Past> for LastTransfer {
             bytes: past.report.counts.bytes,
             is_whole: matches!(past.report.outcome, Outcome::Complete),
             at_ms: unix_ms(past.report.ended_at),
-        }
-    }
-}
-
-/// What had been done by a moment, and what limited it since the one before.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct CoursePoint {
-    /// Since bytes began to move.
-    pub at_ms: u64,
-    pub bytes: u64,
-    pub entries: u64,
-    pub bottleneck: Option<Bottleneck>,
-}
-
-impl From<&Point> for CoursePoint {
-    fn from(point: &Point) -> Self {
-        Self { at_ms: whole_ms(point.at), bytes: point.bytes, entries: point.entries, bottleneck: point.bottleneck }
-    }
-}
-
-/// What is long of a past transfer.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct EarlierDetails {
-    pub failures: Vec<Failure>,
-    pub edits: Vec<Edit>,
-    pub course: Vec<CoursePoint>,
-}
-
-impl EarlierDetails {
-    pub fn new(details: &PastDetails) -> Self {
-        Self {
-            failures: details.failures.clone(),
-            edits: details.edits.clone(),
-            course: details.series.iter().map(CoursePoint::from).collect(),
         }
     }
 }

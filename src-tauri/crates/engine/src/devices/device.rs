@@ -2,9 +2,8 @@
 use std::net::IpAddr;
 use std::time::SystemTime;
 
-use ringway_model::DeviceId;
+use ringway_model::{DeviceId, DeviceRule};
 
-use crate::devices::rules::DeviceRule;
 use crate::devices::target::Address;
 use crate::limits::DEFAULT_PORT;
 

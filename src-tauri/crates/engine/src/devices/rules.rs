@@ -2,62 +2,8 @@
 //! business, asking is the programs'.
 use std::path::{Path, PathBuf};
 
-use ringway_model::{AskedBecause, Consent, Fault, IntoHome, Invalid};
+use ringway_model::{AskedBecause, Consent, DeviceRule};
 use rustix::fs::{Access, access};
-
-/// A paired device's rule; by default a person is asked.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct DeviceRule {
-    /// What is done with its offers.
-    pub consent: Consent,
-    /// Where they land; none is where the receiver has everything.
-    pub folder: Option<PathBuf>,
-    /// Bytes of contents that one may have to be accepted without asking; none is any number.
-    pub bytes_max: Option<u64>,
-    /// What may land in that folder, where it is a home.
-    pub into_home: IntoHome,
-}
-
-/// A size that no rule may have: what the store keeps as a number with a sign.
-const BYTES_MAX_END: u64 = 1 << 63;
-
-impl DeviceRule {
-    /// Whether it may be set.
-    ///
-    /// # Errors
-    /// [`Fault::Invalid`] for a folder whose path is not absolute, or a size of nothing.
-    pub fn check(&self) -> Result<(), Fault> {
-        if self.folder.as_ref().is_some_and(|folder| !folder.is_absolute()) {
-            return Err(Fault::Invalid(Invalid::RuleFolder));
-        }
-        match self.bytes_max {
-            Some(0 | BYTES_MAX_END..) => Err(Fault::Invalid(Invalid::RuleSize)),
-            _ => Ok(()),
-        }
-    }
-
-    /// What becomes of an offer.
-    pub fn decide(&self, offered: &Offered) -> Decision {
-        if self.consent == Consent::Refuse {
-            return Decision::Decline;
-        }
-        if let Some(folder) = &offered.lacks_folder {
-            return Decision::Ask(Some(AskedBecause::NoFolder { folder: folder.into() }));
-        }
-        match (self.consent, self.bytes_max) {
-            (Consent::Accept, Some(bytes_max)) if offered.is_more_than(bytes_max) => {
-                Decision::Ask(Some(AskedBecause::TooMuch { bytes_max }))
-            }
-            (Consent::Accept, bytes_max) => Decision::Accept { bytes_max },
-            _ => Decision::Ask(None),
-        }
-    }
-
-    /// Whether what else its sender finds could change that.
-    pub(crate) fn awaits_more(&self, offered: &Offered) -> bool {
-        !offered.is_final && matches!(self.decide(offered), Decision::Accept { bytes_max: Some(_) })
-    }
-}
 
 /// What a rule looks at of an offer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -74,6 +20,11 @@ pub struct Offered {
 }
 
 impl Offered {
+    /// Whether what else its sender finds could change what becomes of it.
+    pub(crate) fn awaits_more(&self, rule: &DeviceRule) -> bool {
+        !self.is_final && matches!(Decision::of(rule, self), Decision::Accept { bytes_max: Some(_) })
+    }
+
     fn is_more_than(&self, bytes_max: u64) -> bool {
         self.bytes > bytes_max || self.stopped_at.is_some_and(|at| at >= bytes_max)
     }
@@ -95,6 +46,23 @@ pub enum Decision {
 }
 
 impl Decision {
+    /// What becomes of an offer by that rule.
+    pub fn of(rule: &DeviceRule, offered: &Offered) -> Self {
+        if rule.consent == Consent::Refuse {
+            return Self::Decline;
+        }
+        if let Some(folder) = &offered.lacks_folder {
+            return Self::Ask(Some(AskedBecause::NoFolder { folder: folder.into() }));
+        }
+        match (rule.consent, rule.bytes_max) {
+            (Consent::Accept, Some(bytes_max)) if offered.is_more_than(bytes_max) => {
+                Self::Ask(Some(AskedBecause::TooMuch { bytes_max }))
+            }
+            (Consent::Accept, bytes_max) => Self::Accept { bytes_max },
+            _ => Self::Ask(None),
+        }
+    }
+
     /// Why a person is asked in spite of the rule, where that is so.
     pub fn asked_because(&self) -> Option<&AskedBecause> {
         match self {
@@ -130,7 +98,7 @@ mod tests {
     fn asking_is_the_default_and_a_size_changes_nothing_of_it() {
         for bytes_max in [None, Some(10)] {
             for bytes in [0, 10, 11, u64::MAX] {
-                assert_eq!(rule(Consent::Ask, bytes_max).decide(&offered(bytes, true)), Decision::Ask(None));
+                assert_eq!(Decision::of(&rule(Consent::Ask, bytes_max), &offered(bytes, true)), Decision::Ask(None));
             }
         }
         assert_eq!(DeviceRule::default(), rule(Consent::Ask, None));
@@ -140,31 +108,31 @@ mod tests {
     fn a_size_lets_in_what_is_not_more_and_holds_it_to_that() {
         let accept = rule(Consent::Accept, Some(10));
         for (bytes, decision) in [(0, UP_TO_10), (10, UP_TO_10), (11, MORE_THAN_10), (u64::MAX, MORE_THAN_10)] {
-            assert_eq!(accept.decide(&offered(bytes, true)), decision);
-            assert_eq!(accept.decide(&offered(bytes, false)), decision, "what is too much does not get less");
+            assert_eq!(Decision::of(&accept, &offered(bytes, true)), decision);
+            assert_eq!(Decision::of(&accept, &offered(bytes, false)), decision, "what is too much does not get less");
         }
-        assert_eq!(rule(Consent::Accept, None).decide(&offered(u64::MAX, false)), ANYTHING);
+        assert_eq!(Decision::of(&rule(Consent::Accept, None), &offered(u64::MAX, false)), ANYTHING);
     }
 
     #[test]
     fn more_is_waited_for_only_where_it_could_change_something() {
         let accept = rule(Consent::Accept, Some(10));
-        assert!(accept.awaits_more(&offered(10, false)));
-        assert!(!accept.awaits_more(&offered(10, true)) && !accept.awaits_more(&offered(11, false)));
+        assert!(offered(10, false).awaits_more(&accept));
+        assert!(!offered(10, true).awaits_more(&accept) && !offered(11, false).awaits_more(&accept));
         for other in [rule(Consent::Accept, None), rule(Consent::Ask, Some(10)), rule(Consent::Refuse, Some(10))] {
-            assert!(!other.awaits_more(&offered(1, false)), "{other:?}");
+            assert!(!offered(1, false).awaits_more(&other), "{other:?}");
         }
     }
 
     #[test]
     fn what_was_stopped_for_its_size_is_asked_about_however_small_it_says_it_is() {
         let again = Offered { stopped_at: Some(10), ..offered(1, false) };
-        assert_eq!(rule(Consent::Accept, Some(10)).decide(&again), MORE_THAN_10);
+        assert_eq!(Decision::of(&rule(Consent::Accept, Some(10)), &again), MORE_THAN_10);
         let more = Decision::Accept { bytes_max: Some(11) };
-        assert_eq!(rule(Consent::Accept, Some(11)).decide(&again), more, "the rule was changed since");
-        assert_eq!(rule(Consent::Accept, None).decide(&again), ANYTHING);
-        assert_eq!(rule(Consent::Ask, Some(10)).decide(&again), Decision::Ask(None));
-        assert_eq!(rule(Consent::Refuse, Some(10)).decide(&again), Decision::Decline);
+        assert_eq!(Decision::of(&rule(Consent::Accept, Some(11)), &again), more, "the rule was changed since");
+        assert_eq!(Decision::of(&rule(Consent::Accept, None), &again), ANYTHING);
+        assert_eq!(Decision::of(&rule(Consent::Ask, Some(10)), &again), Decision::Ask(None));
+        assert_eq!(Decision::of(&rule(Consent::Refuse, Some(10)), &again), Decision::Decline);
     }
 
     #[test]
@@ -172,19 +140,10 @@ mod tests {
         let gone = Offered { lacks_folder: Some("/media/usb".into()), ..offered(11, true) };
         let into = |consent| DeviceRule { folder: Some("/media/usb".into()), ..rule(consent, Some(10)) };
         let asked = Decision::Ask(Some(AskedBecause::NoFolder { folder: "/media/usb".into() }));
-        assert_eq!(into(Consent::Accept).decide(&gone), asked);
-        assert_eq!(into(Consent::Ask).decide(&gone), asked);
-        assert_eq!(into(Consent::Refuse).decide(&gone), Decision::Decline);
-        assert_eq!(into(Consent::Accept).decide(&offered(10, true)), UP_TO_10);
-    }
-
-    #[test]
-    fn folders_are_absolute_and_sizes_are_sizes() {
-        let into = |folder: &str| DeviceRule { folder: Some(folder.into()), ..DeviceRule::default() };
-        assert!(into("/srv/in").check().is_ok());
-        for bad in [into("srv/in"), into(""), rule(Consent::Ask, Some(0)), rule(Consent::Accept, Some(u64::MAX))] {
-            assert!(matches!(bad.check(), Err(Fault::Invalid(_))), "{bad:?}");
-        }
+        assert_eq!(Decision::of(&into(Consent::Accept), &gone), asked);
+        assert_eq!(Decision::of(&into(Consent::Ask), &gone), asked);
+        assert_eq!(Decision::of(&into(Consent::Refuse), &gone), Decision::Decline);
+        assert_eq!(Decision::of(&into(Consent::Accept), &offered(10, true)), UP_TO_10);
     }
 
     #[test]

@@ -15,7 +15,6 @@ use ringway_wire::limits::VERSION;
 use crate::devices::device::Device;
 use crate::devices::target::Target;
 use crate::reach::connect;
-use crate::wire_convert::decode_kind;
 
 pub(crate) use announcer::{Announcer, Announcing};
 pub use nearby::Nearby;
@@ -33,11 +32,6 @@ pub struct NearbyDevice {
 }
 
 impl NearbyDevice {
-    /// What it says that it looks like.
-    pub fn kind(&self) -> DeviceKind {
-        decode_kind(self.said.kind)
-    }
-
     /// Whether it says to speak this program's protocol.
     pub fn is_compatible(&self) -> bool {
         self.said.version == VERSION

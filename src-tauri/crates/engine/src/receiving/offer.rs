@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use ringway_model::{Consent, DeclineReason, Fault, IntoHome, Side, TransferId};
+use ringway_model::{Consent, DeclineReason, DeviceRule, Fault, IntoHome, Side, TransferId};
 use ringway_tree::filesystem::free_space::FreeSpace;
 use ringway_tree::receive::AttemptKey;
 use ringway_wire::control::Totals;
@@ -27,7 +27,7 @@ use tokio::time::sleep;
 
 use crate::admission::Origin;
 use crate::devices::device::Device;
-use crate::devices::rules::{Decision, DeviceRule, Offered, is_usable};
+use crate::devices::rules::{Decision, Offered, is_usable};
 use crate::limits::{ANSWER_TIME_MAX, DOT_NAMES_SHOWN_MAX, RULE_WAIT_MAX};
 use crate::receiving::event::{OfferSummary, ReceiverEvent};
 use crate::receiving::receive::{Listening, boot_ms};
@@ -332,7 +332,7 @@ fn decided_now(listening: &Listening, visitor: &Visitor, stopped_at: Option<u64>
     let mut landing = Landing::of(listening, &visitor.device);
     let Totals { bytes, complete, .. } = visitor.offer.so_far;
     let offered = Offered { bytes, is_final: complete, lacks_folder: landing.lacks_folder.take(), stopped_at };
-    let decision = visitor.device.rule.decide(&offered);
+    let decision = Decision::of(&visitor.device.rule, &offered);
     (landing, decision)
 }
 
@@ -373,7 +373,7 @@ struct Landing {
 impl Landing {
     fn of(listening: &Listening, device: &Device) -> Self {
         let DeviceRule { folder, into_home, .. } = &device.rule;
-        let chosen = folder.clone().filter(|_| listening.landing().rule_folders);
+        let chosen = folder.as_deref().map(Path::to_owned).filter(|_| listening.landing().rule_folders);
         let is_there = |folder: &Path| listening.inner.expect(folder).is_there(folder);
         let will_do = |folder: &Path| {
             is_usable(folder) && is_there(folder) && listening.inner.check_folder(folder, *into_home).is_ok()
@@ -470,8 +470,8 @@ async fn ruled(
     loop {
         let Totals { bytes, complete, .. } = offer.so_far;
         let offered = Offered { bytes, is_final: complete, lacks_folder: lacks_folder.clone(), stopped_at };
-        if !may_wait || !rule.awaits_more(&offered) {
-            return Some(rule.decide(&offered));
+        if !may_wait || !offered.awaits_more(rule) {
+            return Some(Decision::of(rule, &offered));
         }
         tokio::select! {
             event = session.next() => match event {
@@ -479,7 +479,7 @@ async fn ruled(
                 Ok(Some(AcceptorEvent::Cancelled(_)) | None) | Err(_) => return None,
                 Ok(Some(_)) => {}
             },
-            () = &mut late => return Some(rule.decide(&offered)),
+            () = &mut late => return Some(Decision::of(rule, &offered)),
         }
     }
 }

@@ -36,7 +36,6 @@ use crate::reach::interfaces;
 use crate::receiving::event::ReceiverEvent;
 use crate::receiving::offer::{Arrivals, Queue, Shares};
 use crate::transfers::options::ReceiveOptions;
-use crate::wire_convert::encode_kind;
 use ringway_link::lane;
 use ringway_tree::random;
 
@@ -230,7 +229,7 @@ pub(crate) async fn listen(inner: Arc<Inner>, options: ReceiveOptions) -> Result
 fn note_places(inner: &Inner, options: &ReceiveOptions) -> Vec<PathBuf> {
     // A store that cannot be asked only means that a rule's folder is noted at its first offer.
     let devices = if options.rule_folders { inner.store.devices().unwrap_or_default() } else { Vec::new() };
-    let rules = devices.into_iter().filter_map(|device| device.rule.folder);
+    let rules = devices.into_iter().filter_map(|device| device.rule.folder).map(|folder| folder.0);
     let folders: Vec<_> = std::iter::once(options.destination.clone()).chain(rules).collect();
     for folder in &folders {
         inner.expect(folder);
@@ -249,7 +248,7 @@ fn close_what_crashed_left_open(folders: Vec<PathBuf>) {
 fn announcer(listening: &Listening, at: SocketAddr) -> Result<Announcer, Fault> {
     let name = DeviceName::new(&listening.inner.settings().name).map_err(|_| Fault::Invalid(Invalid::DeviceName))?;
     let id = listening.inner.identity.id().0;
-    Announcer::start(at, Announcement::new(name, &id, encode_kind(kind_of_this()), listening.number_on_show()))
+    Announcer::start(at, Announcement::new(name, &id, kind_of_this(), listening.number_on_show()))
 }
 
 async fn accept(listener: TcpListener, listening: Arc<Listening>) {

@@ -8,13 +8,12 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use ringway_model::{
-    AuthError, Counts, DeviceId, Direction, Edit, Failure, Fault, Outcome, Report, Source, TransferId, TransferKey,
+    AuthError, Counts, DeviceId, Direction, Fault, Outcome, Report, SeriesPoint, Source, TransferId, TransferKey,
 };
 
 use crate::devices::target::Target;
 use crate::receiving::event::OfferSummary;
 use crate::store::Store;
-use crate::store::series::Point;
 
 /// Transfers that are remembered: years of daily use. The oldest go first.
 pub const PAST_MAX: u32 = 5_000;
@@ -58,7 +57,8 @@ pub struct Past {
     /// What was sent, or the top-level paths where it arrived, or else the folder that it was to go
     /// to; the first [`PAST_PATHS_MAX`].
     pub paths: Vec<PathBuf>,
-    /// What is remembered of its report. Failures and edited files by name are in [`PastDetails`];
+    /// What is remembered of its report. Failures and edited files by name are in
+    /// [`PastDetails`](ringway_model::PastDetails);
     /// of what was received or copied, `arrived` is [`Self::paths`].
     pub report: Report,
     /// What to send to send it again; none where it was not sent from here, or was more than is
@@ -81,17 +81,6 @@ pub struct Resend {
     pub sources: Vec<Source>,
     /// Whether it was to be read back and compared.
     pub verify: bool,
-}
-
-/// What is long of a past transfer.
-#[derive(Debug, Default)]
-pub struct PastDetails {
-    /// The failures by name, the first [`PAST_FAILURES_MAX`].
-    pub failures: Vec<Failure>,
-    /// Files of the receiver that were kept, by name, the first [`PAST_FAILURES_MAX`].
-    pub edits: Vec<Edit>,
-    /// Its course.
-    pub series: Vec<Point>,
 }
 
 /// Which past transfers are asked for; all of them by default, the latest first.
@@ -125,7 +114,7 @@ pub(crate) struct Ended<'a> {
     pub(crate) peer: Option<&'a (DeviceId, String)>,
     pub(crate) title: &'a (OsString, u64),
     pub(crate) report: &'a Report,
-    pub(crate) series: &'a [Point],
+    pub(crate) series: &'a [SeriesPoint],
 }
 
 impl Record {

@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_model::{
-    Bottleneck, Counts, DeviceId, Direction, Edit, Fault, Outcome, PathText, Proven, Report, Source, TransferId,
+    Bottleneck, Counts, DeviceId, Direction, Edit, Fault, Outcome, PastDetails, PathText, Proven, Report, Source,
+    TransferId,
 };
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params};
 
 use super::Store;
 use crate::devices::target::Target;
 use crate::store::history::{
-    Ended, PAST_FAILURES_ALL_MAX, PAST_FAILURES_MAX, PAST_MAX, PAST_UNANSWERED_MAX, Past, PastDetails, PastQuery,
-    Record, Resend, ending,
+    Ended, PAST_FAILURES_ALL_MAX, PAST_FAILURES_MAX, PAST_MAX, PAST_UNANSWERED_MAX, Past, PastQuery, Record, Resend,
+    ending,
 };
 use crate::store::series;
 
@@ -554,8 +555,7 @@ mod tests {
     use super::*;
     use crate::devices::rules::Decision;
     use crate::receiving::event::OfferSummary;
-    use crate::store::series::Point;
-    use ringway_model::{AuthError, Failure, FailureReason};
+    use ringway_model::{AuthError, Failure, FailureReason, SeriesPoint};
     use ringway_model::{Operation, Side};
     use std::sync::Arc;
 
@@ -575,7 +575,7 @@ mod tests {
             Self { folder, store }
         }
 
-        fn keep(&self, direction: Direction, title: &str, report: &Report, series: &[Point]) {
+        fn keep(&self, direction: Direction, title: &str, report: &Report, series: &[SeriesPoint]) {
             let target = (direction == Direction::Sending).then(nas);
             let source = Source { path: "/the/Inbox".into(), contents_only: true };
             let resend = target.is_some().then(|| Resend { sources: vec![source], verify: true });
@@ -657,7 +657,7 @@ mod tests {
     #[test]
     fn what_ended_is_there_for_every_program_as_it_was() {
         let home = Home::new();
-        let series = [Point { at: Duration::from_millis(100), bytes: 5, entries: 1, bottleneck: None }];
+        let series = [SeriesPoint { at: Duration::from_millis(100), bytes: 5, entries: 1, limited_by: None }];
         home.keep(
             Direction::Receiving,
             "data",

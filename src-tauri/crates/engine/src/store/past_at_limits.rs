@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use ringway_model::{
-    Bottleneck, Counts, DeviceId, Direction, Failure, FailureReason, Fault, Operation, Outcome, Proven, Report, Side,
-    Source, TransferId,
+    Bottleneck, Counts, DeviceId, Direction, Failure, FailureReason, Fault, Operation, Outcome, Proven, Report,
+    SeriesPoint, Side, Source, TransferId,
 };
 
 use super::Store;
 use crate::devices::target::Target;
 use crate::store::history::{Ended, PAST_FAILURES_ALL_MAX, PAST_MAX, PAST_PATHS_MAX, PastQuery, Record, Resend};
-use crate::store::series::{Point, SERIES_POINTS_MAX};
+use crate::store::series::SERIES_POINTS_MAX;
 
 /// How often each question is asked; the median is told.
 const ROUNDS: usize = 9;
@@ -67,11 +67,11 @@ fn keep(store: &Arc<Store>, number: u32) {
         .then(|| (Target::Device(DeviceId([1; 32])), format!("machine{}.lan", number % DEVICES)));
     let peer = (DeviceId([(number % DEVICES) as u8; 32]), format!("machine {}", number % DEVICES));
     let series: Vec<_> = (1..=SERIES_POINTS_MAX as u64)
-        .map(|n| Point {
+        .map(|n| SeriesPoint {
             at: Duration::from_millis(n * 125),
             bytes: n * 20_000_000 + n * n,
             entries: n * 200,
-            bottleneck: Bottleneck::ALL.get(n as usize % Bottleneck::ALL.len()).copied(),
+            limited_by: Bottleneck::ALL.get(n as usize % Bottleneck::ALL.len()).copied(),
         })
         .collect();
     let mut id = [0; 16];

@@ -2,13 +2,11 @@
 //! default.
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
 
-use ringway_model::{Consent, DeviceId, Fault, IntoHome};
+use ringway_model::{Consent, DeviceId, DeviceRule, Fault, IntoHome};
 use rusqlite::{Connection, params};
 
 use super::Store;
-use crate::devices::rules::DeviceRule;
 
 /// The trigger is in the file itself, so that a program that knows of no rules forgets them too: a
 /// device that pairs anew is asked about.
@@ -74,7 +72,7 @@ pub(super) fn read(
 ) -> DeviceRule {
     let known = || {
         let consent = *CONSENTS.get(usize::try_from(consent?).ok()?)?;
-        let folder = folder.map(|folder| PathBuf::from(OsString::from_vec(folder)));
+        let folder = folder.map(|folder| OsString::from_vec(folder).into());
         let bytes_max = bytes_max.map(u64::try_from).transpose().ok()?;
         let into_home = *INTO_HOMES.get(usize::try_from(into_home.unwrap_or_default()).ok()?)?;
         let rule = DeviceRule { consent, folder, bytes_max, into_home };
@@ -101,10 +99,10 @@ mod tests {
     }
 
     fn lab() -> DeviceRule {
-        let folder = PathBuf::from(OsString::from_vec(b"/srv/caf\xe9".to_vec()));
+        let folder = OsString::from_vec(b"/srv/caf\xe9".to_vec());
         DeviceRule {
             consent: Consent::Accept,
-            folder: Some(folder),
+            folder: Some(folder.into()),
             bytes_max: Some(20_000_000_000),
             into_home: IntoHome::NoDotNames,
         }

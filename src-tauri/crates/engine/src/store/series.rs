@@ -2,7 +2,7 @@
 //! of 0.2 s as for one of 10 hours.
 use std::time::Duration;
 
-use ringway_model::Bottleneck;
+use ringway_model::{Bottleneck, SeriesPoint};
 
 /// Points kept: more than a graph has room for, and 10 kB in the store at most.
 pub const SERIES_POINTS_MAX: usize = 480;
@@ -13,28 +13,15 @@ const STEP_MIN: Duration = Duration::from_millis(50);
 /// What the stored form begins with.
 const FORM: u8 = 1;
 
-/// What had been done by a moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Point {
-    /// Time since bytes began to move; kept to the millisecond.
-    pub at: Duration,
-    /// Bytes of contents sent, or copied, by then.
-    pub bytes: u64,
-    /// Entries done by then.
-    pub entries: u64,
-    /// What limited it since the point before, where that is known: the last of several.
-    pub bottleneck: Option<Bottleneck>,
-}
-
 /// Points whose times and counts only grow. Once there are [`SERIES_POINTS_MAX`] of them, each
 /// second one goes and they come half as often, so that what is left is spread evenly and no sum is
 /// lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Series {
-    points: Vec<Point>,
+    points: Vec<SeriesPoint>,
     step: Duration,
     /// The last that was booked, which may be too near to the point before to stay.
-    latest: Option<Point>,
+    latest: Option<SeriesPoint>,
 }
 
 impl Default for Series {
@@ -46,7 +33,7 @@ impl Default for Series {
 impl Series {
     /// Books what has been done by now. Counts that go back, as those of what is read back once
     /// more do, are left out.
-    pub(crate) fn book(&mut self, point: Point) {
+    pub(crate) fn book(&mut self, point: SeriesPoint) {
         let last = self.latest.unwrap_or_default();
         if point.at < last.at || point.bytes < last.bytes || point.entries < last.entries {
             return;
@@ -67,7 +54,7 @@ impl Series {
     }
 
     /// The points, the last one booked included.
-    pub(crate) fn points(&self) -> Vec<Point> {
+    pub(crate) fn points(&self) -> Vec<SeriesPoint> {
         let mut points = self.points.clone();
         points.extend(self.latest.filter(|latest| points.last() != Some(latest)));
         points
@@ -76,29 +63,29 @@ impl Series {
 
 /// The points as the store keeps them: each as what it has more than the one before, in LEB128, and
 /// its bottleneck's number.
-pub(crate) fn stored(points: &[Point]) -> Vec<u8> {
+pub(crate) fn stored(points: &[SeriesPoint]) -> Vec<u8> {
     let mut out = vec![FORM];
-    let mut last = Point::default();
+    let mut last = SeriesPoint::default();
     for point in points {
-        let at = |point: &Point| u64::try_from(point.at.as_millis()).unwrap_or(u64::MAX);
+        let at = |point: &SeriesPoint| u64::try_from(point.at.as_millis()).unwrap_or(u64::MAX);
         put(&mut out, at(point).saturating_sub(at(&last)));
         put(&mut out, point.bytes.saturating_sub(last.bytes));
         put(&mut out, point.entries.saturating_sub(last.entries));
-        out.push(point.bottleneck.map_or(0, |bottleneck| 1 + bottleneck as u8));
+        out.push(point.limited_by.map_or(0, |bottleneck| 1 + bottleneck as u8));
         last = *point;
     }
     out
 }
 
 /// What [`stored`] made of points; none where it is no such thing, as after a store was damaged.
-pub(crate) fn read(mut stored: &[u8]) -> Option<Vec<Point>> {
+pub(crate) fn read(mut stored: &[u8]) -> Option<Vec<SeriesPoint>> {
     let form;
     (form, stored) = stored.split_first()?;
     if *form != FORM {
         return None;
     }
     let mut points = Vec::new();
-    let mut last = Point::default();
+    let mut last = SeriesPoint::default();
     while !stored.is_empty() {
         if points.len() > SERIES_POINTS_MAX {
             return None;
@@ -108,11 +95,11 @@ pub(crate) fn read(mut stored: &[u8]) -> Option<Vec<Point>> {
         let entries = last.entries.checked_add(take(&mut stored)?)?;
         let number;
         (number, stored) = stored.split_first()?;
-        let bottleneck = match number.checked_sub(1) {
+        let limited_by = match number.checked_sub(1) {
             None => None,
             Some(index) => Some(*Bottleneck::ALL.get(usize::from(index))?),
         };
-        last = Point { at, bytes, entries, bottleneck };
+        last = SeriesPoint { at, bytes, entries, limited_by };
         points.push(last);
     }
     Some(points)
@@ -147,9 +134,9 @@ fn take(stored: &mut &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn point(ms: u64, bytes: u64) -> Point {
-        let bottleneck = Bottleneck::ALL.get(ms as usize % 9).copied();
-        Point { at: Duration::from_millis(ms), bytes, entries: bytes / 1_000, bottleneck }
+    fn point(ms: u64, bytes: u64) -> SeriesPoint {
+        let limited_by = Bottleneck::ALL.get(ms as usize % 9).copied();
+        SeriesPoint { at: Duration::from_millis(ms), bytes, entries: bytes / 1_000, limited_by }
     }
 
     fn of(ticks: u64, every_ms: u64) -> Series {

@@ -3,12 +3,11 @@
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use ringway_model::DeviceId;
+use ringway_model::{DeviceId, DeviceRule};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::devices::device::Device;
-use crate::devices::rules::DeviceRule;
 use crate::engine::Inner;
 use crate::limits::FORGOTTEN_LOOK_EVERY;
 use crate::store::PairingNumber;

@@ -2,8 +2,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use ringway_model::{Compression, Delta, IntoHome, IoMode, OnConflict, Source, TlsMode};
-use ringway_tree::receive::ShownSize;
+use ringway_model::{Compression, Delta, IntoHome, IoMode, OnConflict, ShownSize, Source, TlsMode};
 use ringway_wire::code::{GivenSecret, PairingSecret};
 
 pub use ringway_link::rate_limit::RateLimit;

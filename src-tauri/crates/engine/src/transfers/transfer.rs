@@ -7,8 +7,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use parking_lot::{Mutex, MutexGuard};
 use ringway_model::{
     Bottleneck, CopyReport, Counts, DeviceId, Direction, Edit, Failure, FailureReason, Fault, Interruption, Invalid,
-    Operation, Outage, Outcome, PackedBytes, PathTaken, PathText, Progress, Proven, Report, Side, Stage, Text,
-    TransferId, TransferKey,
+    Operation, Outage, Outcome, PackedBytes, PathTaken, PathText, Progress, Proven, Report, SeriesPoint, Side, Stage,
+    Text, TransferId, TransferKey,
 };
 use ringway_tree::filesystem::free_space::Rest;
 use ringway_wire::control::{Receipt, Totals};
@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use crate::limits::{FAILURES_LISTED_MAX, STALLED_AFTER};
 use crate::store::history::{Ended, Record};
-use crate::store::series::{Point, Series};
+use crate::store::series::Series;
 use crate::transfers::rate::{Amounts, Rate};
 use crate::transfers::stopwatch::Stopwatch;
 use crate::wire_convert::decode_proven;
@@ -286,8 +286,9 @@ impl Figures {
         }
         let running_for = self.running_for();
         self.rate.sample(running_for, self.amounts());
-        let bottleneck = self.gauge.bottleneck();
-        self.series.book(Point { at: running_for, bytes: self.moved(), entries: self.entries_done, bottleneck });
+        let limited_by = self.gauge.bottleneck();
+        let (bytes, entries) = (self.moved(), self.entries_done);
+        self.series.book(SeriesPoint { at: running_for, bytes, entries, limited_by });
     }
 
     /// How long nothing was done, where that is long, and not what the sender was told.
@@ -519,7 +520,7 @@ impl Transfer {
     /// Its course so far: what had been done by which moment, in at most
     /// [`SERIES_POINTS_MAX`](crate::series::SERIES_POINTS_MAX) points and the latest one. Nothing
     /// of what is read back.
-    pub fn series(&self) -> Vec<Point> {
+    pub fn series(&self) -> Vec<SeriesPoint> {
         self.figures().series.points()
     }
 

@@ -1,7 +1,7 @@
 //! A rule that is set while something that it decides on has not begun.
 use ringway_engine::limits::TRANSFERS_OF_ONE_MAX;
-use ringway_engine::{Decision, DeviceRule, IncomingOffer, Transfer};
-use ringway_model::{Consent, Stage};
+use ringway_engine::{Decision, IncomingOffer, Transfer};
+use ringway_model::{Consent, DeviceRule, Stage};
 
 use super::*;
 
@@ -170,7 +170,7 @@ async fn rule_that_accepts_answers_the_questions_that_wait() {
     assert!(asked.iter().all(|offer| offer.summary().decision == Decision::Ask(None)));
     let elsewhere = lab.path("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
-    let fits = DeviceRule { bytes_max: Some(1_000), folder: Some(elsewhere.clone()), ..rule(Consent::Accept) };
+    let fits = DeviceRule { bytes_max: Some(1_000), folder: Some(elsewhere.clone().into()), ..rule(Consent::Accept) };
     lab.engine.set_rule(id, &fits).unwrap();
     let mut overtaken = Vec::new();
     for _ in 0..OFFERS {

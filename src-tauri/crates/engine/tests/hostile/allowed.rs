@@ -2,8 +2,8 @@
 //! not say, whatever it says of its offers.
 use std::os::unix::fs::MetadataExt;
 
-use ringway_engine::{Decision, DeviceRule, IncomingOffer};
-use ringway_model::{AskedBecause, Consent, DeclineReason, DeviceId, Side, Stage};
+use ringway_engine::{Decision, IncomingOffer};
+use ringway_model::{AskedBecause, Consent, DeclineReason, DeviceId, DeviceRule, Side, Stage};
 use ringway_wire::control::Cancel;
 use ringway_wire::lane::{Attributes, Entry, EntryKind, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs};
 use ringway_wire::name::Name;
@@ -320,7 +320,7 @@ async fn a_rule_that_was_made_stricter_holds_for_what_was_interrupted_before() {
 async fn a_rules_folder_takes_what_comes_and_one_that_has_gone_is_not_made() {
     let mut ruled = Ruled::new(Consent::Accept, None).await;
     let folder = ruled.lab.path("from guest");
-    let rule = DeviceRule { consent: Consent::Accept, folder: Some(folder.clone()), ..DeviceRule::default() };
+    let rule = DeviceRule { consent: Consent::Accept, folder: Some(folder.clone().into()), ..DeviceRule::default() };
     ruled.lab.engine.set_rule(DeviceId(ruled.mallory.id()), &rule).unwrap();
     let _asking = ruled.offers(&small(&["x"])).await;
     let summary = offered(&mut ruled.receiver).await.summary();

@@ -1,10 +1,11 @@
 //! What a paired device brings beyond what a person said yes to.
 use std::time::Instant;
 
+use ringway_engine::Decision;
 use ringway_engine::limits::RULE_WAIT_MAX;
-use ringway_engine::{Decision, DeviceRule, ShownSize};
-use ringway_model::{AskedBecause, Consent, DeviceId, Fault, OnConflict, Outcome, Side};
+use ringway_model::{AskedBecause, Consent, DeviceId, DeviceRule, Fault, OnConflict, Outcome, ShownSize, Side};
 use ringway_tree::limits::{ACCEPTED_GROWTH, ACCEPTED_GROWTH_MIN, ACCEPTED_MARGIN_MIN, ACCEPTED_MARGIN_PART};
+use ringway_tree::receive::covered_by;
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Receipt;
 use ringway_wire::lane::{Attributes, Entry, EntryKind, RangeHead, RangeStep, Timestamp, Xattrs};
@@ -312,7 +313,7 @@ async fn nine_accepted_bytes_do_not_become_more_than_the_margin() {
 
 #[test]
 fn accepted_size_covers_its_margin_and_no_more() {
-    let covers = |bytes, is_final| ShownSize { bytes, is_final }.covers();
+    let covers = |bytes, is_final| covered_by(ShownSize { bytes, is_final });
     // A final size: a part of it more, and so much at the least.
     let turns = ACCEPTED_MARGIN_MIN * ACCEPTED_MARGIN_PART;
     for (bytes, margin) in [

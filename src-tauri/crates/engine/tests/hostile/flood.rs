@@ -258,7 +258,7 @@ async fn a_person_is_not_asked_again_and_again_by_one_device() {
     assert!((1..=60_000 / OFFERS_IN_VAIN.per_min).contains(wait_ms), "{wait_ms}");
     // A rule that accepts asks nobody, and takes nothing of what is left for questions.
     let id = ringway_model::DeviceId(nagging.id());
-    let rule = |consent| ringway_engine::DeviceRule { consent, ..ringway_engine::DeviceRule::default() };
+    let rule = |consent| ringway_model::DeviceRule { consent, ..ringway_model::DeviceRule::default() };
     lab.engine.set_rule(id, &rule(ringway_model::Consent::Accept)).unwrap();
     for number in 100..100 + OFFERS_IN_VAIN.burst as u8 {
         let mut inside = nagging.offers(address, "nagging", None, &Offer { transfer: [number; 16], ..offer() }).await;

@@ -2,30 +2,20 @@
 //! held to as its bytes come, whatever its sender says.
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use ringway_model::ShownSize;
 use ringway_wire::control::Totals;
 
 use super::Incoming;
 use super::failures::LaneError;
 use crate::limits::{ACCEPTED_GROWTH, ACCEPTED_GROWTH_MIN, ACCEPTED_MARGIN_MIN, ACCEPTED_MARGIN_PART};
 
-/// The size of an offer as a person saw it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ShownSize {
-    /// Bytes of contents.
-    pub bytes: u64,
-    /// Whether that was said to be all. If not, the person was told that it is at least so much.
-    pub is_final: bool,
-}
-
-impl ShownSize {
-    /// Bytes that may come by a yes to it.
-    pub fn covers(self) -> u64 {
-        let margin = match self.is_final {
-            true => (self.bytes / ACCEPTED_MARGIN_PART).max(ACCEPTED_MARGIN_MIN),
-            false => self.bytes.saturating_mul(ACCEPTED_GROWTH - 1).max(ACCEPTED_GROWTH_MIN),
-        };
-        self.bytes.saturating_add(margin)
-    }
+/// Bytes that may come by a yes to an offer of that size.
+pub fn covered_by(shown: ShownSize) -> u64 {
+    let margin = match shown.is_final {
+        true => (shown.bytes / ACCEPTED_MARGIN_PART).max(ACCEPTED_MARGIN_MIN),
+        false => shown.bytes.saturating_mul(ACCEPTED_GROWTH - 1).max(ACCEPTED_GROWTH_MIN),
+    };
+    shown.bytes.saturating_add(margin)
 }
 
 /// Bytes that may come, over all sessions of a transfer. What has to be sent again after a lost
@@ -40,7 +30,7 @@ pub struct Allowance {
 impl Allowance {
     /// What a rule lets in, and what a person saw when they accepted; none is any number.
     pub fn of(bytes_max: Option<u64>, shown: Option<ShownSize>) -> Option<Self> {
-        let shown = shown.map(ShownSize::covers);
+        let shown = shown.map(covered_by);
         let bytes_max = bytes_max.into_iter().chain(shown).min()?;
         Some(Self { bytes_max: bytes_max.into(), is_shown: shown.is_some(), taken: AtomicU64::new(0) })
     }
@@ -54,7 +44,7 @@ impl Allowance {
     /// known.
     fn is_known(&self, found: Totals) {
         if found.complete && self.is_shown {
-            let covered = ShownSize { bytes: found.bytes, is_final: true }.covers();
+            let covered = covered_by(ShownSize { bytes: found.bytes, is_final: true });
             self.bytes_max.fetch_min(covered, Ordering::Relaxed);
         }
     }
@@ -114,7 +104,7 @@ mod tests {
     #[test]
     fn what_a_person_saw_bounds_what_may_come() {
         const MIB: u64 = 1 << 20;
-        let shown = |bytes, is_final| ShownSize { bytes, is_final }.covers();
+        let shown = |bytes, is_final| covered_by(ShownSize { bytes, is_final });
         assert_eq!(shown(9, true), 9 + 32 * MIB, "9 bytes never become gigabytes");
         assert_eq!(shown(1_000 * MIB, true), 1_250 * MIB);
         assert_eq!(shown(9, false), 9 + 1_024 * MIB);

@@ -272,14 +272,13 @@ fn distinct(id: &str, found: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use ringway_daemon::dto::Rule;
-    use ringway_model::Consent;
+    use ringway_model::DeviceRule;
 
     use super::*;
 
     /// A paired device by its name and the beginning of its id.
     fn paired(name: &str, short_id: &str) -> PairedDevice {
-        let rule = Rule { consent: Consent::Ask, max_bytes: None, folder: None };
+        let rule = DeviceRule::default();
         PairedDevice {
             id: short_id.repeat(4),
             short_id: short_id.to_owned(),

@@ -3,10 +3,10 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_daemon::control::protocol::Hello;
-use ringway_daemon::dto::{Everything, Listening, LooksLike, Moving, Offer, OpenCode};
+use ringway_daemon::dto::{Everything, Listening, Moving, Offer, OpenCode};
 use ringway_model::{Direction, Stage};
 
-use crate::json::{self, Event, NameAndBeginning, OfferWaits, Service, WhatFailed};
+use crate::json::{self, Event, OfferWaits, Service, WhatFailed};
 use crate::text::{bytes, clock, count, for_how_long, rate, table};
 use crate::words::{self, rule};
 
@@ -54,7 +54,7 @@ pub(crate) fn offer_event(offer: &Offer) -> Event<'_> {
         id: &offer.id,
         from: &offer.from,
         from_id_begins: digits(&offer.from_short_id),
-        looks_like: offer.looks_like.as_ref().map(named),
+        looks_like: offer.looks_like.as_ref(),
         names: &offer.names,
         more_names: offer.more_names,
         dot_names: &offer.dot_names,
@@ -68,10 +68,6 @@ pub(crate) fn offer_event(offer: &Offer) -> Event<'_> {
         free_entries: offer.room.and_then(|room| room.free_entries),
         writable: offer.room.map(|room| room.writable),
     })
-}
-
-fn named(other: &LooksLike) -> NameAndBeginning<'_> {
-    NameAndBeginning { name: &other.name, id_begins: digits(&other.short_id) }
 }
 
 /// The beginning of an id without the hyphens that people compare it by.

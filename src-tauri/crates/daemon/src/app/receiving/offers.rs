@@ -3,10 +3,10 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use ringway_engine::{AcceptOptions, Decision, FreeSpace, IncomingOffer};
-use ringway_model::{DeclineReason, Fault, IntoHome, OnConflict, TransferKey};
+use ringway_model::{DeclineReason, Fault, IntoHome, OnConflict, ShownSize, TransferKey};
 
 use crate::app::App;
-use crate::dto::{AppEvent, Left, Moving, Offer, RoomThere, ShownSize};
+use crate::dto::{AppEvent, Left, Moving, Offer, RoomThere};
 use crate::text::shown;
 
 /// An offer that waits, the id by which it is answered, where it would land if not in its own
@@ -114,11 +114,11 @@ impl App {
     ///
     /// # Errors
     /// [`Fault::Grown`] where it has.
-    fn check_size(&self, id: &str, seen: ringway_engine::ShownSize) -> Result<(), Fault> {
+    fn check_size(&self, id: &str, seen: ShownSize) -> Result<(), Fault> {
         let mut offers = self.inner.receiving.offers.lock();
         let waiting = offers.iter_mut().find(|waiting| waiting.id == id).ok_or(Fault::Gone)?;
         let now = waiting.look();
-        if now.bytes_so_far <= seen.covers() {
+        if now.bytes_so_far <= ringway_engine::covered_by(seen) {
             return Ok(());
         }
         waiting.shown = now.clone();
@@ -135,7 +135,6 @@ impl App {
     /// # Errors
     /// [`Fault::Grown`] where it has outgrown what was shown: then it goes on waiting.
     pub async fn accept(&self, id: &str, seen: ShownSize, on_conflict: OnConflict) -> Result<Moving, Fault> {
-        let seen = ringway_engine::ShownSize::from(seen);
         self.check_size(id, seen)?;
         let Waiting { offer, folder, .. } = self.take_offer(id)?;
         let (destination, into_home) = folder.unzip();

@@ -72,8 +72,8 @@ fn usable(addresses: impl IntoIterator<Item = SocketAddr>) -> Vec<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
+    use ringway_model::DeviceKind;
     use ringway_wire::DeviceName;
-    use ringway_wire::announcement::DeviceKind;
 
     use super::*;
 

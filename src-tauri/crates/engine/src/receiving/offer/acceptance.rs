@@ -1,12 +1,11 @@
 //! Who has accepted an offer, and what takes that back before it begins.
 use std::sync::Arc;
 
-use ringway_model::{Consent, DeclineReason};
+use ringway_model::{Consent, DeclineReason, DeviceRule};
 use ringway_wire::control::{Cancel, Refusal};
 use ringway_wire::session::Acceptor;
 
 use crate::devices::device::Device;
-use crate::devices::rules::DeviceRule;
 use crate::engine::Inner;
 use crate::store::PairingNumber;
 use ringway_link::session::Session;

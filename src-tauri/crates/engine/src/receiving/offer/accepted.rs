@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_model::{DeclineReason, Direction, Fault, Invalid, Outage, Side, TransferId};
+use ringway_model::{DeclineReason, DeviceRule, Direction, Fault, Invalid, Outage, Side, TransferId};
 use ringway_tree::filesystem::free_space::{FreeSpace, is_full_errno};
 use ringway_tree::limits::ARRIVED_LISTED_MAX;
 use ringway_tree::receive::{Allowance, AttemptKey, Brought, DestinationOptions, Expected, Incoming};
@@ -26,7 +26,6 @@ use super::queue::Place;
 use super::renewals::Renewed;
 use crate::admission::descriptors::ForReceiving;
 use crate::devices::device::Device;
-use crate::devices::rules::DeviceRule;
 use crate::limits::{LANES_MAX, RENEWAL_TIME_MAX};
 use crate::local::own_folders;
 use crate::receiving::event::ReceiverEvent;

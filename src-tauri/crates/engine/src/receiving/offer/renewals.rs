@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
-use ringway_model::DeviceId;
+use ringway_model::{DeviceId, DeviceRule};
 use ringway_tree::receive::AttemptKey;
 use ringway_wire::control::{Offer, Receipt};
 use tokio::sync::mpsc;
 
 use super::queue::Place;
-use crate::devices::rules::DeviceRule;
 use crate::limits::{RENEWALS_PER_DEVICE_MAX, TOO_MUCH_TIME_MAX};
 use crate::receiving::serve::Visitor;
 use crate::store::PairingNumber;

@@ -1,0 +1,38 @@
+//! A transfer's course, and what else is long of a past transfer.
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Failure;
+use crate::report::Edit;
+use crate::transfer::Bottleneck;
+
+/// What had been done by a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SeriesPoint {
+    /// Time since bytes began to move; kept to the millisecond.
+    #[serde(rename = "seconds", with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
+    pub at: Duration,
+    /// Bytes of contents sent, or copied, by then.
+    pub bytes: u64,
+    /// Entries done by then.
+    pub entries: u64,
+    /// What limited it since the point before, where that is known: the last of several.
+    pub limited_by: Option<Bottleneck>,
+}
+
+/// What is long of a past transfer.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct PastDetails {
+    /// The failures by name, the first 100.
+    pub failures: Vec<Failure>,
+    /// Files of the receiver that were kept, by name, the first 100.
+    pub edits: Vec<Edit>,
+    /// Its course.
+    pub series: Vec<SeriesPoint>,
+}
