@@ -75,7 +75,7 @@ describe("faults in words", () => {
 
   test("every code that the shell can send has its own sentence", () => {
     const general = faultWords({ code: "nonsense" } as unknown as Fault).what;
-    const fields = { source: os, ...os, target: "t", path: { path: "p" }, folder: { path: "p" }, has: 1, least: 2, operation: "open", address: "a", peer_name: "p", position: 1, wait_ms: 1, name: "n", detail: "d", shortage: null, bytes_max: 1, bytes: 1, seconds: 600, line: 1, nearest: null, trouble: "full" };
+    const fields = { source: os, ...os, target: "t", path: { path: "p" }, folder: { path: "p" }, has: 1, least: 2, operation: "open", address: "a", peer_name: "p", position: 1, wait_seconds: 1, name: "n", detail: "d", shortage: null, bytes_max: 1, bytes: 1, seconds: 600, line: 1, nearest: null, trouble: "full" };
     const rest = { expected: "e", found: "f", published: [], id: "i", now: null, by: "here", ours: 1, theirs: 2, what: "w", remedies: [] };
     for (const code of bindingsFaultCodes().filter((code) => code !== "invalid")) {
       const sentence = faultWords({ code, reason: code === "declined" ? "busy" : "asked", ...fields, ...rest } as unknown as Fault, "peer");

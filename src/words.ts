@@ -199,7 +199,7 @@ function declined(why: DeclineReason, peer: string): Sentence {
     case "stopped":
       return says("fault.declined.stopped", { peer });
     case "too_many_offers":
-      return says("fault.declined.tooManyOffers", { peer, time: waitWords(why.wait_ms) });
+      return says("fault.declined.tooManyOffers", { peer, time: waitWords(why.wait_seconds) });
     case "busy":
       return says("fault.declined.busy", { peer });
     default:
@@ -208,8 +208,8 @@ function declined(why: DeclineReason, peer: string): Sentence {
 }
 
 /** How long to wait, of at least a second. */
-function waitWords(ms: number): string {
-  return duration(Math.max(1000, ms));
+function waitWords(seconds: number): string {
+  return duration(Math.max(1000, seconds * 1000));
 }
 
 function roomFigures({ needed, free, entries }: Extract<DeclineReason, { reason: "no_room" }>) {
@@ -348,7 +348,7 @@ function rowOf(fault: Fault, peer: string): Sentence {
     case "no_code_open":
       return says("fault.noValidCode", { peer });
     case "pairing_busy":
-      return says("fault.pairingBusy", { peer, time: waitWords(fault.wait_ms) });
+      return says("fault.pairingBusy", { peer, time: waitWords(fault.wait_seconds) });
     case "identity_changed": {
       const { name, expected, found } = fault;
       return says("fault.identityChanged", { name, expected: shortId(expected), found: shortId(found) });

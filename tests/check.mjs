@@ -26,6 +26,7 @@ const CHECKS = [
   ["npm's lock file", () => run("npm", ["ci", "--dry-run", "--silent", "--no-audit", "--no-fund"])],
   ["svelte-check", () => run("npm", ["run", "--silent", "check:front"])],
   ["bindings", () => run("npm", ["run", "--silent", "bindings:check"])],
+  ["schema of --json", () => run("npm", ["run", "--silent", "json:check"])],
   ["dependencies", () => judge(WORKSPACE)],
   ["dependencies of the test tool", () => judge(TOOLS_FOLDER)],
   ["dependencies of the fuzz targets", () => judge(FUZZ_FOLDER)],

@@ -63,6 +63,7 @@ const SUITES = [
     name: "transfer",
     quick: true,
     setUp: () => {
+      needModules();
       needGroup("transfer", "comparing trees");
       wantGroup("refusing", "disks and networks that refuse");
       buildCommand(BUILDS);
@@ -74,6 +75,7 @@ const SUITES = [
   {
     name: "desktop",
     setUp: () => {
+      needModules();
       wantGroup("session", "tray, notifications and units");
       needGroup("transfer", "comparing trees");
       buildCommand(BUILDS);
@@ -84,6 +86,7 @@ const SUITES = [
   {
     name: "vm",
     setUp: () => {
+      needModules();
       needGroup("transfer", "comparing trees");
       buildCommand(BUILDS);
       buildTools();

@@ -132,8 +132,8 @@ peer_name: string } |
  *  wait.
  */
 { code: "pairing_busy"; 
-/**  Milliseconds to wait. */
-wait_ms: number } | 
+/**  Milliseconds to wait; seconds in JSON. */
+wait_seconds: number } | 
 /**
  *  Where a known device was meant, by its name or its address, another key answered: an
  *  impostor or a reinstalled machine.
@@ -320,28 +320,28 @@ export type Counts = {
 /**  Why an offer was declined. */
 export type DeclineReason = 
 /**  A person, or a rule of theirs, said no. */
-({ reason: "by_choice" }) & { wait_ms?: never } | 
+({ reason: "by_choice" }) & { wait_seconds?: never } | 
 /**  Nobody answered in time. */
-({ reason: "no_answer" }) & { wait_ms?: never } | 
+({ reason: "no_answer" }) & { wait_seconds?: never } | 
 /**  Not enough free space. */
 {
 	reason: "no_room",
 } & Shortage | 
 /**  The destination cannot be written to. */
-({ reason: "not_writable" }) & { wait_ms?: never } | 
+({ reason: "not_writable" }) & { wait_seconds?: never } | 
 /**  Too many transfers at once. */
-({ reason: "busy" }) & { wait_ms?: never } | 
+({ reason: "busy" }) & { wait_seconds?: never } | 
 /**  It would continue a transfer that a person there has paused. */
-({ reason: "paused" }) & { wait_ms?: never } | 
+({ reason: "paused" }) & { wait_seconds?: never } | 
 /**  The receiver has stopped receiving. */
-({ reason: "stopped" }) & { wait_ms?: never } | 
+({ reason: "stopped" }) & { wait_seconds?: never } | 
 /**
  *  Too many offers of the device came to nothing: nobody is asked about the next one before the
  *  wait is over.
  */
 { reason: "too_many_offers"; 
-/**  Milliseconds to wait. */
-wait_ms: number };
+/**  Milliseconds to wait; seconds in JSON. */
+wait_seconds: number };
 
 /**  What a device looks like, for an icon and a word. */
 export type DeviceKind = 
@@ -418,7 +418,9 @@ export type Everything = {
 
 /**  [`Failure`] as it is serialised. */
 export type Failure = {
+	/**  Which end met it. */
 	side: Side,
+	/**  What was being done. */
 	operation: Operation,
 	/**  What the system calls the reason, where it is the system's, in English. */
 	detail: string | null,
@@ -1257,7 +1259,7 @@ export type PathTaken = {
 	io: IoPath,
 };
 
-/**  [`PathText`] as it is serialised. */
+/**  A path or name of any bytes: [`PathText`] as it is serialised. */
 export type PathText = {
 	/**  The path, safe to show. */
 	path: string,

@@ -31,7 +31,7 @@ class Copier {
     const copier = await new End("copy", scratch, program, args).end();
     if (copier.status !== 0) throw new Error(`${basename(program)}: exit ${copier.status}: ${copier.said()}`);
     const finished = copier.events().find((event) => event.event === "finished");
-    return { wall_s: (copier.finished - copier.started) / 1000, ends: [copier], path: this.path ?? taken(finished), reasons: finished?.reasons };
+    return { wall_s: (copier.finished - copier.started) / 1000, ends: [copier], path: this.path ?? taken(finished) };
   }
 }
 

@@ -99,7 +99,7 @@ transfer() {
   after=$now
   [ "$status" -eq 0 ] || fault "$1 $2: exit $status: $(tail -n 2 send.err recv.err | cut -c 1-300 | tr '\n' ' ')"
   case $1 in
-    ringway-*) grep '"finished"' send.out | grep "\"tls_here\":\"${1#ringway-}\"" | grep -q "\"tls_there\":\"${1#ringway-}\"" || fault "$1 $2: another path" ;;
+    ringway-*) grep '"finished"' send.out | grep "\"here\":{\"tls\":{\?\"${1#ringway-}\"" | grep -q "\"there\":{\"tls\":{\?\"${1#ringway-}\"" || fault "$1 $2: another path" ;;
   esac
   [ "$1" = nothing ] || diff -r "$2" "$at" > differences 2>&1 || fault "$1 $2: $(head -n 1 differences)"
   rm -rf "$inbox"

@@ -84,7 +84,7 @@ for (let written = 0; written < bytes; written += piece.length) {
 }
 closeSync(to);
 const code = await page.text("//*[@data-code]//*[contains(@class, 'text')]");
-const sending = far.start(["send", file, near.target, "--json", "--code-file", far.codeFile(code)]);
+const sending = far.start(["send", file, near.target, "--json", "--code-file", far.codeFile(code)], { described: false });
 await page.wait(button("Accept"));
 const receiving = await frames(async () => {
   await page.click(button("Accept"));

@@ -12,6 +12,15 @@ const CODE = "7-river-canal";
 const SECRET = "bench";
 
 /** A client that ran to its end: time from its start to the last of `ends` that counts. */
+/** What ran, of a path taken: its name, or the key that its reason stands under. */
+const choice = (path) => (typeof path === "object" && path ? Object.keys(path)[0] : (path ?? "?"));
+
+/** Why something was not the fast path, by end and kind. */
+function reasons({ here, there }) {
+  const all = Object.entries({ here, there }).flatMap(([end, paths]) => Object.entries(paths ?? {}).map(([kind, path]) => [`${kind}_${end}`, path]));
+  return Object.fromEntries(all.filter(([, path]) => typeof path === "object").map(([name, path]) => [name, Object.values(path)[0]]));
+}
+
 function timed(client, last = client) {
   return (last.finished - client.started) / 1000;
 }
@@ -74,9 +83,9 @@ class Ringway {
     await served(server, client, { serverEnds: true });
     const done = client.events().find((event) => event.event === "finished") ?? {};
     const path =
-      `TLS ${done.tls_here ?? "?"}/${done.tls_there ?? "?"}, files ${done.io_here ?? "?"}/${done.io_there ?? "?"}, ` +
+      `TLS ${choice(done.here?.tls)}/${choice(done.there?.tls)}, files ${choice(done.here?.io)}/${choice(done.there?.io)}, ` +
       `${done.lanes ?? "?"} lanes`;
-    return { wall_s: timed(client), ends: [client, server], path, reasons: done.reasons };
+    return { wall_s: timed(client), ends: [client, server], path, reasons: reasons(done) };
   }
 }
 

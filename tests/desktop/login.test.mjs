@@ -7,6 +7,7 @@ import { test } from "node:test";
 import { RINGWAY } from "../setup/build.mjs";
 import { Running } from "../setup/devices.mjs";
 import { ROOT, capture } from "../setup/process.mjs";
+import { linesOf } from "../setup/schema.mjs";
 import { EXIT, oddTree, same, sender } from "../transfer/harness.mjs";
 import { asking } from "./lib/service.mjs";
 import { onPrivateBus, pair } from "./lib/session.mjs";
@@ -25,7 +26,7 @@ loop.run()`;
 function settings(device, ...args) {
   const { status, out, err } = capture(device.command ?? RINGWAY, ["settings", "--json", ...args], { env: device.env });
   assert.equal(status, 0, err);
-  return JSON.parse(out.trim().split("\n").at(-1)).start_at_login;
+  return linesOf(out).at(-1).start_at_login;
 }
 
 async function receives(t, { here, there, inbox, source, target }, own = () => {}) {
@@ -81,7 +82,7 @@ if (onPrivateBus(import.meta.url)) {
     if (!manager) return;
     const unit = readFileSync(join(ROOT, "src-tauri/packaging/systemd/user/ringway.service"), "utf8");
     manager.install("ringway.service", unit.replace("/usr/bin/ringway", command));
-    const setting = (...args) => JSON.parse(manager.as(command, "settings", "--json", ...args).out).start_at_login;
+    const setting = (...args) => linesOf(manager.as(command, "settings", "--json", ...args).out)[0].start_at_login;
     const shown = (property) => manager.systemctl("show", "-p", property, "--value", "ringway").out.trim();
     assert.equal(setting("--start-at-login", "on"), "unit");
     assert.equal(manager.systemctl("is-enabled", "ringway").out.trim(), "enabled");

@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { RINGWAY } from "../setup/build.mjs";
 import { Device } from "../setup/devices.mjs";
 import { ROOT, capture } from "../setup/process.mjs";
+import { linesOf } from "../setup/schema.mjs";
 import { EXIT, folder, oddTree, same, sender } from "../transfer/harness.mjs";
 import { twoMachines } from "../transfer/networks.mjs";
 import { machine } from "./lib/machine.mjs";
@@ -42,7 +43,7 @@ test("the system's unit starts with the machine, receives under its own account 
   const ringway = {
     run: async (args) => {
       const { status, out, err } = booted.as(...AS_RINGWAY, "ringway", ...args);
-      return { status, events: out.split("\n").filter(Boolean).map((line) => JSON.parse(line)), said: () => out + err };
+      return { status, events: linesOf(out), said: () => out + err };
     },
   };
   const { code, accept } = asking(ringway);

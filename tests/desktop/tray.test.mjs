@@ -109,7 +109,7 @@ if (onPrivateBus(import.meta.url)) {
       assert.equal(portWords.exec(told.body)[1], String(port));
       const status = await here.run(["status"]);
       assert.match(status.stdout, new RegExp(`could not be switched on: .*:${port}.*\n.*settings --port`), status.said());
-      assert.match((await here.run(["status", "--json"])).events[0].error, new RegExp(`:${port}`));
+      assert.match((await here.run(["status", "--json"])).events[0].error.message, new RegExp(`:${port}`));
 
       // What is in the way now is the folder.
       await new Promise((resolve) => other.close(resolve));

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { RINGWAY } from "./build.mjs";
 import { capture } from "./process.mjs";
+import { fault } from "./schema.mjs";
 
 /**
  * How long anything awaited may take before the test fails with what was said so far, ms: a debug
@@ -47,13 +48,17 @@ export class Device {
     return path;
   }
 
-  /** Starts `ringway ARGS`. */
-  start(args, { env = {}, input, cwd, wrap = [] } = {}) {
+  /**
+   * Starts `ringway ARGS`. `described: false` leaves its lines unjudged, where nothing is tested
+   * and npm's modules may be missing.
+   */
+  start(args, { env = {}, input, cwd, wrap = [], described = args.includes("--json") } = {}) {
     const [command, ...rest] = [...wrap, this.program, ...args];
     return new Running(`${this.name}: ringway ${args[0]}`, command, rest, {
       env: { ...this.env, ...env },
       cwd,
       input,
+      described,
     });
   }
 
@@ -63,16 +68,21 @@ export class Device {
   }
 }
 
-/** A running program whose standard output is one JSON object per line. */
+/**
+ * A running program whose standard output is one JSON object per line. `described` ones are held to
+ * docs/json.schema.json: a line that it does not describe fails the test that runs.
+ */
 export class Running {
   stdout = "";
   stderr = "";
   events = [];
   status = undefined;
   #waiting = [];
+  #described;
 
-  constructor(title, command, args, { env, cwd, input }) {
+  constructor(title, command, args, { env, cwd, input, described = false }) {
     this.title = title;
+    this.#described = described;
     this.child = spawn(command, args, { env, cwd, stdio: ["pipe", "pipe", "pipe"] });
     this.pid = this.child.pid;
     // A program that ends before it has read its input is no error of ours.
@@ -103,6 +113,9 @@ export class Running {
       this.events.push({ event: "not JSON", line });
     }
     this.#settle();
+    // Nobody has to ask for it: thrown here, it is the running test's failure.
+    const wrong = this.#described && fault(this.events.at(-1));
+    if (wrong) throw new Error(`${this.title}: docs/json.schema.json does not describe ${line}\n${wrong}`);
   }
 
   #settle() {

@@ -35,7 +35,7 @@ async function demonstrate(source) {
   const near = new Device(base, "near");
   const far = new Device(base, "far");
   const target = `127.0.0.1:${await freePort()}`;
-  const receiving = far.start(["recv", inbox, "--listen", target, "--yes", "--once", "--json"]);
+  const receiving = far.start(["recv", inbox, "--listen", target, "--yes", "--once", "--json"], { described: false });
   try {
     const { code } = await receiving.event(drawn);
     say(`\n"far" receives into ${inbox} at ${target}. Its code: ${code}`);

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { WORKSPACE, buildCommand, buildTools } from "../setup/build.mjs";
+import { needModules } from "../setup/npm.mjs";
 import { needGroup } from "../setup/packages.mjs";
 import { run, say } from "../setup/process.mjs";
 import { Crashing, missing } from "../transfer/crashes.mjs";
@@ -48,6 +49,7 @@ if (values.help) {
 }
 if (!values["no-build"]) {
   needGroup("transfer", "comparing trees");
+  needModules();
   buildCommand();
   buildTools();
 }

@@ -92,8 +92,8 @@ test("an address of the link is dialled with its interface by name, by number, a
   }
   const gone = sender(t, near, file, "fe80::1%no-such-one", { wrap: here.wrap });
   assert.equal(await gone.exit(), EXIT.failed, gone.said());
-  const { error } = gone.events.find(({ event }) => event === "finished" || event === "error");
-  assert.match(error?.message ?? gone.said(), /interface/);
+  const { message } = gone.events.find(({ event }) => event === "finished" || event === "error");
+  assert.match(message ?? gone.said(), /interface/);
   const doctor = far.start(["doctor"], { wrap: there.wrap });
   assert.equal(await doctor.exit(), EXIT.all, doctor.said());
   assert.match(doctor.said(), new RegExp(`Others reach this machine at \\[fe80::[0-9a-f:]+\\]:${PORT}\\.`));

@@ -167,7 +167,7 @@ test("where the receive folder is gone, a service asks in spite of the rule, say
   renameSync(inbox, join(base, "aside"));
   const sending = sender(t, place.near, tree, receiving.target, { code: null });
   const offer = await eventually("an offer", async () => (await asked(far, ["offers"]))[0]);
-  assert.equal(offer.asked_because, "no_folder", serving.said());
+  assert.equal(offer.asked_because.because, "no_folder", serving.said());
   renameSync(join(base, "aside"), inbox);
   await asked(far, ["accept", "near"]);
   assert.equal(await sending.exit(), EXIT.all, sending.said());

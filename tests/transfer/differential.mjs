@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { RINGWAY } from "../setup/build.mjs";
 import { Device, differences, freePort } from "../setup/devices.mjs";
 import { capture, which } from "../setup/process.mjs";
+import { linesOf } from "../setup/schema.mjs";
 import { entries, isNamed, unlikeTrees } from "./entries.mjs";
 import { adviceWhenFull, needs, wanted, wrongWhenFull } from "./full.mjs";
 import { isKnown, pathIn } from "./known.mjs";
@@ -150,7 +151,7 @@ function tool(at, one, to) {
 
 /** What a copy or a send said in JSON, with the counts that it stated. */
 function ending(done, out) {
-  const events = out.split("\n").filter((line) => line.startsWith("{")).map((line) => JSON.parse(line));
+  const events = linesOf(out);
   const finished = events.find(({ event }) => event === "finished");
   return { ...done, events, finished, failures: events.filter(({ event }) => event === "entry_failed") };
 }

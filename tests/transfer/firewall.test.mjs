@@ -39,10 +39,10 @@ for (const [verdict, commands, what] of [
     const send = () => start(near, here, ["send", join(source, "file"), there.address, "--json", "--code-file", near.codeFile(CODE)]);
     const refused = send();
     assert.equal(await refused.exit(), EXIT.failed, refused.said());
-    const { error } = refused.events.find(({ event }) => event === "finished");
+    const { error, message, next } = refused.events.find(({ event }) => event === "finished");
     assert.equal(error.code, "unreachable");
-    assert.match(error.message, what);
-    for (const command of commands) assert.ok(error.next.includes(`\`${command}\``), error.next);
+    assert.match(message, what);
+    for (const command of commands) assert.ok(next.includes(`\`${command}\``), next);
     firewall(there, PORT, "");
     await ends(send(), receiving);
     sameInside(source, inbox);

@@ -41,9 +41,10 @@ export function needs({ source, before, after, kind }) {
 
 /** The advice, perhaps empty, where a run ended for want of space; null where it did not. */
 export function adviceWhenFull({ finished, events }) {
-  const error = finished?.error ?? events.find(({ event }) => event === "error");
+  const ended = events.find(({ event }) => event === "error") ?? finished;
+  const error = ended?.error ?? ended;
   const isFull = error && (error.code === "destination_full" || (error.code === "declined" && error.reason === "no_room"));
-  return isFull ? (error.next ?? "") : null;
+  return isFull ? (ended.next ?? "") : null;
 }
 
 /**

@@ -65,7 +65,7 @@ const REFUSALS = [
     refusal: "syncfs:error=EIO:when=1+",
     status: EXIT.failed,
     holds: ({ receiving, inbox }) => {
-      assert.match(receiving.events.at(-1).error.message, /could not be saved to the disk: Input\/output error/);
+      assert.match(receiving.events.at(-1).message, /could not be saved to the disk: Input\/output error/);
       assert.deepEqual(readdirSync(inbox), []);
     },
   },

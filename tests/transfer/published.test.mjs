@@ -47,9 +47,9 @@ for (const folders of [3, 70]) {
         assert.deepEqual([ended, there.length], [EXIT.all, folders], failing.said());
         continue;
       }
-      const { error } = failing.events.findLast(({ event }) => event === "finished");
+      const { error, message } = failing.events.findLast(({ event }) => event === "finished");
       assert.ok(error, failing.said());
-      assert.equal(/Already there: /.test(error.message), there.length > 0, `${call} ${when}: ${there.length}\n${error.message}`);
+      assert.equal(/Already there: /.test(message), there.length > 0, `${call} ${when}: ${there.length}\n${message}`);
       told += Number(there.length > 0);
       const again = await receiver(t, far, to, { code });
       assert.equal(await sender(t, near, sent, again.target, { code }).exit(), EXIT.all, again.said());

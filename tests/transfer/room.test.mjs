@@ -62,10 +62,11 @@ mounting("what plainly does not fit is refused before the first byte, with the f
   const offer = await receiving.event("offer");
   assert.ok(offer.free_bytes > 7 * MIB && offer.free_bytes <= 8 * MIB, receiving.said());
   assert.ok(offer.free_entries > 1 && offer.name_max === 255 && offer.writable, receiving.said());
-  const errors = [lastOf(sending).error, lastOf(receiving)];
-  for (const { code, message, needed_bytes, free_bytes } of errors) {
-    assert.deepEqual([code, needed_bytes], ["declined", 40 * MIB]);
-    assert.ok(free_bytes > 7 * MIB && free_bytes <= 8 * MIB, `${free_bytes}`);
+  const { error, message: said } = lastOf(sending);
+  const errors = [{ ...error, message: said }, lastOf(receiving)];
+  for (const { code, message, needed, free } of errors) {
+    assert.deepEqual([code, needed], ["declined", 40 * MIB]);
+    assert.ok(free > 7 * MIB && free <= 8 * MIB, `${free}`);
     assert.match(message, /42 MB needed, 8\.\d MB free\./);
   }
   untouched(inbox);
@@ -117,9 +118,9 @@ mounting("where nothing is to be tried again a full disk ends it with the figure
   const sending = sender(t, near, tree, receiving.target, { args: [...SLOWLY, "--retry", "no"] });
   const makeRoom = await filledUnderWay(inbox, sending);
   await ends(sending, receiving, EXIT.failed);
-  for (const { code, needed_bytes, free_bytes } of [lastOf(sending).error, lastOf(receiving).error]) {
+  for (const { code, shortage } of [lastOf(sending).error, lastOf(receiving).error]) {
     assert.equal(code, "destination_full");
-    assert.ok(needed_bytes > free_bytes, `${needed_bytes} needed, ${free_bytes} free`);
+    assert.ok(shortage.needed > shortage.free, JSON.stringify(shortage));
   }
   makeRoom();
   const again = await receiver(t, far, inbox);
@@ -169,7 +170,7 @@ mounting("a disk that has become read-only is shown in the offer, and named as t
   run("mount", ["-o", "remount,ro", inbox]);
   const sending = sender(t, near, files(join(source, "tree"), 1, 10), receiving.target);
   assert.equal(await sending.exit(), EXIT.declined, sending.said());
-  assert.match(lastOf(sending).error.message, /cannot write to its receive folder/);
+  assert.match(lastOf(sending).message, /cannot write to its receive folder/);
   assert.equal((await receiving.event("offer")).writable, false);
   assert.equal(await receiving.exit(), EXIT.failed, receiving.said());
   untouched(inbox);

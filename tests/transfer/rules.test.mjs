@@ -62,7 +62,12 @@ test("what a rule accepts lands in its folder without a question, and asking is 
   const receiving = await headless(t, place);
   await sent(t, near, data, receiving.target, EXIT.declined);
   untouched(inbox);
-  assert.deepEqual(await rule(far, "near", "--accept", "--into", ruled), { offers: "accept", folder: { path: ruled }, max_bytes: null });
+  assert.deepEqual(await rule(far, "near", "--accept", "--into", ruled), {
+    consent: "accept",
+    folder: { path: ruled },
+    bytes_max: null,
+    into_home: "refuse",
+  });
   // The receiver that is running already goes by it.
   await sent(t, near, data, receiving.target);
   same(data, join(ruled, "data"));
@@ -73,7 +78,7 @@ test("what a rule accepts lands in its folder without a question, and asking is 
   const shown = await far.run(["devices"]);
   assert.match(shown.stdout, /OFFERS\n.*near.*accept, into .*from near/);
   const [device] = (await far.run(["devices", "--json"])).events;
-  assert.equal(device.rule.offers, "accept");
+  assert.equal(device.rule.consent, "accept");
 });
 
 test("a folder on the command line comes before a rule's, and --yes before a rule's question and size", async (t) => {
@@ -99,9 +104,9 @@ test("what is more than a rule's size is asked about, and lands where the rule s
   assert.equal(refused.events.find((event) => event.event === "finished").error.code, "declined");
   assert.deepEqual(listing(ruled), ["small", "small/data"]);
   const asked = receiving.events.filter((event) => event.event === "offer").at(-1);
-  assert.deepEqual([asked.rule, asked.asked_because], ["ask", "too_much"]);
+  assert.deepEqual([asked.rule, asked.asked_because.because], ["ask", "too_much"]);
   assert.match(receiving.stderr, /its rule lets in 1\.0 MB without asking/);
-  assert.equal((await rule(far, "near", "--max-size", "none")).max_bytes, null);
+  assert.equal((await rule(far, "near", "--max-size", "none")).bytes_max, null);
   await sent(t, near, large, receiving.target);
   same(large, join(ruled, "large"));
 });
@@ -132,9 +137,9 @@ test("what grows beyond its size after it was accepted is stopped, said at both 
   grow(140, 300);
   sending.kill("SIGCONT");
   assert.equal(await sending.exit(), EXIT.failed, sending.said());
-  const there = (await receiving.event("finished")).error;
-  const here = sending.events.find((event) => event.event === "finished").error;
-  assert.deepEqual([here.code, there.code], ["too_much", "too_much"]);
+  const there = await receiving.event("finished");
+  const here = sending.events.find((event) => event.event === "finished");
+  assert.deepEqual([here.error.code, there.error.code], ["too_much", "too_much"]);
   assert.match(here.message, /stopped the transfer: it exceeded the 30 MB that were accepted there/);
   assert.match(there.message, /exceeded the 30 MB that were accepted/);
   assert.deepEqual(listing(ruled).filter((path) => !path.startsWith(".ringway-")), [], "nothing half under its name");
@@ -142,7 +147,7 @@ test("what grows beyond its size after it was accepted is stopped, said at both 
   assert.ok(kept > 0, "what was whole is kept");
   await sent(t, near, many, receiving.target, EXIT.declined);
   const asked = receiving.events.filter((event) => event.event === "offer").at(-1);
-  assert.deepEqual([asked.rule, asked.asked_because], ["ask", "too_much"]);
+  assert.deepEqual([asked.rule, asked.asked_because.because], ["ask", "too_much"]);
   receiving.kill("SIGTERM");
   await receiving.exit();
   const allowed = await receiver(t, far, null, { code: null, args: ["--no-pairing"], cwd: base });
@@ -159,7 +164,7 @@ test("who is refused is declined whatever is said here, hears only that, and is 
   await rule(far, "near", "--refuse");
   const receiving = await receiver(t, far, inbox, { once: false, code: null, args: ["--no-pairing"] });
   const refused = await sent(t, near, data, receiving.target, EXIT.declined);
-  assert.match(refused.events.find((event) => event.event === "finished").error.message, /^far declined the offer\.$/);
+  assert.match(refused.events.find((event) => event.event === "finished").message, /^far declined the offer\.$/);
   const told = await receiving.event("refused");
   assert.deepEqual([told.from, told.names], ["near", [{ path: "data" }]]);
   assert.ok(!receiving.events.some((event) => event.event === "offer"), receiving.said());
@@ -178,7 +183,7 @@ test("a rule's folder that has gone is said and not made, and what is allowed th
   const receiving = await headless(t, place);
   await sent(t, near, data, receiving.target, EXIT.declined);
   const asked = await receiving.event("offer");
-  assert.deepEqual([asked.asked_because, asked.destination.path], ["no_folder", inbox]);
+  assert.deepEqual([asked.asked_because.because, asked.destination.path], ["no_folder", inbox]);
   assert.match(receiving.stderr, /from near, where it was to land, is not there/);
   receiving.kill("SIGTERM");
   await receiving.exit();
@@ -208,7 +213,7 @@ test("each device has its own rule, which goes when it is forgotten", async (t) 
   assert.equal((await far.run(["devices", "forget", "near"])).status, EXIT.all);
   const anew = await receiver(t, far, inbox, { yes: false, once: false });
   await pairs(near, anew);
-  assert.equal((await rule(far, "near")).offers, "ask");
+  assert.equal((await rule(far, "near")).consent, "ask");
   assert.equal(readFileSync(join(inbox, "one/data")).length, 1_000);
 });
 
@@ -223,7 +228,7 @@ test("a rule that makes no sense is refused before anything is kept", async (t) 
     const set = await far.run(["devices", "rule", "near", ...args]);
     assert.equal(set.status, status, set.said());
   }
-  assert.equal((await rule(far, "near")).offers, "ask");
+  assert.equal((await rule(far, "near")).consent, "ask");
   assert.equal((await far.run(["devices", "rule", "nobody", "--accept"])).status, EXIT.failed);
 });
 

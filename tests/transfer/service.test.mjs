@@ -221,7 +221,7 @@ test("SIGTERM amid a transfer: what waits is declined, the socket goes, and the 
   await waiting(far);
   serving.kill("SIGTERM");
   assert.equal(await late.exit(), EXIT.declined, late.said());
-  assert.match(late.events.find(({ event }) => event === "finished").error.message, /^far has stopped receiving/, "nobody there said no");
+  assert.match(late.events.find(({ event }) => event === "finished").message, /^far has stopped receiving/, "nobody there said no");
   assert.equal(await serving.exit(), EXIT.all, serving.said());
   assert.deepEqual(serving.events.at(-1), { event: "stopping", left: 1 });
   assert.equal(await slow.exit(), EXIT.failed, slow.said());

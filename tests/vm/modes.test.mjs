@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { RINGWAY } from "../setup/build.mjs";
 import { ROOT } from "../setup/process.mjs";
+import { linesOf } from "../setup/schema.mjs";
 import { hostHasKernelTls, runInVm, vmMissing } from "./vm.mjs";
 
 const SCRIPT = join(ROOT, "tests/vm/modes.sh");
@@ -40,7 +41,7 @@ test("modes with kernel TLS", async (t) => {
   if (why) return t.skip(`modes: this kernel has no TLS, and no virtual machine: ${why}`);
   const { status, lines } = own ? onHost() : await inGuest();
   const output = lines.slice(-20).join("\n");
-  const events = lines.filter((line) => line.startsWith('{"event":')).map((line) => JSON.parse(line));
+  const events = linesOf(lines.join("\n"));
   const rows = events.filter(({ event }) => event === "measured");
   await t.test("it succeeds, and removes what it has made", () => {
     assert.equal(status, 0, output);

@@ -16,7 +16,7 @@ crossing() {
   cross "$name" tree "127.0.0.1:$port" --tls "$tls_here" "$@"
   [ "$sent" -eq 0 ] && [ "$received" -eq 0 ]
   verdict "$name: both ends succeed" $?
-  grep '"finished"' "$name/send.json" | grep "\"tls_here\":\"$tls_here\"" | grep -q "\"tls_there\":\"$tls_there\""
+  grep '"finished"' "$name/send.json" | grep "\"here\":{\"tls\":{\?\"$tls_here\"" | grep -q "\"there\":{\"tls\":{\?\"$tls_there\""
   verdict "$name: the report says so" $?
   same "$name" tree
   verdict "$name: identical trees" $?

@@ -99,7 +99,7 @@ driven("a machine that is accepted without asking brings what it sends into the 
   await page.wait(`${card}//*[@data-folder][. = "${picked}"]`);
   await keepPicture(page, "devices-rule");
   const [{ rule }] = (await near.run(["devices", "--json"])).events;
-  assert.deepEqual([rule.offers, rule.max_bytes, rule.folder], ["accept", 1_000_000, { path: picked }]);
+  assert.deepEqual([rule.consent, rule.bytes_max, rule.folder], ["accept", 1_000_000, { path: picked }]);
 
   const sent = sender(t, far, set, near.target, { code: null });
   assert.equal(await sent.exit(), EXIT.all, sent.said());

@@ -319,8 +319,8 @@ export default [
       grow(140, 60);
       sending.kill("SIGCONT");
       assert.equal(await sending.exit(), EXIT.failed, sending.said());
-      const { error } = await receiving.event("finished");
-      const [rule] = follower.reads(error.next, this.keys[0]);
+      const { next } = await receiving.event("finished");
+      const [rule] = follower.reads(next, this.keys[0]);
       await receiving.exit();
       await follower.runs(far, rule, { words: ["near", "--accept", "--max-size", "1G"] });
       const again = await receiver(t, far, inbox, { code: null, yes: false, port });

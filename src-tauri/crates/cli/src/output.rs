@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
-use serde_json::Value;
 
 use crate::args::{ReportArgs, ReportingArgs};
-use crate::json;
+use crate::json::{self, Event};
 use crate::words::{Words, os};
 
 /// How many times a second bars are drawn.
@@ -106,7 +105,7 @@ impl Output {
     }
 
     /// An event, for programs only.
-    pub(crate) fn event(&self, event: &Value) {
+    pub(crate) fn event(&self, event: &Event<'_>) {
         if self.json {
             self.print(json::line(event));
         }

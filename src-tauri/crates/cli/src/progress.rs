@@ -9,12 +9,11 @@ use ringway_model::{
     Direction, FailureReason, Fault, Interruption, Outage, Outcome, PackedBytes, Progress, Proven, Report, Side, Stage,
     sentences,
 };
-use serde_json::{Value, json};
 
 use crate::ask::prompt;
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
-use crate::json;
+use crate::json::{self, Event};
 use crate::output::Output;
 use crate::text::{and_more, bytes, clock, count, counted, for_terminal, rate, took};
 use crate::words::pace;
@@ -94,7 +93,7 @@ pub(crate) async fn follow(transfer: &Transfer, out: &Output, interrupts: &Inter
 /// Ends this process as if it had been killed, which is what journals are for: stopped in good
 /// order, its transfers would take away what they have brought.
 pub(crate) fn leave(out: &Output, exit: Exit, transfers: u64) -> ! {
-    out.event(&json!({ "event": "stopping", "left": transfers }));
+    out.event(&Event::Stopping { left: transfers });
     let what = counted(transfers, "transfer");
     let signal = if exit == Exit::HungUp { "SIGHUP" } else { "SIGTERM" };
     out.warn(format_args!("Ended by {signal}; {what} had not: the same send again goes on from there."));
@@ -159,7 +158,7 @@ impl<'a> View<'a> {
         if self.out.is_json() {
             if changed || self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
                 self.told = Some(Instant::now());
-                self.out.event(&json::progress(self.transfer.id(), self.transfer.direction(), progress));
+                self.out.event(&json::progress(self.transfer.id(), progress));
             }
         } else if let Some(bar) = &self.bar {
             if !self.is_copy() || self.begun.elapsed() >= BAR_AFTER {
@@ -382,14 +381,14 @@ fn short(title: String) -> String {
     }
 }
 
-/// Tells what went wrong, and programs the end, to which `more` is added. Whether there is a good
-/// end to tell, too.
+/// Tells what went wrong, and programs the end. Whether there is a good end to tell, too. Only a
+/// copy is ever a `dry_run`.
 pub(crate) fn tell_end(
     transfer: &Transfer,
     report: &Report,
     out: &Output,
     words: impl Fn(&Fault) -> Words,
-    more: impl FnOnce(&mut Value),
+    dry_run: bool,
 ) -> bool {
     for failure in &report.failures {
         out.event(&json::entry_failed(transfer.id(), failure));
@@ -401,9 +400,7 @@ pub(crate) fn tell_end(
         Outcome::Failed(error) => Some(words(error)),
         Outcome::Complete | Outcome::Partial => None,
     };
-    let mut finished = json::finished(transfer, report, why.as_ref());
-    more(&mut finished);
-    out.event(&finished);
+    out.event(&json::finished(transfer, report, why.as_ref(), dry_run));
     why.iter().for_each(|why| out.fault(why));
     name_failures(transfer, report, out);
     name_edits(report, transfer.direction(), out);
@@ -412,7 +409,7 @@ pub(crate) fn tell_end(
 
 /// The last word on a transfer, for people and for programs.
 pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
-    if tell_end(transfer, report, out, |fault| words::error_of(fault, peer_name(transfer).as_deref()), |_| {}) {
+    if tell_end(transfer, report, out, |fault| words::error_of(fault, peer_name(transfer).as_deref()), false) {
         out.say(summary(&title(transfer), &peer(transfer), transfer.direction(), report));
         if let Some(encryption) = path_taken::encryption(report.here, report.there) {
             out.say(format_args!("Encrypted by {encryption}."));

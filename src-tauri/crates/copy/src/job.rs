@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
-use ringway_model::{Failure, FailureReason, Fault, IoPath, Operation, Side};
+use ringway_model::{Failure, FailureReason, Fault, IoPath, Operation, Planned, Side};
 use ringway_sys::attributes::{Kind, Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::NotRegular;
@@ -22,7 +22,7 @@ use rustix::io::Errno;
 
 use crate::attributes::Lost;
 use crate::observer::Observer;
-use crate::options::{CopyOptions, Planned};
+use crate::options::CopyOptions;
 use crate::rules::Rules;
 use control::Control;
 use dir_cache::DirCache;

@@ -19,4 +19,4 @@ mod worker;
 
 pub use handle::{CopyHandle, CopyJob, Progress};
 pub use observer::{Amount, Observer};
-pub use options::{CopyOptions, CopyRequest, KernelCopy, Planned, PlannedFn, ReflinkMode, Rule};
+pub use options::{CopyOptions, CopyRequest, KernelCopy, PlannedFn, ReflinkMode, Rule};

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ringway_model::{IoMode, OnExisting};
+use ringway_model::{IoMode, OnExisting, Planned};
 
 /// A copy to start: what `cp -a SOURCE... DESTINATION` would do, sooner.
 #[derive(Clone)]
@@ -60,23 +60,6 @@ pub struct CopyOptions {
 
 /// Called with what would be done and the destination's path.
 pub type PlannedFn = Arc<dyn Fn(Planned, &Path) + Send + Sync>;
-
-/// What a dry run would do with an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Planned {
-    /// Make a folder.
-    Folder,
-    /// Write a file that is not there.
-    File,
-    /// Write over an existing file.
-    Overwrite,
-    /// Make a symbolic link, or a further name of a file.
-    Link,
-    /// Make a FIFO, socket or device node.
-    Special,
-    /// Leave an existing file as it is (`--update`, `--no-clobber`).
-    Keep,
-}
 
 /// One rule on what to leave out, in the syntax of gitignore(5); a leading slash means the copied
 /// folder itself.

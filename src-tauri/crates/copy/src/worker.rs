@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use ringway_model::{FailureReason, OnExisting, Operation};
+use ringway_model::{FailureReason, OnExisting, Operation, Planned};
 use ringway_sys::attributes::{self as sys, Kind, Metadata, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_tree::filesystem::listing::{Position, Window};
@@ -29,7 +29,6 @@ use crate::folder::overwrite::{self, By, Made};
 use crate::folder::{Entered, Folder, Hold, Item, Top};
 use crate::job::proof::Gathered;
 use crate::job::{Job, Kept, add};
-use crate::options::Planned;
 use crate::prepare::plan::Root;
 use cold_cache::ColdCache;
 use contents::{Sharing, Tools};

@@ -41,6 +41,6 @@ pub use ringway_wire::ProtocolError;
 pub use ringway_wire::announcement::{Announcement, Fingerprint};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
 pub use store::history::{Past, PastQuery, Resend};
-pub use transfers::copying::{CopyOptions, CopyRequest, KernelCopy, Planned, PlannedFn, ReflinkMode, Rule};
+pub use transfers::copying::{CopyOptions, CopyRequest, KernelCopy, PlannedFn, ReflinkMode, Rule};
 pub use transfers::options::{AcceptOptions, RateLimit, ReceiveOptions, SendRequest, Settings};
 pub use transfers::transfer::Transfer;

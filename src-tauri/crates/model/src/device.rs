@@ -51,9 +51,22 @@ impl specta::Type for DeviceId {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for DeviceId {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "DeviceId".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let description = "SHA-256 of a device's public key: 64 hexadecimal digits.";
+        schemars::json_schema!({ "description": description, "type": "string", "pattern": "^[0-9a-f]{64}$" })
+    }
+}
+
 /// What a device looks like, for an icon and a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceKind {
     /// A laptop, or another machine that is carried about.
@@ -70,6 +83,7 @@ pub enum DeviceKind {
 /// other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LookAlike {
     /// What it is called here.
     pub name: Text,

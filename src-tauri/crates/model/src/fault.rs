@@ -15,6 +15,7 @@ use crate::transfer::Side;
 /// An operation on a file or folder, for naming what failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
     /// Opening for reading or writing.
@@ -39,6 +40,7 @@ pub enum Operation {
 /// none of them is to give up the identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StoreTrouble {
     /// Its disk, or a quota, is full.
@@ -62,6 +64,7 @@ pub enum StoreTrouble {
 /// An error of the operating system's: what [`io::Error`] says, to be kept, compared and sent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OsError {
     /// The errno value, if there is one (errno(3)).
     pub errno: Option<i32>,
@@ -150,6 +153,7 @@ fn errno_of(kind: io::ErrorKind) -> Option<i32> {
 /// Why one entry of a tree was not moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum FailureReason {
     /// The kernel refused it, at the side that met it.
@@ -221,12 +225,17 @@ pub struct Failure {
 /// [`Failure`] as it is serialised.
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "Failure")]
 struct FailureJson {
+    /// Path within the transfer, or as the person gave it; any bytes.
     #[serde(flatten)]
     path: PathText,
+    /// Which end met it.
     side: Side,
+    /// What was being done.
     operation: Operation,
+    /// Why it failed.
     #[serde(flatten)]
     reason: FailureReason,
     /// What the system calls the reason, where it is the system's, in English.
@@ -259,9 +268,21 @@ impl specta::Type for Failure {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Failure {
+    fn schema_name() -> Cow<'static, str> {
+        FailureJson::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        FailureJson::json_schema(generator)
+    }
+}
+
 /// Why an offer was declined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum DeclineReason {
     /// A person, or a rule of theirs, said no.
@@ -281,7 +302,10 @@ pub enum DeclineReason {
     /// Too many offers of the device came to nothing: nobody is asked about the next one before the
     /// wait is over.
     TooManyOffers {
-        /// Milliseconds to wait.
+        /// Milliseconds to wait; seconds in JSON.
+        #[serde(rename = "wait_seconds", with = "crate::seconds::of_ms")]
+        #[cfg_attr(feature = "bindings", specta(type = u32))]
+        #[cfg_attr(feature = "schema", schemars(with = "f64"))]
         wait_ms: u32,
     },
 }
@@ -289,6 +313,7 @@ pub enum DeclineReason {
 /// Why pairing, or recognising a peer, failed. Exit code 5 of the command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum AuthError {
     /// The two do not know each other and no code was given: ask for one and try again.
@@ -303,7 +328,10 @@ pub enum AuthError {
     /// Another pairing with this code is under way, or attempts come too fast; try again after the
     /// wait.
     PairingBusy {
-        /// Milliseconds to wait.
+        /// Milliseconds to wait; seconds in JSON.
+        #[serde(rename = "wait_seconds", with = "crate::seconds::of_ms")]
+        #[cfg_attr(feature = "bindings", specta(type = u32))]
+        #[cfg_attr(feature = "schema", schemars(with = "f64"))]
         wait_ms: u64,
     },
     /// Where a known device was meant, by its name or its address, another key answered: an
@@ -353,6 +381,7 @@ pub enum AuthError {
 /// published.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum Fault {
     /// The process may open too few descriptors for what was asked of it (RLIMIT_NOFILE), also at
@@ -678,6 +707,7 @@ impl Fault {
 /// What is not acceptable of what was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Invalid {
     /// No source.

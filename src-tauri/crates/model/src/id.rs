@@ -61,3 +61,15 @@ impl specta::Type for TransferId {
         String::definition(types)
     }
 }
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for TransferId {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "TransferId".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let description = "A transfer's identity, drawn at random by its sender: 32 hexadecimal digits.";
+        schemars::json_schema!({ "description": description, "type": "string", "pattern": "^[0-9a-f]{32}$" })
+    }
+}

@@ -37,4 +37,4 @@ pub use rule::{AskedBecause, Consent, DeviceRule};
 pub use series::{PastDetails, SeriesPoint};
 pub use shown_size::ShownSize;
 pub use text::{PathJson, PathText, Text, misleading};
-pub use transfer::{Bottleneck, Direction, OnConflict, OnExisting, Side, Stage};
+pub use transfer::{Bottleneck, Direction, OnConflict, OnExisting, Planned, Side, Stage};

@@ -15,6 +15,7 @@ pub struct Source {
 /// Packing of file contents on the way (Zstandard).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Compression {
     /// Where a lane waits for its connection, and while what goes there shrinks and arrives sooner
@@ -28,6 +29,7 @@ pub enum Compression {
 /// Sending of a large file that has changed: whether only what is new in it travels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Delta {
     /// Where the line is slower than reading and comparing at both ends.
@@ -42,6 +44,7 @@ pub enum Delta {
 /// What may land in a folder that is somebody's home: entries there can change how programs start,
 /// those that begin with a dot above all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IntoHome {
     /// Nothing: nobody has chosen it.

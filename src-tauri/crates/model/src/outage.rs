@@ -9,6 +9,7 @@ use crate::transfer::Side;
 /// shows in none of these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shortage {
     /// Bytes needed.
     pub needed: u64,
@@ -28,6 +29,7 @@ impl Shortage {
 /// What stands between the two ends of a transfer that was under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Outage {
     /// The connection ended or was reset.
@@ -54,16 +56,19 @@ pub enum Outage {
 /// A transfer whose connection was lost, as it waits to go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interruption {
     /// Why it does not go on.
     #[serde(flatten)]
     pub why: Outage,
     /// At the sender: until it tries next. None while it does, and at the receiver.
     #[serde(rename = "next_try_seconds", with = "crate::seconds::option")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     #[cfg_attr(feature = "bindings", specta(type = Option<u32>))]
     pub next_try: Option<Duration>,
     /// Until it is given up. None for a copy inside this machine, which is not.
     #[serde(rename = "gives_up_seconds", with = "crate::seconds::option")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     #[cfg_attr(feature = "bindings", specta(type = Option<u32>))]
     pub gives_up: Option<Duration>,
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 /// What the person asks of lane encryption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TlsMode {
     /// Kernel when it can, else userspace.
@@ -18,6 +19,7 @@ pub enum TlsMode {
 /// What the person asks of file IO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IoMode {
     /// io_uring when it can, else plain system calls.
@@ -32,6 +34,7 @@ pub enum IoMode {
 /// Who encrypts a lane at one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TlsPath {
     /// The kernel (kTLS), both directions.
@@ -43,6 +46,7 @@ pub enum TlsPath {
 /// Why a lane is encrypted in userspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum UserTlsReason {
     /// Asked for.
@@ -61,6 +65,7 @@ pub enum UserTlsReason {
 /// Who moves file bytes at one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IoPath {
     /// io_uring.
@@ -72,6 +77,7 @@ pub enum IoPath {
 /// Why files are read and written with plain system calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SyncIoReason {
     /// Asked for.
@@ -94,6 +100,7 @@ pub enum SyncIoReason {
 /// Both paths of one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub struct PathTaken {
     /// Who encrypts.
@@ -105,6 +112,7 @@ pub struct PathTaken {
 /// Why the threads that write what is received can reach more than its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unconfined {
     /// The kernel has no Landlock, which Linux has from 5.13 on.

@@ -14,6 +14,7 @@ use crate::transfer::{Bottleneck, Stage};
 /// a second.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Progress {
     /// Where it stands.
     pub stage: Stage,
@@ -38,6 +39,7 @@ pub struct Progress {
     pub failed: u64,
     /// Time since bytes began to move, without pauses by a person or by a full disk.
     #[serde(rename = "seconds", with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub running_for: Duration,
     /// Smoothed rate of the bytes that are sent, in whole bytes a second.
@@ -46,11 +48,13 @@ pub struct Progress {
     pub entries_per_s: u64,
     /// Time left at the smoothed rate, once totals are firm or nearly so.
     #[serde(rename = "seconds_left", with = "crate::seconds::option")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     #[cfg_attr(feature = "bindings", specta(type = Option<u32>))]
     pub time_left: Option<Duration>,
     /// How long nothing has moved, from 5 s on: then there is no rate and no time left. None where
     /// the sender's rate limit is why.
     #[serde(rename = "stalled_seconds", with = "crate::seconds::option")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     #[cfg_attr(feature = "bindings", specta(type = Option<u32>))]
     pub stalled_for: Option<Duration>,
     /// What has limited it for about a second. None before that is known, and where no bytes move

@@ -8,6 +8,7 @@ use crate::errno::{EADDRINUSE, EHOSTUNREACH, ETIMEDOUT};
 /// What a command is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Aim {
     /// Letting a port in through ufw.
@@ -29,6 +30,7 @@ pub enum Aim {
 /// A command that a person may run as it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub struct Remedy {
     /// What it is for.

@@ -11,6 +11,7 @@ use crate::transfer::Bottleneck;
 /// What a transfer came to, in numbers. In JSON they stand beside what else is said of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
     /// Regular files that are there, by the receipt.
     pub files: u64,
@@ -52,37 +53,46 @@ impl Counts {
 /// that it ran times its lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageTimes {
     /// At the sender: waiting for the walk to find something.
     #[serde(with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub finding: Duration,
     /// At the sender: reading files.
     #[serde(with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub reading: Duration,
     /// At the sender: on the processor between file and network.
     #[serde(with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub encrypting: Duration,
     /// At the sender: waiting for the network to take more.
     #[serde(with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub sending: Duration,
     /// At the sender: waiting because of its limit.
     #[serde(with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub limited: Duration,
     /// At the receiver: waiting for the network to bring more.
     #[serde(with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub receiving: Duration,
     /// At the receiver: on the processor between network and file.
     #[serde(with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub decrypting: Duration,
     /// At the receiver: writing files.
     #[serde(with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub writing: Duration,
 }
@@ -122,6 +132,7 @@ impl StageTimes {
 /// What packing came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PackedBytes {
     /// Bytes of file contents that were packed.
     pub contents: u64,
@@ -132,6 +143,7 @@ pub struct PackedBytes {
 /// What was read back from the receiver's medium and found to be what the sender had read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Proven {
     /// Files.
     pub files: u64,
@@ -139,6 +151,7 @@ pub struct Proven {
     pub bytes: u64,
     /// How long it took, after everything was written.
     #[serde(rename = "seconds", with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub took: Duration,
 }
@@ -146,6 +159,7 @@ pub struct Proven {
 /// A file or link of the receiver that was changed there since it was received, and was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Edit {
     /// Its path within the transfer; any bytes, where the other end says it.
     #[serde(flatten)]
@@ -157,6 +171,7 @@ pub struct Edit {
 /// How a transfer ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "outcome", content = "error", rename_all = "snake_case")]
 pub enum Outcome {
     /// Everything arrived, was renamed and synchronised, and the receipt says so.
@@ -183,6 +198,7 @@ impl Outcome {
 /// The last word on a transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// How it ended.
     #[serde(flatten)]
@@ -198,6 +214,7 @@ pub struct Report {
     pub failures: Vec<Failure>,
     /// From the first byte to the receipt, without pauses by a person or by a full disk.
     #[serde(rename = "seconds", with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub running_for: Duration,
     /// What limited it for the longest time. None where it was too short to tell, or inside one
@@ -228,6 +245,7 @@ pub struct Report {
     pub copy: Option<CopyReport>,
     /// When it ended.
     #[serde(with = "crate::moment")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub ended_at: SystemTime,
 }
@@ -261,6 +279,7 @@ impl Report {
 /// The choices that a copy inside this machine made by itself, and its counts beyond [`Counts`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CopyReport {
     /// Threads that were started to copy: one where there was nothing for another to do.
     pub threads: u64,
@@ -297,6 +316,7 @@ pub struct CopyReport {
     /// it. None where files get their times from another machine or program, whose clock may
     /// differ.
     #[serde(with = "crate::moment::exact_option")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     #[cfg_attr(feature = "bindings", specta(type = Option<String>))]
     pub began: Option<SystemTime>,
 }

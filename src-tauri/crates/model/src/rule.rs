@@ -8,6 +8,7 @@ use crate::text::PathText;
 /// What is done with a device's offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Consent {
     /// A person is asked about each.
@@ -22,6 +23,7 @@ pub enum Consent {
 /// A paired device's rule; by default a person is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceRule {
     /// What is done with its offers.
     pub consent: Consent,
@@ -29,8 +31,8 @@ pub struct DeviceRule {
     pub folder: Option<PathText>,
     /// Bytes of contents that one may have to be accepted without asking; none is any number.
     pub bytes_max: Option<u64>,
-    /// What may land in that folder, where it is a home. The page has no type for it: it cannot
-    /// allow a home.
+    /// What may land in that folder, where it is a home.
+    // The page has no type for it: it cannot allow a home.
     #[cfg_attr(feature = "bindings", specta(skip))]
     pub into_home: IntoHome,
 }
@@ -57,6 +59,7 @@ impl DeviceRule {
 /// Why a person is asked in spite of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "because", rename_all = "snake_case")]
 pub enum AskedBecause {
     /// It is more than the rule lets in.

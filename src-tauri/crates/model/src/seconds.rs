@@ -24,6 +24,20 @@ pub(crate) mod option {
     }
 }
 
+/// The same of whole milliseconds: seconds in JSON alone.
+pub(crate) mod of_ms {
+    use super::{Deserialize, Deserializer, Duration, Serialize, Serializer, duration, rounded};
+
+    pub(crate) fn serialize<S: Serializer>(ms: &(impl Copy + Into<u64>), serializer: S) -> Result<S::Ok, S::Error> {
+        rounded(Duration::from_millis((*ms).into())).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>, N: TryFrom<u128>>(deserializer: D) -> Result<N, D::Error> {
+        let ms = duration::<D::Error>(f64::deserialize(deserializer)?)?.as_millis();
+        N::try_from(ms).map_err(|_| serde::de::Error::custom("a time that is too long"))
+    }
+}
+
 pub(crate) fn rounded(time: Duration) -> f64 {
     (time.as_secs_f64() * 1_000.0).round() / 1_000.0
 }
@@ -42,6 +56,19 @@ mod tests {
         all: Duration,
         #[serde(with = "option")]
         left: Option<Duration>,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Wait {
+        #[serde(rename = "seconds", with = "of_ms")]
+        ms: u32,
+    }
+
+    #[test]
+    fn milliseconds_are_seconds_in_json() {
+        assert_eq!(serde_json::to_string(&Wait { ms: 1_500 }).unwrap(), r#"{"seconds":1.5}"#);
+        assert_eq!(serde_json::from_str::<Wait>(r#"{"seconds":1.5}"#).unwrap(), Wait { ms: 1_500 });
+        assert!(serde_json::from_str::<Wait>(r#"{"seconds":1e9}"#).is_err());
     }
 
     #[test]

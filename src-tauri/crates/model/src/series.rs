@@ -10,9 +10,11 @@ use crate::transfer::Bottleneck;
 /// What had been done by a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeriesPoint {
     /// Time since bytes began to move; kept to the millisecond.
     #[serde(rename = "seconds", with = "crate::seconds")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub at: Duration,
     /// Bytes of contents sent, or copied, by then.

@@ -14,6 +14,7 @@ use misleading::misleads;
 /// Text of a peer, a disk or the system. `Display` and serde escape what [`misleads`], as `\n` or
 /// `\u{…}`, so that it can be shown wherever it arrives.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
 #[serde(transparent)]
 pub struct Text(pub String);
 
@@ -23,9 +24,10 @@ pub struct Text(pub String);
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub struct PathText(pub PathBuf);
 
-/// [`PathText`] as it is serialised.
+/// A path or name of any bytes: [`PathText`] as it is serialised.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename = "PathText")]
 pub struct PathJson {
     /// The path, safe to show.
@@ -154,6 +156,17 @@ impl specta::Type for PathText {
 impl specta::Type for Text {
     fn definition(types: &mut specta::Types) -> specta::datatype::DataType {
         String::definition(types)
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for PathText {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        PathJson::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        PathJson::json_schema(generator)
     }
 }
 

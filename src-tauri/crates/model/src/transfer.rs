@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 /// One of the two ends of a transfer, seen from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
     /// This device.
@@ -15,6 +16,7 @@ pub enum Side {
 /// Which way a transfer goes, seen from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// From here.
@@ -28,6 +30,7 @@ pub enum Direction {
 /// Where a transfer stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// Reaching the peer, handshake, pairing.
@@ -55,6 +58,7 @@ pub enum Stage {
 /// What limits a transfer: the one stage that the others wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Bottleneck {
     /// The sender's walk over its folders finds less than could be sent.
@@ -92,6 +96,7 @@ impl Bottleneck {
 /// What happens to a file that exists already. Nothing else is ever deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnConflict {
     /// Replace it if size or time differ, also where it was changed here. The command's default.
@@ -110,6 +115,7 @@ pub enum OnConflict {
 /// What happens to a file that a copy finds at its destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnExisting {
     /// Write over it.
@@ -118,5 +124,24 @@ pub enum OnExisting {
     /// Write over it if the source is newer (`cp --update`).
     Update,
     /// Leave it, whatever it is (`cp --no-clobber`).
+    Keep,
+}
+
+/// What a dry run would do with an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Planned {
+    /// Make a folder.
+    Folder,
+    /// Write a file that is not there.
+    File,
+    /// Write over an existing file.
+    Overwrite,
+    /// Make a symbolic link, or a further name of a file.
+    Link,
+    /// Make a FIFO, socket or device node.
+    Special,
+    /// Leave an existing file as it is (`--update`, `--no-clobber`).
     Keep,
 }

@@ -18,7 +18,6 @@ use ringway_model::{Fault, Outcome, Report, Side, moment};
 use crate::args::{CopyArgs, ReportingArgs};
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
-use crate::json;
 use crate::output::Output;
 use crate::progress;
 use crate::text::for_terminal;
@@ -180,10 +179,7 @@ fn conclude(transfer: &Transfer, report: &Report, made: bool, args: &CopyArgs, o
     let began = report.copy.as_ref().and_then(|copy| copy.began).map(moment::exact);
     let go_on = words::go_on(&report.failures, &words_of_this_command(), began.as_deref(), made);
     let why = |error: &Fault| words::error(error, report, &go_on, args.dry_run);
-    let came_through = progress::tell_end(transfer, report, out, why, |finished| {
-        finished["dry_run"] = args.dry_run.into();
-        finished["copy"] = report.copy.as_ref().map(json::copy_report).into();
-    });
+    let came_through = progress::tell_end(transfer, report, out, why, args.dry_run);
     words::advice(&report.failures, args).iter().for_each(|next| out.advise(next));
     if came_through {
         out.say(words::summary(&progress::title(transfer), report, args));

@@ -3,12 +3,11 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use ringway_engine::{Device, Engine};
-use serde_json::json;
 
 use crate::args::{DevicesAction, DevicesArgs, RuleArgs};
 use crate::commands::nearby;
 use crate::exit::{Exit, Refusal};
-use crate::json;
+use crate::json::{self, Event};
 use crate::output::Output;
 use crate::text::{ago, for_terminal, table};
 use crate::words::{self, rule};
@@ -25,7 +24,7 @@ pub(crate) async fn run(engine: &Engine, args: DevicesArgs) -> Result<Exit> {
         DevicesAction::Rename { old, new } => {
             let device = find(engine, &old)?;
             engine.rename_device(device.id, &new)?;
-            out.event(&json!({ "event": "renamed", "id": device.id.to_string(), "old": device.name, "name": new }));
+            out.event(&Event::Renamed { id: device.id, old: &device.name, name: &new });
             out.say(format_args!("{} is now called {} here.", for_terminal(&device.name), for_terminal(&new)));
         }
         DevicesAction::Rule(args) => {
@@ -35,7 +34,7 @@ pub(crate) async fn run(engine: &Engine, args: DevicesArgs) -> Result<Exit> {
         DevicesAction::Forget { device } => {
             let device = find(engine, &device)?;
             engine.forget_device(device.id)?;
-            out.event(&json!({ "event": "forgotten", "id": device.id.to_string(), "name": device.name }));
+            out.event(&Event::Forgotten { id: device.id, name: &device.name });
             out.say(format_args!("{} is forgotten: it must pair again.", for_terminal(&device.name)));
         }
     }
@@ -93,9 +92,7 @@ fn set_rule(engine: &Engine, device: &Device, args: &RuleArgs, out: &Output) -> 
         // Also where it is the one that the rule had.
         engine.choose_folder(folder);
     }
-    let mut event = json!({ "event": "rule", "id": device.id.to_string(), "name": device.name });
-    event["rule"] = json::rule(&rule);
-    out.event(&event);
+    out.event(&Event::Rule { id: device.id, name: &device.name, rule: &rule });
     out.say(format_args!("{}: {}.", for_terminal(&device.name), rule::sentence(&rule)));
     Ok(())
 }

@@ -11,10 +11,10 @@ use ringway_engine::limits::DEFAULT_PORT;
 use ringway_engine::remedy;
 use ringway_engine::{Capabilities, Engine, Paths, RateLimit, ReceiveOptions, Receiver, ThisDevice, Unfinished};
 use ringway_model::{Aim, Fault, IoMode, IoPath, Remedy, SyncIoReason, TlsMode, TlsPath, UserTlsReason};
-use serde_json::json;
 
 use crate::args::{ListenAddress, ReportArgs};
 use crate::exit::Exit;
+use crate::json::{CheckState as State, Event};
 use crate::output::Output;
 use crate::text::{bytes, count, counted, for_terminal, rate};
 use crate::words;
@@ -23,17 +23,6 @@ use port_holder::Holder;
 
 /// Descriptors below which many parallel files and connections do not fit.
 const OPEN_FILES_AMPLE: u64 = 4_096;
-
-/// How a check turned out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// As good as it gets.
-    Good,
-    /// It works, and could be better.
-    Note,
-    /// Something will not work.
-    Problem,
-}
 
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,14 +122,13 @@ fn port_taken(port: u16, error: &Fault) -> (Finding, bool) {
 }
 
 fn tell(finding: &Finding, out: &Output) {
-    let (name, mark) = match finding.state {
-        State::Good => ("good", "ok  "),
-        State::Note => ("note", "note"),
-        State::Problem => ("problem", "BAD "),
+    let mark = match finding.state {
+        State::Good => "ok  ",
+        State::Note => "note",
+        State::Problem => "BAD ",
     };
-    out.event(&json!({
-        "event": "check", "check": finding.check, "state": name, "message": finding.message, "next": finding.next,
-    }));
+    let Finding { check, state, message, next } = finding;
+    out.event(&Event::Check { check, state: *state, message, next: next.as_deref() });
     out.say(format_args!("{mark}  {}", finding.message));
     if let Some(next) = &finding.next {
         out.say(format_args!("      {next}"));

@@ -7,11 +7,10 @@ use std::time::{Duration, SystemTime};
 use anyhow::Result;
 use ringway_engine::{Engine, Past, PastQuery};
 use ringway_model::{Direction, Outcome, PastDetails};
-use serde_json::json;
 
 use crate::args::{InboxAction, InboxArgs};
 use crate::exit::{Exit, Refusal};
-use crate::json;
+use crate::json::{self, Event};
 use crate::output::Output;
 use crate::text::{ago, and_more, bytes, count, counted, for_terminal, rate, table, took};
 use crate::words::advised;
@@ -32,7 +31,7 @@ pub(crate) fn run(engine: &Engine, args: InboxArgs) -> Result<Exit> {
             if !engine.forget_past(number)? {
                 return Err(unknown(number).into());
             }
-            out.event(&json!({ "event": "past_forgotten", "transfers": 1 }));
+            out.event(&Event::PastForgotten { transfers: 1 });
             out.say(format_args!("Transfer {number} is forgotten here. What it brought stays where it is."));
         }
         Some(InboxAction::Clear { older_than }) => {
@@ -41,7 +40,7 @@ pub(crate) fn run(engine: &Engine, args: InboxArgs) -> Result<Exit> {
             // What ended within this very second is meant as well.
             let before = if older_than.is_none() { before + Duration::from_secs(1) } else { before };
             let forgotten = engine.forget_past_before(before)?;
-            out.event(&json!({ "event": "past_forgotten", "transfers": forgotten }));
+            out.event(&Event::PastForgotten { transfers: forgotten });
             out.say(format_args!(
                 "{} forgotten here. What they brought stays where it is.",
                 counted(forgotten, "transfer")

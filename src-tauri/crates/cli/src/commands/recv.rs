@@ -8,7 +8,6 @@ use std::time::{Duration, SystemTime};
 use anyhow::Result;
 use ringway_engine::{AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, remedy};
 use ringway_model::{DeclineReason, Fault, IntoHome, Invalid, OsError, Report, ShownSize};
-use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::args::destination::destination;
@@ -18,10 +17,11 @@ use crate::ask::prompt::{self, Line, Lines};
 use crate::ask::questions::{self, Answer, Questions, Typed};
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::{HeldBack, Interrupts};
+use crate::json::{self, Event};
 use crate::output::Output;
+use crate::progress;
 use crate::text::for_terminal;
 use crate::words::{self, advised, path_taken, rule};
-use crate::{json, progress};
 use shown_code::{Change, CodeBoard};
 
 /// How often the code's expiry is looked at.
@@ -245,7 +245,7 @@ impl Reception<'_> {
         self.last = Some(match &ended {
             Ok(report) => Exit::from(&**report),
             Err(error) => {
-                self.out.event(&json::not_received(error, &words::error(error)));
+                self.out.event(&json::error(error, &words::error(error)));
                 self.out.fault(&words::error(error));
                 error.into()
             }
@@ -437,20 +437,22 @@ impl Reception<'_> {
         let addresses: Vec<String> =
             self.receiver.addresses().into_iter().map(|ip| SocketAddr::new(ip, local.port()).to_string()).collect();
         let code = self.receiver.code();
-        let mut event = json!({
-            "event": "listening",
-            "name": this.name,
-            "id": this.id.to_string(),
-            "address": local.to_string(),
-            "port": local.port(),
-            "addresses": addresses,
-            "code": code.as_ref().and_then(|code| code.text.as_ref()).map(|text| text.as_str()),
-            "code_valid_until": code.as_ref().and_then(|code| code.valid_until).map(json::unix),
-        });
-        event["destination"] = json::path(destination).into();
-        event["announced"] = matches!(self.receiver.announced(), Ok(true)).into();
-        event["confined"] = self.receiver.confinement().is_ok().into();
-        self.out.event(&event);
+        self.out.event(&Event::Listening(json::Listening {
+            name: this.name.clone(),
+            id: this.id,
+            port: local.port(),
+            addresses: addresses.clone(),
+            destination: destination.into(),
+            own: Some(json::ByItself {
+                address: local.to_string(),
+                announced: matches!(self.receiver.announced(), Ok(true)),
+                confined: self.receiver.confinement().is_ok(),
+                code: json::OpenCode {
+                    code: code.as_ref().and_then(|code| code.text.as_ref()).map(|text| text.as_str().to_owned()),
+                    code_valid_until: code.as_ref().and_then(|code| code.valid_until).map(json::unix),
+                },
+            }),
+        }));
         self.out.say(format_args!("{} receives into {}\n", for_terminal(&this.name), for_terminal(destination)));
         if let Some(host) = engine.unusable_host_name() {
             let why = format!("no device may be called {}, as this host is", for_terminal(&host));

@@ -8,12 +8,11 @@ use ringway_daemon::dto::Listening;
 use ringway_daemon::dto::SettingsChange;
 use ringway_daemon::login::{Login, StartsBy};
 use ringway_engine::{Engine, RateLimit, Settings};
-use serde_json::json;
 
 use crate::args::{SettingsArgs, SwitchArg};
 use crate::commands::service;
 use crate::exit::Exit;
-use crate::json;
+use crate::json::{Event, MachineSettings};
 use crate::output::Output;
 use crate::text::{for_terminal, rate};
 
@@ -42,15 +41,18 @@ pub(crate) async fn run(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
     let settings = engine.stored_settings()?;
     let (starts, starts_words) = self::start_at_login(start_at_login)?;
     let id = engine.this_device().id;
-    let mut event = json!({ "event": "settings", "name": settings.name, "id": id.to_string(), "port": settings.port });
-    event["receive_folder"] = json::path(&settings.receive_folder).into();
-    event["into_home"] = json!(settings.into_home);
-    event["send_limit"] = settings.send_limit.map(RateLimit::bytes_per_s).into();
-    event["announce"] = settings.announce.into();
-    event["background"] = settings.background.into();
-    event["receiving"] = settings.receiving.into();
-    event["start_at_login"] = starts.into();
-    out.event(&event);
+    out.event(&Event::Settings(MachineSettings {
+        name: &settings.name,
+        id,
+        port: settings.port,
+        receive_folder: (&settings.receive_folder).into(),
+        into_home: settings.into_home,
+        send_limit: settings.send_limit.map(RateLimit::bytes_per_s),
+        announce: settings.announce,
+        background: settings.background,
+        receiving: settings.receiving,
+        start_at_login: starts,
+    }));
     let stands_in = engine
         .unusable_host_name()
         .map(|host| format!(" (no device may be called {}, as this host is)", for_terminal(&host)));

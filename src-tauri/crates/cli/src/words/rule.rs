@@ -62,6 +62,5 @@ mod tests {
         assert_eq!(short(&DeviceRule { consent: Consent::Refuse, ..rule.clone() }), "refuse");
         assert_eq!(short(&DeviceRule::default()), "ask");
         assert!(sentence(&rule).starts_with("its offers are accepted without asking up to 5.0 MB"));
-        assert_eq!(crate::json::rule(&rule)["max_bytes"], 5_000_000);
     }
 }

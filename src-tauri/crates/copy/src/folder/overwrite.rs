@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ringway_model::{FailureReason, OnExisting, Operation};
+use ringway_model::{FailureReason, OnExisting, Operation, Planned};
 use ringway_sys::attributes::{self, Kind, Metadata, Timestamp};
 use ringway_sys::dir::Dir;
 use ringway_sys::space::filesystem_is_fuse;
@@ -16,7 +16,6 @@ use rustix::io::Errno;
 use super::entry_error::{self, EntryError};
 use super::{Folder, Item};
 use crate::job::{Job, Kept};
-use crate::options::Planned;
 
 /// Names tried for a file that gets its own name later.
 const TEMPORARY_TRIES: u32 = 100;

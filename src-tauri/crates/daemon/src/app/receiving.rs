@@ -401,7 +401,7 @@ async fn stop(running: Option<Orders>, last_words: bool) {
 
 impl Receiving {
     /// Where it is received, if nothing else is said of an offer.
-    pub(super) fn folder(&self) -> PathBuf {
+    pub fn folder(&self) -> PathBuf {
         let given = self.reception.lock().folder.clone();
         given.unwrap_or_else(|| self.engine.settings().receive_folder)
     }

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use ringway_engine::{CopyOptions, Planned, Rule};
-use ringway_model::{FailureReason, Outcome};
+use ringway_engine::{CopyOptions, Rule};
+use ringway_model::{FailureReason, Outcome, Planned};
 use ringway_sys::attributes::Kind;
 
 use crate::both::{Case, copy, copy_all, cp, drivers, failed, some_driver};

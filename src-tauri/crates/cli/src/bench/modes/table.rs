@@ -3,10 +3,9 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use ringway_bench::{Conditions, Dataset, EndFigures, Figures, Layer, Mode, ModesEvent, Row};
-use serde_json::{Value, json};
 
 use super::words;
-use crate::json;
+use crate::json::{self, EndOfMode, Event, Measured, MeasuredState};
 use crate::output::Output;
 use crate::text::{bytes, count, counted, for_terminal};
 use crate::words::path_taken::{sync_io, user_tls};
@@ -194,40 +193,54 @@ fn aligned(names: [String; 3], figures: Vec<(String, usize)>, last: &str) -> Str
     format!("{line}  {last}").trim_end().to_owned()
 }
 
-fn conditions_event(conditions: &Conditions) -> Value {
-    json!({
-        "event": "conditions", "folder": json::path(&conditions.folder), "filesystem": conditions.filesystem,
-        "kernel": conditions.kernel, "processors": conditions.processors, "rounds": conditions.rounds,
-        "no_kernel_tls": conditions.no_kernel_tls.map(user_tls), "no_io_uring": conditions.no_io_uring.map(sync_io),
-        "instructions": conditions.instructions.ok().map(words::instructions),
-        "no_instructions": conditions.instructions.err().map(words::no_instructions),
+fn conditions_event(conditions: &Conditions) -> Event<'_> {
+    Event::Conditions(json::Conditions {
+        folder: (&conditions.folder).into(),
+        filesystem: conditions.filesystem,
+        kernel: &conditions.kernel,
+        processors: conditions.processors,
+        rounds: conditions.rounds,
+        no_kernel_tls: conditions.no_kernel_tls.map(user_tls),
+        no_io_uring: conditions.no_io_uring.map(sync_io),
+        instructions: conditions.instructions.ok().map(words::instructions),
+        no_instructions: conditions.instructions.err().map(words::no_instructions),
     })
 }
 
-fn row_event(row: &Row) -> Value {
+fn row_event(row: &Row) -> Event<'static> {
     let state = match &row.measured {
-        Ok(_) => "measured",
-        Err(why) if why.is_skipped() => "skipped",
-        Err(_) => "failed",
+        Ok(_) => MeasuredState::Measured,
+        Err(why) if why.is_skipped() => MeasuredState::Skipped,
+        Err(_) => MeasuredState::Failed,
     };
-    let mut event = json!({
-        "event": "measured", "part": words::part(row.mode), "mode": words::mode(row.mode), "tls": words::tls(row.mode),
-        "dataset": words::dataset(row.dataset), "files": row.files, "bytes": row.bytes, "lanes": row.lanes,
-        "state": state, "reason": row.measured.as_ref().err().map(words::not_measured),
-    });
-    if let (Ok(figures), Some(fields)) = (&row.measured, event.as_object_mut()) {
-        let seconds = figures.wall.as_secs_f64().max(1e-9);
-        let end = |end: EndFigures| json!({"cpu_s": end.cpu.as_secs_f64(), "busy": end.busy, "instructions": end.instructions});
-        let measured = json!({
-            "seconds": figures.wall.as_secs_f64(), "seconds_min": figures.wall_min.as_secs_f64(),
-            "seconds_max": figures.wall_max.as_secs_f64(), "bytes_per_s": row.bytes as f64 / seconds,
-            "files_per_s": row.files as f64 / seconds, "sender": figures.sender.map(end),
-            "receiver": figures.receiver.map(end), "other_cpu_s": figures.other_cpu.as_secs_f64(),
-            "bottleneck": words::bottleneck(figures.bottleneck), "slowest_layer": figures.slowest_layer.map(words::layer),
-        });
-        if let Value::Object(measured) = measured {
-            fields.extend(measured);
-        }
+    Event::Measured(Box::new(Measured {
+        part: words::part(row.mode),
+        mode: words::mode(row.mode),
+        tls: words::tls(row.mode),
+        dataset: words::dataset(row.dataset),
+        files: row.files,
+        bytes: row.bytes,
+        lanes: row.lanes,
+        state,
+        reason: row.measured.as_ref().err().map(words::not_measured),
+        figures: row.measured.as_ref().ok().map(|figures| figures_of(row, figures)),
+    }))
+}
+
+fn figures_of(row: &Row, figures: &Figures) -> json::Figures {
+    let seconds = figures.wall.as_secs_f64().max(1e-9);
+    let end =
+        |end: EndFigures| EndOfMode { cpu_s: end.cpu.as_secs_f64(), busy: end.busy, instructions: end.instructions };
+    json::Figures {
+        seconds: figures.wall.as_secs_f64(),
+        seconds_min: figures.wall_min.as_secs_f64(),
+        seconds_max: figures.wall_max.as_secs_f64(),
+        bytes_per_s: row.bytes as f64 / seconds,
+        files_per_s: row.files as f64 / seconds,
+        sender: figures.sender.map(end),
+        receiver: figures.receiver.map(end),
+        other_cpu_s: figures.other_cpu.as_secs_f64(),
+        bottleneck: words::bottleneck(figures.bottleneck),
+        slowest_layer: figures.slowest_layer.map(words::layer),
     }
-    event
 }

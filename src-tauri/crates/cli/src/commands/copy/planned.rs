@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, MutexGuard};
-use ringway_engine::{Planned, PlannedFn};
-use ringway_model::TransferId;
+use ringway_engine::PlannedFn;
+use ringway_model::{Planned, TransferId};
 
 use crate::exit::Exit;
 use crate::json;

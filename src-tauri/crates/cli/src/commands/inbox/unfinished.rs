@@ -5,11 +5,10 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use ringway_engine::{Engine, Unfinished};
-use serde_json::json;
 
 use crate::args::DiscardArgs;
 use crate::exit::{Exit, Refusal};
-use crate::json;
+use crate::json::{self, Event};
 use crate::output::Output;
 use crate::text::{ago, and_more, bytes, count, counted, for_terminal, table};
 
@@ -60,7 +59,7 @@ pub(crate) fn discard(engine: &Engine, out: &Output, args: &DiscardArgs) -> Resu
         }
         removed += 1;
         freed += left.disk_bytes;
-        out.event(&json!({ "event": "discarded", "id": left.id, "disk_bytes": left.disk_bytes }));
+        out.event(&Event::Discarded { id: &left.id, disk_bytes: left.disk_bytes });
     }
     out.say(match removed {
         0 => "Nothing was removed.".to_owned(),

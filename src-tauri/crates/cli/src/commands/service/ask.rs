@@ -5,13 +5,12 @@ use anyhow::Result;
 use ringway_daemon::control::{Client, Place};
 use ringway_daemon::dto::{Everything, Listening, Offer, PairedDevice};
 use ringway_model::Fault;
-use serde_json::json;
 
 use super::{refusal, shown};
 use crate::args::destination::destination;
 use crate::args::{AcceptArgs, CodeShownArgs, OfferArgs, ReportArgs, TransferArgs};
 use crate::exit::{Exit, Refusal};
-use crate::json;
+use crate::json::{self, Event};
 use crate::output::Output;
 use crate::text::for_terminal;
 use crate::words::advised;
@@ -31,7 +30,7 @@ pub(crate) async fn status(report: ReportArgs) -> Result<Exit> {
     let client = match service().await {
         Ok(client) => client,
         Err(error) => {
-            out.event(&json!({ "event": "service", "running": false }));
+            out.event(&Event::Service { running: false, service: None });
             return Err(error);
         }
     };
@@ -40,7 +39,7 @@ pub(crate) async fn status(report: ReportArgs) -> Result<Exit> {
     out.event(&shown::service_event(client.hello(), &all, now));
     all.offers.iter().for_each(|offer| out.event(&shown::offer_event(offer)));
     let running = all.transfers.iter().filter(|moving| moving.report.is_none());
-    running.for_each(|moving| out.event(&shown::transfer_event(moving)));
+    running.for_each(|moving| out.event(&json::transfer(moving)));
     shown::status(client.hello(), &all, now).into_iter().for_each(|line| out.say(line));
     Ok(Exit::All)
 }
@@ -69,7 +68,7 @@ pub(crate) async fn accept(args: AcceptArgs) -> Result<Exit> {
         client.set_offer_folder(offer.id.clone(), folder.into(), into_home).await?;
     }
     let moving = client.accept(offer.id.clone(), offer.size(), args.on_conflict.into()).await?;
-    out.event(&shown::transfer_event(&moving));
+    out.event(&json::transfer(&moving));
     out.say(format_args!(
         "Accepted {} from {}. The service receives it; `ringway status` shows how far it is.",
         shown::names(&offer.names, offer.more_names),
@@ -85,7 +84,7 @@ pub(crate) async fn decline(args: OfferArgs) -> Result<Exit> {
     let all = look(&client).await?;
     let offer = one(&all.offers, &all.devices, &args.offer, "offer", of_offer)?;
     client.decline(offer.id.clone()).await?;
-    out.event(&json!({ "event": "declined", "id": offer.id }));
+    out.event(&Event::Declined { id: &offer.id });
     out.say(format_args!("Declined what {} offered.", offer.from));
     Ok(Exit::All)
 }
@@ -118,7 +117,7 @@ pub(crate) async fn code(args: CodeShownArgs) -> Result<Exit> {
 pub(crate) async fn cancel(args: TransferArgs) -> Result<Exit> {
     let (out, client, id) = running(args).await?;
     client.cancel(id.clone()).await?;
-    out.event(&json!({ "event": "cancelled", "id": id }));
+    out.event(&Event::Cancelled { id: &id });
     out.say(format_args!("Transfer {} is cancelled.", shown::short(&id)));
     Ok(Exit::All)
 }
@@ -127,7 +126,7 @@ pub(crate) async fn cancel(args: TransferArgs) -> Result<Exit> {
 pub(crate) async fn pause(args: TransferArgs) -> Result<Exit> {
     let (out, client, id) = running(args).await?;
     client.pause(id.clone()).await?;
-    out.event(&json!({ "event": "paused", "id": id }));
+    out.event(&Event::Paused { id: &id });
     let short = shown::short(&id);
     out.say(format_args!("Transfer {short} is paused. It goes on with `{}`.", advised::resume(&short)));
     Ok(Exit::All)
@@ -137,7 +136,7 @@ pub(crate) async fn pause(args: TransferArgs) -> Result<Exit> {
 pub(crate) async fn resume(args: TransferArgs) -> Result<Exit> {
     let (out, client, id) = running(args).await?;
     client.resume(id.clone()).await?;
-    out.event(&json!({ "event": "resumed", "id": id }));
+    out.event(&Event::Resumed { id: &id });
     out.say(format_args!("Transfer {} goes on, as soon as it can.", shown::short(&id)));
     Ok(Exit::All)
 }
@@ -172,7 +171,7 @@ pub(crate) async fn stop(report: ReportArgs) -> Result<Exit> {
         Err(fault) => return Err(fault.into()),
     }
     while notices.recv().await.is_some() {}
-    out.event(&json!({ "event": "stopped" }));
+    out.event(&Event::Stopped);
     out.say("The service has ended.");
     Ok(Exit::All)
 }

@@ -10,14 +10,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use ringway_daemon::App;
 use ringway_daemon::dto::{AppEvent, Left, Listening, Moving, Offer};
-use ringway_engine::{Transfer, private};
+use ringway_engine::{Engine, Transfer, private};
 use ringway_model::{Direction, Fault, Outcome, Report};
-use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::shown;
 use crate::args::ReportArgs;
-use crate::json;
+use crate::json::{self, Event};
 use crate::output::Output;
 use crate::progress;
 use crate::text::{bytes, for_terminal};
@@ -66,6 +65,7 @@ impl Lines {
 pub(crate) struct Log {
     lines: Lines,
     app: App,
+    engine: Engine,
     offers: HashSet<String>,
     ends: JoinSet<()>,
     port: Option<u16>,
@@ -73,12 +73,12 @@ pub(crate) struct Log {
 
 impl Log {
     /// On standard output, or in a file, which standard output and error then go to, too.
-    pub(crate) fn open(file: Option<&Path>, report: ReportArgs, app: App) -> Result<Self> {
+    pub(crate) fn open(file: Option<&Path>, report: ReportArgs, app: App, engine: Engine) -> Result<Self> {
         if let Some(path) = file {
             redirect(path).with_context(|| for_terminal(path))?;
         }
         let lines = Lines { out: Output::from(report), is_journal: goes_to_journal(), file: file.map(Path::to_owned) };
-        Ok(Self { lines, app, offers: HashSet::new(), ends: JoinSet::new(), port: None })
+        Ok(Self { lines, app, engine, offers: HashSet::new(), ends: JoinSet::new(), port: None })
     }
 
     pub(crate) fn say(&self, line: impl Display) {
@@ -89,12 +89,12 @@ impl Log {
     pub(crate) fn notices(&self) -> impl Fn(&str) + Send + Sync + use<> {
         let lines = self.lines.clone();
         move |text| {
-            lines.out.event(&json!({ "event": "notice", "text": text }));
+            lines.out.event(&Event::Notice { text });
             lines.say(Level::Info, text);
         }
     }
 
-    pub(crate) fn event(&self, event: &serde_json::Value) {
+    pub(crate) fn event(&self, event: &Event<'_>) {
         self.lines.out.event(event);
     }
 
@@ -103,14 +103,14 @@ impl Log {
         match event {
             AppEvent::ListeningChanged { listening } => self.listening(listening),
             AppEvent::DevicePaired { name } => {
-                self.event(&json!({ "event": "paired", "name": name }));
+                self.paired(&name);
                 self.say(format_args!("paired with {name}"));
             }
             AppEvent::PairingFailed { from, fault, tries_left } => {
                 let words = words::error(&fault);
-                self.event(
-                    &json!({ "event": "auth_failed", "from": from, "message": words.what, "tries_left": tries_left }),
-                );
+                if let Fault::Auth(why) = &fault {
+                    self.event(&json::auth_failed(&from, why, tries_left));
+                }
                 self.lines.say(Level::Warning, format_args!("refused {from}: {}", words.what));
             }
             AppEvent::OfferChanged { offer } => self.offered(&offer),
@@ -118,14 +118,13 @@ impl Log {
             AppEvent::TransferStarted { transfer } => self.started(&transfer),
             AppEvent::SettingsChanged { settings } => {
                 let (name, port, folder) = (&settings.name, settings.port, &settings.receive_folder);
-                self.event(&json!({
-                    "event": "settings_changed",
-                    "name": name,
-                    "port": port,
-                    "destination": folder,
-                    "is_home": settings.is_home,
-                    "receiving": settings.receiving,
-                }));
+                self.event(&Event::SettingsChanged {
+                    name,
+                    port,
+                    destination: self.app.receiving.folder().into(),
+                    is_home: settings.is_home,
+                    receiving: settings.receiving,
+                });
                 let home = if settings.is_home { ", a home folder" } else { "" };
                 let receives = if settings.receiving { format!("into {folder}{home}") } else { "not".to_owned() };
                 self.say(format_args!("settings changed: {name}, port {port}, receives {receives}"));
@@ -140,27 +139,38 @@ impl Log {
         }
     }
 
+    /// Says who it is, unless the device was renamed or forgotten meanwhile.
+    fn paired(&self, name: &str) {
+        if let Ok(Some(device)) = self.engine.find_device(name) {
+            // A store that cannot be read just now is said by what needs it.
+            let alike = self.engine.look_alike(device.id, &device.name).ok().flatten();
+            self.event(&json::paired(&device, alike.as_ref()));
+        }
+    }
+
     fn listening(&mut self, listening: Listening) {
         match listening {
             Listening::On { addresses, port, .. } if self.port != Some(port) => {
                 self.port = Some(port);
-                let folder = self.app.everything().map(|all| all.settings.receive_folder).unwrap_or_default();
-                self.event(&json!({ "event": "listening", "port": port, "addresses": addresses, "destination": { "path": folder } }));
-                self.say(format_args!("receives into {folder}, {}", at(&addresses, port)));
+                let folder = self.app.receiving.folder();
+                self.say(format_args!("receives into {}, {}", for_terminal(&folder), at(&addresses, port)));
+                let (this, destination) = (self.engine.this_device(), folder.into());
+                let (name, id) = (this.name, this.id);
+                self.event(&Event::Listening(json::Listening { name, id, port, addresses, destination, own: None }));
             }
             Listening::On { .. } => {}
             Listening::Off { refused } => {
                 self.port = None;
                 if let Some(fault) = refused {
                     let words = words::error(&fault);
-                    self.event(&json::error("listen", &words));
+                    self.event(&json::error(&fault, &words));
                     self.lines.say(Level::Error, format_args!("receiving is not switched on: {}", words.what));
                 }
             }
             Listening::Failed { fault, port } => {
                 self.port = None;
                 let words = words::error(&fault);
-                self.event(&json::error("listen", &words));
+                self.event(&json::error(&fault, &words));
                 self.lines.say(Level::Error, format_args!("cannot receive at port {port}: {}", words.what));
             }
         }
@@ -187,7 +197,7 @@ impl Log {
             Left::Overtaken => "declined, since this machine does not receive there any more",
             Left::Withdrawn => "withdrawn, or not answered in time",
         };
-        self.event(&json!({ "event": "answered", "id": id, "accepted": how == Left::Accepted }));
+        self.event(&Event::Answered { id: id.to_owned(), accepted: how == Left::Accepted, reason: None });
         self.say(format_args!("offer {id}: {said}"));
     }
 
@@ -198,7 +208,7 @@ impl Log {
         let lines = self.lines.clone();
         self.ends.spawn(async move {
             let report = transfer.wait().await;
-            lines.out.event(&json::finished(&transfer, &report, None));
+            lines.out.event(&json::finished(&transfer, &report, None, false));
             lines.say(level(&report), format_args!("transfer {} ended: {}", transfer.id(), ending(&transfer, &report)));
         });
         while self.ends.try_join_next().is_some() {}

@@ -8,7 +8,6 @@ use ringway_daemon::dto::Listening;
 use ringway_daemon::login::Login;
 use ringway_daemon::{App, Reception};
 use ringway_engine::{Engine, Paths};
-use serde_json::json;
 use tokio::net::UnixListener;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -20,6 +19,7 @@ use crate::args::destination::destination;
 use crate::args::{ListenAddress, ServeArgs};
 use crate::exit::Exit;
 use crate::interrupt::Interrupts;
+use crate::json::Event;
 use crate::text::{counted, for_terminal};
 
 /// Time for a service that answers nobody any more to be gone: one that was killed holds its place
@@ -47,7 +47,7 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
     let (address, zone, port) = (listen.ip, listen.zone, listen.port);
     let reception = Reception { address, zone, port, is_quiet: args.no_announce, folder, into_home };
     let app = App::new(engine.clone(), &Paths::from_env()?.state, reception);
-    let mut log = Log::open(args.log.as_deref(), args.report, app.clone())?;
+    let mut log = Log::open(args.log.as_deref(), args.report, app.clone(), engine.clone())?;
     let (tell, mut events) = mpsc::unbounded_channel();
     let (_, _listener) = app.start(Box::new(move |event| drop(tell.send(event))))?;
     // A window that is opened for the first time asks first where this machine may receive, and
@@ -103,7 +103,7 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
     // Whoever sees its connection end may start the next service at once.
     drop(hold);
     drop(server);
-    log.event(&json!({ "event": "stopping", "left": left }));
+    log.event(&Event::Stopping { left: left as u64 });
     if left == 0 {
         log.say("ends");
         log.close().await;

@@ -5,10 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ringway_daemon::control::protocol::Hello;
 use ringway_daemon::dto::{Everything, Listening, Moving, Offer, OpenCode};
 use ringway_model::{Direction, Stage};
-use serde_json::{Value, json};
 
-use crate::json;
-use crate::json::codes::tag;
+use crate::json::{self, Event, OfferWaits, Service, WhatFailed};
 use crate::text::{and_more, bytes, clock, count, for_how_long, rate, table};
 use crate::words::{self, rule};
 
@@ -26,68 +24,60 @@ pub(crate) fn open_code(listening: &Listening, now: SystemTime) -> Option<(&Open
 }
 
 /// `service`.
-pub(crate) fn service_event(hello: &Hello, all: &Everything, now: SystemTime) -> Value {
+pub(crate) fn service_event<'a>(hello: &'a Hello, all: &'a Everything, now: SystemTime) -> Event<'a> {
     let (addresses, port, error) = match &all.listening {
         Listening::On { addresses, port, .. } => (addresses.as_slice(), Some(*port), None),
-        Listening::Off { refused } => (&[][..], None, refused.clone()),
-        Listening::Failed { fault, port } => (&[][..], Some(*port), Some(fault.clone())),
+        Listening::Off { refused } => (&[][..], None, refused.as_ref()),
+        Listening::Failed { fault, port } => (&[][..], Some(*port), Some(fault)),
     };
     let code = open_code(&all.listening, now);
-    json!({
-        "event": "service",
-        "running": true,
-        "version": hello.ringway,
-        "pid": hello.pid,
-        "name": all.device.name,
-        "id_begins": all.device.short_id.replace('-', ""),
-        "addresses": addresses,
-        "port": port,
-        "destination": all.settings.receive_folder,
-        "code": code.and_then(|(code, _)| code.text.as_deref()),
-        "code_valid_until": code.and_then(|(_, until)| until).map(crate::json::unix),
-        "error": error.map(|fault| words::error(&fault).what),
-    })
+    let service = Service {
+        version: &hello.ringway,
+        pid: hello.pid,
+        name: &all.device.name,
+        id_begins: digits(&all.device.short_id),
+        addresses,
+        port,
+        destination: &all.settings.receive_folder,
+        code: json::OpenCode {
+            code: code.and_then(|(code, _)| code.text.clone()),
+            code_valid_until: code.and_then(|(_, until)| until).map(json::unix),
+        },
+        error: error.map(WhatFailed::from),
+    };
+    Event::Service { running: true, service: Some(Box::new(service)) }
 }
 
 /// `offer_waits`.
-pub(crate) fn offer_event(offer: &Offer) -> Value {
-    json!({
-        "event": "offer_waits",
-        "id": offer.id,
-        "from": offer.from,
-        "from_id_begins": offer.from_short_id.replace('-', ""),
-        "looks_like": offer.looks_like,
-        "names": offer.names,
-        "more_names": offer.more_names,
-        "dot_names": offer.dot_names,
-        "more_dot_names": offer.more_dot_names,
-        "entries_so_far": offer.entries_so_far,
-        "bytes_so_far": offer.bytes_so_far,
-        "totals_final": offer.totals_final,
-        "destination": offer.folder,
-        "asked_because": offer.asked_because.as_ref().map(|because| tag(because, "because")),
-        "free_bytes": offer.room.map(|room| room.free_bytes),
-        "writable": offer.room.map(|room| room.writable),
+pub(crate) fn offer_event(offer: &Offer) -> Event<'_> {
+    Event::OfferWaits(OfferWaits {
+        id: &offer.id,
+        from: &offer.from,
+        from_id_begins: digits(&offer.from_short_id),
+        looks_like: offer.looks_like.as_ref(),
+        names: &offer.names,
+        more_names: offer.more_names,
+        dot_names: &offer.dot_names,
+        more_dot_names: offer.more_dot_names,
+        entries_so_far: offer.entries_so_far,
+        bytes_so_far: offer.bytes_so_far,
+        totals_final: offer.totals_final,
+        destination: &offer.folder,
+        asked_because: offer.asked_because.as_ref(),
+        free_bytes: offer.room.map(|room| room.free_bytes),
+        free_entries: offer.room.and_then(|room| room.free_entries),
+        writable: offer.room.map(|room| room.writable),
     })
+}
+
+/// The beginning of an id without the hyphens that people compare it by.
+fn digits(short_id: &str) -> String {
+    short_id.replace('-', "")
 }
 
 /// Why somebody is asked in spite of the rule, where that is so.
 pub(crate) fn asked_because(offer: &Offer) -> Option<String> {
     offer.asked_because.as_ref().map(rule::asked_because)
-}
-
-/// `transfer`.
-pub(crate) fn transfer_event(moving: &Moving) -> Value {
-    let mut event = json!({
-        "event": "transfer",
-        "id": moving.id,
-        "direction": moving.direction,
-        "target": moving.target,
-        "title": moving.title,
-        "more_names": moving.more_titles,
-    });
-    json::extend(&mut event, json!(moving.progress));
-    event
 }
 
 /// A few names, and how many more.

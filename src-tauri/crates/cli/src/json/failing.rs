@@ -1,0 +1,106 @@
+//! What failed, as events say it: the model's fault, and the words that people read.
+use ringway_model::{AuthError, Edit, Failure, Fault, TransferId};
+use serde::Serialize;
+
+use super::Event;
+use crate::exit::{Exit, status_of};
+use crate::words::{self, Words};
+
+/// What failed, with the words for it.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct WhatFailed<'a> {
+    /// Which error it is, by its code, and what belongs to that.
+    #[serde(flatten)]
+    cause: Cause<'a>,
+    /// What happened, in English.
+    message: String,
+    /// What to do about it, where something can be done.
+    next: Option<String>,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(untagged)]
+enum Cause<'a> {
+    Fault(&'a Fault),
+    Refused(Refused),
+}
+
+/// What the command itself refused, or met without a fault of the engine's.
+#[derive(Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "code", rename_all = "snake_case")]
+enum Refused {
+    /// The command line, a setting or a code makes no sense.
+    Usage,
+    /// A code is needed, and there is no terminal to ask for it at.
+    PairingNeeded,
+    /// Something else; the message says what.
+    Failed,
+}
+
+impl<'a> WhatFailed<'a> {
+    /// A fault with other words than the usual ones.
+    pub(crate) fn new(fault: &'a Fault, words: &Words) -> Self {
+        Self { cause: Cause::Fault(fault), message: words.what.clone(), next: words.next.clone() }
+    }
+
+    /// What ended the command early.
+    fn ended_early(error: &'a anyhow::Error, words: &Words) -> Self {
+        let cause = match (error.downcast_ref::<Fault>(), status_of(error)) {
+            (Some(fault), _) => Cause::Fault(fault),
+            (None, Exit::Usage) => Cause::Refused(Refused::Usage),
+            (None, Exit::NotAuthenticated) => Cause::Refused(Refused::PairingNeeded),
+            (None, _) => Cause::Refused(Refused::Failed),
+        };
+        Self { cause, message: words.what.clone(), next: words.next.clone() }
+    }
+}
+
+impl<'a> From<&'a Fault> for WhatFailed<'a> {
+    fn from(fault: &'a Fault) -> Self {
+        Self::new(fault, &words::error(fault))
+    }
+}
+
+/// One entry that failed, with the words for why.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct EntryFailure<'a> {
+    #[serde(flatten)]
+    failure: &'a Failure,
+    /// Why, in English.
+    message: String,
+}
+
+impl<'a> From<&'a Failure> for EntryFailure<'a> {
+    fn from(failure: &'a Failure) -> Self {
+        Self { failure, message: words::failure_reason(failure) }
+    }
+}
+
+/// `error`, of a fault.
+pub(crate) fn error<'a>(fault: &'a Fault, words: &Words) -> Event<'a> {
+    Event::Error(WhatFailed::new(fault, words))
+}
+
+/// `error`, of what ended the command early.
+pub(crate) fn ended_early<'a>(error: &'a anyhow::Error, words: &Words) -> Event<'a> {
+    Event::Error(WhatFailed::ended_early(error, words))
+}
+
+/// `auth_failed`.
+pub(crate) fn auth_failed<'a>(from: &'a str, why: &'a AuthError, tries_left: Option<u8>) -> Event<'a> {
+    Event::AuthFailed { from, why, message: words::turned_away(why), tries_left }
+}
+
+/// `entry_failed`.
+pub(crate) fn entry_failed(id: TransferId, failure: &Failure) -> Event<'_> {
+    Event::EntryFailed { id, failure: failure.into() }
+}
+
+/// `entry_kept`.
+pub(crate) fn entry_kept(id: TransferId, edit: &Edit) -> Event<'_> {
+    Event::EntryKept { id, edit }
+}

@@ -1,0 +1,200 @@
+//! Transfers that run, and how they ended.
+use ringway_daemon::dto::Moving;
+use ringway_engine::{Past, Transfer};
+use ringway_model::{
+    DeviceId, Direction, Outcome, PastDetails, PathTaken, PathText, Progress, Report, SeriesPoint, TransferId,
+};
+use serde::Serialize;
+
+use super::{Event, paths};
+use crate::words::{self, Words};
+
+/// The beginning of a transfer.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Started {
+    /// The transfer's id.
+    id: TransferId,
+    /// Which way it goes, seen from here.
+    direction: Direction,
+    /// What the other device is called here; null for a copy.
+    peer: Option<String>,
+    /// The other device's id; null for a copy.
+    peer_id: Option<DeviceId>,
+    /// The first top-level name.
+    title: PathText,
+    /// How many more top-level names there are.
+    more_names: u64,
+    /// Lanes in use; 0 for a copy.
+    lanes: u8,
+    /// What this end runs on; null for a copy.
+    here: Option<PathTaken>,
+    /// What the other end runs on; null for a copy.
+    there: Option<PathTaken>,
+}
+
+/// `started`.
+pub(crate) fn started(transfer: &Transfer, progress: &Progress) -> Event<'static> {
+    let (title, more_names) = transfer.title();
+    let (peer_id, peer) = transfer.peer().unzip();
+    Event::Started(Started {
+        id: transfer.id(),
+        direction: transfer.direction(),
+        peer,
+        peer_id,
+        title: title.into(),
+        more_names,
+        lanes: progress.lanes,
+        here: progress.here,
+        there: progress.there,
+    })
+}
+
+/// `progress`.
+pub(crate) fn progress(id: TransferId, progress: &Progress) -> Event<'_> {
+    Event::Progress { id, progress }
+}
+
+/// The end of a transfer.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Finished<'a> {
+    /// The transfer's id.
+    id: TransferId,
+    /// Which way it went, seen from here.
+    direction: Direction,
+    /// What the other device is called here; null for a copy, and where it was not reached.
+    peer: Option<String>,
+    /// The other device's id; null for a copy, and where it was not reached.
+    peer_id: Option<DeviceId>,
+    /// Whether it is a copy that only said what it would do: `arrived` would be there.
+    dry_run: bool,
+    #[serde(flatten)]
+    report: &'a Report,
+    #[serde(flatten)]
+    why: Why,
+}
+
+/// The words for what a transfer failed with.
+#[derive(Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Why {
+    /// What it failed with, in English; null where it did not fail.
+    message: Option<String>,
+    /// What to do about that, where something can be done.
+    next: Option<String>,
+}
+
+impl From<Words> for Why {
+    fn from(words: Words) -> Self {
+        Self { message: Some(words.what), next: words.next }
+    }
+}
+
+impl From<&Outcome> for Why {
+    fn from(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Complete | Outcome::Partial => Self::default(),
+            Outcome::Failed(fault) => words::error(fault).into(),
+        }
+    }
+}
+
+/// `finished`; `words` says what it failed with, where that is said otherwise. Only a copy is ever
+/// a `dry_run`.
+pub(crate) fn finished<'a>(transfer: &Transfer, report: &'a Report, words: Option<&Words>, dry_run: bool) -> Event<'a> {
+    let (peer_id, peer) = transfer.peer().unzip();
+    Event::Finished(Box::new(Finished {
+        id: transfer.id(),
+        direction: transfer.direction(),
+        peer,
+        peer_id,
+        dry_run,
+        report,
+        why: words.map_or_else(|| (&report.outcome).into(), |words| words.clone().into()),
+    }))
+}
+
+/// A transfer that the service has under way.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct UnderWay<'a> {
+    /// Its id, as `pause`, `resume` and `cancel` take it.
+    id: &'a str,
+    /// Which way it goes, seen from here.
+    direction: Direction,
+    /// What was given as the target; the folder of a copy; empty where it is received.
+    target: &'a str,
+    /// The first top-level name, as text that is safe to show.
+    title: &'a str,
+    /// How many more top-level names there are.
+    more_names: u64,
+    #[serde(flatten)]
+    progress: &'a Progress,
+}
+
+/// `transfer`.
+pub(crate) fn transfer(moving: &Moving) -> Event<'_> {
+    Event::Transfer(UnderWay {
+        id: &moving.id,
+        direction: moving.direction,
+        target: &moving.target,
+        title: &moving.title,
+        more_names: moving.more_titles,
+        progress: &moving.progress,
+    })
+}
+
+/// A transfer that has ended and is remembered.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Remembered<'a> {
+    /// What it is called here: `inbox show` and `send --again` take it.
+    number: u64,
+    /// The transfer's id.
+    id: TransferId,
+    /// Which way it went, seen from here.
+    direction: Direction,
+    /// What the other device was called; null for a copy, and where it was not reached.
+    peer: Option<&'a str>,
+    /// The other device's id; null for a copy, and where it was not reached.
+    peer_id: Option<DeviceId>,
+    /// What it was to reach; null where it was received.
+    target: Option<&'a str>,
+    /// The first top-level name.
+    title: PathText,
+    /// How many more top-level names there were.
+    more_names: u64,
+    /// What was sent, or where it lies: the first paths.
+    paths: Vec<PathText>,
+    #[serde(flatten)]
+    report: Report,
+    #[serde(flatten)]
+    why: Why,
+    /// By `inbox show`: what had been done by which moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    series: Option<&'a [SeriesPoint]>,
+}
+
+/// `past`; with `details`, if it is shown by itself.
+pub(crate) fn past<'a>(past: &'a Past, details: Option<&'a PastDetails>) -> Event<'a> {
+    let (title, more_names) = &past.title;
+    let mut report = past.report.clone();
+    if let Some(PastDetails { failures, edits, .. }) = details {
+        (report.failures, report.edits) = (failures.clone(), edits.clone());
+    }
+    Event::Past(Box::new(Remembered {
+        number: past.number,
+        id: past.id,
+        direction: past.direction,
+        peer: past.peer.as_ref().map(|(_, name)| name.as_str()),
+        peer_id: past.peer.as_ref().map(|(id, _)| *id),
+        target: past.target.as_deref(),
+        title: title.as_os_str().into(),
+        more_names: *more_names,
+        paths: paths(&past.paths),
+        why: (&report.outcome).into(),
+        report,
+        series: details.map(|details| details.series.as_slice()),
+    }))
+}

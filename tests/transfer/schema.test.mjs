@@ -1,0 +1,171 @@
+// Every line of `--json` is what docs/json.schema.json says. Each test holds what it reads to that
+// by itself (tests/setup/devices.mjs); here is that a wrong line fails, and that every event of the
+// schema is met.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import Ajv from "ajv/dist/2020.js";
+import { drawn } from "../setup/devices.mjs";
+import { ROOT, run } from "../setup/process.mjs";
+import { described, eventNames, fault, linesOf } from "../setup/schema.mjs";
+import { CODE, EXIT, asked, eventually, oddTree, receiver, sender, strangers } from "./harness.mjs";
+import { twoMachines } from "./networks.mjs";
+
+/** So little of each kind of file that measuring takes seconds. */
+const TINY = ["--small", "5", "--medium", "2", "--huge", "300K", "--rounds", "1", "--lanes", "1"];
+
+const PAIRED = { event: "paired", name: "far", id: "ab".repeat(32), looks_like: null };
+
+test("the schema is one, and describes lines as a whole as it does events", () => {
+  const ajv = new Ajv({ validateFormats: false, allowUnionTypes: true, strictTypes: false });
+  assert.equal(ajv.validateSchema(described()), true, ajv.errorsText());
+  const validate = ajv.compile(described());
+  assert.equal(validate(PAIRED), true, ajv.errorsText(validate.errors));
+  assert.equal(validate({ ...PAIRED, more: 1 }), false);
+  assert.equal(new Set(eventNames()).size, eventNames().length, "each event is described once");
+});
+
+test("a line that the schema does not describe is found, whatever is wrong with it", () => {
+  const error = { event: "error", code: "declined", reason: "no_room", needed: 9, free: 4, entries: 0, message: "No.", next: null };
+  for (const right of [PAIRED, { ...PAIRED, looks_like: { name: "far", id: PAIRED.id } }, { event: "stopped" }, error]) {
+    assert.equal(fault(right), null, JSON.stringify(right));
+  }
+  const { id: _, ...nameless } = PAIRED;
+  const { needed: __, ...unsaid } = error;
+  for (const wrong of [
+    { ...PAIRED, more: 1 },
+    nameless,
+    { ...PAIRED, name: 7 },
+    { ...PAIRED, id: "ab" },
+    { ...PAIRED, looks_like: { name: "far", id: PAIRED.id, more: 1 } },
+    { ...PAIRED, event: "unheard_of" },
+    { event: "stopped", id: PAIRED.id },
+    { ...error, needed_bytes: 9 },
+    { ...error, code: "unheard_of" },
+    unsaid,
+    {},
+    null,
+    [],
+  ]) {
+    assert.notEqual(fault(wrong), null, JSON.stringify(wrong));
+  }
+  assert.throws(() => linesOf('{"event":"stopped"}\n{"event":"stopped","more":1}\n'), /does not describe .*"more":1/);
+});
+
+test("a wrong line fails the test during which a program prints it, although nobody looks at it", () => {
+  const reads = (line) => `import { Running } from ${JSON.stringify(join(ROOT, "tests/setup/devices.mjs"))};
+    const program = new Running("program", "echo", [${JSON.stringify(line)}], { described: true });
+    await program.exit();`;
+  const status = (line) => spawnSync(process.execPath, ["--input-type=module", "-e", reads(line)], { encoding: "utf8" });
+  assert.equal(status('{"event":"stopped"}').status, 0);
+  for (const wrong of ['{"event":"stopped","more":1}', '{"event":"stopped"', '{"event":1}']) {
+    const { status: found, stderr } = status(wrong);
+    assert.notEqual(found, 0, wrong);
+    assert.match(stderr, /docs\/json\.schema\.json does not describe/);
+  }
+});
+
+test("every event of the schema is met", async (t) => {
+  const place = strangers(t);
+  const { base, inbox, source, near, far } = place;
+  const met = new Set();
+  const meet = (events) => {
+    for (const { event } of events) met.add(event);
+    return events;
+  };
+  const ask = async (device, args, wanted) => meet(await asked(device, args, wanted));
+
+  // Two devices meet: a wrong code first, then the right one, and a tree with what cannot be sent.
+  const album = join(source, "album");
+  mkdirSync(album);
+  const write = (name, text) => writeFileSync(join(album, name), text);
+  write("one", "first");
+  write("two", "first");
+  run("mkfifo", [join(album, "pipe")]);
+  const receiving = await receiver(t, far, inbox, { once: false, args: ["--on-conflict", "update"] });
+  await ask(near, ["pair", receiving.target, "--code-file", near.codeFile("7-river-zebra")], EXIT.notAuthenticated);
+  await ask(near, ["pair", receiving.target, "--code-file", near.codeFile(CODE)]);
+  const send = async (wanted, ...args) => {
+    const sending = sender(t, near, album, receiving.target, { code: null, args });
+    assert.equal(await sending.exit(), wanted, sending.said());
+    meet(sending.events);
+  };
+  await send(EXIT.partial);
+  // What was received is edited, and sent again.
+  writeFileSync(join(inbox, "album/one"), "edited");
+  write("one", "second");
+  await send(EXIT.partial);
+  await ask(far, ["devices", "rule", "near", "--refuse"]);
+  await send(EXIT.declined);
+  await ask(far, ["devices", "rule", "near", "--ask"]);
+
+  // A transfer that is cut off on both sides leaves something behind.
+  const bulk = join(source, "bulk");
+  oddTree(bulk, "--bulk-mib", "16", "--small", "5");
+  const cut = sender(t, near, bulk, receiving.target, { code: null, args: ["--limit", "4M", "--retry", "no"] });
+  await receiving.event(({ stage, bytes_done: bytes }) => stage === "running" && bytes > 4_000_000);
+  cut.kill("SIGKILL");
+  receiving.kill("SIGTERM");
+  await Promise.all([cut.exit(), receiving.exit()]);
+  meet(cut.events);
+  meet(receiving.events);
+  const [left] = await ask(far, ["inbox", "unfinished", "--in", inbox]);
+  await ask(far, ["inbox", "discard", left.id, "--in", inbox]);
+
+  // The history, and what is known of devices.
+  const [{ number }] = await ask(near, ["inbox", "--sent"]);
+  await ask(near, ["inbox", "show", String(number)]);
+  await ask(near, ["inbox", "forget", String(number)]);
+  await ask(far, ["devices"]);
+  await ask(far, ["devices", "rename", "near", "laptop"]);
+
+  // The service and the commands that ask it; it corrects an entry that names a program which is
+  // gone.
+  const entry = join(far.env.XDG_CONFIG_HOME, "autostart/org.ringway.Ringway.desktop");
+  mkdirSync(join(far.env.XDG_CONFIG_HOME, "autostart"), { recursive: true });
+  writeFileSync(entry, "[Desktop Entry]\nType=Application\nName=Ringway\nExec=/nowhere/ringway serve\n");
+  await ask(far, ["status"], EXIT.failed);
+  const serving = far.start(["serve", inbox, "--listen", receiving.target, "--no-announce", "--json"]);
+  t.after(() => serving.kill());
+  await serving.event("listening");
+  await serving.event("notice");
+  await ask(far, ["code"]);
+  await ask(far, ["settings", "--name", "other"]);
+  await serving.event("settings_changed");
+  const offering = (...args) => sender(t, near, bulk, receiving.target, { code: null, args });
+  const waiting = () => eventually("an offer", async () => (await ask(far, ["offers"]))[0]);
+  const declined = offering();
+  await ask(far, ["decline", (await waiting()).id]);
+  meet((await declined.ended).events);
+  const accepted = offering("--limit", "4M");
+  await ask(far, ["accept", (await waiting()).id]);
+  const shown = await eventually("bytes", async () => (await ask(far, ["status"])).find(({ stage, bytes_done: bytes }) => stage === "running" && bytes > 0));
+  await ask(far, ["pause", shown.id]);
+  await ask(far, ["resume", shown.id]);
+  await ask(far, ["cancel", shown.id]);
+  meet((await accepted.ended).events);
+  await ask(far, ["stop"]);
+  await serving.exit();
+  meet(serving.events);
+  await ask(far, ["devices", "forget", "laptop"]);
+
+  // What needs no second device.
+  await ask(near, ["copy", "--dry-run", album, join(base, "copy")]);
+  await ask(near, ["doctor"]);
+  await ask(near, ["bench", "modes", "--at", base, ...TINY]);
+
+  const machines = twoMachines(t);
+  if (machines) {
+    const [here, there] = machines;
+    const announced = far.start(["recv", inbox, "--json"], { wrap: there.wrap });
+    t.after(() => announced.kill());
+    assert.ok(drawn(await announced.event("listening")));
+    meet((await near.run(["devices", "--nearby", "--json"], { wrap: here.wrap })).events);
+  } else {
+    t.diagnostic("skipped: nearby: network namespaces take root");
+    met.add("nearby");
+  }
+  assert.deepEqual(eventNames().filter((name) => !met.has(name)), []);
+});
