@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { unfitName } from "./names";
 
 /** The engine's list, as its source has it. */
-const RANGES = [...readFileSync("src-tauri/crates/model/src/misleading.rs", "utf8").matchAll(/'\\u\{(\w+)\}'\.\.='\\u\{(\w+)\}'/g)].map(([, from, to]) => [parseInt(from!, 16), parseInt(to!, 16)] as const);
+const RANGES = [...readFileSync("src-tauri/crates/model/src/text/misleading.rs", "utf8").matchAll(/'\\u\{(\w+)\}'\.\.='\\u\{(\w+)\}'/g)].map(([, from, to]) => [parseInt(from!, 16), parseInt(to!, 16)] as const);
 
 test("the characters that are refused are the engine's", () => {
   expect(RANGES.length).toBeGreaterThan(20);
