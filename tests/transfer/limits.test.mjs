@@ -65,7 +65,7 @@ test("people are told what limited it, and with --verbose where the time went", 
   assert.equal(sent.status, EXIT.all, sent.said());
   assert.equal(await receiving.exit(), EXIT.all, receiving.said());
   const said = sent.stdout + sent.stderr;
-  assert.match(said, /^Limited by the limit set here\.$/m);
+  assert.match(said, /^Limited by the upload limit here\.$/m);
   assert.match(said, /^Time here: .*waiting for the limit \d+ %/m);
   assert.match(said, /^Time there: waiting for the network \d+ %/m);
   sameInside(source, inbox);

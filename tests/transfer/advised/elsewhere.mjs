@@ -32,6 +32,10 @@ export const ELSEWHERE = [
 /** Not to be followed here, and why. */
 export const CANNOT = [
   {
+    keys: ["Packages leave `ringway bench` out: in the folder src-tauri of Ringway's sources, `cargo run --release -p ringway-cli -- bench modes` builds it and runs it."],
+    why: "a release build takes minutes; tests/package/contents.test.mjs holds that it is said",
+  },
+  {
     keys: ["sudo ufw allow {what}"],
     why: "ufw would change the firewall of the machine that the tests run on",
   },

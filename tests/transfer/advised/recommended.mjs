@@ -33,8 +33,8 @@ const said = (literal) =>
 /** What puts commands together: who calls it says them, and is found by that. */
 const COMPOSED = "src-tauri/crates/cli/src/words/advised.rs";
 
-/** What `--json` writes, described for programmers. */
-const DESCRIBED = "src-tauri/crates/cli/src/json/events.rs";
+/** What `--json` writes, described for programmers, and what makes the page of that. */
+const DESCRIBED = /^src-tauri\/crates\/cli\/src\/json\/(events|schema|schema\/\w+)\.rs$/;
 
 /** Help texts are followed elsewhere; a reason is read by programmers. */
 const NOT_A_MESSAGE = /const \w*(?:HELP|USAGE|ABOUT|EXAMPLES)\w*: &str =\s*$|(?:reason|about|help) = $|include_str!\($/;
@@ -45,7 +45,7 @@ const NOT_A_MESSAGE = /const \w*(?:HELP|USAGE|ABOUT|EXAMPLES)\w*: &str =\s*$|(?:
  */
 export function recommendations() {
   const found = [];
-  for (const path of files("src-tauri", ".rs").filter((path) => path !== DESCRIBED && isProduct(path) && !/\/(tests|benches|examples)\//.test(path))) {
+  for (const path of files("src-tauri", ".rs").filter((path) => !DESCRIBED.test(path) && isProduct(path) && !/\/(tests|benches|examples)\//.test(path))) {
     const source = text(path).replace(/#\[cfg\(test\)\]\s*(?:pub\(crate\)\s+)?mod\s+\w+\s*\{[\s\S]*$/, "");
     const add = (at, text) => found.push({ path, line: source.slice(0, at).split("\n").length, text });
     for (const { 0: token, index } of source.matchAll(TOKEN)) {

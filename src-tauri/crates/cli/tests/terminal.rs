@@ -187,7 +187,7 @@ fn the_code_is_asked_for_and_the_offer_is_answered() {
     let mut sending = pair.sender(&address);
     sending.see("unseen): ");
     sending.type_line("7-rivver-canal");
-    sending.see("misspelt");
+    sending.see("is not in any code");
     sending.see("unseen): ");
     sending.type_line("7-zebra-zebra");
     sending.see("The code was wrong");
@@ -328,8 +328,8 @@ fn what_limits_a_transfer_stands_below_its_bar_and_is_said_in_the_end() {
     sending.see("unseen): ");
     sending.type_line(&code);
     assert_eq!((sending.exit(), receiving.exit()), (Some(0), Some(0)));
-    sending.see("Limited by the limit set here.");
-    receiving.see("Limited by the limit set on near.");
+    sending.see("Limited by the upload limit here.");
+    receiving.see("Limited by the upload limit on near.");
     assert!(sending.shows("limited by: the limit set here"), "{}", sending.screen.lock().unwrap());
     assert!(receiving.shows("limited by: the limit set on near"), "{}", receiving.screen.lock().unwrap());
 }
