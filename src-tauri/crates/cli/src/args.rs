@@ -1,4 +1,5 @@
 //! The command line: every option with its help, and what a path to send means.
+pub(crate) mod bench;
 pub(crate) mod copy;
 pub(crate) mod destination;
 mod limit;
@@ -17,9 +18,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use ringway_engine::limits;
 use ringway_model::{Compression, Delta, IntoHome, IoMode, OnConflict, Source, TlsMode};
 
-use crate::bench::BenchArgs;
 use crate::exit::{COPY_EXIT_LINES, COPY_SIGNALS_HELP, EXIT_HELP};
 
+use bench::BenchArgs;
 pub(crate) use copy::CopyArgs;
 use copy::{COPY_HELP, COPY_USAGE};
 pub(crate) use limit::LimitArg;

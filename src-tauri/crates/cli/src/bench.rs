@@ -5,6 +5,6 @@ mod left_out;
 mod modes;
 
 #[cfg(not(feature = "bench"))]
-pub(crate) use left_out::{BenchArgs, run};
+pub(crate) use left_out::run;
 #[cfg(feature = "bench")]
-pub(crate) use modes::{BenchArgs, run};
+pub(crate) use modes::run;

@@ -19,20 +19,25 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ringway_engine::{Device, NearbyDevice, Unfinished};
-use ringway_model::{DeclineReason, LookAlike, PathText, Planned, TransferId};
+use ringway_daemon::dto::Moving;
+use ringway_engine::{Decision, Device, NearbyDevice, OfferSummary, Past, Transfer, Unfinished};
+use ringway_model::{
+    AuthError, Consent, DeclineReason, Edit, Failure, Fault, LookAlike, PastDetails, PathText, Planned, Progress,
+    Report, TransferId,
+};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::text::misleads;
+use crate::words::{self, Words};
 
 pub(crate) use events::{CheckState, Event};
-pub(crate) use failing::{WhatFailed, auth_failed, ended_early, entry_failed, entry_kept, error};
+pub(crate) use failing::WhatFailed;
 pub(crate) use machine::{ByItself, Listening, MachineSettings, OpenCode, Service};
 #[cfg(feature = "bench")]
 pub(crate) use measured::{Conditions, EndOfMode, Figures, Measured, MeasuredState};
-pub(crate) use offers::{OfferWaits, device, offer, refused};
-pub(crate) use running::{finished, past, progress, started, transfer};
+pub(crate) use offers::OfferWaits;
+use running::{Finished, Remembered, Started};
 
 /// The section of the manual; generated (`npm run json`).
 pub(crate) fn help() -> &'static str {
@@ -127,4 +132,88 @@ pub(crate) fn nearby(device: &NearbyDevice) -> Event<'_> {
         addresses: addresses.iter().map(ToString::to_string).collect(),
         paired_as: known.as_ref().map(|device| device.name.as_str()),
     }
+}
+
+/// `offer`.
+pub(crate) fn offer(offer: &OfferSummary) -> Event<'_> {
+    let rule = match offer.decision {
+        Decision::Ask(_) => Consent::Ask,
+        Decision::Accept { .. } => Consent::Accept,
+        Decision::Decline => Consent::Refuse,
+    };
+    Event::Offer {
+        offer: offer.into(),
+        destination: (&offer.destination).into(),
+        rule,
+        asked_because: offer.decision.asked_because(),
+    }
+}
+
+/// `refused`.
+pub(crate) fn refused(offer: &OfferSummary) -> Event<'_> {
+    Event::Refused(offer.into())
+}
+
+/// `device`.
+pub(crate) fn device<'a>(device: &'a Device, looks_like: Option<&'a LookAlike>) -> Event<'a> {
+    Event::Device {
+        name: &device.name,
+        id: device.id,
+        paired_at: unix(device.paired_at),
+        last_seen: device.last_seen.map(unix),
+        last_address: device.last_address.as_deref(),
+        rule: &device.rule,
+        looks_like,
+    }
+}
+
+/// `started`.
+pub(crate) fn started(transfer: &Transfer, progress: &Progress) -> Event<'static> {
+    Event::Started(Started::new(transfer, progress))
+}
+
+/// `progress`.
+pub(crate) fn progress(id: TransferId, progress: &Progress) -> Event<'_> {
+    Event::Progress { id, progress }
+}
+
+/// `finished`; `words` says what it failed with, where that is said otherwise. Only a copy is ever
+/// a `dry_run`.
+pub(crate) fn finished<'a>(transfer: &Transfer, report: &'a Report, words: Option<&Words>, dry_run: bool) -> Event<'a> {
+    Event::Finished(Box::new(Finished::new(transfer, report, words, dry_run)))
+}
+
+/// `transfer`.
+pub(crate) fn transfer(moving: &Moving) -> Event<'_> {
+    Event::Transfer(moving.into())
+}
+
+/// `past`; with `details`, if it is shown by itself.
+pub(crate) fn past<'a>(past: &'a Past, details: Option<&'a PastDetails>) -> Event<'a> {
+    Event::Past(Box::new(Remembered::new(past, details)))
+}
+
+/// `error`, of a fault.
+pub(crate) fn error<'a>(fault: &'a Fault, words: &Words) -> Event<'a> {
+    Event::Error(WhatFailed::new(fault, words))
+}
+
+/// `error`, of what ended the command early.
+pub(crate) fn ended_early<'a>(error: &'a anyhow::Error, words: &Words) -> Event<'a> {
+    Event::Error(WhatFailed::ended_early(error, words))
+}
+
+/// `auth_failed`.
+pub(crate) fn auth_failed<'a>(from: &'a str, why: &'a AuthError, tries_left: Option<u8>) -> Event<'a> {
+    Event::AuthFailed { from, why, message: words::turned_away(why), tries_left }
+}
+
+/// `entry_failed`.
+pub(crate) fn entry_failed(id: TransferId, failure: &Failure) -> Event<'_> {
+    Event::EntryFailed { id, failure: failure.into() }
+}
+
+/// `entry_kept`.
+pub(crate) fn entry_kept(id: TransferId, edit: &Edit) -> Event<'_> {
+    Event::EntryKept { id, edit }
 }

@@ -4,9 +4,11 @@ mod api;
 pub mod client;
 mod guest;
 mod lines;
+mod outbox;
 pub mod place;
 pub mod protocol;
 pub mod server;
+mod shared;
 #[cfg(test)]
 mod tests;
 

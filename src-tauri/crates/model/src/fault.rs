@@ -1,16 +1,20 @@
 //! What can fail, at what, and why. What people read of it is in [`crate::sentences`].
+pub(crate) mod errno;
+mod outage;
+mod remedy;
+
 use std::borrow::Cow;
 use std::io;
 
 use serde::{Deserialize, Serialize};
 
 use crate::device::DeviceId;
-use crate::errno::{EACCES, ECONNREFUSED, ECONNRESET, EIO, ENETUNREACH, ENOENT, ENOTDIR, EPIPE, ETIMEDOUT};
-use crate::outage::{Outage, Shortage};
-use crate::path_taken::{SyncIoReason, UserTlsReason};
-use crate::remedy::Remedy;
 use crate::text::{PathText, Text};
-use crate::transfer::Side;
+use crate::transfer::{Side, SyncIoReason, UserTlsReason};
+
+use errno::{EACCES, ECONNREFUSED, ECONNRESET, EIO, ENETUNREACH, ENOENT, ENOTDIR, EPIPE, ETIMEDOUT};
+pub use outage::{Interruption, Outage, Shortage};
+pub use remedy::{Aim, Remedy};
 
 /// An operation on a file or folder, for naming what failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -303,7 +307,7 @@ pub enum DeclineReason {
     /// wait is over.
     TooManyOffers {
         /// Milliseconds to wait; seconds in JSON.
-        #[serde(rename = "wait_seconds", with = "crate::seconds::of_ms")]
+        #[serde(rename = "wait_seconds", with = "crate::time::seconds::of_ms")]
         #[cfg_attr(feature = "bindings", specta(type = u32))]
         #[cfg_attr(feature = "schema", schemars(with = "f64"))]
         wait_ms: u32,
@@ -329,7 +333,7 @@ pub enum AuthError {
     /// wait.
     PairingBusy {
         /// Milliseconds to wait; seconds in JSON.
-        #[serde(rename = "wait_seconds", with = "crate::seconds::of_ms")]
+        #[serde(rename = "wait_seconds", with = "crate::time::seconds::of_ms")]
         #[cfg_attr(feature = "bindings", specta(type = u32))]
         #[cfg_attr(feature = "schema", schemars(with = "f64"))]
         wait_ms: u64,

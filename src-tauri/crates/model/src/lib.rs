@@ -6,35 +6,30 @@
 #![forbid(unsafe_code)]
 
 mod device;
-mod errno;
 mod fault;
 mod id;
-pub mod moment;
-mod options;
-mod outage;
-mod path_taken;
 mod progress;
-mod remedy;
 mod report;
 mod rule;
-mod seconds;
 pub mod sentences;
-mod series;
-mod shown_size;
 mod text;
+mod time;
 mod transfer;
 
 pub use device::{DeviceId, DeviceKind, LookAlike};
-pub use fault::{AuthError, DeclineReason, Failure, FailureReason, Fault, Invalid, Operation, OsError, StoreTrouble};
+pub use fault::{
+    Aim, AuthError, DeclineReason, Failure, FailureReason, Fault, Interruption, Invalid, Operation, OsError, Outage,
+    Remedy, Shortage, StoreTrouble,
+};
 pub use id::{TransferId, TransferKey};
-pub use options::{Compression, Delta, IntoHome, Source};
-pub use outage::{Interruption, Outage, Shortage};
-pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
 pub use progress::Progress;
-pub use remedy::{Aim, Remedy};
-pub use report::{CopyReport, Counts, Edit, Outcome, PackedBytes, Proven, Report, StageTimes};
+pub use report::{
+    CopyReport, Counts, Edit, Outcome, PackedBytes, PastDetails, Proven, Report, SeriesPoint, StageTimes,
+};
 pub use rule::{AskedBecause, Consent, DeviceRule};
-pub use series::{PastDetails, SeriesPoint};
-pub use shown_size::ShownSize;
 pub use text::{PathJson, PathText, Text, misleading};
-pub use transfer::{Bottleneck, Direction, OnConflict, OnExisting, Planned, Side, Stage};
+pub use time::moment;
+pub use transfer::{
+    Bottleneck, Compression, Delta, Direction, IntoHome, IoMode, IoPath, OnConflict, OnExisting, PathTaken, Planned,
+    ShownSize, Side, Source, Stage, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason,
+};

@@ -5,10 +5,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::device::DeviceId;
-use crate::outage::Interruption;
-use crate::path_taken::PathTaken;
+use crate::fault::Interruption;
 use crate::text::Text;
-use crate::transfer::{Bottleneck, Stage};
+use crate::transfer::{Bottleneck, PathTaken, Stage};
 
 /// A transfer's figures at one moment. They are cheap to take and meant to be polled 10 to 20 times
 /// a second.
@@ -38,7 +37,7 @@ pub struct Progress {
     /// Entries that failed, both ends together.
     pub failed: u64,
     /// Time since bytes began to move, without pauses by a person or by a full disk.
-    #[serde(rename = "seconds", with = "crate::seconds")]
+    #[serde(rename = "seconds", with = "crate::time::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub running_for: Duration,
@@ -47,13 +46,13 @@ pub struct Progress {
     /// Smoothed rate in whole entries a second.
     pub entries_per_s: u64,
     /// Time left at the smoothed rate, once totals are firm or nearly so.
-    #[serde(rename = "seconds_left", with = "crate::seconds::option")]
+    #[serde(rename = "seconds_left", with = "crate::time::seconds::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     #[cfg_attr(feature = "bindings", specta(type = Option<u32>))]
     pub time_left: Option<Duration>,
     /// How long nothing has moved, from 5 s on: then there is no rate and no time left. None where
     /// the sender's rate limit is why.
-    #[serde(rename = "stalled_seconds", with = "crate::seconds::option")]
+    #[serde(rename = "stalled_seconds", with = "crate::time::seconds::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     #[cfg_attr(feature = "bindings", specta(type = Option<u32>))]
     pub stalled_for: Option<Duration>,

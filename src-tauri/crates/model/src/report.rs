@@ -1,12 +1,15 @@
 //! A transfer's report, and its parts.
+mod series;
+
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use crate::fault::{Failure, Fault};
-use crate::path_taken::{IoPath, PathTaken};
 use crate::text::{PathText, Text};
-use crate::transfer::Bottleneck;
+use crate::transfer::{Bottleneck, IoPath, PathTaken};
+
+pub use series::{PastDetails, SeriesPoint};
 
 /// What a transfer came to, in numbers. In JSON they stand beside what else is said of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -56,42 +59,42 @@ impl Counts {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageTimes {
     /// At the sender: waiting for the walk to find something.
-    #[serde(with = "crate::seconds")]
+    #[serde(with = "crate::time::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub finding: Duration,
     /// At the sender: reading files.
-    #[serde(with = "crate::seconds")]
+    #[serde(with = "crate::time::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub reading: Duration,
     /// At the sender: on the processor between file and network.
-    #[serde(with = "crate::seconds")]
+    #[serde(with = "crate::time::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub encrypting: Duration,
     /// At the sender: waiting for the network to take more.
-    #[serde(with = "crate::seconds")]
+    #[serde(with = "crate::time::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub sending: Duration,
     /// At the sender: waiting because of its limit.
-    #[serde(with = "crate::seconds")]
+    #[serde(with = "crate::time::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub limited: Duration,
     /// At the receiver: waiting for the network to bring more.
-    #[serde(with = "crate::seconds")]
+    #[serde(with = "crate::time::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub receiving: Duration,
     /// At the receiver: on the processor between network and file.
-    #[serde(with = "crate::seconds")]
+    #[serde(with = "crate::time::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub decrypting: Duration,
     /// At the receiver: writing files.
-    #[serde(with = "crate::seconds")]
+    #[serde(with = "crate::time::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub writing: Duration,
@@ -150,7 +153,7 @@ pub struct Proven {
     /// Bytes of their contents; holes do not count.
     pub bytes: u64,
     /// How long it took, after everything was written.
-    #[serde(rename = "seconds", with = "crate::seconds")]
+    #[serde(rename = "seconds", with = "crate::time::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub took: Duration,
@@ -213,7 +216,7 @@ pub struct Report {
     /// The failed ones by name, the first 1,000.
     pub failures: Vec<Failure>,
     /// From the first byte to the receipt, without pauses by a person or by a full disk.
-    #[serde(rename = "seconds", with = "crate::seconds")]
+    #[serde(rename = "seconds", with = "crate::time::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub running_for: Duration,
@@ -244,7 +247,7 @@ pub struct Report {
     /// Of a copy inside this machine: what it chose and did.
     pub copy: Option<CopyReport>,
     /// When it ended.
-    #[serde(with = "crate::moment")]
+    #[serde(with = "crate::time::moment")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub ended_at: SystemTime,
@@ -315,7 +318,7 @@ pub struct CopyReport {
     /// When this copy began, or the first one that it continues, as `ringway copy --continue` takes
     /// it. None where files get their times from another machine or program, whose clock may
     /// differ.
-    #[serde(with = "crate::moment::exact_option")]
+    #[serde(with = "crate::time::moment::exact_option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     #[cfg_attr(feature = "bindings", specta(type = Option<String>))]
     pub began: Option<SystemTime>,
@@ -326,7 +329,7 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     use super::*;
-    use crate::path_taken::SyncIoReason;
+    use crate::transfer::SyncIoReason;
 
     #[test]
     fn report_survives_serde_with_its_outcome_and_counts_beside_the_rest() {

@@ -2,8 +2,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fault::{Fault, Invalid};
-use crate::options::IntoHome;
 use crate::text::PathText;
+use crate::transfer::IntoHome;
 
 /// What is done with a device's offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -16,7 +16,7 @@ use std::fmt::Display;
 pub use reason::{failure, missing, operation, remedy, sync_io, user_tls};
 pub use table::ROWS;
 
-use crate::remedy::Remedy;
+use crate::fault::Remedy;
 
 /// What a device is called whose name is not known, in the middle of a sentence.
 const OTHER_DEVICE: &str = "the other device";

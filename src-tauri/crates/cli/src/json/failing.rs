@@ -1,8 +1,7 @@
 //! What failed, as events say it: the model's fault, and the words that people read.
-use ringway_model::{AuthError, Edit, Failure, Fault, TransferId};
+use ringway_model::{Failure, Fault};
 use serde::Serialize;
 
-use super::Event;
 use crate::exit::{Exit, status_of};
 use crate::words::{self, Words};
 
@@ -47,7 +46,7 @@ impl<'a> WhatFailed<'a> {
     }
 
     /// What ended the command early.
-    fn ended_early(error: &'a anyhow::Error, words: &Words) -> Self {
+    pub(super) fn ended_early(error: &'a anyhow::Error, words: &Words) -> Self {
         let cause = match (error.downcast_ref::<Fault>(), status_of(error)) {
             (Some(fault), _) => Cause::Fault(fault),
             (None, Exit::Usage) => Cause::Refused(Refused::Usage),
@@ -78,29 +77,4 @@ impl<'a> From<&'a Failure> for EntryFailure<'a> {
     fn from(failure: &'a Failure) -> Self {
         Self { failure, message: words::failure_reason(failure) }
     }
-}
-
-/// `error`, of a fault.
-pub(crate) fn error<'a>(fault: &'a Fault, words: &Words) -> Event<'a> {
-    Event::Error(WhatFailed::new(fault, words))
-}
-
-/// `error`, of what ended the command early.
-pub(crate) fn ended_early<'a>(error: &'a anyhow::Error, words: &Words) -> Event<'a> {
-    Event::Error(WhatFailed::ended_early(error, words))
-}
-
-/// `auth_failed`.
-pub(crate) fn auth_failed<'a>(from: &'a str, why: &'a AuthError, tries_left: Option<u8>) -> Event<'a> {
-    Event::AuthFailed { from, why, message: words::turned_away(why), tries_left }
-}
-
-/// `entry_failed`.
-pub(crate) fn entry_failed(id: TransferId, failure: &Failure) -> Event<'_> {
-    Event::EntryFailed { id, failure: failure.into() }
-}
-
-/// `entry_kept`.
-pub(crate) fn entry_kept(id: TransferId, edit: &Edit) -> Event<'_> {
-    Event::EntryKept { id, edit }
 }

@@ -1,9 +1,7 @@
-//! Offers and paired devices as events describe them.
-use ringway_engine::{Decision, Device, OfferSummary};
-use ringway_model::{AskedBecause, Consent, DeviceId, LookAlike, PathText, TransferId};
+//! Offers as events describe them.
+use ringway_engine::OfferSummary;
+use ringway_model::{AskedBecause, DeviceId, LookAlike, PathText, TransferId};
 use serde::Serialize;
-
-use super::{Event, unix};
 
 /// What a device offers.
 #[derive(Serialize)]
@@ -63,26 +61,6 @@ impl<'a> From<&'a OfferSummary> for Offer<'a> {
     }
 }
 
-/// `offer`.
-pub(crate) fn offer(offer: &OfferSummary) -> Event<'_> {
-    let rule = match offer.decision {
-        Decision::Ask(_) => Consent::Ask,
-        Decision::Accept { .. } => Consent::Accept,
-        Decision::Decline => Consent::Refuse,
-    };
-    Event::Offer {
-        offer: offer.into(),
-        destination: (&offer.destination).into(),
-        rule,
-        asked_because: offer.decision.asked_because(),
-    }
-}
-
-/// `refused`.
-pub(crate) fn refused(offer: &OfferSummary) -> Event<'_> {
-    Event::Refused(offer.into())
-}
-
 /// An offer that waits for an answer at the service.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -119,17 +97,4 @@ pub(crate) struct OfferWaits<'a> {
     pub(crate) free_entries: Option<u64>,
     /// Whether the destination can be written to; null where it could not be asked.
     pub(crate) writable: Option<bool>,
-}
-
-/// `device`.
-pub(crate) fn device<'a>(device: &'a Device, looks_like: Option<&'a LookAlike>) -> Event<'a> {
-    Event::Device {
-        name: &device.name,
-        id: device.id,
-        paired_at: unix(device.paired_at),
-        last_seen: device.last_seen.map(unix),
-        last_address: device.last_address.as_deref(),
-        rule: &device.rule,
-        looks_like,
-    }
 }

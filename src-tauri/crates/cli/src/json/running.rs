@@ -6,7 +6,7 @@ use ringway_model::{
 };
 use serde::Serialize;
 
-use super::{Event, paths};
+use super::paths;
 use crate::words::{self, Words};
 
 /// The beginning of a transfer.
@@ -33,26 +33,23 @@ pub(crate) struct Started {
     there: Option<PathTaken>,
 }
 
-/// `started`.
-pub(crate) fn started(transfer: &Transfer, progress: &Progress) -> Event<'static> {
-    let (title, more_names) = transfer.title();
-    let (peer_id, peer) = transfer.peer().unzip();
-    Event::Started(Started {
-        id: transfer.id(),
-        direction: transfer.direction(),
-        peer,
-        peer_id,
-        title: title.into(),
-        more_names,
-        lanes: progress.lanes,
-        here: progress.here,
-        there: progress.there,
-    })
-}
-
-/// `progress`.
-pub(crate) fn progress(id: TransferId, progress: &Progress) -> Event<'_> {
-    Event::Progress { id, progress }
+impl Started {
+    /// Of a transfer whose bytes begin to move.
+    pub(super) fn new(transfer: &Transfer, progress: &Progress) -> Self {
+        let (title, more_names) = transfer.title();
+        let (peer_id, peer) = transfer.peer().unzip();
+        Self {
+            id: transfer.id(),
+            direction: transfer.direction(),
+            peer,
+            peer_id,
+            title: title.into(),
+            more_names,
+            lanes: progress.lanes,
+            here: progress.here,
+            there: progress.there,
+        }
+    }
 }
 
 /// The end of a transfer.
@@ -100,19 +97,20 @@ impl From<&Outcome> for Why {
     }
 }
 
-/// `finished`; `words` says what it failed with, where that is said otherwise. Only a copy is ever
-/// a `dry_run`.
-pub(crate) fn finished<'a>(transfer: &Transfer, report: &'a Report, words: Option<&Words>, dry_run: bool) -> Event<'a> {
-    let (peer_id, peer) = transfer.peer().unzip();
-    Event::Finished(Box::new(Finished {
-        id: transfer.id(),
-        direction: transfer.direction(),
-        peer,
-        peer_id,
-        dry_run,
-        report,
-        why: words.map_or_else(|| (&report.outcome).into(), |words| words.clone().into()),
-    }))
+impl<'a> Finished<'a> {
+    /// Of a transfer that has ended.
+    pub(super) fn new(transfer: &Transfer, report: &'a Report, words: Option<&Words>, dry_run: bool) -> Self {
+        let (peer_id, peer) = transfer.peer().unzip();
+        Self {
+            id: transfer.id(),
+            direction: transfer.direction(),
+            peer,
+            peer_id,
+            dry_run,
+            report,
+            why: words.map_or_else(|| (&report.outcome).into(), |words| words.clone().into()),
+        }
+    }
 }
 
 /// A transfer that the service has under way.
@@ -133,16 +131,17 @@ pub(crate) struct UnderWay<'a> {
     progress: &'a Progress,
 }
 
-/// `transfer`.
-pub(crate) fn transfer(moving: &Moving) -> Event<'_> {
-    Event::Transfer(UnderWay {
-        id: &moving.id,
-        direction: moving.direction,
-        target: &moving.target,
-        title: &moving.title,
-        more_names: moving.more_titles,
-        progress: &moving.progress,
-    })
+impl<'a> From<&'a Moving> for UnderWay<'a> {
+    fn from(moving: &'a Moving) -> Self {
+        Self {
+            id: &moving.id,
+            direction: moving.direction,
+            target: &moving.target,
+            title: &moving.title,
+            more_names: moving.more_titles,
+            progress: &moving.progress,
+        }
+    }
 }
 
 /// A transfer that has ended and is remembered.
@@ -176,25 +175,27 @@ pub(crate) struct Remembered<'a> {
     series: Option<&'a [SeriesPoint]>,
 }
 
-/// `past`; with `details`, if it is shown by itself.
-pub(crate) fn past<'a>(past: &'a Past, details: Option<&'a PastDetails>) -> Event<'a> {
-    let (title, more_names) = &past.title;
-    let mut report = past.report.clone();
-    if let Some(PastDetails { failures, edits, .. }) = details {
-        (report.failures, report.edits) = (failures.clone(), edits.clone());
+impl<'a> Remembered<'a> {
+    /// Of a past transfer; with `details`, if it is shown by itself.
+    pub(super) fn new(past: &'a Past, details: Option<&'a PastDetails>) -> Self {
+        let (title, more_names) = &past.title;
+        let mut report = past.report.clone();
+        if let Some(PastDetails { failures, edits, .. }) = details {
+            (report.failures, report.edits) = (failures.clone(), edits.clone());
+        }
+        Self {
+            number: past.number,
+            id: past.id,
+            direction: past.direction,
+            peer: past.peer.as_ref().map(|(_, name)| name.as_str()),
+            peer_id: past.peer.as_ref().map(|(id, _)| *id),
+            target: past.target.as_deref(),
+            title: title.as_os_str().into(),
+            more_names: *more_names,
+            paths: paths(&past.paths),
+            why: (&report.outcome).into(),
+            report,
+            series: details.map(|details| details.series.as_slice()),
+        }
     }
-    Event::Past(Box::new(Remembered {
-        number: past.number,
-        id: past.id,
-        direction: past.direction,
-        peer: past.peer.as_ref().map(|(_, name)| name.as_str()),
-        peer_id: past.peer.as_ref().map(|(id, _)| *id),
-        target: past.target.as_deref(),
-        title: title.as_os_str().into(),
-        more_names: *more_names,
-        paths: paths(&past.paths),
-        why: (&report.outcome).into(),
-        report,
-        series: details.map(|details| details.series.as_slice()),
-    }))
 }

@@ -4,31 +4,27 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringway_model::{Fault, Invalid};
 use serde::Serialize;
 use serde_json::Value;
-use tokio::io::{AsyncWriteExt, BufReader};
+use tokio::io::BufReader;
 use tokio::net::UnixStream;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::{Notify, Semaphore, mpsc};
+use tokio::net::unix::OwnedReadHalf;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::AbortHandle;
 
 use super::api::operations;
 use super::api::types::*;
 use super::lines::read_line;
-use super::protocol::{ANSWER_LEN_MAX, Call, Hello, PROTOCOL, REQUEST_LEN_MAX, Request, Told};
-use super::server::Shared;
+use super::outbox::{Outbox, write_lines};
+use super::protocol::{Call, Hello, PROTOCOL, REQUEST_LEN_MAX, Request, Told};
+use super::shared::Shared;
 use crate::app::Listener;
 
 /// Calls of one client under way at a time; what comes beyond waits in its socket.
 const CALLS_MAX: usize = 32;
-
-/// Bytes that may wait for a client to read them: half an hour of events and figures. A client that
-/// lets more pile up is let go.
-const QUEUED_BYTES_MAX: usize = 4 << 20;
 
 /// Bytes of paths that a client may say before it says what to do with them: half a million files
 /// dropped at once.
@@ -36,37 +32,6 @@ const GATHERED_BYTES_MAX: usize = 64 << 20;
 
 /// Time for the last line to a client that is let go.
 const LAST_LINE_TIME_MAX: Duration = Duration::from_secs(1);
-
-/// Where lines to a client wait. Clones are the same.
-#[derive(Clone)]
-pub(crate) struct Outbox {
-    /// None ends it.
-    lines: mpsc::UnboundedSender<Option<String>>,
-    queued: Arc<AtomicUsize>,
-    overrun: Arc<Notify>,
-}
-
-impl Outbox {
-    /// Says something, without waiting. False where too much waits already: the client is being let
-    /// go.
-    pub(crate) fn say(&self, told: &Told) -> bool {
-        if self.queued.load(Ordering::Relaxed) > QUEUED_BYTES_MAX {
-            self.overrun.notify_one();
-            return false;
-        }
-        let line = serde_json::to_string(told).ok().filter(|line| line.len() <= ANSWER_LEN_MAX);
-        let line = line.unwrap_or_else(|| cannot_be_said(told));
-        self.queued.fetch_add(line.len(), Ordering::Relaxed);
-        self.lines.send(Some(line)).is_ok()
-    }
-}
-
-/// Whoever waits for an answer gets one.
-fn cannot_be_said(told: &Told) -> String {
-    let Told::Answer { number, .. } = told else { return String::new() };
-    let fault = Fault::Other { detail: "the answer is too long".to_owned().into() };
-    serde_json::to_string(&Told::Refused { number: *number, fault }).unwrap_or_default()
-}
 
 /// Serves a client until it goes, says nonsense, or does not read what it is told.
 pub(crate) async fn serve(shared: &Arc<Shared>, stream: UnixStream, number: u64) {
@@ -94,21 +59,6 @@ pub(crate) async fn serve(shared: &Arc<Shared>, stream: UnixStream, number: u64)
     let abort = writer.abort_handle();
     if tokio::time::timeout(LAST_LINE_TIME_MAX, writer).await.is_err() {
         abort.abort();
-    }
-}
-
-async fn write_lines(
-    mut to: OwnedWriteHalf,
-    mut lines: mpsc::UnboundedReceiver<Option<String>>,
-    queued: Arc<AtomicUsize>,
-) {
-    while let Some(Some(mut line)) = lines.recv().await {
-        let len = line.len();
-        line.push('\n');
-        if to.write_all(line.as_bytes()).await.is_err() {
-            return;
-        }
-        queued.fetch_sub(len, Ordering::Relaxed);
     }
 }
 

@@ -1,19 +1,17 @@
-//! Takes clients in at the control socket: who may come, how many, and what is shared between them.
-use std::collections::HashSet;
+//! Takes clients in at the control socket: who may come, and how many.
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::{Notify, Semaphore, watch};
+use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::guest::{self, Outbox};
-use super::protocol::{GivenPath, Told};
+use super::guest;
+use super::protocol::Told;
+use super::shared::Shared;
 use crate::app::App;
-use crate::dto::View;
 
 /// Clients at a time: a window, a few terminals, and room for scripts.
 const CLIENTS_MAX: usize = 32;
@@ -31,63 +29,10 @@ pub struct Server {
     accepting: JoinHandle<()>,
 }
 
-/// What all clients have in common.
-pub(crate) struct Shared {
-    pub(crate) app: App,
-    /// The client that is the window.
-    window: Mutex<Option<(u64, Outbox)>>,
-    /// The clients that look who is nearby.
-    looking: Mutex<HashSet<u64>>,
-    /// How many clients there are.
-    present: watch::Sender<usize>,
-    pub(crate) stop: Notify,
-    last_number: AtomicU64,
-}
-
-impl Shared {
-    /// Makes a client the window, unless another one is.
-    pub(crate) fn be_window(&self, number: u64, outbox: &Outbox) -> bool {
-        let mut window = self.window.lock();
-        let is_it = window.as_ref().is_none_or(|(holder, _)| *holder == number);
-        if is_it {
-            *window = Some((number, outbox.clone()));
-        }
-        is_it
-    }
-
-    /// Has the window come to the front; false where there is none.
-    pub(crate) fn raise(&self, paths: Vec<GivenPath>, view: Option<View>, token: Option<String>) -> bool {
-        let window = self.window.lock();
-        window.as_ref().map(|(_, outbox)| outbox.say(&Told::Raise { paths, view, token })).is_some()
-    }
-
-    /// It is listened for others as long as one client looks.
-    pub(crate) fn look_around(&self, number: u64, on: bool) {
-        let mut looking = self.looking.lock();
-        let has_changed = if on { looking.insert(number) } else { looking.remove(&number) };
-        if has_changed {
-            self.app.nearby.look(!looking.is_empty());
-        }
-    }
-
-    fn left(&self, number: u64) {
-        self.look_around(number, false);
-        self.window.lock().take_if(|(holder, _)| *holder == number);
-        self.present.send_modify(|present| *present -= 1);
-    }
-}
-
 impl Server {
     /// Lets clients of `listener` drive `app`. Needs a tokio runtime.
     pub fn start(app: App, listener: UnixListener) -> Self {
-        let shared = Arc::new(Shared {
-            app,
-            window: Mutex::default(),
-            looking: Mutex::default(),
-            present: watch::Sender::new(0),
-            stop: Notify::new(),
-            last_number: AtomicU64::new(0),
-        });
+        let shared = Arc::new(Shared::new(app));
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
         Self { shared, accepting }
     }

@@ -6,13 +6,11 @@ use std::time::Duration;
 use super::reason::{missing, operation, sync_io, user_tls};
 use super::table::*;
 use super::{Row, Says, figures};
-use crate::errno::{
+use crate::fault::errno::{
     EACCES, EADDRINUSE, EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, EDQUOT, EIO, EMFILE, ENAMETOOLONG, ENETUNREACH,
     ENOENT, ENOSPC, ENOTDIR, EPERM, EPIPE, EROFS, ETIMEDOUT,
 };
-use crate::fault::{AuthError, DeclineReason, Fault, Invalid, Operation, OsError, StoreTrouble};
-use crate::outage::Shortage;
-use crate::remedy::Remedy;
+use crate::fault::{AuthError, DeclineReason, Fault, Invalid, Operation, OsError, Remedy, Shortage, StoreTrouble};
 use crate::text::{PathText, Text};
 use crate::transfer::Side;
 

@@ -2,12 +2,9 @@
 //! fast path is not taken, what limits a transfer.
 use super::table::*;
 use super::{Row, Says, figures};
-use crate::errno::ECANCELED;
-use crate::fault::{Failure, FailureReason, Operation, OsError};
-use crate::outage::Shortage;
-use crate::path_taken::{SyncIoReason, UserTlsReason};
-use crate::remedy::{Aim, Remedy};
-use crate::transfer::{Bottleneck, Direction, Side};
+use crate::fault::errno::ECANCELED;
+use crate::fault::{Aim, Failure, FailureReason, Operation, OsError, Remedy, Shortage};
+use crate::transfer::{Bottleneck, Direction, Side, SyncIoReason, UserTlsReason};
 
 /// What was being done, as in "could not be …".
 pub fn operation(operation: Operation) -> &'static str {

@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::errno::{EADDRINUSE, EHOSTUNREACH, ETIMEDOUT};
+use super::errno::{EADDRINUSE, EHOSTUNREACH, ETIMEDOUT};
 
 /// What a command is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

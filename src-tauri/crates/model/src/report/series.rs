@@ -3,8 +3,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::Edit;
 use crate::fault::Failure;
-use crate::report::Edit;
 use crate::transfer::Bottleneck;
 
 /// What had been done by a moment.
@@ -13,7 +13,7 @@ use crate::transfer::Bottleneck;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SeriesPoint {
     /// Time since bytes began to move; kept to the millisecond.
-    #[serde(rename = "seconds", with = "crate::seconds")]
+    #[serde(rename = "seconds", with = "crate::time::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub at: Duration,

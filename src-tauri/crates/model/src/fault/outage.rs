@@ -62,12 +62,12 @@ pub struct Interruption {
     #[serde(flatten)]
     pub why: Outage,
     /// At the sender: until it tries next. None while it does, and at the receiver.
-    #[serde(rename = "next_try_seconds", with = "crate::seconds::option")]
+    #[serde(rename = "next_try_seconds", with = "crate::time::seconds::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     #[cfg_attr(feature = "bindings", specta(type = Option<u32>))]
     pub next_try: Option<Duration>,
     /// Until it is given up. None for a copy inside this machine, which is not.
-    #[serde(rename = "gives_up_seconds", with = "crate::seconds::option")]
+    #[serde(rename = "gives_up_seconds", with = "crate::time::seconds::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     #[cfg_attr(feature = "bindings", specta(type = Option<u32>))]
     pub gives_up: Option<Duration>,

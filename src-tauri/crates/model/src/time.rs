@@ -1,0 +1,4 @@
+//! How durations and points in time are written in JSON.
+
+pub mod moment;
+pub(crate) mod seconds;
