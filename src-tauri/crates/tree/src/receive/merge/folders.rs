@@ -113,6 +113,15 @@ impl Folder {
     pub(in crate::receive) fn is_foreign(&self) -> bool {
         self.foreign.load(Ordering::Relaxed)
     }
+
+    /// Whether it lists that very name, which it has been found to have. True where no other
+    /// spelling could have been found.
+    pub(in crate::receive) fn has_exactly(&self, name: &[u8]) -> io::Result<bool> {
+        if !self.manner.folds {
+            return Ok(true);
+        }
+        self.names.lock().has(&self.dir, name)
+    }
 }
 
 fn admit_in_home(name: &[u8]) -> Result<(), EntryError> {
@@ -541,6 +550,12 @@ impl Incoming {
             Err(error) => return Err(self.or_gone(Operation::Create)(error)),
         };
         open_made_as(parent, name, MADE_FOLDER_MODE, masked).map_err(folder_trouble(Operation::Open))
+    }
+
+    /// Refuses a name that the folder would change.
+    pub(in crate::receive) fn admit_in(&self, folder: &Folder, name: &[u8]) -> Result<(), EntryError> {
+        let dir = if folder.is_foreign() { &*folder.dir } else { &self.staging.dir };
+        self.admit_name(folder.manner, dir, name)
     }
 
     /// Opens the last folder of `path` in the one above it, or in the destination; made where it is
