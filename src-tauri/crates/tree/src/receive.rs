@@ -42,10 +42,9 @@ use links::Links;
 use links::unplaced::AllUnplaced;
 use merge::case_folding::{Folding, Manner};
 use merge::edits::Edits;
-use merge::folders;
-use merge::read_only_folders::Openings;
 use merge::received_before::{self, AllLandings, Filled, born};
 use staging::journal::Journal;
+use staging::read_only_folders::Openings;
 use staging::spool::Spool;
 use staging::temporaries::Temporaries;
 use staging::unfinished::About;
@@ -56,10 +55,10 @@ pub use allowance::{Allowance, covered_by};
 pub use destination::{Expected, FolderIdentity};
 pub use failures::LaneError;
 pub use finish::FinishError;
-pub use merge::read_only_folders::{close_folders, restore_all};
 pub use merge::received_before::Brought;
 pub use protected::homes::{Homes, is_home};
 pub use protected::own_folders::OwnFolders;
+pub use staging::read_only_folders::{close_folders, restore_all};
 pub use staging::unfinished::{Unfinished, discard, unfinished};
 
 /// What names of ours begin with; a peer's top-level name may not.
@@ -459,7 +458,7 @@ impl Incoming {
     }
 
     fn open_tree(staging: &Dir, masked: bool) -> io::Result<(Dir, u32, Manner)> {
-        let tree = folders::open_made(staging, TREE, masked)?;
+        let tree = staging::open_made(staging, TREE, masked)?;
         // One that an attempt has left says nothing of this one's umask.
         let _ = staging.unlink(b"probe");
         drop(staging.create_new(b"probe", PERMISSION_BITS)?);

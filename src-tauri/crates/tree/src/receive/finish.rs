@@ -23,7 +23,7 @@ use super::lane::Worker;
 use super::merge::attributes::timestamp;
 use super::merge::folders::Folder;
 use super::merge::landing::free_number;
-use super::merge::read_only_folders;
+use super::staging::read_only_folders;
 use super::staging::removal;
 use super::staging::spool::Spool;
 use super::{Incoming, PERMISSION_BITS};

@@ -19,8 +19,9 @@ use super::lane::Worker;
 use super::links::copies::cannot_link;
 use super::merge::attributes::timestamp;
 use super::merge::folders::{Folder, Landing};
-use super::merge::landing::{Decision, Landed, Spot};
+use super::merge::landing::{Decision, Landed};
 use super::staging::spool::Spool;
+use super::staging::spot::Spot;
 
 /// Files with several names that are there: ids in memory, names in a spool, for paths may be as
 /// long as a peer likes.

@@ -5,6 +5,4 @@ pub(super) mod case_folding;
 pub(super) mod edits;
 pub(super) mod folders;
 pub(super) mod landing;
-pub(super) mod owner_bit;
-pub(super) mod read_only_folders;
 pub(super) mod received_before;

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::receive::lane::Worker;
 use crate::receive::lane::small_files::Filling;
-use crate::receive::merge::landing::Spot;
+use crate::receive::staging::spot::Spot;
 use crate::receive::{Incoming, staging};
 
 /// For how long the end of an interrupted session waits for the disk. 128 MiB, which may be

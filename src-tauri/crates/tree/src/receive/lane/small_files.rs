@@ -21,8 +21,9 @@ use crate::receive::lane::Worker;
 use crate::receive::links::Place;
 use crate::receive::merge::attributes::CreationMode;
 use crate::receive::merge::folders::{Folder, Landing};
-use crate::receive::merge::landing::{Decision, Landed, Spot};
-use crate::receive::merge::read_only_folders::Opening;
+use crate::receive::merge::landing::{Decision, Landed};
+use crate::receive::staging::read_only_folders::Opening;
+use crate::receive::staging::spot::Spot;
 
 /// Bytes written by one call. Before each page that it copies, a filesystem that takes them one by
 /// one (tmpfs) makes sure that all the rest of the call's are there: with 1 MiB at a time that is 4

@@ -19,7 +19,8 @@ use crate::receive::lane::Worker;
 use crate::receive::links::{LinkRecord, Linked};
 use crate::receive::merge::attributes::CreationMode;
 use crate::receive::merge::folders::Folder;
-use crate::receive::merge::landing::{Decision, Landed, Spot};
+use crate::receive::merge::landing::{Decision, Landed};
+use crate::receive::staging::spot::Spot;
 
 /// Bytes of one call, after which it is looked whether the transfer has ended.
 const PIECE: u64 = 8 * 1024 * 1024;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::disk::Dir;
 use parking_lot::Mutex;
-use ringway_wire::lane::{Entry, EntryKind};
+use ringway_wire::lane::Entry;
 use ringway_wire::limits::LINK_SETS_MAX;
 use ringway_wire::{Name, RelPath};
 
@@ -15,7 +15,8 @@ use crate::receive::finish::digests::{At, Contents, Record};
 use crate::receive::lane::Worker;
 use crate::receive::links::{LinkRecord, Linked};
 use crate::receive::merge::folders::Folder;
-use crate::receive::merge::landing::{Landed, Spot};
+use crate::receive::merge::landing::{Landed, link_id};
+use crate::receive::staging::spot::Spot;
 
 /// Where the contents are that have no name yet, by the file's number.
 pub(in crate::receive) type AllUnplaced = Mutex<HashMap<u64, Unplaced>>;
@@ -25,14 +26,6 @@ pub(in crate::receive) struct Unplaced {
     name: Vec<u8>,
     /// Its device and inode.
     identity: (u64, u64),
-}
-
-/// The number of a file with several names.
-pub(in crate::receive) fn link_id(entry: &Entry<'_>) -> Option<u64> {
-    match entry.kind {
-        EntryKind::File { link_id, .. } => link_id,
-        _ => None,
-    }
 }
 
 impl Incoming {
