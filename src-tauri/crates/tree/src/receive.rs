@@ -5,6 +5,8 @@
 //! where things land.
 mod allowance;
 mod destination;
+mod digests;
+mod durability;
 mod failures;
 mod finish;
 mod lane;
@@ -34,8 +36,8 @@ use ringway_wire::{Name, OfferedNames, ProtocolError, RelPath};
 
 use crate::descriptors::ForReceiving;
 use crate::disk::{Dir, Disk, On};
+use digests::Proof;
 use failures::{Failures, Tally, There};
-use finish::digests::Proof;
 use lane::basis::Bases;
 use lane::large_files::Accounts;
 use links::Links;

@@ -3,6 +3,7 @@ pub(super) mod basis;
 pub(super) mod delta;
 pub(super) mod large_files;
 pub(super) mod lists;
+mod settling;
 pub(super) mod small_files;
 
 use std::io;
@@ -19,9 +20,9 @@ use ringway_wire::lane::{
 use ringway_wire::{ProtocolError, RelPath};
 
 use super::failures::{EntryError, LaneError, Trouble, during};
-use super::finish::FolderRecord;
 use super::lane::small_files::{Filling, SmallContents};
 use super::links::Linked;
+use super::merge::folder_records::FolderRecord;
 use super::merge::folders::{Folder, FolderCache};
 use super::staging::journal::Wholes;
 use super::staging::{LastKept, open_made};

@@ -14,7 +14,7 @@ use ringway_wire::limits::{KEPT_LINK_SETS_MAX, LINK_SETS_MAX};
 use ringway_wire::{Name, RelPath};
 
 use super::Incoming;
-use super::failures::{EntryError, Trouble, during};
+use super::failures::{EntryError, Trouble, during, spool_error};
 use super::lane::Worker;
 use super::links::copies::cannot_link;
 use super::merge::attributes::timestamp;
@@ -292,7 +292,7 @@ impl Worker<'_> {
         let mut early = std::mem::take(&mut *self.incoming.deferred.early_links.lock());
         let mut cursor = early.last(0);
         while let Some(at) = cursor {
-            let (record, before) = early.read(at).map_err(|error| super::finish::spool_error(&error))?;
+            let (record, before) = early.read(at).map_err(|error| spool_error(&error))?;
             cursor = before;
             let Some(link) = LinkRecord::decode(&record) else { continue };
             if let Err(trouble) = self.make_early_link(&link) {

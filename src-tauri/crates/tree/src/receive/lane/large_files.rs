@@ -17,8 +17,8 @@ use ringway_wire::{Name, ProtocolError, RelPath};
 
 use crate::descriptors::patiently;
 use crate::receive::Incoming;
+use crate::receive::digests::{Parts, Record};
 use crate::receive::failures::{LaneError, Trouble, during};
-use crate::receive::finish::digests::{Parts, Record};
 use crate::receive::lane::Worker;
 use crate::receive::lane::basis::Basis;
 use crate::receive::lane::small_files::write_one;

@@ -10,8 +10,8 @@ use ringway_wire::limits::LINK_SETS_MAX;
 use ringway_wire::{Name, RelPath};
 
 use crate::receive::Incoming;
+use crate::receive::digests::{At, Contents, Record};
 use crate::receive::failures::{LaneError, Trouble};
-use crate::receive::finish::digests::{At, Contents, Record};
 use crate::receive::lane::Worker;
 use crate::receive::links::{LinkRecord, Linked};
 use crate::receive::merge::folders::Folder;
