@@ -29,7 +29,6 @@ const CYCLES_LEFT = {
   cli: ["args ask bench interrupt json output"],
   "daemon::control": ["guest server"],
   engine: ["reach receiving shared store transfers"],
-  "tree::receive": ["lane links"],
 };
 
 test("no modules side by side need each other", () => {

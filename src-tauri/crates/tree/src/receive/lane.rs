@@ -2,6 +2,7 @@
 pub(super) mod basis;
 pub(super) mod delta;
 pub(super) mod large_files;
+mod links;
 pub(super) mod lists;
 mod settling;
 pub(super) mod small_files;
@@ -20,8 +21,6 @@ use ringway_wire::lane::{
 use ringway_wire::{ProtocolError, RelPath};
 
 use super::failures::{EntryError, LaneError, Trouble, during};
-use super::lane::small_files::{Filling, SmallContents};
-use super::links::Linked;
 use super::merge::folder_records::FolderRecord;
 use super::merge::folders::{Folder, FolderCache};
 use super::staging::journal::Wholes;
@@ -32,6 +31,8 @@ use crate::compression::Unpacking;
 use crate::descriptors::{patiently, wait_to_open};
 use crate::page_buffer::PageBuffer;
 use crate::readback::Reading;
+use links::Linked;
+use small_files::{Filling, SmallContents};
 
 /// What one lane works with.
 pub(super) struct Worker<'i> {

@@ -278,7 +278,7 @@ impl Worker<'_> {
 }
 
 /// Why a name in the staging tree is taken: by an entry of this transfer.
-pub(in crate::receive) fn taken_in_staging(folder: &Folder, name: &[u8]) -> EntryError {
+pub(super) fn taken_in_staging(folder: &Folder, name: &[u8]) -> EntryError {
     match folder.dir.metadata(name) {
         Ok(there) if there.kind != ringway_sys::attributes::Kind::File => EntryError::IN_THE_WAY,
         _ => failed(Operation::Create, &Errno::EXIST.into()),
