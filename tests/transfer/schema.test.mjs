@@ -93,7 +93,8 @@ test("every event of the schema is met", async (t) => {
     meet(sending.events);
   };
   await send(EXIT.partial);
-  // What was received is edited, and sent again: not at the same size, for both may get the same time.
+  // What was received is edited, and sent again: not at the same size, for both may get the same
+  // time.
   writeFileSync(join(inbox, "album/one"), "edited here");
   write("one", "second");
   await send(EXIT.partial);

@@ -5,6 +5,8 @@
 //! where things land.
 mod allowance;
 mod destination;
+mod digests;
+mod durability;
 mod failures;
 mod finish;
 mod lane;
@@ -34,18 +36,17 @@ use ringway_wire::{Name, OfferedNames, ProtocolError, RelPath};
 
 use crate::descriptors::ForReceiving;
 use crate::disk::{Dir, Disk, On};
+use digests::Proof;
 use failures::{Failures, Tally, There};
-use finish::digests::Proof;
 use lane::basis::Bases;
 use lane::large_files::Accounts;
 use links::Links;
 use links::unplaced::AllUnplaced;
 use merge::case_folding::{Folding, Manner};
 use merge::edits::Edits;
-use merge::folders;
-use merge::read_only_folders::Openings;
 use merge::received_before::{self, AllLandings, Filled, born};
 use staging::journal::Journal;
+use staging::read_only_folders::Openings;
 use staging::spool::Spool;
 use staging::temporaries::Temporaries;
 use staging::unfinished::About;
@@ -56,10 +57,10 @@ pub use allowance::{Allowance, covered_by};
 pub use destination::{Expected, FolderIdentity};
 pub use failures::LaneError;
 pub use finish::FinishError;
-pub use merge::read_only_folders::{close_folders, restore_all};
 pub use merge::received_before::Brought;
 pub use protected::homes::{Homes, is_home};
 pub use protected::own_folders::OwnFolders;
+pub use staging::read_only_folders::{close_folders, restore_all};
 pub use staging::unfinished::{Unfinished, discard, unfinished};
 
 /// What names of ours begin with; a peer's top-level name may not.
@@ -459,7 +460,7 @@ impl Incoming {
     }
 
     fn open_tree(staging: &Dir, masked: bool) -> io::Result<(Dir, u32, Manner)> {
-        let tree = folders::open_made(staging, TREE, masked)?;
+        let tree = staging::open_made(staging, TREE, masked)?;
         // One that an attempt has left says nothing of this one's umask.
         let _ = staging.unlink(b"probe");
         drop(staging.create_new(b"probe", PERMISSION_BITS)?);

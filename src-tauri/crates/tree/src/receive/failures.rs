@@ -134,6 +134,11 @@ pub(super) fn during(operation: Operation) -> impl Fn(io::Error) -> Trouble {
     }
 }
 
+/// What an error of a spool's file means.
+pub(super) fn spool_error(error: &io::Error) -> LaneError {
+    if is_full(error) { LaneError::DestinationFull } else { LaneError::Staging(io::Error::from(error.kind())) }
+}
+
 /// One entry's error.
 pub(super) fn failed(operation: Operation, error: &io::Error) -> EntryError {
     EntryError { operation, reason: FailureReason::Os { errno: errno(error) } }

@@ -1,7 +1,5 @@
 //! Ends a transfer: settles the accounts, makes early links, gives folders their attributes and
 //! final names, synchronises, and counts.
-pub(super) mod digests;
-pub(super) mod durability;
 pub(super) mod verification;
 
 use std::ffi::OsStr;
@@ -14,16 +12,17 @@ use std::sync::atomic::Ordering;
 use crate::disk::Dir;
 use ringway_model::{OnConflict, Operation};
 use ringway_sys::attributes::metadata_of;
+use ringway_wire::ProtocolError;
 use ringway_wire::control::Receipt;
-use ringway_wire::lane::{Attributes, Counts, Timestamp};
-use ringway_wire::{ProtocolError, RelPath};
+use ringway_wire::lane::{Attributes, Counts};
 
-use super::failures::{LaneError, There, Trouble, during, failed, is_full};
+use super::failures::{LaneError, There, Trouble, during, failed, is_full, spool_error};
 use super::lane::Worker;
 use super::merge::attributes::timestamp;
+use super::merge::folder_records::FolderRecord;
 use super::merge::folders::Folder;
 use super::merge::landing::free_number;
-use super::merge::read_only_folders;
+use super::staging::read_only_folders;
 use super::staging::removal;
 use super::staging::spool::Spool;
 use super::{Incoming, PERMISSION_BITS};
@@ -83,64 +82,7 @@ fn unfinished(operation: Operation) -> impl Fn(io::Error) -> FinishError {
     }
 }
 
-/// What an error of a spool's file means.
-pub(super) fn spool_error(error: &io::Error) -> LaneError {
-    if is_full(error) { LaneError::DestinationFull } else { LaneError::Staging(io::Error::from(error.kind())) }
-}
-
-/// A folder's attributes, to be set at the end.
-pub(super) struct FolderRecord<'a> {
-    pub(super) staged: bool,
-    pub(super) attributes: Attributes,
-    pub(super) path: RelPath<'a>,
-}
-
-impl<'a> FolderRecord<'a> {
-    fn encode(&self) -> Vec<u8> {
-        let Attributes { mode, uid, gid, mtime } = &self.attributes;
-        let mut out = Vec::with_capacity(24 + self.path.as_bytes().len());
-        out.push(u8::from(self.staged));
-        out.extend_from_slice(&mode.to_le_bytes());
-        out.extend_from_slice(&uid.to_le_bytes());
-        out.extend_from_slice(&gid.to_le_bytes());
-        out.extend_from_slice(&mtime.secs.to_le_bytes());
-        out.extend_from_slice(&mtime.nanos.to_le_bytes());
-        out.extend_from_slice(self.path.as_bytes());
-        out
-    }
-
-    fn decode(record: &'a [u8]) -> Option<Self> {
-        let (staged, rest) = record.split_first()?;
-        let (mode, rest) = rest.split_first_chunk::<2>()?;
-        let (uid, rest) = rest.split_first_chunk::<4>()?;
-        let (gid, rest) = rest.split_first_chunk::<4>()?;
-        let (secs, rest) = rest.split_first_chunk::<8>()?;
-        let (nanos, path) = rest.split_first_chunk::<4>()?;
-        let attributes = Attributes {
-            mode: u16::from_le_bytes(*mode),
-            uid: u32::from_le_bytes(*uid),
-            gid: u32::from_le_bytes(*gid),
-            mtime: Timestamp { secs: i64::from_le_bytes(*secs), nanos: u32::from_le_bytes(*nanos) },
-        };
-        Some(Self { staged: *staged == 1, attributes, path: RelPath::new(path).ok()? })
-    }
-
-    fn depth(&self) -> usize {
-        self.path.components().count()
-    }
-}
-
 impl Incoming {
-    /// Puts a folder's attributes aside: its mode may forbid what is still to come, and its time
-    /// changes with every entry.
-    pub(super) fn defer_folder(&self, record: &FolderRecord<'_>) -> Result<(), Trouble> {
-        self.deferred
-            .folder_attributes
-            .lock()
-            .push(record.depth(), &record.encode(), &self.staging.dir)
-            .map_err(during(Operation::Metadata))
-    }
-
     /// Finishes the transfer after every lane's end: what came must be what was `declared`. Returns
     /// the receipt and the first top-level paths under their final names. After an error there is
     /// no receipt and [`abandon`](Self::abandon) is to be called.

@@ -2,7 +2,9 @@
 pub(super) mod basis;
 pub(super) mod delta;
 pub(super) mod large_files;
+mod links;
 pub(super) mod lists;
+mod settling;
 pub(super) mod small_files;
 
 use std::io;
@@ -19,18 +21,18 @@ use ringway_wire::lane::{
 use ringway_wire::{ProtocolError, RelPath};
 
 use super::failures::{EntryError, LaneError, Trouble, during};
-use super::finish::FolderRecord;
-use super::lane::small_files::{Filling, SmallContents};
-use super::links::Linked;
-use super::merge::folders::{Folder, FolderCache, open_made};
-use super::staging::LastKept;
+use super::merge::folder_records::FolderRecord;
+use super::merge::folders::{Folder, FolderCache};
 use super::staging::journal::Wholes;
+use super::staging::{LastKept, open_made};
 use super::{FILLING_FOLDER_MODE, Incoming};
 use crate::bulk::LaneSource;
 use crate::compression::Unpacking;
 use crate::descriptors::{patiently, wait_to_open};
 use crate::page_buffer::PageBuffer;
 use crate::readback::Reading;
+use links::Linked;
+use small_files::{Filling, SmallContents};
 
 /// What one lane works with.
 pub(super) struct Worker<'i> {

@@ -3,8 +3,7 @@
 pub(super) mod attributes;
 pub(super) mod case_folding;
 pub(super) mod edits;
+pub(super) mod folder_records;
 pub(super) mod folders;
 pub(super) mod landing;
-pub(super) mod owner_bit;
-pub(super) mod read_only_folders;
 pub(super) mod received_before;

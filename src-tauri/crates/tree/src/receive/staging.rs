@@ -1,8 +1,11 @@
 //! What earlier attempts at the same transfer have left in the staging folder: whole files, which
 //! need not be sent again, and begun ones. What of it is believed is decided in `wire::resume`.
 pub(super) mod journal;
+mod owner_bit;
+pub(super) mod read_only_folders;
 pub(super) mod removal;
 pub(super) mod spool;
+pub(super) mod spot;
 pub(super) mod temporaries;
 pub(super) mod unfinished;
 pub(super) mod writeback;
@@ -22,8 +25,6 @@ use ringway_wire::resume::{self, Belief, Found, Step, TREE, Takeover, Trust};
 use ringway_wire::stretches::Stretches;
 use rustix::fs::FlockOperation;
 
-use super::merge::folders::open_made;
-use super::merge::read_only_folders;
 use super::staging::unfinished::About;
 use super::{FILLING_FILE_MODE, FILLING_FOLDER_MODE, OWN_PREFIX};
 
@@ -283,6 +284,19 @@ fn fill(root: &Dir, name: &[u8], about: &About) -> io::Result<Claimed> {
     }
 }
 
+/// Opens a folder that was made a moment ago, giving its owner's bits back where umask or ACL took
+/// them.
+pub(super) fn open_made(parent: &Dir, name: &[u8], masked: bool) -> io::Result<Dir> {
+    open_made_as(parent, name, FILLING_FOLDER_MODE, masked)
+}
+
+pub(super) fn open_made_as(parent: &Dir, name: &[u8], mode: u32, masked: bool) -> io::Result<Dir> {
+    if masked {
+        parent.set_folder_mode(name, mode)?;
+    }
+    parent.open_dir(name)
+}
+
 fn identity(metadata: &Metadata) -> (u64, u64) {
     (metadata.dev, metadata.ino)
 }
@@ -413,7 +427,7 @@ pub(super) fn remove_stale(root: &Dir) {
 
 /// Closes what an attempt that crashed has left open, unless another transfer is at work in its
 /// staging folder.
-pub(super) fn restore_unheld(root: &Dir, dir: &Dir) {
+fn restore_unheld(root: &Dir, dir: &Dir) {
     let is_noted = || names_of(dir, read_only_folders::is_record).is_ok_and(|records| !records.is_empty());
     let is_ours = metadata_of(dir).is_ok_and(|there| is_ours(&there));
     if is_ours && is_noted() && lock(dir).is_ok() {
@@ -424,7 +438,7 @@ pub(super) fn restore_unheld(root: &Dir, dir: &Dir) {
 }
 
 /// Whether this user has made it.
-pub(super) fn is_ours(there: &Metadata) -> bool {
+fn is_ours(there: &Metadata) -> bool {
     there.uid == rustix::process::geteuid().as_raw()
 }
 
@@ -512,7 +526,7 @@ pub(super) fn now() -> Timestamp {
     Timestamp { secs: now.tv_sec, nanos: now.tv_nsec as u32 }
 }
 
-pub(super) fn names_of(dir: &Dir, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Vec<Vec<u8>>> {
+fn names_of(dir: &Dir, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     let mut entries = dir.entries()?;
     for _ in 0..NAMES_LOOKED_AT_MAX {

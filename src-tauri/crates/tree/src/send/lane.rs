@@ -4,24 +4,21 @@ pub(super) mod delta;
 pub(super) mod delta_decision;
 pub(super) mod large_files;
 pub(super) mod lists;
-pub(super) mod pieces;
-pub(super) mod ranges;
 pub(super) mod reread;
-pub(super) mod windows;
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use ringway_model::{FailureReason, Operation};
-use ringway_sys::attributes::{Kind, Metadata, Xattr, metadata_of};
+use ringway_sys::attributes::{Kind, Xattr, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::FileIo;
 use ringway_wire::lane::{FrameHeader, HeadBuffer, XattrBuffer};
 use ringway_wire::limits::LANE_BODY_MAX;
 use rustix::io::Errno;
 
+use super::queue::ranges::OpenFile;
 use super::queue::{Cancelled, Queue, Unit, Work};
 use super::{Shared, attributes, reason};
 use crate::bulk::LaneSink;
@@ -52,13 +49,6 @@ impl Drop for AtWork<'_> {
     fn drop(&mut self) {
         self.0.done();
     }
-}
-
-/// A file that is being read.
-pub(super) struct OpenFile {
-    pub(super) file: OwnedFd,
-    pub(super) metadata: Metadata,
-    pub(super) xattrs: XattrBuffer,
 }
 
 impl From<Cancelled> for io::Error {

@@ -1,5 +1,10 @@
 //! Units of work between the walk and the lanes: a batch of small entries, or one large file; and
 //! the bounded queue of them.
+pub(super) mod pieces;
+pub(super) mod ranges;
+pub(super) mod told;
+mod windows;
+
 use std::collections::{HashMap, VecDeque};
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -14,10 +19,10 @@ use ringway_wire::stretches::Stretches;
 use ringway_wire::{ProtocolError, RelPath};
 
 use super::attributes;
-use super::lane::ranges::Ranged;
-use super::lane::windows::Windows;
 use super::links::LinkSet;
 use crate::descriptors::ForSending;
+use ranges::Ranged;
+use windows::Windows;
 
 /// A hole of so many bytes makes a file of any size worth its own ranges.
 const HOLES_MIN: u64 = 32 * 1024;

@@ -14,9 +14,9 @@ use ringway_wire::control::Proven;
 use rustix::io::Errno;
 
 use crate::readback::{self, Part, Reading};
-use crate::receive::failures::{EntryError, LaneError, failed, is};
-use crate::receive::finish::digests::{At, Contents, Proof, Record, Records};
-use crate::receive::finish::{FinishError, spool_error};
+use crate::receive::digests::{At, Contents, Proof, Record, Records};
+use crate::receive::failures::{EntryError, LaneError, failed, is, spool_error};
+use crate::receive::finish::FinishError;
 use crate::receive::{Incoming, OWNER_READS};
 
 /// Records that a thread takes at a time.

@@ -17,16 +17,17 @@ use ringway_wire::{Name, ProtocolError, RelPath};
 
 use crate::descriptors::patiently;
 use crate::receive::Incoming;
+use crate::receive::digests::{Parts, Record};
 use crate::receive::failures::{LaneError, Trouble, during};
-use crate::receive::finish::digests::{Parts, Record};
 use crate::receive::lane::Worker;
 use crate::receive::lane::basis::Basis;
 use crate::receive::lane::small_files::write_one;
 use crate::receive::merge::attributes::CreationMode;
 use crate::receive::merge::folders::Folder;
-use crate::receive::merge::landing::{Decision, Landed, Spot};
+use crate::receive::merge::landing::{Decision, Landed};
 use crate::receive::staging::Left;
 use crate::receive::staging::journal::Wholes;
+use crate::receive::staging::spot::Spot;
 
 /// What all lanes account to: touched once a frame.
 #[derive(Default)]

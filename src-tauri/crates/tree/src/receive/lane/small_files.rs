@@ -14,15 +14,15 @@ use rustix::io::Errno;
 use crate::descriptors::patiently;
 use crate::disk::Disk;
 use crate::receive::Incoming;
-use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed};
-use crate::receive::finish::digests::{Contents, Record};
-use crate::receive::finish::spool_error;
+use crate::receive::digests::{Contents, Record};
+use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed, spool_error};
 use crate::receive::lane::Worker;
 use crate::receive::links::Place;
 use crate::receive::merge::attributes::CreationMode;
 use crate::receive::merge::folders::{Folder, Landing};
-use crate::receive::merge::landing::{Decision, Landed, Spot};
-use crate::receive::merge::read_only_folders::Opening;
+use crate::receive::merge::landing::{Decision, Landed};
+use crate::receive::staging::read_only_folders::Opening;
+use crate::receive::staging::spot::Spot;
 
 /// Bytes written by one call. Before each page that it copies, a filesystem that takes them one by
 /// one (tmpfs) makes sure that all the rest of the call's are there: with 1 MiB at a time that is 4
@@ -278,7 +278,7 @@ impl Worker<'_> {
 }
 
 /// Why a name in the staging tree is taken: by an entry of this transfer.
-pub(in crate::receive) fn taken_in_staging(folder: &Folder, name: &[u8]) -> EntryError {
+pub(super) fn taken_in_staging(folder: &Folder, name: &[u8]) -> EntryError {
     match folder.dir.metadata(name) {
         Ok(there) if there.kind != ringway_sys::attributes::Kind::File => EntryError::IN_THE_WAY,
         _ => failed(Operation::Create, &Errno::EXIST.into()),

@@ -5,34 +5,25 @@ use std::sync::Arc;
 
 use crate::disk::Dir;
 use parking_lot::Mutex;
-use ringway_wire::lane::{Entry, EntryKind};
+use ringway_wire::RelPath;
+use ringway_wire::lane::Entry;
 use ringway_wire::limits::LINK_SETS_MAX;
-use ringway_wire::{Name, RelPath};
 
 use crate::receive::Incoming;
+use crate::receive::digests::{At, Contents, Record};
 use crate::receive::failures::{LaneError, Trouble};
-use crate::receive::finish::digests::{At, Contents, Record};
-use crate::receive::lane::Worker;
-use crate::receive::links::{LinkRecord, Linked};
 use crate::receive::merge::folders::Folder;
-use crate::receive::merge::landing::{Landed, Spot};
+use crate::receive::merge::landing::{Landed, link_id};
+use crate::receive::staging::spot::Spot;
 
 /// Where the contents are that have no name yet, by the file's number.
 pub(in crate::receive) type AllUnplaced = Mutex<HashMap<u64, Unplaced>>;
 
 pub(in crate::receive) struct Unplaced {
-    dir: Arc<Dir>,
-    name: Vec<u8>,
+    pub(in crate::receive) dir: Arc<Dir>,
+    pub(in crate::receive) name: Vec<u8>,
     /// Its device and inode.
-    identity: (u64, u64),
-}
-
-/// The number of a file with several names.
-pub(in crate::receive) fn link_id(entry: &Entry<'_>) -> Option<u64> {
-    match entry.kind {
-        EntryKind::File { link_id, .. } => link_id,
-        _ => None,
-    }
+    pub(in crate::receive) identity: (u64, u64),
 }
 
 impl Incoming {
@@ -100,25 +91,5 @@ impl Incoming {
             // What stays goes with the staging folder.
             let _ = dir.unlink(&name);
         }
-    }
-}
-
-impl Worker<'_> {
-    /// Makes a name of a file whose first name could not be had.
-    pub(in crate::receive) fn link_unplaced(
-        &mut self,
-        folder: &Folder,
-        entry: &Entry<'_>,
-        id: u64,
-    ) -> Result<Linked, Trouble> {
-        let incoming = self.incoming;
-        let (dir, name, identity) = match incoming.deferred.unplaced.lock().get(&id) {
-            Some(Unplaced { dir, name, identity }) => (Arc::clone(dir), name.clone(), *identity),
-            None => return Ok(Linked::NoFile),
-        };
-        let Ok(name) = Name::new(&name) else { return Ok(Linked::NoFile) };
-        incoming.admit(folder, entry.name.as_bytes())?;
-        let place = LinkRecord::of_unplaced(id, name, identity);
-        self.link_to(&Folder::of_staging(dir), &place, folder, entry)
     }
 }

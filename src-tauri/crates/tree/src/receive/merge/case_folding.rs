@@ -9,7 +9,6 @@ use ringway_wire::RelPath;
 
 use crate::filesystem::spelling::{self, LostEnds};
 use crate::receive::failures::{EntryError, Trouble, during};
-use crate::receive::merge::folders::Folder;
 use crate::receive::{FILLING_FILE_MODE, Incoming};
 
 /// What a folder does to names.
@@ -64,17 +63,6 @@ fn folds(dir: &Dir, probe: &[u8]) -> io::Result<bool> {
     Ok(try_out(&with("\u{e9}"), &with("e\u{301}")).unwrap_or(false))
 }
 
-impl Folder {
-    /// Whether it lists that very name, which it has been found to have. True where no other
-    /// spelling could have been found.
-    pub(in crate::receive) fn has_exactly(&self, name: &[u8]) -> io::Result<bool> {
-        if !self.manner.folds {
-            return Ok(true);
-        }
-        self.names.lock().has(&self.dir, name)
-    }
-}
-
 impl Incoming {
     /// What a folder on filesystem `dev` does to names.
     pub(in crate::receive) fn manner_in(&self, dir: &Dir, dev: u64) -> Manner {
@@ -115,12 +103,6 @@ impl Incoming {
         // A name that is refused there is refused when its entry is made.
         let is_changed = || is_tried && matches!(spelling::keeps(dir, &self.temporary_name(), name), Ok(false));
         if manner.loses.include(name) || is_changed() { Err(EntryError::NAME_NOT_KEPT) } else { Ok(()) }
-    }
-
-    /// The same for a name in an open folder.
-    pub(in crate::receive) fn admit_in(&self, folder: &Folder, name: &[u8]) -> Result<(), EntryError> {
-        let dir = if folder.is_foreign() { &*folder.dir } else { &self.staging.dir };
-        self.admit_name(folder.manner, dir, name)
     }
 
     /// Refuses the path of a folder that was found by another spelling.

@@ -17,9 +17,9 @@ use crate::filesystem::granularity::{as_kept_by, nanos};
 use crate::readback;
 use crate::receive::Incoming;
 use crate::receive::failures::Trouble;
-use crate::receive::links::unplaced::link_id;
 use crate::receive::merge::folders::{Folder, Policy};
-use crate::receive::merge::landing::{Landed, NUMBER_MAX, Spot, is_same, numbered};
+use crate::receive::merge::landing::{Landed, NUMBER_MAX, is_same, link_id, numbered};
+use crate::receive::staging::spot::Spot;
 
 /// Bytes of the paths of edited files that are named, as with failures: what is named waits for a
 /// peer who may not read.

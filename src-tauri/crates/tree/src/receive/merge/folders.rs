@@ -19,7 +19,9 @@ use crate::limits::{ARRIVED_LISTED_MAX, BROUGHT_NAMES_MAX};
 use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed, is};
 use crate::receive::merge::case_folding::Manner;
 use crate::receive::merge::received_before::{self, Brought, FILES_IN_ALL_MAX, Identity, Landings};
-use crate::receive::{FILLING_FOLDER_MODE, Incoming, OWN_PREFIX};
+use crate::receive::staging::open_made_as;
+use crate::receive::staging::read_only_folders::Opening;
+use crate::receive::{Incoming, OWN_PREFIX};
 
 /// Top-level decisions a lane remembers before it forgets all of them: a whole transfer's in nearly
 /// every case.
@@ -113,23 +115,19 @@ impl Folder {
     pub(in crate::receive) fn is_foreign(&self) -> bool {
         self.foreign.load(Ordering::Relaxed)
     }
+
+    /// Whether it lists that very name, which it has been found to have. True where no other
+    /// spelling could have been found.
+    pub(in crate::receive) fn has_exactly(&self, name: &[u8]) -> io::Result<bool> {
+        if !self.manner.folds {
+            return Ok(true);
+        }
+        self.names.lock().has(&self.dir, name)
+    }
 }
 
 fn admit_in_home(name: &[u8]) -> Result<(), EntryError> {
     if name.starts_with(b".") { Err(EntryError::DOT_NAME) } else { Ok(()) }
-}
-
-/// Opens a folder that was made a moment ago, giving its owner's bits back where umask or ACL took
-/// them.
-pub(in crate::receive) fn open_made(parent: &Dir, name: &[u8], masked: bool) -> io::Result<Dir> {
-    open_made_as(parent, name, FILLING_FOLDER_MODE, masked)
-}
-
-fn open_made_as(parent: &Dir, name: &[u8], mode: u32, masked: bool) -> io::Result<Dir> {
-    if masked {
-        parent.set_folder_mode(name, mode)?;
-    }
-    parent.open_dir(name)
 }
 
 /// A link, or something else that is no folder, stands where a folder should.
@@ -266,6 +264,40 @@ impl FolderCache {
 }
 
 impl Incoming {
+    /// Opens a folder that is about to be changed, where the receiver said to replace and only its
+    /// owner's write permission is missing. Where that cannot be done, the change itself fails and
+    /// is reported.
+    #[must_use]
+    pub(in crate::receive) fn open_for_change(&self, folder: &Folder) -> Option<Opening> {
+        let replaces = folder.landing == Landing::Merged(Policy::Replace);
+        if replaces { self.openings.open(&folder.dir, &folder.path) } else { None }
+    }
+
+    /// The same for a folder that everybody sees, by its path.
+    #[must_use]
+    pub(in crate::receive) fn open_path_for_change(&self, dir: &Arc<Dir>, path: &[u8]) -> Option<Opening> {
+        let replaces = !path.is_empty() && self.options.on_conflict == OnConflict::Replace;
+        if replaces { self.openings.open(dir, path) } else { None }
+    }
+
+    /// Removes what earlier attempts have left in a folder under their temporary names. Best
+    /// effort: what stays is in nobody's way.
+    pub(in crate::receive) fn clear_left(&self, folder: &Folder) {
+        if !self.staging.temporaries.may_be_left() || folder.is_staged() {
+            return;
+        }
+        let Ok(mut entries) = folder.dir.entries() else { return };
+        while let Some(Ok(entry)) = entries.next() {
+            if !self.staging.temporaries.is_left(entry.name) {
+                continue;
+            }
+            let kind = folder.dir.metadata(entry.name).map(|there| there.kind);
+            if matches!(kind, Ok(Kind::File | Kind::Symlink)) {
+                let _ = folder.dir.unlink(entry.name);
+            }
+        }
+    }
+
     /// Where the top-level folder `top` goes. Decided once, and remembered by the staging tree
     /// itself, so that it costs no memory.
     fn landing_of_top(&self, top: &[u8]) -> Result<Landing, Trouble> {
@@ -541,6 +573,12 @@ impl Incoming {
             Err(error) => return Err(self.or_gone(Operation::Create)(error)),
         };
         open_made_as(parent, name, MADE_FOLDER_MODE, masked).map_err(folder_trouble(Operation::Open))
+    }
+
+    /// Refuses a name that the folder would change.
+    pub(in crate::receive) fn admit_in(&self, folder: &Folder, name: &[u8]) -> Result<(), EntryError> {
+        let dir = if folder.is_foreign() { &*folder.dir } else { &self.staging.dir };
+        self.admit_name(folder.manner, dir, name)
     }
 
     /// Opens the last folder of `path` in the one above it, or in the destination; made where it is

@@ -2,7 +2,6 @@
 //! names.
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::disk::Dir;
@@ -14,9 +13,9 @@ use rustix::io::Errno;
 
 use crate::filesystem::granularity::{as_kept_by, nanos};
 use crate::receive::failures::{EntryError, Trouble, during, is};
-use crate::receive::links::unplaced::link_id;
 use crate::receive::merge::attributes::timestamp;
 use crate::receive::merge::folders::{Folder, Landing, Policy};
+use crate::receive::staging::spot::Spot;
 use crate::receive::{Incoming, OWN_PREFIX};
 
 /// Read permission of the owner.
@@ -81,19 +80,6 @@ impl Landed {
             Self::There | Self::Unchanged | Self::Kept | Self::Own => None,
         }
     }
-}
-
-/// Where a file or link is while it is not whole.
-#[derive(Debug, Clone)]
-pub(in crate::receive) enum Spot {
-    /// At its own name, in the staging tree.
-    Own,
-    /// In the staging folder.
-    Part(Arc<Dir>, Vec<u8>),
-    /// In its own folder under a temporary name.
-    Beside(Vec<u8>),
-    /// In the staging folder, to stay there: it cannot have its name.
-    Aside(Arc<Dir>, Vec<u8>),
 }
 
 impl Spot {
@@ -428,6 +414,14 @@ pub(in crate::receive) fn is_same(dir: &Dir, name: &[u8], there: &Metadata, entr
         }
         (EntryKind::Symlink { target }, Kind::Symlink) => dir.read_link(name).is_ok_and(|found| found == target),
         _ => false,
+    }
+}
+
+/// The number of a file with several names.
+pub(in crate::receive) fn link_id(entry: &Entry<'_>) -> Option<u64> {
+    match entry.kind {
+        EntryKind::File { link_id, .. } => link_id,
+        _ => None,
     }
 }
 

@@ -17,7 +17,7 @@ use ringway_wire::resume::{JOURNAL, NOTED_SIZE_MIN, TREE};
 use ringway_wire::stretches::Stretches;
 
 use crate::receive::FILLING_FILE_MODE;
-use crate::receive::merge::landing::Spot;
+use crate::receive::staging::spot::Spot;
 
 /// Bytes of journals that are read, all earlier attempts' together: more than a terabyte's ranges
 /// take. Read, they take about twice as much memory.

@@ -1,11 +1,8 @@
 //! Temporary names in folders that everybody sees, for what cannot be renamed there from the
-//! staging folder; and clearing away those that attempts which were killed have left.
+//! staging folder; and which of them attempts that were killed have left.
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ringway_sys::attributes::Kind;
-
 use crate::receive::Incoming;
-use crate::receive::merge::folders::Folder;
 
 /// Hex digits that tell an attempt's names from those of earlier attempts at the same transfer.
 const MARK_DIGITS: usize = 16;
@@ -39,7 +36,7 @@ impl Temporaries {
 
     /// Whether an attempt that is over has given that name: only one at a time fills the staging
     /// folder that it begins with (flock).
-    fn is_left(&self, name: &[u8]) -> bool {
+    pub(in crate::receive) fn is_left(&self, name: &[u8]) -> bool {
         let Some((mark, number)) =
             name.strip_prefix(&self.stem[..]).and_then(|rest| rest.split_at_checked(MARK_DIGITS))
         else {
@@ -57,24 +54,6 @@ impl Incoming {
     /// filesystem.
     pub(in crate::receive) fn temporary_name(&self) -> Vec<u8> {
         self.staging.temporaries.next()
-    }
-
-    /// Removes what earlier attempts have left in a folder under their temporary names. Best
-    /// effort: what stays is in nobody's way.
-    pub(in crate::receive) fn clear_left(&self, folder: &Folder) {
-        if !self.staging.temporaries.may_be_left || folder.is_staged() {
-            return;
-        }
-        let Ok(mut entries) = folder.dir.entries() else { return };
-        while let Some(Ok(entry)) = entries.next() {
-            if !self.staging.temporaries.is_left(entry.name) {
-                continue;
-            }
-            let kind = folder.dir.metadata(entry.name).map(|there| there.kind);
-            if matches!(kind, Ok(Kind::File | Kind::Symlink)) {
-                let _ = folder.dir.unlink(entry.name);
-            }
-        }
     }
 }
 

@@ -11,8 +11,7 @@ use ignore::WalkBuilder;
 use ringway_model::{Fault, Operation};
 use ringway_sys::attributes::{Kind, metadata_of};
 
-use crate::receive::merge::read_only_folders;
-use crate::receive::staging::{self, BEGUN, removal};
+use crate::receive::staging::{self, BEGUN, read_only_folders, removal};
 use crate::receive::{OWN_PREFIX, STAGING_ID_DIGITS};
 
 /// Bytes of what is noted of an attempt: enough for a device's name and, as a rule, all that is

@@ -10,7 +10,7 @@ use ringway_wire::journal::Version;
 use ringway_wire::resume::ATTEMPTS_KEPT_MAX;
 
 use super::*;
-use crate::receive::merge::landing::Spot;
+use crate::receive::staging::spot::Spot;
 
 /// A lane for a sender that is asked to list, as far as it needs no answer.
 struct Asked {

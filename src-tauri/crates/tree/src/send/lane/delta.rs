@@ -12,7 +12,7 @@ use ringway_wire::lane::{ChunkLens, Counts, RangeStep};
 use crate::chunking::{Chunk, Cutter};
 use crate::send::lane::Lane;
 use crate::send::lane::large_files::range_head;
-use crate::send::lane::ranges::{Ranged, Unreadable};
+use crate::send::queue::ranges::{Ranged, Unreadable};
 use crate::send::{attributes, reason};
 
 /// Chunks of one window: 16 MiB and more of the file in 18 KiB. Between two that are known there

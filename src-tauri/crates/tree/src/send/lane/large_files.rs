@@ -10,10 +10,10 @@ use ringway_sys::attributes::{birth_of, metadata_of, user_xattrs};
 use ringway_wire::lane::{Entry, EntryKind, RangeHead, RangeStep};
 use ringway_wire::name::Name;
 
-use crate::send::lane::pieces::Pieces;
-use crate::send::lane::ranges::{Ranged, Share, Unreadable};
-use crate::send::lane::{Lane, OpenFile};
+use crate::send::lane::Lane;
 use crate::send::queue::Large;
+use crate::send::queue::pieces::Pieces;
+use crate::send::queue::ranges::{OpenFile, Ranged, Share, Unreadable};
 use crate::send::{attributes, reason};
 
 impl Lane<'_> {

@@ -8,52 +8,13 @@ use ringway_model::{FailureReason, Operation};
 use ringway_sys::sparse::next_data;
 use ringway_wire::lane::ChunkLens;
 
-use crate::chunking::{Chunk, Cutter};
-use crate::send::lane::pieces::RANGE_LEN;
-use crate::send::lane::ranges::{Ranged, Unreadable};
+use crate::chunking::Cutter;
 use crate::send::lane::{Lane, batch};
 use crate::send::queue::Batch;
+use crate::send::queue::pieces::RANGE_LEN;
+use crate::send::queue::ranges::{Ranged, Unreadable};
+use crate::send::queue::told::{Part, kept};
 use crate::send::reason;
-
-/// Bytes kept of a digest: enough for a comparison with what this process has read itself. With its
-/// place a part takes 40 bytes, one for each MiB of a file.
-const DIGEST_KEPT: usize = 16;
-
-/// What the receiver was told of a large file's contents.
-#[derive(Default)]
-pub(in crate::send) struct Told {
-    parts: Vec<Part>,
-}
-
-struct Part {
-    range: Range<u64>,
-    /// The digest is of the digests of the chunks in it, else of its bytes.
-    is_chunked: bool,
-    digest: [u8; DIGEST_KEPT],
-}
-
-impl Told {
-    fn bytes(&mut self, offset: u64, bytes: &[u8]) {
-        let range = offset..offset + bytes.len() as u64;
-        self.parts.push(Part { range, is_chunked: false, digest: kept(blake3::hash(bytes)) });
-    }
-
-    /// Chunks in a row, at least one.
-    pub(in crate::send) fn chunks(&mut self, chunks: &[Chunk]) {
-        let mut hasher = blake3::Hasher::new();
-        for chunk in chunks {
-            hasher.update(&chunk.digest.0);
-        }
-        let range = chunks[0].range.start..chunks[chunks.len() - 1].range.end;
-        self.parts.push(Part { range, is_chunked: true, digest: kept(hasher.finalize()) });
-    }
-}
-
-fn kept(digest: blake3::Hash) -> [u8; DIGEST_KEPT] {
-    let mut kept = [0; DIGEST_KEPT];
-    kept.copy_from_slice(&digest.as_bytes()[..DIGEST_KEPT]);
-    kept
-}
 
 impl Lane<'_> {
     /// Keeps what the first `len` bytes of the buffer are, which are about to be sent as the range

@@ -10,20 +10,19 @@ use ringway_wire::control::Progress;
 use ringway_wire::lane::{DIGEST_LEN, Digest, Entry, EntryKind};
 use ringway_wire::{Name, RelPath};
 
+use super::failures::{LaneError, spool_error};
+use super::merge::attributes::timestamp;
+use super::merge::folders::Folder;
+use super::merge::landing::Landed;
+use super::staging::spool::Spool;
 use crate::readback::Part;
-use crate::receive::failures::LaneError;
-use crate::receive::finish::spool_error;
-use crate::receive::merge::attributes::timestamp;
-use crate::receive::merge::folders::Folder;
-use crate::receive::merge::landing::Landed;
-use crate::receive::staging::spool::Spool;
 
 /// The chain of files; parts of large ones have chains of their own.
 const FILES: usize = 0;
 
 /// What is to be proven, kept while it is written.
 #[derive(Default)]
-pub(in crate::receive) struct Proof {
+pub(super) struct Proof {
     spool: Mutex<Spool>,
     /// Read back so far.
     files: AtomicU64,
@@ -35,16 +34,16 @@ pub(in crate::receive) struct Proof {
     here: AtomicU64,
     here_bytes: AtomicU64,
     /// Threads that read back.
-    pub(in crate::receive) readers: usize,
+    pub(super) readers: usize,
 }
 
 /// The parts of a file in ranges that were written so far: where the last one's record is.
 #[derive(Debug, Default)]
-pub(in crate::receive) struct Parts(Mutex<Option<u64>>);
+pub(super) struct Parts(Mutex<Option<u64>>);
 
 /// What a file is to hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::receive) enum Contents {
+pub(super) enum Contents {
     /// All of it has one digest.
     Whole(Digest),
     /// Parts of it have; the record of the last one to be written. The rest is holes.
@@ -54,7 +53,7 @@ pub(in crate::receive) enum Contents {
 /// Below what a file that was written is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(in crate::receive) enum At {
+pub(super) enum At {
     /// The destination.
     Root,
     /// The staging tree.
@@ -65,35 +64,29 @@ pub(in crate::receive) enum At {
 
 /// A file that was written, under the name that it has now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::receive) struct Record {
-    pub(in crate::receive) at: At,
-    pub(in crate::receive) folder: Box<[u8]>,
-    pub(in crate::receive) name: Box<[u8]>,
-    pub(in crate::receive) size: u64,
+pub(super) struct Record {
+    pub(super) at: At,
+    pub(super) folder: Box<[u8]>,
+    pub(super) name: Box<[u8]>,
+    pub(super) size: u64,
     /// As it was set: one that has another by now was changed by somebody else.
-    pub(in crate::receive) mtime: Timestamp,
-    pub(in crate::receive) link_id: Option<u64>,
+    pub(super) mtime: Timestamp,
+    pub(super) link_id: Option<u64>,
     /// Bytes that were counted for it.
-    pub(in crate::receive) bytes: u64,
-    pub(in crate::receive) contents: Contents,
+    pub(super) bytes: u64,
+    pub(super) contents: Contents,
 }
 
 impl Record {
     /// Of a file that has landed in `folder`, at `path`.
-    pub(in crate::receive) fn landed(
-        folder: &Folder,
-        path: RelPath<'_>,
-        entry: &Entry<'_>,
-        landed: &Landed,
-        bytes: u64,
-    ) -> Self {
+    pub(super) fn landed(folder: &Folder, path: RelPath<'_>, entry: &Entry<'_>, landed: &Landed, bytes: u64) -> Self {
         let name = if let Landed::As(numbered) = landed { numbered } else { entry.name.as_bytes() };
         let at = if folder.is_staged() { At::Staged } else { At::Root };
         Self::new(at, (path.as_bytes(), name), entry, bytes)
     }
 
     /// Of an entry's file, by folder and name.
-    pub(in crate::receive) fn new(at: At, (folder, name): (&[u8], &[u8]), entry: &Entry<'_>, bytes: u64) -> Self {
+    pub(super) fn new(at: At, (folder, name): (&[u8], &[u8]), entry: &Entry<'_>, bytes: u64) -> Self {
         let EntryKind::File { size, link_id } = entry.kind else { unreachable!("only files have contents") };
         Self {
             at,
@@ -169,12 +162,12 @@ fn take<'a, const N: usize>(bytes: &mut &'a [u8]) -> Option<&'a [u8; N]> {
 
 impl Proof {
     /// To be read back by so many threads.
-    pub(in crate::receive) fn read_by(readers: usize) -> Self {
+    pub(super) fn read_by(readers: usize) -> Self {
         Self { readers, ..Self::default() }
     }
 
     /// Keeps the digest of a range that was written.
-    pub(in crate::receive) fn part(
+    pub(super) fn part(
         &self,
         parts: &Parts,
         offset: u64,
@@ -193,43 +186,43 @@ impl Proof {
     }
 
     /// Keeps what a file in ranges, or a small one, is to hold, now that it has its name.
-    pub(in crate::receive) fn file(&self, record: &Record, staging: &Dir) -> Result<(), LaneError> {
+    pub(super) fn file(&self, record: &Record, staging: &Dir) -> Result<(), LaneError> {
         self.kept.fetch_add(1, Ordering::Relaxed);
         self.kept_bytes.fetch_add(record.bytes, Ordering::Relaxed);
         self.spool.lock().push(FILES, &record.encode(), staging).map_err(|error| spool_error(&error))
     }
 
     /// A file was here before, and is what the sender has.
-    pub(in crate::receive) fn was_here(&self, bytes: u64) {
+    pub(super) fn was_here(&self, bytes: u64) {
         self.here.fetch_add(1, Ordering::Relaxed);
         self.here_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Files and bytes that were.
-    pub(in crate::receive) fn here(&self) -> Progress {
+    pub(super) fn here(&self) -> Progress {
         Progress { entries: self.here.load(Ordering::Relaxed), bytes: self.here_bytes.load(Ordering::Relaxed) }
     }
 
     /// Files and bytes that are to be read back.
-    pub(in crate::receive) fn kept(&self) -> Progress {
+    pub(super) fn kept(&self) -> Progress {
         Progress { entries: self.kept.load(Ordering::Relaxed), bytes: self.kept_bytes.load(Ordering::Relaxed) }
     }
 
     /// Files and bytes that have been.
-    pub(in crate::receive) fn read(&self) -> Progress {
+    pub(super) fn read(&self) -> Progress {
         Progress { entries: self.files.load(Ordering::Relaxed), bytes: self.bytes.load(Ordering::Relaxed) }
     }
 
-    pub(in crate::receive) fn has_read_bytes(&self, bytes: u64) {
+    pub(super) fn has_read_bytes(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub(in crate::receive) fn has_read_file(&self) {
+    pub(super) fn has_read_file(&self) {
         self.files.fetch_add(1, Ordering::Relaxed);
     }
 
     /// All records, to be read; none are left.
-    pub(in crate::receive) fn take(&self) -> Records {
+    pub(super) fn take(&self) -> Records {
         let spool = std::mem::take(&mut *self.spool.lock());
         let next = spool.last(FILES);
         Records { spool, next }
@@ -238,20 +231,20 @@ impl Proof {
 
 impl Parts {
     /// What its file is to hold.
-    pub(in crate::receive) fn contents(&self) -> Contents {
+    pub(super) fn contents(&self) -> Contents {
         Contents::InParts(*self.0.lock())
     }
 }
 
 /// Records being read, from the last to the first.
-pub(in crate::receive) struct Records {
+pub(super) struct Records {
     spool: Spool,
     next: Option<u64>,
 }
 
 impl Records {
     /// The next file.
-    pub(in crate::receive) fn next(&mut self) -> io::Result<Option<Record>> {
+    pub(super) fn next(&mut self) -> io::Result<Option<Record>> {
         let Some(at) = self.next else { return Ok(None) };
         let (bytes, before) = self.spool.read(at)?;
         self.next = before;
@@ -259,7 +252,7 @@ impl Records {
     }
 
     /// The part whose record is at `at`, and where the one written before it is.
-    pub(in crate::receive) fn part(&mut self, at: u64) -> io::Result<(Part, Option<u64>)> {
+    pub(super) fn part(&mut self, at: u64) -> io::Result<(Part, Option<u64>)> {
         let (bytes, before) = self.spool.read(at)?;
         let part = |mut bytes: &[u8]| {
             let offset = u64::from_le_bytes(*take(&mut bytes)?);

@@ -2,14 +2,16 @@
 //! it ended.
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::os::fd::OwnedFd;
 
 use parking_lot::Mutex;
 use ringway_model::{FailureReason, Operation};
+use ringway_sys::attributes::Metadata;
+use ringway_wire::lane::XattrBuffer;
 
-use crate::send::lane::OpenFile;
-use crate::send::lane::pieces::{Pieces, RANGE_LEN};
-use crate::send::lane::reread::Told;
 use crate::send::queue::Large;
+use crate::send::queue::pieces::{Pieces, RANGE_LEN};
+use crate::send::queue::told::Told;
 use crate::send::reason;
 
 /// Another lane joins only where so many bytes are left: with less the file is over before that
@@ -18,6 +20,13 @@ const JOIN_LEFT_MIN: u64 = 8 * RANGE_LEN as u64;
 
 /// Why a file could not be read to its end.
 pub(in crate::send) type Unreadable = (Operation, FailureReason);
+
+/// A file that is being read.
+pub(in crate::send) struct OpenFile {
+    pub(in crate::send) file: OwnedFd,
+    pub(in crate::send) metadata: Metadata,
+    pub(in crate::send) xattrs: XattrBuffer,
+}
 
 /// A file that lanes send.
 pub(in crate::send) struct Ranged {

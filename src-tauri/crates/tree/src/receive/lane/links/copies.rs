@@ -16,10 +16,12 @@ use crate::disk::Disk;
 use crate::readback;
 use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed, is};
 use crate::receive::lane::Worker;
-use crate::receive::links::{LinkRecord, Linked};
+use crate::receive::lane::links::Linked;
+use crate::receive::links::LinkRecord;
 use crate::receive::merge::attributes::CreationMode;
 use crate::receive::merge::folders::Folder;
-use crate::receive::merge::landing::{Decision, Landed, Spot};
+use crate::receive::merge::landing::{Decision, Landed};
+use crate::receive::staging::spot::Spot;
 
 /// Bytes of one call, after which it is looked whether the transfer has ended.
 const PIECE: u64 = 8 * 1024 * 1024;
@@ -29,7 +31,7 @@ const BUFFER: usize = 1024 * 1024;
 
 /// Whether a file cannot have one more name there, while another one of the same contents may be
 /// there.
-pub(in crate::receive) fn cannot_link(error: &io::Error) -> bool {
+pub(super) fn cannot_link(error: &io::Error) -> bool {
     [Errno::XDEV, Errno::MLINK, Errno::PERM, Errno::OPNOTSUPP, Errno::NOSYS].iter().any(|errno| is(error, *errno))
 }
 
@@ -44,7 +46,7 @@ fn entry_of<'a>(there: &Metadata, link: &Entry<'a>) -> Entry<'a> {
 impl Worker<'_> {
     /// Copies the contents that were received under a file's first name to another name of it;
     /// `refused` is why that is no link.
-    pub(in crate::receive) fn copy_linked(
+    pub(super) fn copy_linked(
         &mut self,
         target: &Folder,
         place: &LinkRecord<'_>,

@@ -13,15 +13,13 @@ use std::time::Duration;
 
 use crate::disk::Dir;
 use parking_lot::Mutex;
-use ringway_model::OnConflict;
 use ringway_sys::attributes::{Metadata, metadata_of};
 use ringway_wire::RelPath;
 use rustix::io::Errno;
 
+use crate::receive::OWN_PREFIX;
 use crate::receive::failures::is;
-use crate::receive::merge::folders::{Folder, Landing, Policy};
-use crate::receive::merge::owner_bit;
-use crate::receive::{Incoming, OWN_PREFIX, staging};
+use crate::receive::staging::{self, owner_bit};
 
 /// What the names of records begin with, in a staging folder.
 const RECORD_PREFIX: &[u8] = b"opened-";
@@ -69,31 +67,13 @@ pub(in crate::receive) struct Opening {
     identity: Identity,
 }
 
-impl Incoming {
-    /// Opens a folder that is about to be changed, where the receiver said to replace and only its
-    /// owner's write permission is missing. Where that cannot be done, the change itself fails and
-    /// is reported.
-    #[must_use]
-    pub(in crate::receive) fn open_for_change(&self, folder: &Folder) -> Option<Opening> {
-        let replaces = folder.landing == Landing::Merged(Policy::Replace);
-        if replaces { self.openings.open(&folder.dir, &folder.path) } else { None }
-    }
-
-    /// The same for a folder that everybody sees, by its path.
-    #[must_use]
-    pub(in crate::receive) fn open_path_for_change(&self, dir: &Arc<Dir>, path: &[u8]) -> Option<Opening> {
-        let replaces = !path.is_empty() && self.options.on_conflict == OnConflict::Replace;
-        if replaces { self.openings.open(dir, path) } else { None }
-    }
-}
-
 impl Openings {
     pub(in crate::receive) fn new(staging: Dir) -> Self {
         Self { staging, held: Mutex::default(), records_made: AtomicU64::new(0) }
     }
 
     /// Once this process is about to end, it does not return.
-    fn open(self: &Arc<Self>, dir: &Arc<Dir>, path: &[u8]) -> Option<Opening> {
+    pub(in crate::receive) fn open(self: &Arc<Self>, dir: &Arc<Dir>, path: &[u8]) -> Option<Opening> {
         loop {
             let opened = self.open_now(dir, path);
             if opened.is_some() || !ENDS.load(Ordering::Relaxed) {
@@ -262,12 +242,12 @@ fn is_open(all: &BTreeMap<Identity, Opened>, there: &Metadata) -> bool {
 }
 
 /// Whether a name in a staging folder is a record's.
-pub(in crate::receive) fn is_record(name: &[u8]) -> bool {
+pub(super) fn is_record(name: &[u8]) -> bool {
     name.starts_with(RECORD_PREFIX)
 }
 
 /// Closes what an attempt that crashed has left open. For whoever holds its staging folder.
-pub(in crate::receive) fn restore_left(root: &Dir, staging: &Dir) {
+pub(super) fn restore_left(root: &Dir, staging: &Dir) {
     let Ok(records) = staging::names_of(staging, is_record) else { return };
     for name in records {
         let record = staging.read_link(&name).ok().and_then(|text| Record::decode(&text));

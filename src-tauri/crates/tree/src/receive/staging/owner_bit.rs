@@ -16,7 +16,7 @@ const SETGID: u32 = 0o2000;
 
 /// Whether only the owner's write permission is missing, and this process may give it and take it
 /// again without losing anything else of the mode.
-pub(in crate::receive) fn can_be_opened(dir: &Dir, there: &Metadata) -> bool {
+pub(super) fn can_be_opened(dir: &Dir, there: &Metadata) -> bool {
     there.mode & OWNER_WRITES == 0
         && there.uid == rustix::process::geteuid().as_raw()
         && (there.mode & SETGID == 0 || is_in_group(there.gid))
@@ -30,7 +30,7 @@ fn is_in_group(gid: u32) -> bool {
 }
 
 /// Adds the owner's write permission to a mode, and nothing else.
-pub(in crate::receive) fn opened(mode: u32) -> u32 {
+pub(super) fn opened(mode: u32) -> u32 {
     mode | OWNER_WRITES
 }
 
@@ -38,6 +38,6 @@ pub(in crate::receive) fn opened(mode: u32) -> u32 {
 ///
 /// # Errors
 /// What the kernel said.
-pub(in crate::receive) fn close(dir: &Dir, mode: u32) -> io::Result<()> {
+pub(super) fn close(dir: &Dir, mode: u32) -> io::Result<()> {
     if metadata_of(dir)?.mode == opened(mode) { dir.set_own_mode(mode) } else { Ok(()) }
 }
