@@ -3,7 +3,7 @@
 import { bytes, duration, left } from "./format";
 import type { CopyReport, Edit, Report, Failure, Interruption, Outcome, Fault, Bottleneck, Proven, Progress, Direction } from "./ipc/bindings";
 import { type Key, t } from "./messages";
-import { operationWords, faultWords, osNext, shortageWords, type Sentence, system } from "./words";
+import { acceptFaultWords, operationWords, faultWords, osNext, shortageWords, type Sentence, system } from "./words";
 
 const RUNNING = { sending: "stage.sending", receiving: "stage.receiving", copying: "stage.copying" } as const satisfies Record<Direction, Key>;
 
@@ -128,7 +128,7 @@ export function endWords(report: Report, peer: string, direction: Direction): Se
     case "partial":
       return { what: t("end.partial", { n: report.failed, moved }), next: [listedWords(report.failed, direction), ...notes].join(" ") };
     case "failed":
-      return faultWords(report.error, peer);
+      return sending ? faultWords(report.error, peer) : acceptFaultWords(report.error, peer);
   }
 }
 

@@ -512,8 +512,13 @@ const USER_TLS = {
   modules_unseen: "tls.why.modulesUnseen",
 } as const satisfies Record<Extract<UserTlsReason, string>, Key>;
 
+/** What the kernel refused with, where it was about no file: people know the words for two. */
+function kernelSaid(errno: number): string {
+  return errno === 1 || errno === 13 ? system({ errno }) : t("os.number", { errno: String(errno) });
+}
+
 function userTlsWords(reason: UserTlsReason): string {
-  if (typeof reason === "object") return t("tls.why.refused", { why: system({ errno: reason.refused }) });
+  if (typeof reason === "object") return t("tls.why.refused", { why: kernelSaid(reason.refused) });
   return t(USER_TLS[reason]);
 }
 
@@ -550,7 +555,7 @@ export function fileIoWords(io: IoPath): string {
 }
 
 function syncIoWords(reason: SyncIoReason): string {
-  if (typeof reason === "object") return t("files.why.refused", { why: system({ errno: reason.refused }) });
+  if (typeof reason === "object") return t("files.why.refused", { why: kernelSaid(reason.refused) });
   return t(PLAIN_IO[reason]);
 }
 
@@ -582,10 +587,17 @@ export function codeValidWords(ms: number): string {
   return ms < 60_000 ? t("inbox.validForLess") : t("inbox.validFor", { minutes: Math.floor(ms / 60_000) });
 }
 
-/** A fault of an offer that was accepted here, in words; `from` is who made it. */
+/** A fault of what was to be received here, in words; `from` is who offered it. */
 export function acceptFaultWords(fault: Fault, from: string): Sentence {
-  if (fault.code !== "declined" || fault.reason !== "no_room") return faultWords(fault, from);
-  return { what: t("inbox.noSpaceHere", roomFigures(fault)), next: t("inbox.noSpaceHere.next", { from }) };
+  if (fault.code !== "declined") return faultWords(fault, from);
+  switch (fault.reason) {
+    case "no_room":
+      return says("fault.declinedHere.noSpace", { peer: from, ...roomFigures(fault) });
+    case "busy":
+      return says("fault.declinedHere.busy", { peer: from });
+    default:
+      return faultWords(fault, from);
+  }
 }
 
 /** What a disk lacks by its figures, as the end of a sentence about it. */

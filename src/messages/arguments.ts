@@ -52,8 +52,6 @@ export interface Arguments {
   "inbox.tooLarge": { missing: string };
   "inbox.tooMany": { n: number };
   "inbox.namesTooLong": { n: number };
-  "inbox.noSpaceHere": { free: string; missing: string; needed: string };
-  "inbox.noSpaceHere.next": { from: string };
   "inbox.paired": { name: string };
   "inbox.overtaken": { from: string };
   "inbox.pairingFailed": { from: string };
@@ -156,6 +154,7 @@ export interface Arguments {
   "copyFault.full": { folder: string };
   "copyFault.gone": { folder: string };
   "copyFault.cancelled.next": { folder: string };
+  "os.number": { errno: string };
   "tls.userspace": { why: string };
   "tls.userspaceHere": { why: string };
   "tls.kernelHereOnly": { peer: string };
@@ -216,6 +215,9 @@ export interface Arguments {
   "fault.declined.tooManyOffers": { peer: string };
   "fault.declined.tooManyOffers.next": { time: string };
   "fault.declined.busy": { peer: string };
+  "fault.declinedHere.noSpace": { free: string; missing: string; needed: string };
+  "fault.declinedHere.noSpace.next": { peer: string };
+  "fault.declinedHere.busy.next": { peer: string };
   "fault.cancelled.there": { peer: string };
   "fault.connectionLost": { peer: string; why: string };
   "fault.connectionLost.closed": { peer: string };

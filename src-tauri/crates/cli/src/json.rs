@@ -22,8 +22,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ringway_daemon::dto::Moving;
 use ringway_engine::{Decision, Device, NearbyDevice, OfferSummary, Past, Transfer, Unfinished};
 use ringway_model::{
-    AuthError, Consent, DeclineReason, Edit, Failure, Fault, LookAlike, PastDetails, PathText, Planned, Progress,
-    Report, TransferId,
+    AuthError, Consent, DeclineReason, Direction, Edit, Failure, Fault, LookAlike, PastDetails, PathText, Planned,
+    Progress, Report, TransferId,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -32,6 +32,7 @@ use crate::text::misleads;
 use crate::words::{self, Words};
 
 pub(crate) use events::{CheckState, Event};
+use failing::EntryFailure;
 pub(crate) use failing::WhatFailed;
 pub(crate) use machine::{ByItself, Listening, MachineSettings, OpenCode, Service};
 #[cfg(feature = "bench")]
@@ -209,8 +210,8 @@ pub(crate) fn auth_failed<'a>(from: &'a str, why: &'a AuthError, tries_left: Opt
 }
 
 /// `entry_failed`.
-pub(crate) fn entry_failed(id: TransferId, failure: &Failure) -> Event<'_> {
-    Event::EntryFailed { id, failure: failure.into() }
+pub(crate) fn entry_failed(id: TransferId, direction: Direction, failure: &Failure) -> Event<'_> {
+    Event::EntryFailed { id, failure: EntryFailure::new(failure, direction) }
 }
 
 /// `entry_kept`.

@@ -391,7 +391,7 @@ pub(crate) fn tell_end(
     dry_run: bool,
 ) -> bool {
     for failure in &report.failures {
-        out.event(&json::entry_failed(transfer.id(), failure));
+        out.event(&json::entry_failed(transfer.id(), transfer.direction(), failure));
     }
     for edit in &report.edits {
         out.event(&json::entry_kept(transfer.id(), edit));
@@ -409,7 +409,13 @@ pub(crate) fn tell_end(
 
 /// The last word on a transfer, for people and for programs.
 pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
-    if tell_end(transfer, report, out, |fault| words::error_of(fault, peer_name(transfer).as_deref()), false) {
+    if tell_end(
+        transfer,
+        report,
+        out,
+        |fault| words::error_of(fault, transfer.direction(), peer_name(transfer).as_deref()),
+        false,
+    ) {
         out.say(summary(&title(transfer), &peer(transfer), transfer.direction(), report));
         if let Some(encryption) = path_taken::encryption(report.here, report.there) {
             out.say(format_args!("Encrypted by {encryption}."));

@@ -67,17 +67,26 @@ pub(crate) fn anything(error: &anyhow::Error) -> Words {
 
 /// A fault, with a device whose name is not known.
 pub(crate) fn error(fault: &Fault) -> Words {
-    Words::from(commands(fault))
+    marked(fault, commands(fault, fault.says()).into())
 }
 
-/// The same where the other device's name may be known.
-pub(crate) fn error_of(fault: &Fault, peer: Option<&str>) -> Words {
-    Words::from(commands(fault).of_peer(peer))
+/// The same of a transfer in that direction, where the other device's name may be known.
+pub(crate) fn error_of(fault: &Fault, direction: Direction, peer: Option<&str>) -> Words {
+    marked(fault, commands(fault, fault.says_of(direction)).of_peer(peer).into())
+}
+
+/// Marks what may be an attack: a terminal has no icon or colour for that.
+fn marked(fault: &Fault, words: Words) -> Words {
+    match fault {
+        Fault::Auth(AuthError::IdentityChanged { .. } | AuthError::OtherAnswered { .. }) => {
+            Words { what: format!("DANGER: {}", words.what), ..words }
+        }
+        _ => words,
+    }
 }
 
 /// What to say of a fault, with the words of commands that its next step has.
-fn commands(fault: &Fault) -> Says {
-    let says = fault.says();
+fn commands(fault: &Fault, says: Says) -> Says {
     match fault {
         Fault::Store { path, .. } => says
             .with("file", advised::path_word(path))
@@ -177,12 +186,12 @@ pub(crate) fn edit(edit: &Edit, direction: Direction) -> String {
 }
 
 /// The same as `--json` has it: of an error of the system's, only what the system calls it.
-pub(crate) fn failure_reason(failure: &Failure) -> String {
+pub(crate) fn failure_reason(failure: &Failure, direction: Direction) -> String {
     match failure.reason {
         FailureReason::Os { errno } | FailureReason::CutShort { errno } => {
             os(&io::Error::from_raw_os_error(errno).into())
         }
-        _ => reason(failure, Direction::Sending, None),
+        _ => reason(failure, direction, None),
     }
 }
 
@@ -389,7 +398,9 @@ mod tests {
         };
         assert_eq!(failure(&failed, Direction::Sending, None), "secret: could not be opened here: Permission denied");
         assert_eq!(failure(&failed, Direction::Copying, None), "secret: could not be opened: Permission denied");
-        assert_eq!(failure_reason(&failed), "Permission denied");
+        assert_eq!(failure_reason(&failed, Direction::Sending), "Permission denied");
+        let differs = Failure { reason: FailureReason::Differs, ..failed.clone() };
+        assert!(!failure_reason(&differs, Direction::Copying).contains("removed"), "a copy removes nothing");
         let cut_short = |errno| Failure { reason: FailureReason::CutShort { errno }, ..failed.clone() };
         assert!(failure(&cut_short(125), Direction::Copying, None).ends_with("is incomplete: copy it again"));
         assert!(failure(&cut_short(28), Direction::Copying, None).contains("(No space left on device)"));

@@ -330,8 +330,8 @@ fn what_limits_a_transfer_stands_below_its_bar_and_is_said_in_the_end() {
     assert_eq!((sending.exit(), receiving.exit()), (Some(0), Some(0)));
     sending.see("Limited by the upload limit here.");
     receiving.see("Limited by the upload limit on near.");
-    assert!(sending.shows("limited by: the limit set here"), "{}", sending.screen.lock().unwrap());
-    assert!(receiving.shows("limited by: the limit set on near"), "{}", receiving.screen.lock().unwrap());
+    assert!(sending.shows("limited by: the upload limit here"), "{}", sending.screen.lock().unwrap());
+    assert!(receiving.shows("limited by: the upload limit on near"), "{}", receiving.screen.lock().unwrap());
 }
 
 #[test]

@@ -194,7 +194,16 @@ impl Outcome {
     /// What [`Self::to_json`] made; none where a damaged store or a later version says something
     /// else.
     pub fn from_json(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+        serde_json::from_str(text).ok().or_else(|| Self::with_wait_ms(text))
+    }
+
+    /// One of a history in which waits were milliseconds.
+    fn with_wait_ms(text: &str) -> Option<Self> {
+        let mut value: serde_json::Value = serde_json::from_str(text).ok()?;
+        let error = value.get_mut("error")?.as_object_mut()?;
+        let wait_ms = error.remove("wait_ms")?.as_f64()?;
+        error.insert("wait_seconds".to_owned(), (wait_ms / 1_000.0).into());
+        serde_json::from_value(value).ok()
     }
 }
 
@@ -330,6 +339,17 @@ mod tests {
 
     use super::*;
     use crate::transfer::SyncIoReason;
+
+    #[test]
+    fn waits_of_an_older_history_were_milliseconds() {
+        let declined = r#"{"outcome":"failed","error":{"code":"declined","reason":"too_many_offers","wait_ms":15000}}"#;
+        let fault = Fault::Declined(crate::DeclineReason::TooManyOffers { wait_ms: 15_000 });
+        assert_eq!(Outcome::from_json(declined), Some(Outcome::Failed(fault)));
+        let busy = r#"{"outcome":"failed","error":{"code":"pairing_busy","wait_ms":1500}}"#;
+        let fault = Fault::Auth(crate::AuthError::PairingBusy { wait_ms: 1_500 });
+        assert_eq!(Outcome::from_json(busy), Some(Outcome::Failed(fault)));
+        assert_eq!(Outcome::from_json(r#"{"outcome":"failed","error":{"code":"no_such_code","wait_ms":1}}"#), None);
+    }
 
     #[test]
     fn report_survives_serde_with_its_outcome_and_counts_beside_the_rest() {

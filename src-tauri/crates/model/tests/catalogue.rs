@@ -307,6 +307,7 @@ fn every_row_is_said_and_every_sentence_is_filled_in() {
         assert!(!text.contains(['{', '}']), "{text}");
     };
     faults().iter().for_each(|fault| take(fault.says()));
+    faults().iter().for_each(|fault| take(fault.says_of(Direction::Receiving)));
     failures().iter().for_each(|(failure, direction)| take(sentences::failure(failure, *direction)));
     tls_reasons().into_iter().for_each(|reason| take(sentences::user_tls(reason)));
     io_reasons().into_iter().for_each(|reason| take(sentences::sync_io(reason)));

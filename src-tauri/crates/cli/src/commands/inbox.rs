@@ -153,7 +153,7 @@ fn shown(past: &Past, details: &PastDetails, now: SystemTime) -> Vec<String> {
         Outcome::Complete => line("Ended", "complete".to_owned()),
         Outcome::Partial => line("Ended", format!("{} did not make it", words::entries(report.counts.failed))),
         Outcome::Failed(error) => {
-            let words = words::error_of(error, peer.as_deref());
+            let words = words::error_of(error, past.direction, peer.as_deref());
             line("Ended", words.what);
             words.next.into_iter().for_each(|next| line("", next));
         }

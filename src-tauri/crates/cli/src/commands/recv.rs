@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use ringway_engine::{AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, remedy};
-use ringway_model::{DeclineReason, Fault, IntoHome, Invalid, OsError, Report, ShownSize};
+use ringway_model::{DeclineReason, Direction, Fault, IntoHome, Invalid, OsError, Report, ShownSize};
 use tokio::task::JoinSet;
 
 use crate::args::destination::destination;
@@ -245,8 +245,9 @@ impl Reception<'_> {
         self.last = Some(match &ended {
             Ok(report) => Exit::from(&**report),
             Err(error) => {
-                self.out.event(&json::error(error, &words::error(error)));
-                self.out.fault(&words::error(error));
+                let words = words::error_of(error, Direction::Receiving, None);
+                self.out.event(&json::error(error, &words));
+                self.out.fault(&words);
                 error.into()
             }
         });

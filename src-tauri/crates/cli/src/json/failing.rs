@@ -1,5 +1,5 @@
 //! What failed, as events say it: the model's fault, and the words that people read.
-use ringway_model::{Failure, Fault};
+use ringway_model::{Direction, Failure, Fault};
 use serde::Serialize;
 
 use crate::exit::{Exit, status_of};
@@ -73,8 +73,9 @@ pub(crate) struct EntryFailure<'a> {
     message: String,
 }
 
-impl<'a> From<&'a Failure> for EntryFailure<'a> {
-    fn from(failure: &'a Failure) -> Self {
-        Self { failure, message: words::failure_reason(failure) }
+impl<'a> EntryFailure<'a> {
+    /// Of a transfer in that direction.
+    pub(super) fn new(failure: &'a Failure, direction: Direction) -> Self {
+        Self { failure, message: words::failure_reason(failure, direction) }
     }
 }

@@ -2,7 +2,7 @@
 use ringway_daemon::dto::Moving;
 use ringway_engine::{Past, Transfer};
 use ringway_model::{
-    DeviceId, Direction, Outcome, PastDetails, PathTaken, PathText, Progress, Report, SeriesPoint, TransferId,
+    DeviceId, Direction, Fault, Outcome, PastDetails, PathTaken, PathText, Progress, Report, SeriesPoint, TransferId,
 };
 use serde::Serialize;
 
@@ -88,11 +88,12 @@ impl From<Words> for Why {
     }
 }
 
-impl From<&Outcome> for Why {
-    fn from(outcome: &Outcome) -> Self {
+impl Why {
+    /// Of a transfer in that direction that ended so.
+    fn of(outcome: &Outcome, direction: Direction) -> Self {
         match outcome {
             Outcome::Complete | Outcome::Partial => Self::default(),
-            Outcome::Failed(fault) => words::error(fault).into(),
+            Outcome::Failed(fault) => words::error_of(fault, direction, None).into(),
         }
     }
 }
@@ -108,7 +109,7 @@ impl<'a> Finished<'a> {
             peer_id,
             dry_run,
             report,
-            why: words.map_or_else(|| (&report.outcome).into(), |words| words.clone().into()),
+            why: words.map_or_else(|| Why::of(&report.outcome, transfer.direction()), |words| words.clone().into()),
         }
     }
 }
@@ -183,6 +184,10 @@ impl<'a> Remembered<'a> {
         if let Some(PastDetails { failures, edits, .. }) = details {
             (report.failures, report.edits) = (failures.clone(), edits.clone());
         }
+        // The history has the folder that it was to land in.
+        if matches!(&report.outcome, Outcome::Failed(fault) if !matches!(fault, Fault::NotPublished { .. })) {
+            report.arrived.clear();
+        }
         Self {
             number: past.number,
             id: past.id,
@@ -193,7 +198,7 @@ impl<'a> Remembered<'a> {
             title: title.as_os_str().into(),
             more_names: *more_names,
             paths: paths(&past.paths),
-            why: (&report.outcome).into(),
+            why: Why::of(&report.outcome, past.direction),
             report,
             series: details.map(|details| details.series.as_slice()),
         }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use ringway_engine::{Decision, OfferSummary};
 use ringway_model::{
-    AskedBecause, AuthError, Bottleneck, DeviceId, Failure, FailureReason, Fault, Interruption, Operation, Outage,
-    Outcome, Progress, Proven, Report, Shortage, Side, Stage, StageTimes,
+    AskedBecause, AuthError, Bottleneck, DeviceId, Direction, Failure, FailureReason, Fault, Interruption, Operation,
+    Outage, Outcome, Progress, Proven, Report, Shortage, Side, Stage, StageTimes,
 };
 use serde_json::Value;
 
@@ -70,7 +70,7 @@ fn failures_carry_path_reason_and_errno() {
         operation: Operation::Create,
         reason: FailureReason::Os { errno: 13 },
     };
-    let back = parsed(&entry_failed(TransferId([0; 16]), &failure));
+    let back = parsed(&entry_failed(TransferId([0; 16]), Direction::Sending, &failure));
     assert_eq!((&back["event"], &back["errno"]), (&json!("entry_failed"), &json!(13)));
     let path = json!({ "path": back["path"], "path_bytes": back["path_bytes"] });
     assert_eq!(serde_json::from_value::<PathText>(path).unwrap(), failure.path);

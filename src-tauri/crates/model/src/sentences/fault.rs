@@ -12,7 +12,7 @@ use crate::fault::errno::{
 };
 use crate::fault::{AuthError, DeclineReason, Fault, Invalid, Operation, OsError, Remedy, Shortage, StoreTrouble};
 use crate::text::{PathText, Text};
-use crate::transfer::Side;
+use crate::transfer::{Direction, Side};
 
 /// Names of what has arrived that a sentence lists.
 const PUBLISHED_SHOWN_MAX: usize = 10;
@@ -143,18 +143,34 @@ impl AuthError {
     }
 }
 
+/// With the figures of what a disk lacks.
+fn lacking(says: Says, shortage: &Shortage) -> Says {
+    // How many bytes are missing shows in the other two figures.
+    let missing = missing(Shortage { needed: 0, ..*shortage });
+    let says = says.with("missing", missing);
+    says.with("needed", figures::bytes(shortage.needed)).with("free", figures::bytes(shortage.free))
+}
+
+impl Fault {
+    /// The same of a transfer in that direction: a receiver may itself have declined.
+    pub fn says_of(&self, direction: Direction) -> Says {
+        match (self, direction) {
+            (Self::Declined(DeclineReason::NoRoom(shortage)), Direction::Receiving) => {
+                lacking(DECLINED_HERE_NO_SPACE.says(), shortage)
+            }
+            (Self::Declined(DeclineReason::Busy), Direction::Receiving) => DECLINED_HERE_BUSY.says(),
+            _ => self.says(),
+        }
+    }
+}
+
 impl DeclineReason {
     /// What happened and the next step.
     pub fn says(&self) -> Says {
         match self {
             Self::ByChoice => DECLINED.says(),
             Self::NoAnswer => DECLINED_NO_ANSWER.says(),
-            Self::NoRoom(shortage) => {
-                // How many bytes are missing shows in the other two figures.
-                let missing = missing(Shortage { needed: 0, ..*shortage });
-                let says = DECLINED_NO_SPACE.says().with("missing", missing);
-                says.with("needed", figures::bytes(shortage.needed)).with("free", figures::bytes(shortage.free))
-            }
+            Self::NoRoom(shortage) => lacking(DECLINED_NO_SPACE.says(), shortage),
             Self::NotWritable => DECLINED_NOT_WRITABLE.says(),
             Self::Busy => DECLINED_BUSY.says(),
             Self::Paused => DECLINED_PAUSED.says(),

@@ -393,7 +393,7 @@ rows! {
         next: "Try again in {time}.",
     }
     IDENTITY_CHANGED: "fault.identityChanged" {
-        what: "DANGER: {name} answered with a different key than the one it was paired with. Known ID: {expected}. New ID: {found}. Nothing was sent to it.",
+        what: "{name} answered with a different key than the one it was paired with. Known ID: {expected}. New ID: {found}. Nothing was sent to it.",
         terminal: "Another device may pretend to be {name}. If you know that {name} was reinstalled: `{forget}`, and pair again.",
         window: "Another device may pretend to be {name}. If {name} was reinstalled and shows the new ID in its Settings, forget it here and pair again.",
     }
@@ -403,7 +403,7 @@ rows! {
         window: "Send only if you mean {name}.",
     }
     OTHER_ANSWERED: "fault.otherAnswered" {
-        what: "DANGER: another device answered than the announced one. Announced ID: {announced}. Received ID: {found}. Nothing was sent.",
+        what: "Another device answered than the announced one. Announced ID: {announced}. Received ID: {found}. Nothing was sent.",
         terminal: "It may be an impostor. Name the receiver by its address, with the code that it shows.",
         window: "It may be an impostor. Enter the receiver's address, with the code that it shows.",
     }
@@ -459,6 +459,14 @@ rows! {
     DECLINED_BUSY: "fault.declined.busy" {
         what: "{peer} has too many running transfers.",
         next: "Send again when one has finished.",
+    }
+    DECLINED_HERE_NO_SPACE: "fault.declinedHere.noSpace" {
+        what: "The folder here has too little free space: {needed} needed, {free} free{missing}.",
+        next: "Free up space or choose another folder, then have {peer} send it again.",
+    }
+    DECLINED_HERE_BUSY: "fault.declinedHere.busy" {
+        what: "This device has too many running transfers.",
+        next: "Have {peer} send it again when one has finished.",
     }
     CANCELLED_HERE: "fault.cancelled.here" {
         what: "Cancelled here.",

@@ -107,11 +107,14 @@ impl Log {
                 self.say(format_args!("paired with {name}"));
             }
             AppEvent::PairingFailed { from, fault, tries_left } => {
-                let words = words::error(&fault);
-                if let Fault::Auth(why) = &fault {
-                    self.event(&json::auth_failed(&from, why, tries_left));
-                }
-                self.lines.say(Level::Warning, format_args!("refused {from}: {}", words.what));
+                let what = match &fault {
+                    Fault::Auth(why) => {
+                        self.event(&json::auth_failed(&from, why, tries_left));
+                        words::turned_away(why)
+                    }
+                    other => words::error(other).what,
+                };
+                self.lines.say(Level::Warning, format_args!("refused {from}: {what}"));
             }
             AppEvent::OfferChanged { offer } => self.offered(&offer),
             AppEvent::OfferGone { id, how } => self.answered(&id, how),
@@ -250,7 +253,9 @@ fn ending(transfer: &Transfer, report: &Report) -> String {
     let how = match &report.outcome {
         Outcome::Complete => "complete,".to_owned(),
         Outcome::Partial => format!("{} did not make it;", words::entries(report.counts.failed)),
-        Outcome::Failed(error) => return words::error_of(error, progress::peer_name(transfer).as_deref()).what,
+        Outcome::Failed(error) => {
+            return words::error_of(error, transfer.direction(), progress::peer_name(transfer).as_deref()).what;
+        }
     };
     let (things, size) = (progress::things(report), bytes(report.counts.bytes));
     format!("{how} {things}, {size} in {}", progress::pace(report))
