@@ -216,6 +216,13 @@ impl World {
         (is_large, self.site.disk.state().is_there(TOP), self.proves)
     }
 
+    /// Whether a file that is there is of another version than the one that comes.
+    pub(crate) fn replaces(&self) -> bool {
+        let files = self.site.disk.state().files(TOP, None);
+        let is_older = |path: &[u8]| files.keys().any(|name| [TOP, name].concat() == path);
+        self.source.files.iter().any(|file| is_older(&file.path()) && !self.site.held.contains_key(&file.version()))
+    }
+
     /// Has power cuts leave something else.
     pub(crate) fn shuffle(&mut self, time: u64) {
         self.losses = Random::new(self.losses.number() ^ time);

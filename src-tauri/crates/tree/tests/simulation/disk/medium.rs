@@ -272,12 +272,10 @@ impl State {
         }
         // Everything leaves its names, and gets those that are left. Descriptors and inodes stay.
         let mut is_away: HashSet<Ino> = HashSet::new();
-        for (number, node) in &self.nodes {
+        self.open_folders();
+        for number in self.nodes.keys() {
             if rustix::fs::statat(&self.grave, number.to_string(), AtFlags::SYMLINK_NOFOLLOW).is_ok() {
                 is_away.insert(*number);
-            }
-            if let What::Folder(_) = node.what {
-                chmod(node, 0o700);
             }
         }
         for node in self.nodes.values() {
@@ -324,6 +322,13 @@ impl State {
             chmod(node, attributes.mode);
         }
         self.sync();
+    }
+
+    /// Has every folder take changes.
+    pub(super) fn open_folders(&self) {
+        for node in self.nodes.values().filter(|node| matches!(node.what, What::Folder(_))) {
+            chmod(node, 0o700);
+        }
     }
 
     /// Gives a file contents as if it had always had them.
