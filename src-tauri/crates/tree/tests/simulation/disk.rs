@@ -9,6 +9,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirEntryExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -116,6 +117,8 @@ pub(crate) struct State {
     /// Errors that the medium has reported, and how many of them each descriptor was told.
     errors: u64,
     told: HashMap<RawFd, Arc<AtomicU64>>,
+    /// How often an operation has failed with one.
+    reported: u64,
 }
 
 fn timestamp(stat: &Stat) -> Timestamp {
@@ -165,6 +168,7 @@ impl Simulated {
             rotten: HashSet::new(),
             errors: 0,
             told: HashMap::new(),
+            reported: 0,
         };
         let disk = Arc::new(Self { home, state: Mutex::new(state) });
         disk.outside(|_| {});
@@ -202,6 +206,13 @@ impl Simulated {
     }
 }
 
+/// Folders whose owner may not write to them cannot be removed by who is not root.
+impl Drop for Simulated {
+    fn drop(&mut self) {
+        self.state.get_mut().open_folders();
+    }
+}
+
 impl State {
     /// Operations that were done.
     pub(crate) fn calls(&self) -> usize {
@@ -225,6 +236,34 @@ impl State {
     /// The medium reports an error to whoever synchronises by a descriptor of now.
     pub(crate) fn fails_to_sync(&mut self) {
         self.errors += 1;
+    }
+
+    /// How often the receiver was told of an error of the medium.
+    pub(crate) fn reported(&self) -> u64 {
+        self.reported
+    }
+
+    /// The folder is what the model has of it: the receiver has changed nothing but by the disk.
+    pub(crate) fn check_folder(&self) {
+        let mut left = vec![self.root];
+        while let Some(number) = left.pop() {
+            let node = &self.nodes[&number];
+            let now = attributes(&rustix::fs::fstat(&node.fd).expect("it is open"));
+            let names = match &node.what {
+                What::Folder(names) => names,
+                What::File(_) => {
+                    assert_eq!(now, node.attributes, "something was written past the disk");
+                    continue;
+                }
+                What::Other => continue,
+            };
+            assert_eq!(now.mode, node.attributes.mode, "a mode was set past the disk");
+            let path = format!("/proc/self/fd/{}", node.fd.as_raw_fd());
+            let entries = fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry"));
+            let there: Names = entries.map(|entry| (entry.file_name().as_bytes().to_vec(), entry.ino())).collect();
+            assert_eq!(&there, names, "a name was changed past the disk");
+            left.extend(names.values());
+        }
     }
 
     /// Takes a folder in as it is found, with all that is in it.

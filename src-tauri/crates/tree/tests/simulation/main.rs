@@ -33,8 +33,8 @@ use world::{Told, World};
 /// Stories told by each run of the tests.
 const SEEDS: u64 = 500;
 
-/// Operations on the disk before which a story must have struck the receiver. The walks strike it
-/// before each that there is.
+/// Operations on the disk before which a story must have struck the receiver. The walks add those
+/// that only they are about. Owners are set and attributes are written in neither.
 const OPERATIONS: [&str; 12] = [
     "make a folder",
     "create",

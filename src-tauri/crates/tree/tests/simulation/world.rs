@@ -61,8 +61,8 @@ pub(crate) struct World {
     was_suspect: bool,
     /// What happens to the receiver before its next operation on the disk but so many.
     pending: Option<Fault>,
-    /// The boot in which the attempt began.
-    boot_before: u32,
+    /// Operations on the disk before the attempt began.
+    calls_before: usize,
     /// The folder was there under its final name when the attempt began.
     was_there: bool,
     /// What happened, for whoever looks into a seed that failed.
@@ -90,9 +90,9 @@ pub(crate) struct Told {
     pub(crate) again: u64,
     /// Merges in which the power went.
     pub(crate) torn: u64,
-    /// Receivers that heard of an error while they synchronised.
+    /// Attempts in which the disk told the receiver of an error while it synchronised.
     pub(crate) erred: u64,
-    /// Receivers that were killed while the disk refused what they had written.
+    /// Receivers that were killed while the disk refused some of what they had written.
     pub(crate) refused: u64,
     /// Receipts that never reached the sender.
     pub(crate) unheard: u64,
@@ -177,7 +177,7 @@ impl World {
             was_compared: false,
             was_suspect: false,
             pending: None,
-            boot_before: 1,
+            calls_before: 0,
             was_there: false,
             story: Vec::new(),
             told: Told::default(),
@@ -216,6 +216,13 @@ impl World {
         (is_large, self.site.disk.state().is_there(TOP), self.proves)
     }
 
+    /// Whether a file that is there is of another version than the one that comes.
+    pub(crate) fn replaces(&self) -> bool {
+        let files = self.site.disk.state().files(TOP, None);
+        let is_older = |path: &[u8]| files.keys().any(|name| [TOP, name].concat() == path);
+        self.source.files.iter().any(|file| is_older(&file.path()) && !self.site.held.contains_key(&file.version()))
+    }
+
     /// Has power cuts leave something else.
     pub(crate) fn shuffle(&mut self, time: u64) {
         self.losses = Random::new(self.losses.number() ^ time);
@@ -243,6 +250,7 @@ impl World {
         self.attempt(Fault::None, usize::MAX);
         assert!(!self.told.struck.is_empty(), "it was not killed");
         assert_eq!(self.attempt(Fault::None, usize::MAX), Outcome::Whole);
+        self.check_nothing_stays();
     }
 
     /// Plays to the end: a receipt, and everything there.
@@ -257,8 +265,8 @@ impl World {
             self.story.push(format!("attempt {number}: {fault:?} at {at}"));
             self.may_rot();
             match self.attempt(fault, at) {
-                Outcome::Whole => return,
-                Outcome::Full if self.retries && self.wait_for_room() => return,
+                Outcome::Whole => return self.check_nothing_stays(),
+                Outcome::Full if self.retries && self.wait_for_room() => return self.check_nothing_stays(),
                 _ => {}
             }
             self.site.disk.state().plan.room = None;
@@ -272,6 +280,7 @@ impl World {
             ended = self.attempt(Fault::None, 0);
         }
         assert_eq!(ended, Outcome::Whole, "nothing went wrong, and there is no receipt for all of it");
+        self.check_nothing_stays();
     }
 
     /// One attempt.
@@ -288,7 +297,8 @@ impl World {
         let before: Vec<_> = self.source.files.clone();
         self.expected = self.site.held.clone();
         (self.was_compared, self.was_suspect) = (self.site.compares(), self.site.is_suspect());
-        self.boot_before = self.site.boot;
+        self.calls_before = self.site.disk.state().calls();
+        let reported_before = self.site.disk.state().reported();
         let standing = self.standing();
         let had_lingering = self.site.lingering.is_some();
         let retry_s = if self.retries { RETRY_S } else { 0 };
@@ -320,6 +330,7 @@ impl World {
         self.check_sent(&before, &attempt.sent);
         self.check_whole();
         self.told.found += attempt.found;
+        self.told.erred += u64::from(self.site.disk.state().reported() > reported_before);
         self.told.succeeded += u64::from(had_lingering && self.site.lingering.is_none());
         if attempt.receiver_end == Some(ReceiverEnd::Removed) {
             assert!(!self.site.has_staging() || self.site.is_suspect(), "something stays of what was stopped");

@@ -287,12 +287,15 @@ impl Incoming {
             return;
         }
         let Ok(mut entries) = folder.dir.entries() else { return };
+        let mut opening = None;
         while let Some(Ok(entry)) = entries.next() {
             if !self.staging.temporaries.is_left(entry.name) {
                 continue;
             }
             let kind = folder.dir.metadata(entry.name).map(|there| there.kind);
             if matches!(kind, Ok(Kind::File | Kind::Symlink)) {
+                // That attempt had it open, and adopting what it left has closed it.
+                opening.get_or_insert_with(|| self.open_for_change(folder));
                 let _ = folder.dir.unlink(entry.name);
             }
         }

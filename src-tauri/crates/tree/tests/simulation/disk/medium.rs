@@ -108,12 +108,19 @@ impl State {
         }
         self.stable.entry(file).or_default().attributes.size = node.attributes.size;
         self.log.retain(|change| !matches!(change.undo, Undo::Size { file: of, .. } if of == file));
-        if was_refused { Err(errno(Errno::IO)) } else { Ok(()) }
+        if was_refused { self.reports() } else { Ok(()) }
+    }
+
+    /// Whoever has asked is told of an error.
+    pub(super) fn reports(&mut self) -> io::Result<()> {
+        self.reported += 1;
+        Err(errno(Errno::IO))
     }
 
     /// The medium refuses some of what was not synchronised. With `tells`, who has it open is told
-    /// so; without, who was told is not there any more.
-    pub(crate) fn refuse_writes(&mut self, tells: bool, random: &mut Random) {
+    /// so; without, who was told is not there any more. False if there was nothing to refuse.
+    pub(crate) fn refuse_writes(&mut self, tells: bool, random: &mut Random) -> bool {
+        let mut has_refused = false;
         let files: Vec<_> = self.nodes.keys().copied().collect();
         for file in sorted(files) {
             let Some(What::File(Contents { medium: Some(_), .. })) = self.nodes.get(&file).map(|node| &node.what)
@@ -129,9 +136,11 @@ impl State {
                 if differs && random.once_in(2) {
                     contents.refused.entry(block).or_insert_with(|| old.to_vec());
                     contents.tells = tells;
+                    has_refused = true;
                 }
             }
         }
+        has_refused
     }
 
     /// Memory lets go of all files.
@@ -263,12 +272,10 @@ impl State {
         }
         // Everything leaves its names, and gets those that are left. Descriptors and inodes stay.
         let mut is_away: HashSet<Ino> = HashSet::new();
-        for (number, node) in &self.nodes {
+        self.open_folders();
+        for number in self.nodes.keys() {
             if rustix::fs::statat(&self.grave, number.to_string(), AtFlags::SYMLINK_NOFOLLOW).is_ok() {
                 is_away.insert(*number);
-            }
-            if let What::Folder(_) = node.what {
-                chmod(node, 0o700);
             }
         }
         for node in self.nodes.values() {
@@ -315,6 +322,13 @@ impl State {
             chmod(node, attributes.mode);
         }
         self.sync();
+    }
+
+    /// Has every folder take changes.
+    pub(super) fn open_folders(&self) {
+        for node in self.nodes.values().filter(|node| matches!(node.what, What::Folder(_))) {
+            chmod(node, 0o700);
+        }
     }
 
     /// Gives a file contents as if it had always had them.

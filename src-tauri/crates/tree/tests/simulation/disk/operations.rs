@@ -369,7 +369,7 @@ impl Disk for Simulated {
         state.begin("synchronise")?;
         let (told, errors) = (state.told(dir), state.errors);
         state.sync();
-        if told.swap(errors, Ordering::Relaxed) < errors { Err(errno(Errno::IO)) } else { Ok(()) }
+        if told.swap(errors, Ordering::Relaxed) < errors { state.reports() } else { Ok(()) }
     }
 
     fn sync_data(&self, file: BorrowedFd<'_>) -> io::Result<()> {

@@ -41,6 +41,7 @@ impl World {
     /// What has its final name is whole, whatever version it is, also if the power goes now.
     pub(super) fn check_whole(&mut self) {
         let state = self.site.disk.state();
+        state.check_folder();
         let after = state.after(self.site.promise(), &mut self.losses);
         for (when, after) in [("now", None), ("after a power cut", Some(&after))] {
             for (name, file) in state.files(TOP, after) {
@@ -55,6 +56,11 @@ impl World {
                 assert!(is_whole, "{path} is no version {when}: {len} bytes, {mtime:?}");
             }
         }
+    }
+
+    /// What is whole needs no staging folder any more.
+    pub(super) fn check_nothing_stays(&self) {
+        assert!(!self.site.has_staging(), "a staging folder is left");
     }
 
     /// There is what the receipt says, also if the power goes now, and nothing else.

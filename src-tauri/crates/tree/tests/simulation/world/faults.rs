@@ -99,7 +99,6 @@ impl World {
                 state.fails_to_sync();
                 drop(state);
                 self.site.errs = true;
-                self.told.erred += 1;
             }
             Fault::LaneCut if attempt.lanes.is_empty() => {}
             Fault::LaneCut => {
@@ -167,8 +166,8 @@ impl World {
                 self.told.torn += u64::from(self.site.was_merged);
             }
             Some(Fault::WritesRefused) => {
-                self.site.disk.state().refuse_writes(false, random);
-                self.told.refused += 1;
+                let has_refused = self.site.disk.state().refuse_writes(false, random);
+                self.told.refused += u64::from(has_refused);
             }
             _ => {}
         }

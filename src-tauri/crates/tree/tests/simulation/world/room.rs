@@ -74,9 +74,7 @@ impl World {
             DeclineReason::ByChoice if stands(Standing::Stopped) => self.told.stopped += 1,
             _ => panic!("declined for nothing: {decline:?}"),
         }
-        let same = self.site.held.len() == self.expected.len();
-        // What was whole may not have come to the disk yet.
-        let lost_power = self.site.boot != self.boot_before;
-        assert!(same || had_lingering || lost_power, "something has happened to what was there");
+        let has_changed = self.site.disk.state().calls() != self.calls_before;
+        assert!(!has_changed || had_lingering, "something was done for what was declined");
     }
 }
