@@ -108,8 +108,8 @@ if (onPrivateBus(import.meta.url)) {
       const told = await server.event((event) => event.title === title && portWords.test(event.body));
       assert.equal(portWords.exec(told.body)[1], String(port));
       const status = await here.run(["status"]);
-      assert.match(status.stdout, new RegExp(`could not be switched on: .*:${port}.*\n.*settings --port`), status.said());
-      assert.match((await here.run(["status", "--json"])).events[0].error.message, new RegExp(`:${port}`));
+      assert.match(status.stdout, new RegExp(`could not be switched on: .*port ${port}.*\n.*settings --port`), status.said());
+      assert.match((await here.run(["status", "--json"])).events[0].error.message, new RegExp(`port ${port}:`));
 
       // What is in the way now is the folder.
       await new Promise((resolve) => other.close(resolve));
