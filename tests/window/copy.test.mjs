@@ -329,7 +329,7 @@ driven("what cannot be copied is said with what to do: into itself, the same pla
   await page.wait(showing("Nothing to replace"));
   rmSync(sets, { recursive: true });
   await page.click(button("Copy"));
-  await page.wait(showing("cannot be opened: it does not exist."));
+  await page.wait(showing("could not be opened: it does not exist."));
   assert.ok(!existsSync(sets), "no folder of that name was made instead");
 
   mkdirSync(sets);
