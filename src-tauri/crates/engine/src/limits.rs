@@ -26,9 +26,6 @@ pub const WRONG_ATTEMPTS_OF_ALL_CODES_MAX: u32 = 21;
 /// Failures a report names: enough to act on, and bounded when a whole tree cannot be written.
 pub const FAILURES_LISTED_MAX: usize = 1_000;
 
-/// Top-level names an offer shows.
-pub const OFFER_NAMES_MAX: usize = 64;
-
 /// Names that begin with a dot that the question about an offer points out one by one.
 pub const DOT_NAMES_SHOWN_MAX: usize = 8;
 

@@ -1,15 +1,14 @@
 //! The limits of connections, each with its reason; the engine's own are in `engine::limits`.
 use std::time::Duration;
 
+pub use ringway_wire::limits::LANES_MAX;
+
 /// How long a transfer waits for room at a full disk before it is given up, unless it is not to
 /// wait at all: a working day.
 pub const FULL_TIME_MAX: Duration = Duration::from_secs(8 * 3600);
 
 /// How often it is looked whether there is room again, or whether the receiver has resumed it.
 pub const FULL_LOOK_EVERY: Duration = Duration::from_secs(5);
-
-/// Lanes a transfer may have.
-pub const LANES_MAX: u8 = 16;
 
 /// TLS records of a lane under one key: half of what rustls allows AES-GCM, and a third of RFC 8446
 /// section 5.5; 128 GiB of full ones.

@@ -66,7 +66,7 @@ pub struct OfferSummary {
     pub from_name: String,
     /// Another paired device whose name looks like theirs.
     pub looks_like: Option<LookAlike>,
-    /// Top-level names, the first [`crate::limits::OFFER_NAMES_MAX`].
+    /// Top-level names, the first [`ringway_wire::limits::OFFER_NAMES_MAX`].
     pub names: Vec<std::ffi::OsString>,
     /// Top-level names beyond those.
     pub more_names: u64,
