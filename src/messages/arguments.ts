@@ -268,6 +268,9 @@ export interface Arguments {
   "notice.soFar": { size: string };
   "notice.dotNames": { n: number };
   "notice.looksLike": { from: string; name: string };
+  "notice.declined": { peer: string };
+  "notice.cancelled": { peer: string };
+  "notice.unanswered": { peer: string };
   "notice.fullThere": { peer: string };
   "notice.waitsThere": { what: string };
   "notice.portInUse": { port: string };

@@ -30,6 +30,7 @@ pub use rule::{AskedBecause, Consent, DeviceRule};
 pub use text::{PathJson, PathText, Text, misleading};
 pub use time::moment;
 pub use transfer::{
-    Bottleneck, Compression, Delta, Direction, IntoHome, IoMode, IoPath, OnConflict, OnExisting, PathTaken, Planned,
-    ShownSize, Side, Source, Stage, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason,
+    Bottleneck, Compression, Delta, Direction, IntoHome, IoMode, IoPath, OnCancel, OnConflict, OnExisting, PathTaken,
+    Planned, ShownSize, Side, Source, Stage, SyncIoReason, TlsMode, TlsPath, TransferAction, TransferState,
+    TransferStatus, Unconfined, UserTlsReason,
 };

@@ -2,12 +2,14 @@
 mod options;
 mod path_taken;
 mod shown_size;
+mod state;
 
 use serde::{Deserialize, Serialize};
 
 pub use options::{Compression, Delta, IntoHome, Source};
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
 pub use shown_size::ShownSize;
+pub use state::{TransferAction, TransferState, TransferStatus};
 
 /// One of the two ends of a transfer, seen from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -99,6 +101,19 @@ impl Bottleneck {
         Self::Limit,
         Self::Stalled,
     ];
+}
+
+/// What becomes of what a transfer has brought so far when a person cancels it. It is about the
+/// staging folder of that transfer alone; a copy inside this machine has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "snake_case")]
+pub enum OnCancel {
+    /// It stays at the receiver: the same sent again resumes.
+    #[default]
+    Keep,
+    /// The receiver removes it.
+    Remove,
 }
 
 /// What happens to a file that exists already. Nothing else is ever deleted.
