@@ -10,6 +10,7 @@ import { Surroundings } from "./nearby.svelte";
 import { HERE, Outbox } from "./outbox.svelte";
 import { Past } from "./past.svelte";
 import { Settings } from "./settings.svelte";
+import { Toasts } from "./toasts.svelte";
 import { Transfers } from "./transfers.svelte";
 import { Unfinished } from "./unfinished.svelte";
 
@@ -24,6 +25,7 @@ export class AppState {
   lost = $state.raw<Fault | null>(null);
   /** Said once to whoever listens to the screen instead of looking at it. */
   announcement = $state("");
+  readonly toasts = new Toasts();
   readonly settings: Settings;
   readonly devices: Devices;
   readonly surroundings: Surroundings;
