@@ -831,7 +831,7 @@ describe("machines nearby", () => {
     document.elementFromPoint = () => card;
     shell.tell({ event: "dragged", drag: { is: "entered", chosen } });
     shell.tell({ event: "dragged", drag: { is: "over", x: 50, y: 50 } });
-    await waitFor(() => expect(card).toHaveTextContent(t("send.dropOnCard", { name: "desk" })));
+    await waitFor(() => expect(card).toHaveTextContent(t("send.dropFolders", { n: 1, name: "desk" })));
     shell.tell({ event: "nearbyChanged", nearby: [nearby({ id: "a-1", name: "attic" }), stranger] });
     await painted();
     expect(screen.queryByRole("button", { name: /Send to attic/ })).toBeNull();

@@ -95,6 +95,18 @@ export class AppState {
     return fault;
   }
 
+  /** Empties the selection, which can be undone for a while. */
+  clearSelection(): void {
+    const { chosen } = this.outbox;
+    if (!chosen) return;
+    this.copying.close();
+    this.outbox.clear();
+    this.toasts.show(
+      () => t("send.cleared"),
+      () => this.outbox.take(chosen),
+    );
+  }
+
   #take(event: AppEvent): void {
     if (event.event === "serviceLost") this.#lose(event.fault);
     // That it was lost is said until there is something of the next one to show.
