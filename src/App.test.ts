@@ -144,7 +144,7 @@ describe("sending", () => {
   test("a drop on a card sends there at once; elsewhere it only fills the list", async () => {
     const shell = await startWindow({ devices: [labWs] }, { send: () => moving({ target: labWs.id }) });
     shell.tell({ event: "dragged", drag: { is: "entered", chosen } });
-    expect(await screen.findByText(t("send.dropNow", { what: "dataset-v3" }))).toBeVisible();
+    expect(await screen.findByText(t("send.dropNow"))).toBeVisible();
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 5, y: 5 } });
     expect(await screen.findByRole("button", { name: t("send.clear") })).toBeVisible();
     expect(screen.getByText("dataset-v3")).toBeVisible();
@@ -965,7 +965,7 @@ describe("machines nearby", () => {
     document.elementFromPoint = () => card;
     shell.tell({ event: "dragged", drag: { is: "entered", chosen } });
     shell.tell({ event: "dragged", drag: { is: "over", x: 50, y: 50 } });
-    await waitFor(() => expect(card).toHaveTextContent(t("send.dropOnCard", { what: "dataset-v3", name: "desk" })));
+    await waitFor(() => expect(card).toHaveTextContent(t("send.dropFolders", { n: 1, name: "desk" })));
     shell.tell({ event: "nearbyChanged", nearby: [nearby({ id: "a-1", name: "attic" }), stranger] });
     await painted();
     expect(screen.queryByRole("button", { name: /Send to attic/ })).toBeNull();

@@ -582,7 +582,10 @@ export function codeNumber(typed: string): number | null {
   return number === undefined ? null : Number(number);
 }
 
-/** A number and two words, with anything between that a hand or a messenger puts there; never what is in an address. */
+/**
+ * A number and two words, with anything between that a hand or a messenger puts there; never what
+ * is in an address.
+ */
 const CODE = /^(?:.*[\s:])?(\d{1,5})[\s\p{Pd}_,+]+(\p{L}+)[\s\p{Pd}_,+]+(\p{L}+)[.!]?$/su;
 
 /**

@@ -101,8 +101,8 @@ async fn paste_sources(link: State<'_, Link>, window: WebviewWindow) -> Answer<O
     link.service().await?.choose(files).await
 }
 
-/// Starts sending what was chosen, or has it wait for its turn. What was chosen from the history goes to a new target only after
-/// a click in a native dialog.
+/// Starts sending what was chosen, or has it wait for its turn. What was chosen from the history
+/// goes to a new target only after a click in a native dialog.
 #[tauri::command]
 #[specta::specta]
 async fn send(

@@ -23,8 +23,9 @@ export interface Arguments {
   "unit.minutesSeconds": { minutes: string; seconds: string };
   "unit.hoursMinutes": { hours: string; minutes: string };
   "unit.percent": { value: string };
-  "send.dropNow": { what: string };
-  "send.dropOnCard": { name: string; what: string };
+  "send.dropFolders": { n: number; name: string };
+  "send.dropFiles": { n: number; name: string };
+  "send.dropItems": { n: number; name: string };
   "send.lastSeen": { when: string };
   "send.lastSent": { size: string; when: string };
   "send.lastReceived": { size: string; when: string };

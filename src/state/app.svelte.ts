@@ -100,6 +100,18 @@ export class AppState {
     return fault;
   }
 
+  /** Empties the selection, which can be undone for a while. */
+  clearSelection(): void {
+    const { chosen } = this.outbox;
+    if (!chosen) return;
+    this.copying.close();
+    this.outbox.clear();
+    this.toasts.show(
+      () => t("send.cleared"),
+      () => void this.outbox.restore(chosen),
+    );
+  }
+
   #take(event: AppEvent): void {
     if (event.event === "serviceLost") this.#lose(event.fault);
     // That it was lost is said until there is something of the next one to show.
@@ -206,8 +218,7 @@ export class AppState {
     }
     // The card says what goes there: what is in the list already is for later.
     const beside = this.outbox.isList ? chosen : null;
-    // Once more what is on its way is a slip.
-    if (!beside && chosen.id !== this.outbox.chosen?.id) this.outbox.take(chosen);
+    if (!beside) this.outbox.take(chosen);
     this.outbox.pick(dropped.card);
     if (device) void this.outbox.sendTo(device, beside);
     else if (nearby) void this.outbox.sendToNearby(nearby, null, beside);

@@ -72,9 +72,12 @@ export class Outbox {
     return this.#offered?.chosen ?? null;
   }
 
-  /** Whether the list has something that is not on its way already: what is dropped on a card goes beside it then. */
+  /**
+   * Whether the list has something that is not on its way already: what is dropped on a card goes
+   * beside it then.
+   */
   get isList(): boolean {
-    return this.chosen !== null && !(this.attempt !== null && this.#isOffered);
+    return this.chosen !== null && !(this.attempt !== null && this.#offered?.chosen.id === this.chosen.id);
   }
 
   get #isOffered(): boolean {

@@ -35,11 +35,3 @@ function handBack(opener: Element | null, around: Element | null): void {
     element instanceof HTMLElement && element.isConnected && element !== document.body;
   [opener, around?.querySelector("button:enabled"), document.querySelector("h1")].find(isThere)?.focus();
 }
-
-/** What has keys of its own. */
-const OWN_KEYS = ["input", "textarea", "select", "[role=dialog]", "[role=menu]"].join(",");
-
-/** Whether a key belongs to a field, a menu or a dialog that has the keyboard. */
-export function isTyping({ target }: KeyboardEvent): boolean {
-  return target instanceof Element && target.closest(OWN_KEYS) !== null;
-}

@@ -42,7 +42,8 @@ macro_rules! operations {
                 /// A choice without the items of another one; none if nothing is left.
                 WithoutChosen without_chosen(chosen: u32, other: u32) -> Option<Chosen> =
                     blocking |app| app.choices.without_chosen(chosen, other)?;
-                /// Counts a choice's items for this client, which is sent their sizes; none ends that.
+                /// Counts a choice's items for this client, which is sent their sizes; none ends
+                /// that.
                 CountChosen count_chosen(chosen: Option<u32>) -> () = ordered |guest| guest.count_chosen(chosen)?;
                 /// Has a waiting transfer change places with the one before or behind it that goes
                 /// to the same device.
