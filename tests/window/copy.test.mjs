@@ -36,7 +36,7 @@ const SMALL = [0, 20_000, 40_000];
 const SPARE = 512 * 1024 * 1024;
 /** A disk that others write to as well takes its time to take so much, and to give it back. */
 const DISK_MS_MAX = 180_000;
-const CARD = "//button[@data-card='here']";
+const CARD = "//main//button[@data-card='here']";
 
 /** A window, a tree to copy, and a folder to copy into. Who else is on this network has no card. */
 async function meet(tree = "odd set") {

@@ -13,7 +13,7 @@ import { dragFromManager, middleOf, noManager, placeWindow } from "./lib/drag.mj
 import { KEYS, eventually, field, showing, sleep } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
-const ATTIC = `//button[@data-card and contains(., "attic")]`;
+const ATTIC = `//main//button[@data-card and contains(., "attic")]`;
 const skip = noManager() || (!isRoot && "namespaces take root");
 
 if (inside) {
@@ -49,10 +49,10 @@ if (inside) {
      * while it hangs over that.
      */
     const drop = async (name, selector, meanwhile) => {
-      await page.wait(`//button[@data-card and contains(., "far")]`);
+      await page.wait(`//main//button[@data-card and contains(., "far")]`);
       const card = await middleOf(page, await placeWindow(page, 1000, 760), selector);
       await dragFromManager(t, join(base, `shelf ${name}`), home, card, async () => {
-        await page.wait(showing("Drop to send to far"));
+        await page.wait(showing("Send 1 folder to far"));
         await keepPicture(page, `nearby-over-${name}`);
         await meanwhile?.();
       });
@@ -81,7 +81,7 @@ if (inside) {
       // And for as long as the window would take to show it.
       await sleep(1_000);
       assert.ok(!(await page.find(ATTIC)));
-      await page.wait(showing("Drop to send to far"));
+      await page.wait(showing("Send 1 folder to far"));
     };
     await drop("second", '[data-card]:not([data-card="here"]):not([data-card^="nearby:"])', appears);
     assert.equal(await again.exit(), EXIT.all, again.said());

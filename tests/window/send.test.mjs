@@ -70,9 +70,9 @@ for (const scale of [1, 2]) {
     const again = far.start(["recv", inbox, "--listen", receiving.target, "--json", "--yes", "--once"]);
     t.after(() => again.kill());
     await again.event("listening");
-    const card = await middleOf(page, await placeWindow(page, ...size), "[data-card]");
+    const card = await middleOf(page, await placeWindow(page, ...size), "main [data-card]");
     await dragOnto(t, [second], card, async () => {
-      await page.wait(showing("Drop to send to far"));
+      await page.wait(showing("Send 1 folder to far"));
       await keepPicture(page, `send-over-card-${scale}`);
     });
     await ended(again);
@@ -101,8 +101,8 @@ driven("a folder dropped on a card while another machine is being reached goes t
   await page.wait(showing("Connecting to 127.0.0.1"));
   const second = join(base, "second");
   oddTree(second);
-  const card = await middleOf(page, await placeWindow(page, 1000, 760), "[data-card]");
-  await dragOnto(t, [second], card, () => page.wait(showing("Drop to send to far")));
+  const card = await middleOf(page, await placeWindow(page, 1000, 760), "main [data-card]");
+  await dragOnto(t, [second], card, () => page.wait(showing("Send 1 folder to far")));
   await ended(receiving);
   same(second, join(inbox, "second"));
   await page.wait(showing("Sent to far: "));

@@ -47,7 +47,7 @@ async function hand(here, near, tree) {
 /** What was given to the window is sent to the card of a machine. */
 async function sendToCard(here, name) {
   await show(here, "Send");
-  await here.click(`//button[@data-card][contains(., '${name}')]`);
+  await here.click(`//main//button[@data-card][contains(., '${name}')]`);
 }
 
 driven("two windows pair by a code, and what one sends the other asks about once, and then takes by its rule", async (t) => {

@@ -53,7 +53,7 @@ for (const [theme, name] of Object.entries(THEMES)) {
     const placed = await placeWindow(page, ...SIZE);
     await page.evaluate(AXE);
     await page.wait(showing("scan-0412"));
-    await page.click("//button[@data-card][contains(., 'lab-ws')]");
+    await page.click("//main//button[@data-card][contains(., 'lab-ws')]");
     await page.wait(showing("Sending to lab-ws"));
     await eventually("some seconds of it", () => page.script(() => Number(document.querySelector("[role=slider]")?.getAttribute("aria-valuemax")) > 1.5));
     await keepPicture(page, `under-way-${theme}`);
