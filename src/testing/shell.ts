@@ -58,7 +58,7 @@ export function progress(change: Partial<Progress> = {}): Progress {
 /** An update as tests say it: the service adds the status. */
 export type Told = { is: "moved"; progress: Progress } | { is: "ended"; progress: Progress; report: Report };
 
-/** What the service derives (`model::transfer::state`), as far as these tests need it. */
+/** What the service derives (`model::state`), as far as these tests need it. */
 export function statusOf(progress: Progress, report: Report | null, direction: Moving["direction"] = "sending"): TransferStatus {
   if (report) {
     const state = endedState(report);

@@ -51,7 +51,10 @@ export function focusNear(row: HTMLElement | undefined): () => Promise<void> {
   };
 }
 
-/** Hands the keyboard on, when what has it is replaced, to what `successor` finds, else to the heading. */
+/**
+ * Hands the keyboard on, when what has it is replaced, to what `successor` finds, else to the
+ * heading.
+ */
 export function handsOn(successor: () => HTMLElement | null): Attachment<HTMLElement> {
   return (element) => {
     let has = element.contains(document.activeElement);

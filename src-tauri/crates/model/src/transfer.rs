@@ -2,14 +2,12 @@
 mod options;
 mod path_taken;
 mod shown_size;
-mod state;
 
 use serde::{Deserialize, Serialize};
 
 pub use options::{Compression, Delta, IntoHome, Source};
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
 pub use shown_size::ShownSize;
-pub use state::{TransferAction, TransferState, TransferStatus};
 
 /// One of the two ends of a transfer, seen from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -525,8 +525,8 @@ impl Transfer {
     }
 
     /// Stops it cleanly: the other side is told. `then` says whether the receiver keeps or removes
-    /// its staging folder. Whole files that were merged into existing folders stay, and so does what
-    /// a copy inside this machine has made.
+    /// its staging folder. Whole files that were merged into existing folders stay, and so does
+    /// what a copy inside this machine has made.
     pub fn cancel(&self, then: OnCancel) {
         self.stop(Stop::Cancelled(then));
     }

@@ -2,10 +2,10 @@
 //! Words, icons and colours are the window's and the tray's.
 use serde::{Deserialize, Serialize};
 
-use super::{Direction, Side, Stage};
 use crate::fault::{DeclineReason, Fault, Outage};
 use crate::progress::Progress;
 use crate::report::{Outcome, Report};
+use crate::transfer::{Direction, Side, Stage};
 
 /// What a transfer is doing, or how it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
