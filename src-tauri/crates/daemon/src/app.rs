@@ -25,6 +25,7 @@ use ringway_model::{Direction, Fault, Stage};
 
 use crate::dto::Everything;
 use choices::Choices;
+pub(crate) use choices::{Counted, Counting};
 use copying::Copying;
 use devices::Devices;
 use history::History;
@@ -34,7 +35,8 @@ use nearby::NearbyDevices;
 use receiving::Receiving;
 pub use receiving::Reception;
 use receiving::offers::Offers;
-use sending::Sending;
+pub(crate) use sending::HowToSend;
+use sending::{Queue, Sending};
 use settings::SettingsInForce;
 pub(crate) use transfers::Standing;
 use transfers::Transfers;
@@ -93,12 +95,13 @@ impl App {
             nearby: nearby.clone(),
             receiving: receiving.clone(),
         };
+        let queue = Queue::new(engine.clone(), listeners.clone(), transfers.clone());
         let sending = Sending {
             engine: engine.clone(),
             choices: choices.clone(),
             nearby: nearby.clone(),
             devices: devices.clone(),
-            transfers: transfers.clone(),
+            queue: Arc::new(queue),
         };
         Self {
             settings,
@@ -144,6 +147,7 @@ impl App {
             listening: self.receiving.listening(),
             offers: self.offers.shown(),
             transfers: self.transfers.shown(),
+            waiting: self.sending.queue.shown(),
         })
     }
 
@@ -152,6 +156,7 @@ impl App {
     /// on later. Copies have none: they end in good order.
     pub async fn wind_down(&self, grace: Duration) -> usize {
         self.offers.close();
+        self.sending.queue.close();
         self.receiving.turn_away().await;
         // Nobody will resume it.
         self.cancel_copies(|stage| stage == Stage::Paused);
