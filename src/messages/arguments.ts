@@ -94,6 +94,10 @@ export interface Arguments {
   "activity.graph": { highest: string; rate: string };
   "activity.together": { n: number };
   "graph.files": { n: number };
+  "graph.limit": { rate: string };
+  "graph.retries": { n: number };
+  "graph.average": { rate: string };
+  "graph.peak": { rate: string };
   "activity.limitedBy": { what: string };
   "activity.mostlyLimitedBy": { what: string };
   "activity.average": { rate: string };
