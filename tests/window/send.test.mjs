@@ -17,6 +17,8 @@ import { focus, pickFolder, press, tabTo, type } from "./lib/keyboard.mjs";
 import { KEYS, button, eventually, field, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
+/** The card of those that have none: an address is typed. */
+const ANOTHER = "//main//button[contains(., 'Another device')]";
 /** Tests only where the window can be driven. */
 /** The form's own: the card of a machine nearby begins with the same word. */
 const SEND = `//main//button[normalize-space(.) = "Send"]`;
@@ -54,6 +56,7 @@ for (const scale of [1, 2]) {
     const page = await openWindow(t, near, { GDK_SCALE: String(scale) });
     await dropInto(t, page, [tree], size);
     await page.wait(showing(basename(tree)));
+    await page.click(ANOTHER);
     await page.fill(field("address"), receiving.target);
     await page.fill(field("code"), CODE);
     await keepPicture(page, `send-chosen-${scale}`);
@@ -96,7 +99,7 @@ driven("a folder dropped on a card while another machine is being reached goes t
   const page = await openWindow(t, near);
   await dropInto(t, page, [tree], [1000, 760]);
   await page.wait(showing(basename(tree)));
-  await page.click("//main//button[contains(., 'Another device')]");
+  await page.click(ANOTHER);
   await page.fill(field("address"), `127.0.0.1:${silent.address().port}`);
   await page.click(SEND);
   await page.wait(showing("Connecting to 127.0.0.1"));
@@ -152,6 +155,7 @@ driven("a wrong code is told at once, keeps what was chosen, and the right one g
   const receiving = await receiver(t, far, inbox);
   const page = await openWindow(t, near);
   await dropInto(t, page, [tree]);
+  await page.click(ANOTHER);
   await page.fill(field("address"), receiving.target);
   await page.fill(field("code"), "7-river-candel");
   await page.click(SEND);
@@ -178,6 +182,7 @@ driven("a transfer under way is cancelled, and nothing half-written stays", asyn
   const network = await harmfulNetwork(t, receiving.target, "--hold-after", 8 * 1024 * 1024);
   const page = await openWindow(t, near);
   await dropInto(t, page, [big]);
+  await page.click(ANOTHER);
   await page.fill(field("address"), network.target);
   await page.fill(field("code"), CODE);
   await page.click(SEND);
@@ -208,6 +213,7 @@ driven("a limit of the settings holds what is sent, and the window says that it 
   await page.wait(showing("Saved"));
   await show(page, "Send");
   await dropInto(t, page, [big]);
+  await page.click(ANOTHER);
   await page.fill(field("address"), receiving.target);
   await page.fill(field("code"), CODE);
   await page.click(SEND);
@@ -230,6 +236,7 @@ driven("what cannot be sent is named, and all the rest arrives", async (t) => {
   const receiving = await receiver(t, far, inbox);
   const page = await openWindow(t, near);
   await dropInto(t, page, [tree]);
+  await page.click(ANOTHER);
   await page.fill(field("address"), receiving.target);
   await page.fill(field("code"), CODE);
   await page.click(SEND);
@@ -246,6 +253,7 @@ driven("an address where nothing listens is told, with what to do", async (t) =>
   const { near, tree } = await meet();
   const page = await openWindow(t, near);
   await dropInto(t, page, [tree]);
+  await page.click(ANOTHER);
   await page.fill(field("address"), "127.0.0.1:9");
   await page.click(SEND);
   await page.wait(showing("127.0.0.1:9 cannot be reached: no program accepts connections there."));
@@ -267,6 +275,8 @@ driven("the keyboard alone chooses a folder, types address and code, and sends",
   await pickFolder(id, plain);
   await page.wait(showing("plain"));
   focus(id);
+  await tabTo(page, /^Another device/);
+  press("Return");
   await tabTo(page, /^address$/);
   type(receiving.target);
   await tabTo(page, /^code$/);
