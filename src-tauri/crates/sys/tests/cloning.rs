@@ -1,5 +1,5 @@
-//! What a copy inside one machine hands on that a transfer does not: every namespace of attributes,
-//! both times, groups, device nodes.
+//! Properties that a copy inside one machine keeps and a transfer does not: every namespace of
+//! attributes, both times, groups, device nodes.
 
 mod common;
 
@@ -18,7 +18,7 @@ use rustix::fs::XattrFlags;
 
 use common::{dir, errno, folders, is_root, mount, pattern, skipped, with_own_mounts, without_privileges};
 
-/// An access control list as the kernel keeps it (linux/posix_acl_xattr.h): version 2, then tag,
+/// An access control list in the kernel's format (linux/posix_acl_xattr.h): version 2, then tag,
 /// permissions and id of each entry: the owner rwx, user 12345 r-x, the group r-x, the mask r-x,
 /// others nothing.
 const ACL: [u8; 44] = {
@@ -119,12 +119,12 @@ fn what_a_user_may_not_set_is_counted_as_lost() {
     if set(&from, "user.x", b"x").is_err() || !is_root() {
         return skipped(TEST, "takes attributes, and root to make a file that is not one's own");
     }
-    // The destination belongs to root, and writing attributes takes write permission (xattr(7)),
-    // which a descriptor alone does not give.
+    // The destination belongs to root. Writing attributes needs write permission (xattr(7)), and an
+    // open descriptor alone does not give it.
     let copied = without_privileges(|| copy_xattrs(&from, &to)).unwrap();
     assert_eq!(copied, XattrsCopied { set: 0, lost: 1 });
     assert!(!has_xattrs(&to).unwrap());
-    // A filesystem without such attributes.
+    // This filesystem has no such attributes.
     let without = File::open("/proc/version").unwrap();
     assert_eq!(copy_xattrs(&from, &without).unwrap(), XattrsCopied { set: 0, lost: 1 });
 }
@@ -281,7 +281,7 @@ fn nodes_are_made_as_they_are_asked_for() {
         assert_eq!(here.make_node(b"x", kind, 0o600, 0).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
     assert_eq!(here.make_node(b"../x", Kind::Fifo, 0o600, 0).unwrap_err().kind(), io::ErrorKind::InvalidInput);
-    // A minor number beyond eight bits takes the kernel's wide encoding.
+    // A minor number of more than eight bits needs the kernel's wide encoding.
     let wide = rustix::fs::makedev(259, 70_000);
     for (name, kind, rdev) in [("null", Kind::CharDevice, rustix::fs::makedev(1, 3)), ("wide", Kind::BlockDevice, wide)]
     {
@@ -362,7 +362,7 @@ fn filesystems_and_media_are_told() {
         let filesystem = Filesystem { magic, has_journal: false };
         assert_eq!((filesystem.name(), filesystem.copies_by_itself()), (name, by_itself));
     }
-    // What sysfs says of each disk and partition here.
+    // Compares with sysfs for each disk and partition here.
     let Ok(devices) = fs::read_dir("/sys/dev/block") else {
         return skipped("filesystems_and_media_are_told: media", "no sysfs");
     };
@@ -388,7 +388,7 @@ fn a_thread_has_a_umask_of_its_own() {
             ringway_sys::thread::own_umask()?;
             here.create_new(b"exact", 0o666)?;
             here.make_dir(b"folder", 0o1777)?;
-            // Threads that it starts from here on inherit its umask by sharing it.
+            // Threads that it starts from now on share its umask.
             std::thread::scope(|inner| inner.spawn(|| here.create_new(b"inherited", 0o646)).join().unwrap())
         });
         thread.join().unwrap()

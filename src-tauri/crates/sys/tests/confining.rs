@@ -1,4 +1,4 @@
-//! What a confined thread can do beneath its directory, and that no way leads out of it.
+//! What a confined thread can do beneath its directory, and that it cannot leave it.
 
 mod common;
 
@@ -19,7 +19,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabiliti
 
 use common::{dir, refuse_calls, skipped};
 
-/// A directory to be confined to, beside what must not be reached.
+/// A directory to be confined to, beside entries that must not be reached.
 struct Ground(tempfile::TempDir);
 
 impl Ground {
@@ -40,7 +40,7 @@ impl Ground {
     }
 }
 
-/// Runs `body` on a thread that is confined to `beneath`, or says why not.
+/// Runs `body` on a thread that is confined to `beneath`, or reports why that is skipped.
 fn confined(test: &str, beneath: &Path, body: impl FnOnce() + Send) {
     if let Err(why) = support() {
         return skipped(test, &why.to_string());
@@ -138,7 +138,7 @@ fn all_that_receiving_does_works_beneath() {
         assert_eq!(inside.open_dir(b"b").unwrap().entries().unwrap().next().unwrap().unwrap().name.len(), 4);
         fs::set_permissions(ground.path("in/b/name"), fs::Permissions::from_mode(0o640)).unwrap();
         ringway_sys::space::sync_filesystem(&inside).unwrap();
-        // What runs on the ring's own worker threads, too.
+        // The uring mode also tests operations on the ring's own worker threads.
         for mode in [IoMode::Sync, IoMode::Uring] {
             let Ok(mut io) = FileIo::new(mode, 4) else { continue };
             let file = inside.open_dir(b"b").unwrap().create_new(format!("{mode:?}").as_bytes(), 0o600).unwrap();
@@ -152,7 +152,7 @@ fn all_that_receiving_does_works_beneath() {
 #[test]
 fn no_way_leads_out() {
     let ground = Ground::new();
-    // Whatever was open before stays so: it is what a thread does not open that it cannot reach.
+    // Descriptors that were open before stay usable: confinement restricts what the thread opens.
     let out = File::open(ground.path("out")).unwrap();
     confined("no_way_leads_out", &ground.path("in"), || {
         let at = |name| -> io::Result<File> {
@@ -178,7 +178,7 @@ fn no_way_leads_out() {
         is_refused("a program", Command::new("/bin/true").status());
         let fifo = rustix::fs::mkfifoat(dir(&ground.path("in")), "fifo", Mode::RUSR);
         is_refused("a FIFO", fifo.map_err(io::Error::from));
-        // What it starts is as confined.
+        // Threads that it starts are confined as well.
         let started = std::thread::scope(|scope| scope.spawn(|| File::open(ground.path("out/secret"))).join().unwrap());
         is_refused("a thread of its own", started);
         for mode in [IoMode::Sync, IoMode::Uring] {

@@ -1,5 +1,5 @@
-//! Every way between a file and a socket carries exactly the bytes of a stretch, whoever moves them
-//! and however long it is.
+//! Every way between a file and a socket transfers exactly the bytes of a stretch, whatever its
+//! length.
 
 mod common;
 
@@ -16,7 +16,7 @@ use common::{folders, pattern, skipped};
 
 const PIPE: usize = 64 * 1024;
 
-/// Stretches around what a pipe holds and a page has, from an odd place.
+/// Lengths around those of a pipe and a page, from an odd offset.
 const OFFSET: usize = 1_003;
 const LENGTHS: [usize; 6] = [1, 4_096, PIPE - 1, PIPE, PIPE + 1, 3_000_001];
 
@@ -33,7 +33,7 @@ fn file(path: &Path, bytes: &[u8]) -> File {
 
 type Send<'s> = &'s mut dyn FnMut(&File, u64, u64, &TcpStream) -> io::Result<()>;
 
-/// Each stretch comes out at the other end as it is in the file, and nothing else.
+/// Each stretch arrives at the other end exactly as it is in the file.
 fn sends(way: &str, send: Send<'_>) {
     for folder in folders() {
         for (seed, len) in LENGTHS.into_iter().enumerate() {

@@ -1,14 +1,14 @@
-//! Owns what the system's user database says, directory servers included (getpwuid_r(3)).
+//! Owns queries of the system's user database, which may include directory servers (getpwuid_r(3)).
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// Bytes that one entry of the database may take before it is given up.
+/// The most bytes that one entry of the database may take.
 const ENTRY_BYTES_MAX: usize = 1 << 20;
 
-/// The home of the user with that number, as the user database has it; `None` if it knows none, or
-/// cannot be asked.
+/// The home of the user with this number in the user database; `None` if the database has no such
+/// user, or cannot be read.
 pub fn home_of(uid: u32) -> Option<PathBuf> {
     let mut buffer = vec![0_u8; 1024];
     loop {
