@@ -1,4 +1,4 @@
-//! The codec as a peer meets it: what is written is read back, and nothing that is read can harm.
+//! The codec from a peer's side: what is written is read back, and no input can do harm.
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ringway_model::{DeclineReason, Shortage};
@@ -73,7 +73,7 @@ fn wanted() -> impl Strategy<Value = Wanted> {
     prop_oneof![many, one]
 }
 
-/// Shares of what is there, and a time.
+/// Counts up to those of the receipt, and a duration.
 fn proof() -> impl Strategy<Value = Option<(u64, u64, Micros)>> {
     prop::option::of((any::<u64>(), any::<u64>(), micros()))
 }
@@ -282,8 +282,8 @@ proptest! {
         let batch = Batch::parse_proven(&header, head.as_bytes()).unwrap();
         let read: Vec<_> = (0..).map_while(|number| batch.digest(number)).collect();
         prop_assert_eq!(&read, &digests);
-        // Where nothing is to be proven they are too much, and one too few or too many is refused
-        // where something is.
+        // If nothing is to be proven, any digest is too many. Otherwise one too few or too many is
+        // refused.
         prop_assert_eq!(Batch::parse(&header, head.as_bytes()).is_ok(), digests.is_empty());
         let longer = [head.as_bytes(), &[7; DIGEST_LEN]].concat();
         prop_assert_eq!(Batch::parse_proven(&header, &longer).err(), Some(ProtocolError::Trailing));
@@ -339,7 +339,7 @@ fn a_head_full_of_files_has_room_for_their_digests() {
     while head.has_room() {
         head.entry(&Entry { xattrs: xattrs.as_xattrs(), ..file(0) });
         head.digest(Digest([1; DIGEST_LEN]));
-        // A small one, so that it is digests that fill up.
+        // With a small attribute, the digests are what fills the head.
         xattrs = XattrBuffer::default();
     }
     assert!(FrameHeader::decode(head.batch_header(0).encode()).is_ok());
@@ -515,7 +515,7 @@ fn a_file_given_up_awaits_what_is_under_way_on_other_lanes() {
     assert_eq!(book.ledger.settle(&Counts { bytes: 10, ..Counts::default() }), missing);
     assert_eq!(book.range(0, 100, 0, 20, RangeStep::More), Ok(RangedState::Abandoned));
     assert_eq!(book.ledger.settle(&Counts { bytes: 30, ..Counts::default() }), Ok(()));
-    // Nothing of the next one came at all.
+    // No range of the next file arrived.
     assert_eq!(book.range(1, 100, 0, 0, abandoned(0)), Ok(RangedState::Abandoned));
 }
 
@@ -561,7 +561,7 @@ fn headers_beyond_the_limits_are_refused() {
     assert!(Message::payload_len([0; 4]).is_err());
 }
 
-/// No component of a path, and, but for the first two, no path.
+/// Bytes that are no component of a path. Only the first two of them are valid paths.
 fn no_names() -> Vec<Vec<u8>> {
     let mut bad =
         [&b""[..], b"a/b", b".", b"..", b"/", b"/etc", b"a/", b"a//b", b"a/..", b"a\0b"].map(Vec::from).to_vec();
@@ -618,7 +618,7 @@ fn page_of_names_beyond_its_limits_is_refused() {
     let (value, limit) = (OFFERED_PAGE_BYTES_MAX as u64 + 1, OFFERED_PAGE_BYTES_MAX as u64);
     let refused = Err(ProtocolError::TooLarge { what: "offered names", value, limit });
     assert_eq!(read(OFFERED_PAGE_BYTES_MAX + 1), refused);
-    // What bounds their length is the frame.
+    // The frame's limit bounds their length.
     let len = |bytes: usize| Message::payload_len((bytes as u32).to_le_bytes());
     assert_eq!(len(CONTROL_FRAME_MAX), Ok(CONTROL_FRAME_MAX));
     let (value, limit) = (CONTROL_FRAME_MAX as u64 + 1, CONTROL_FRAME_MAX as u64);
@@ -702,7 +702,7 @@ fn an_answer_to_a_list_has_one_encoding() {
     let wanted = |kept| Wanted { list: 1, files: vec![true, false, true], has: Stretches::default(), basis: 0, kept };
     let mut bytes = payload(wanted(vec![false, true, false]));
     assert_eq!((bytes[7], bytes.last()), (0b101, Some(&0b10)));
-    // None of them stays, a wanted one does, and one that was not listed.
+    // Flags that are refused: no file stays, a wanted one stays, or one stays that was not listed.
     for kept in [0, 0b1, 0b11, 0b1010] {
         *bytes.last_mut().unwrap() = kept;
         assert_eq!(Message::decode(&bytes), Err(ProtocolError::BadValue("answer to a list")), "{kept:b}");

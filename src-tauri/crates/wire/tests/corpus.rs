@@ -1,5 +1,5 @@
-//! Replays the fuzz targets' corpus on whatever compiler builds the tests: what fuzzing once found
-//! stays found.
+//! Replays the fuzz targets' corpus with the compiler that builds the tests, so that what fuzzing
+//! once found stays fixed.
 #[path = "../../../../tests/fuzz/src/lib.rs"]
 pub mod fuzz;
 

@@ -1,4 +1,4 @@
-//! How often, how long and by how many at a time an open secret may be tried.
+//! How often, how long and how many at a time an open secret may be tried.
 use proptest::prelude::*;
 use ringway_wire::pair::{
     BACK_OFF_MAX_MS, CODE_LIFETIME_MS, Lifetime, MAX_WRONG_ATTEMPTS, OpenCode, Outcome, PairError, Refusal,
@@ -14,7 +14,7 @@ fn one_time() -> OpenCode {
     OpenCode::new(secret(CODE), OPENED_MS, Lifetime::OneTime)
 }
 
-/// One whole attempt with what an initiator typed; tells whether it paired.
+/// One whole attempt with the code that an initiator typed; returns whether it paired.
 fn attempt_with(open: &mut OpenCode, typed: &str, now_ms: u64) -> Result<bool, Refusal> {
     let token = open.begin(now_ms)?;
     let ours = open.secret(&token).expect("begun");
@@ -139,7 +139,7 @@ fn wrong_attempts_of_a_standing_secret_make_everybody_wait_whoever_is_right_mean
         assert_eq!(attempt_with(&mut open, STANDING, now_ms + wait_ms - 1), Err(Refusal::BackOff { ms: 1 }));
         now_ms += wait_ms;
     }
-    // Who is in the right forgives no guesser.
+    // A right attempt does not reset a guesser's wrong ones.
     assert_eq!(attempt_with(&mut open, STANDING, now_ms), Ok(true));
     assert_eq!(attempt_with(&mut open, "incorrect horse battery staple", now_ms), Ok(false));
     assert_eq!(open.check(now_ms), Err(Refusal::BackOff { ms: BACK_OFF_MAX_MS }));
@@ -193,8 +193,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Whatever happens in whatever order: at most three wrong attempts or one success, one at a
-    /// time, within ten minutes.
+    /// Whatever happens, in any order: at most three wrong attempts or one success, one at a time,
+    /// within ten minutes.
     #[test]
     fn no_order_of_events_gives_a_guesser_more(steps in steps()) {
         let mut open = one_time();

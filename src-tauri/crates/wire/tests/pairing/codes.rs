@@ -106,8 +106,8 @@ fn what_is_given_is_a_code_or_a_standing_secret_and_never_a_mistyped_code() {
     assert_eq!(given(b"2024 correct horses"), Err(SecretError::NumberTooLarge));
 }
 
-/// Each part is drawn independently of the others and none is favoured: counted over every value
-/// that decides it.
+/// Each part is drawn independently of the others and uniformly. This counts over every value that
+/// determines it.
 #[test]
 fn the_draw_is_uniform() {
     let part = |entropy: u32, index: usize| {
