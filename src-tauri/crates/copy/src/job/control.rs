@@ -17,7 +17,7 @@ pub(crate) struct Control {
     /// Held while the state is changed, and while a thread checks it before it waits for a change.
     changing: Mutex<()>,
     changed: Condvar,
-    /// Told of each thread that pauses.
+    /// Gets each thread that pauses.
     observer: Arc<dyn Observer>,
 }
 
@@ -41,7 +41,7 @@ impl Control {
         over() || (self.state.load(Ordering::Relaxed) != RUNNING && (self.wait(over) || over()))
     }
 
-    /// Whether the copy was ended. Never waits.
+    /// Whether the copy was ended. It never waits.
     pub(crate) fn is_ended(&self) -> bool {
         self.state.load(Ordering::Relaxed) == ENDED
     }
@@ -68,12 +68,12 @@ impl Control {
 
     /// Ends all threads, also those that are paused.
     pub(crate) fn end(&self) {
-        // Release: a thread that sees this also sees why.
+        // Release: a thread that sees this also sees the reason.
         self.state.store(ENDED, Ordering::Release);
         self.wake();
     }
 
-    /// Has the threads that are paused check again.
+    /// Makes the paused threads check again.
     pub(crate) fn wake(&self) {
         drop(self.changing.lock());
         self.changed.notify_all();
@@ -94,7 +94,7 @@ mod tests {
     use std::sync::mpsc::{Sender, channel};
     use std::time::Duration;
 
-    /// Threads ask a paused control, `then` happens to it, and all of them answer.
+    /// Threads check a paused control; then `then` is called, and all of them return their answers.
     fn answers(then: impl Fn(&Control, &AtomicBool)) -> Vec<bool> {
         const THREADS: usize = 4;
         let (control, over) = (Control::new(Arc::new(Unobserved)), AtomicBool::new(false));
@@ -144,7 +144,7 @@ mod tests {
         assert!(control.must_end() && control.is_ended());
     }
 
-    /// Passes on that a thread has paused.
+    /// Sends a message when a thread has paused.
     struct Paused(Sender<()>);
 
     impl Observer for Paused {
