@@ -1,5 +1,5 @@
-//! Every mode on tiny files: exactly the bytes arrive, what is not to be had is named, and nothing
-//! stays behind.
+//! Every mode on tiny files: exactly the right bytes arrive, unavailable modes are named, and
+//! nothing stays behind.
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -19,7 +19,8 @@ use crate::*;
 fn options(base: &Path) -> ModesOptions {
     ModesOptions {
         folder: Some(base.to_owned()),
-        // More than a folder of small ones, more than a piece and no multiple of one.
+        // More small files than one folder has, and a length above a piece that is no multiple of
+        // one.
         sizes: Sizes { small_files: 1_003, medium_files: 7, huge_bytes: 2 * data::PIECE as u64 + 12_345 },
         lanes: vec![1, 3],
         rounds: 1,
@@ -117,7 +118,7 @@ fn a_mode_that_fails_says_why_and_does_not_hang() {
     let gone = |root: &Path| fs::remove_file(root.join("d0000/f0000001")).unwrap();
     let read = once(base.path(), Mode::Layer(Layer::Read(Calls::Plain)), gone);
     assert!(matches!(&read, Err(NotMeasured::Failed(_))), "{read:?}");
-    // The kernel cannot move what is encrypted in userspace.
+    // The kernel cannot move bytes that are encrypted in userspace.
     let impossible = Mode::Mover { out: Outward::SendFile, into: Inward::ReceiveWrite, cipher: Cipher::User };
     let refused = once(base.path(), impossible, |_| {});
     assert!(matches!(&refused, Err(NotMeasured::Failed(_))), "{refused:?}");

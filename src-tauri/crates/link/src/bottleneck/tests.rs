@@ -1,4 +1,4 @@
-//! The rule over what clocks may say: anything.
+//! Tests the rule with arbitrary times.
 use proptest::prelude::*;
 use ringway_wire::control::Micros;
 
@@ -16,7 +16,7 @@ fn times(sender: [u64; 5], receiver: [u64; 3]) -> StageTimes {
 fn whoever_does_not_wait_is_what_limits() {
     use Bottleneck::*;
     for (sender, receiver, limits) in [
-        // Both wait: what is between them.
+        // Both wait: the network between them.
         ([0, 50, 50, 900, 0], [900, 50, 50], Network),
         ([0, 200, 200, 600, 0], [250, 250, 500], Network),
         // Only the sender waits.
@@ -29,10 +29,10 @@ fn whoever_does_not_wait_is_what_limits() {
         // Neither: the larger stage of all.
         ([0, 500, 450, 50, 0], [50, 250, 700], Writing),
         ([0, 900, 50, 50, 0], [50, 350, 600], Reading),
-        // The sender sleeps on purpose.
+        // The sender waits for its rate limit.
         ([0, 50, 50, 100, 800], [900, 50, 50], Limit),
         ([0, 800, 50, 0, 150], [900, 50, 50], Limit),
-        // Nothing was heard from one of them, or from either.
+        // One of them, or both, did not report.
         ([0, 100, 100, 800, 0], [0, 0, 0], Network),
         ([0, 900, 100, 0, 0], [0, 0, 0], Reading),
         ([0, 0, 0, 0, 0], [900, 50, 50], Network),
@@ -98,7 +98,7 @@ proptest! {
                 let busier = sender[..3].iter().sum::<f64>().max(receiver[1..].iter().sum());
                 (1.0 - busier, 1.0 - BUSY_MIN - HYSTERESIS)
             }
-            // The times do not show it.
+            // The times do not show a stall.
             Bottleneck::Stalled => (0.0, 1.0),
         };
         prop_assert!(share >= least - 1e-9, "{:?}: {} of {:?}", named, share, times);
@@ -106,7 +106,7 @@ proptest! {
 
     #[test]
     fn how_long_it_was_measured_does_not_matter(times in any_times(), before in any_before(), factor in 1..9u32) {
-        // Sums of what clocks say stay below a hundred years, so that this cannot overflow.
+        // Sums of clocks stay below a hundred years, so this cannot overflow.
         let longer = StageTimes {
             finding: times.finding * factor,
             reading: times.reading * factor,
@@ -117,7 +117,7 @@ proptest! {
             decrypting: times.decrypting * factor,
             writing: times.writing * factor,
         };
-        // Where two stages are as good as equal, rounding decides.
+        // If two stages are nearly equal, rounding decides.
         prop_assume!(!near_a_bound(&times));
         prop_assert_eq!(bottleneck_of(&times, before), bottleneck_of(&longer, before));
     }
@@ -137,7 +137,7 @@ proptest! {
     }
 }
 
-/// Whether a share is so near to another, or a sum to a bound, that rounding could turn the
+/// Whether a share is so close to another, or a sum to a bound, that rounding could change the
 /// decision.
 fn near_a_bound(times: &StageTimes) -> bool {
     let sender = shares([times.finding, times.reading, times.encrypting, times.sending, times.limited]);
@@ -149,7 +149,7 @@ fn near_a_bound(times: &StageTimes) -> bool {
     alike || sums.iter().any(|sum| near(*sum, BUSY_MIN)) || near(sender[4], LIMITED_MIN)
 }
 
-/// Ticks of a tenth of a second, each with what both ends spent since the last one.
+/// Ticks of a tenth of a second, each with the times of both ends since the last one.
 fn ticked(ticks: impl IntoIterator<Item = StageTimes>) -> Gauge {
     let mut gauge = Gauge::default();
     let (mut sender, mut receiver) = (SenderTimes::default(), ReceiverTimes::default());

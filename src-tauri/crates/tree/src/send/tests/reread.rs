@@ -1,8 +1,8 @@
-//! Files that are written through a memory map while they are sent to be proven: neither size nor
-//! time tells.
+//! Files that are written through a memory map while they are sent with proof. Neither size nor
+//! time shows that.
 use super::*;
 
-/// Writes as a memory map does.
+/// Writes like a memory map.
 fn write_unseen(path: &Path, at: u64, bytes: &[u8]) {
     let file = fs::File::options().write(true).open(path).unwrap();
     let before = file.metadata().unwrap().modified().unwrap();
@@ -34,7 +34,7 @@ fn a_large_file_that_is_written_to_behind_what_was_sent_fails_where_it_is_proven
         file.write_all_at(&[7; 3 << 20], 20 << 20).unwrap();
         write(&scratch.path().join("small"), 100, 1);
         let meanwhile: Meanwhile = Box::new(move |_, received| {
-            // All of it is written once a range of each has come.
+            // All of it is written once a range of each file has arrived.
             let received = received.lock();
             if received.ranged.len() + received.entries.len() >= 1 {
                 write_unseen(&large, 5, b"changed");
