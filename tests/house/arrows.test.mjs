@@ -1,4 +1,4 @@
-// Which crate may depend on which, and what each may not depend on at all: read from cargo's own
+// Which crate may depend on which, and which dependencies are forbidden: read from cargo's
 // metadata.
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ const packages = JSON.parse(metadata.out).packages;
 const own = new Set(packages.map((found) => found.name));
 const SHELL = "ringway-desktop";
 
-/** What a crate's code depends on, and what only its tests or build script do. */
+/** The dependencies of a crate's code, or only those of its tests or build script. */
 function dependencies(name, kinds = [null, "build"]) {
   const found = packages.find((candidate) => candidate.name === name);
   assert.ok(found, `${name} is not in the workspace`);

@@ -1,5 +1,5 @@
-// House rules that the sources themselves show: where unsafe may stand, what wire may not touch,
-// who may import whom.
+// House rules that can be checked in the sources: where unsafe may be, what wire may not use, which
+// code may import which.
 import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -86,7 +86,7 @@ test("only src/ipc imports the desktop API, and plain components import neither 
   none(plain.flatMap((path) => hits(path, text(path), /from\s+["'][^"']*\/(state|ipc)\//)));
 });
 
-/** Whether a Rust source has a test of that name which runs without being asked for. */
+/** Whether a Rust source has a test of that name that is not ignored. */
 function hasRustTest(source, name) {
   const attributes = new RegExp(`((?:^[ \\t]*(?:#\\[.*\\]|//.*)\\n)+)[ \\t]*(?:async )?fn ${name}\\(\\)`, "m").exec(source)?.[1] ?? "";
   const lines = attributes.split("\n").map((line) => line.trim());
@@ -94,14 +94,14 @@ function hasRustTest(source, name) {
 }
 
 /**
- * What tests in JavaScript are begun by: those with a machine of their own, and those with a
- * window, by what gives them that.
+ * The functions that begin a test in JavaScript: `test`, and those that also provide a machine or a
+ * window.
  */
 const SCRIPT_TEST = /^[ \t]*(?:test|mounting|driven)\(\s*(["'`])((?:(?!\1).)*)\1/gm;
 
 /**
- * Whether a source in JavaScript has a test with that title. One may have something from constants:
- * what stands before or after that is named.
+ * Whether a source in JavaScript has a test with that title. If a part of the title comes from a
+ * constant, the text before or after it counts.
  */
 function hasScriptTest(source, name) {
   const beginsWithIt = (title) => ["", " ", " ("].some((between) => title.startsWith(`${name}${between}\${`));
@@ -143,7 +143,7 @@ test("every event of docs/json.schema.json is looked at by a test", () => {
   none(events.filter((event) => !tests.includes(`"${event}"`)));
 });
 
-/** What a newcomer reads to the end; everything else is in docs/. */
+/** A newcomer reads it to the end; everything else is in docs/. */
 const README_WORDS_MAX = 900;
 
 test("the README stays short", () => {
@@ -151,7 +151,7 @@ test("the README stays short", () => {
   assert.ok(words <= README_WORDS_MAX, `${words} words; at most ${README_WORDS_MAX}: move details to docs/`);
 });
 
-/** The map of the code is read in one sitting; each subject has a page in docs/design. */
+/** The map of the code can be read in one sitting. Each subject has a page in docs/design. */
 const ARCHITECTURE = "src-tauri/ARCHITECTURE.md";
 const ARCHITECTURE_LINES_BELOW = 250;
 
@@ -163,8 +163,8 @@ test("ARCHITECTURE.md stays short", () => {
 const designPages = files("docs/design", ".md");
 
 /**
- * The links of a document to files of the repository: paths from its top, each with the heading it
- * names.
+ * The links of a document to files of the repository: paths from its top, each with the named
+ * heading.
  */
 function links(page) {
   return [...text(page).matchAll(/\]\(([^)#:\s]*)(?:#([^)]*))?\)/g)]
@@ -190,7 +190,7 @@ test("every file that a document links to is there", () => {
   assert.deepEqual(gone, []);
 });
 
-/** A heading's name in links, as GitHub makes it. */
+/** A heading's name in links, as on GitHub. */
 function anchors(page) {
   const headings = text(page).replace(/^```[\s\S]*?^```/gm, "").matchAll(/^#+ (.*)$/gm);
   return [...headings].map(([, heading]) => heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").replaceAll(" ", "-"));
@@ -221,13 +221,14 @@ test("docs/design/session.md names every control message", () => {
   assert.deepEqual(messages.filter((name) => !named.includes(name)), []);
 });
 
-/** Whether `crate::module::Item` is there: a module's file or folder, or an item in such a file. */
+/** Whether `crate::module::Item` exists: a module's file or folder, or an item in such a file. */
 function isInCode(name) {
   const [crate, ...rest] = name.split("::");
   const file = (modules) => {
     const path = join("src-tauri/crates", crate, "src", ...modules);
     if (modules.length === 0) return `${path}/lib.rs`;
-    // A room shows its modules at the crate's root: their names there leave it out.
+    // A crate re-exports the modules of these folders at its root, so their names leave the folder
+    // out.
     const src = join("src-tauri/crates", crate, "src");
     const rooms = readdirSync(join(ROOT, src)).filter((name) => !name.includes("."));
     const places = [path, ...rooms.map((room) => join(src, room, ...modules))];

@@ -1,4 +1,4 @@
-// The runner's own arithmetic, on lines as the test programs really print them.
+// The runner's counting, with lines as the test programs really print them.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -89,10 +89,7 @@ test("a suite that breaks, or runs nothing, is a failure", () => {
   assert.equal(String(tallied(null, "ℹ pass 3")), "3 passed, 1 failed, 0 skipped");
 });
 
-/**
- * What a process is at (proc(5)): Z once it has ended and nobody has asked how; nothing once it is
- * gone.
- */
+/** A process's state (proc(5)): Z if it has ended and was not waited for; empty once it is gone. */
 function stateOf(id) {
   try {
     return readFileSync(`/proc/${id}/stat`, "utf8").match(/\) (\S)/)[1];
@@ -101,7 +98,7 @@ function stateOf(id) {
   }
 }
 
-/** A test program that prints lines and then ends, or hangs with a child of its own. */
+/** A test program that prints lines and then ends, or hangs together with a child. */
 function program(name, lines, then) {
   const script = `${lines.map((line) => `echo '${line}'`).join("\n")}\n${then}`;
   return { name, command: "sh", args: ["-c", script], limitMs: 500 };

@@ -1,6 +1,6 @@
-// Every message that recommends a command is followed: the command is cut out of what the program
-// printed, a shell runs it as it stands there, and it does what the message says. What recommends
-// what is found in the source (advised/recommended.mjs).
+// Every message that recommends a command is followed: the test cuts the command out of the
+// program's output, a shell runs it unchanged, and it must do what the message says. The
+// recommendations are found in the source (advised/recommended.mjs).
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { text } from "../house/sources.mjs";
@@ -13,11 +13,11 @@ import { isCovered, recommendations } from "./advised/recommended.mjs";
 import sending from "./advised/sending.mjs";
 import serving from "./advised/serving.mjs";
 
-/** What to do about a recommendation that nobody follows. */
+/** What to do about a recommendation that no test follows. */
 const ADD =
   "add a situation to tests/transfer/advised/ that prints the message and runs its command, with the message as a key, or name it in elsewhere.mjs";
 
-/** Situations at a time: most of them wait most of the time. */
+/** Situations at a time. They mostly wait. */
 const AT_ONCE = 3;
 
 const SITUATIONS = [...copying, ...finding, ...keeping, ...sending, ...serving];

@@ -45,8 +45,7 @@ for (const kind of ["ext4", "xfs"]) {
   });
 }
 
-// ext4 writes to nothing more once its device has refused some of its own records; xfs tries those
-// again.
+// ext4 writes nothing more once its device has refused some of its own records. xfs retries those.
 for (const merges of [false, true]) {
   test(`what a disk refused of ${merges ? "a merge" : "a new folder"} is not believed although another program took the kernel's report, on xfs`, async (t) => {
     const lacking = missing("xfs");

@@ -1,4 +1,4 @@
-// Devices that know each other, and the commands about them; what the command says of itself.
+// Paired devices, and the commands about them; the command's information about itself.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { readdirSync, writeFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { which } from "../setup/process.mjs";
 import { CODE, Device, EXIT, ends, receiver, sameInside, sender, strangers } from "./harness.mjs";
 
-/** A secret of the kind that a headless machine keeps in a file. */
+/** A secret like those that a headless machine keeps in a file. */
 const STANDING_SECRET = "correct horse battery staple 2026";
 
 /** The events of a command that ends by itself. */
@@ -106,7 +106,7 @@ test("what went to a forgotten device is not sent again to another one of its na
 
 test("a name that looks like another device's is pointed out when pairing and in the list", async (t) => {
   const { base, inbox, near } = strangers(t);
-  // The second letter of the other one is Cyrillic.
+  // The second letter of the other name is Cyrillic.
   for (const name of ["nas", "n\u0430s"]) {
     const device = new Device(join(base, Buffer.from(name).toString("hex")), name);
     const receiving = await receiver(t, device, inbox, { once: false });

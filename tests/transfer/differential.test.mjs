@@ -1,5 +1,5 @@
-// For half a minute: generated trees, options and surroundings, Ringway against the tools that it
-// replaces. `npm run soak` goes on for hours.
+// For half a minute: generated trees, options and surroundings, comparing Ringway with the tools
+// that it replaces. `npm run soak` continues for hours.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Differential, drawCase, script } from "./differential.mjs";

@@ -1,5 +1,5 @@
-// Events of `--json` that no other test looks at. `tests/house` holds the events of
-// docs/json.schema.json against all tests.
+// Events of `--json` that no other test checks. `tests/house` compares the events of
+// docs/json.schema.json with all tests.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

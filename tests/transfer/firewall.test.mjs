@@ -1,5 +1,5 @@
-// Firewalls in the way: what the sender is told of another machine's, and a receiver of its own,
-// with the commands that open the port.
+// Firewalls in the way: what the sender reports about another machine's, and a receiver about its
+// own, with the commands that open the port.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const FIREWALLD = `sudo firewall-cmd --permanent --add-port=${PORT}/tcp && sudo 
 const skip = (!isRoot && "network namespaces take root") || (!which("nft") && "nft is not installed");
 
 for (const [verdict, commands, what] of [
-  // As ufw does it, and firewalld, and who wants to look as if nothing were there.
+  // As ufw does it, and firewalld, and an administrator who hides the machine.
   ["drop", [UFW, FIREWALLD], /cannot be reached/],
   ["reject with icmpx type admin-prohibited", [UFW, FIREWALLD], /cannot be reached/],
   ["reject with tcp reset", ["ringway doctor"], /cannot be reached: Connection refused/],

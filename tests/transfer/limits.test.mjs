@@ -1,4 +1,4 @@
-// What limits a transfer, and the limit that a person sets: what both processes say of it.
+// The bottleneck of a transfer, and the limit that a person sets: what both processes report.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { CODE, EXIT, ends, receiver, sameInside, sender, strangers } from "./harness.mjs";
 
 /**
- * What may go before anything is waited for: a burst of a tenth of a second, and a piece of a
+ * The data that may be sent before any wait: a burst of a tenth of a second, and a piece of a
  * twentieth.
  */
 const FREE_SECONDS = 0.16;

@@ -1,5 +1,5 @@
-// Receivers that announce themselves: found by their code's number and in a list, forged ones, and
-// those that keep quiet.
+// Receivers that announce themselves: found by their code's number and in a list; forged ones; and
+// those that do not announce.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,15 +15,15 @@ import { twoMachines } from "./networks.mjs";
 
 const FORGER = fileURLToPath(new URL("forger.mjs", import.meta.url));
 /**
- * What may be held while a network is flooded, MiB: what one second brings, before it is counted. A
- * receiver has 8 to 18 on two cores.
+ * The memory limit while a network is flooded, MiB: what arrives in one second, before it is
+ * counted. A receiver has 8 to 18 on two cores.
  */
 const FLOODED_MIB_MAX = { list: 40, receiver: 32 };
 const FLOODED_MS = 10_000;
-/** Entries of a list, as `limits::NEARBY_MAX` has it. */
+/** Entries of a list, equal to `limits::NEARBY_MAX`. */
 const NEARBY_MAX = 128;
 
-/** `far` receives on one machine of a network, `near` is on the other. */
+/** `far` receives on one machine of a network, and `near` is on the other. */
 async function met(t, { args = [], network = {} } = {}) {
   const machines = twoMachines(t, network);
   if (!machines) return t.skip("network namespaces take root");
@@ -44,7 +44,7 @@ async function met(t, { args = [], network = {} } = {}) {
     assert.equal(await listed.exit(), EXIT.all, listed.said());
     return listed.events.filter(({ event }) => event === "nearby");
   };
-  /** Begins to announce what is not there; once it has begun. */
+  /** Starts announcing receivers that do not exist; returns once it has begun. */
   const forge = async (...words) => {
     const [command, ...rest] = [...there.wrap, process.execPath, FORGER, ...words];
     const forger = spawn(command, rest, { stdio: ["ignore", "pipe", "inherit"] });
@@ -156,7 +156,7 @@ test("a paired device that is not where it was is found by its key, whoever is t
   if (!network) return;
   const { base, receiving, send, near, far, source, here, there, list } = network;
   await ends(send(), receiving);
-  // Another device has the old port now, and the one that is meant another one.
+  // Another device has the old port now, and the intended device has another one.
   const other = new Device(base, "other");
   const landing = join(base, "landing");
   mkdirSync(landing);
@@ -208,7 +208,7 @@ test("who is told that its own address is the receiver's sends nothing to itself
   const { base, send, near, here, there, forge } = network;
   const landing = join(base, "landing");
   mkdirSync(landing);
-  // It would let itself in: it listens where the announcement says, and its code is the one.
+  // It would accept itself: it listens where the announcement says, and has the right code.
   const code = "9-river-canal";
   const own = near.start(["recv", landing, "--json", "--yes", "--no-announce", "--code-file", near.codeFile(code)], { wrap: here.wrap });
   t.after(() => own.kill());

@@ -1,5 +1,4 @@
-// What must not go through: wrong codes, declined offers, destinations that cannot take anything,
-// targets that are not there.
+// What must fail: wrong codes, declined offers, unusable destinations, targets that do not exist.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
@@ -20,7 +19,7 @@ import {
 } from "./harness.mjs";
 
 const WRONG = "7-zebra-zebra";
-/** Wrong tries that a code survives, less one. */
+/** Wrong attempts that a code allows, minus one. */
 const TRIES = 3;
 
 function withFile(t) {
@@ -76,7 +75,7 @@ test("a known name with another key is refused, loudly", async (t) => {
   const { base, inbox, file, near, far } = withFile(t);
   const first = await receiver(t, far, inbox);
   await ends(sender(t, near, file, first.target), first);
-  // Another installation under the same name, where the first one was, with a code that is right.
+  // Another installation with the same name, at the first one's address, with the right code.
   const impostor = new Device(join(base, "home"), "far");
   const there = await receiver(t, impostor, join(base, "source"), { port: first.port });
   const sending = sender(t, near, file, "far");

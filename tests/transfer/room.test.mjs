@@ -1,5 +1,5 @@
-// Room at the destination: looked at before the first byte, and waited for where it runs out on the
-// way.
+// Free space at the destination: checked before the first byte, and waited for if it runs out
+// during the transfer.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, rmSync, statfsSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,10 +8,10 @@ import { EXIT, ends, listing, oddTree, receiver, same, sender, strangers, untouc
 import { filled, mounting } from "./mounts.mjs";
 
 const MIB = 1 << 20;
-/** So that there is time to do something under way. */
+/** So that there is time to act during the transfer. */
 const SLOWLY = ["--limit", "8M", "--compress", "off"];
 
-/** A folder of so many files, each of so many bytes. */
+/** A folder with this many files of this many bytes. */
 function files(path, count, bytes) {
   mkdirSync(path);
   for (let number = 0; number < count; number += 1) {
@@ -22,7 +22,7 @@ function files(path, count, bytes) {
   return path;
 }
 
-/** A tmpfs of so many MiB as the inbox, and how to change that. */
+/** A tmpfs of this many MiB as the inbox, and a function that resizes it. */
 function smallDisk(t, mount, mib) {
   const all = strangers(t);
   if (!mount(all.inbox, "-t", "tmpfs", "-o", `size=${mib}m`, "tmpfs")) return t.skip("mounting takes root");
@@ -33,14 +33,14 @@ const free = (folder) => Number(statfsSync(folder, { bigint: true }).bavail * st
 const isPaused = ({ stage }) => stage === "paused";
 const lastOf = (end) => end.events.at(-1);
 
-/** Another program fills the disk while the transfer runs; how to undo that. */
+/** Another program fills the disk while the transfer runs. Returns a function that undoes that. */
 async function filledUnderWay(inbox, sending) {
   await sending.event(({ stage, bytes_done }) => stage === "running" && bytes_done > 2 * MIB);
   const { path } = filled(inbox, MIB);
   return () => rmSync(path);
 }
 
-/** It has arrived whole, and no end takes the pause for a lost connection. */
+/** It has arrived completely, and neither end takes the pause for a lost connection. */
 async function arrivesWhole({ inbox, tree, sending, receiving }) {
   await ends(sending, receiving);
   same(tree, join(inbox, "tree"));
@@ -181,12 +181,13 @@ mounting("a command that is told to continue goes on although the figures say th
   if (!disk) return;
   const { inbox, source, near, far, resize } = disk;
   const tree = files(join(source, "tree"), 60, MIB);
-  // With something of it here it is not refused from the beginning.
+  // Because a part of it exists here, it is not refused from the beginning.
   mkdirSync(join(inbox, "tree"));
   const receiving = await receiver(t, far, inbox);
   const sending = sender(t, near, tree, receiving.target, { args: SLOWLY });
   for (const end of [sending, receiving]) await end.event(isPaused);
-  // Less than the rest takes, and less than is taken for a sign: by itself nothing goes on.
+  // Less than the rest needs, and less than counts as a sign of free space: nothing resumes by
+  // itself.
   resize(34);
   await new Promise((resolve) => setTimeout(resolve, 6_000));
   const done = lastOf(receiving).bytes_done;
@@ -204,7 +205,7 @@ mounting("copy says so where a filesystem has no inode left for an attribute", a
   writeFileSync(file, "content");
   if (!mount(inbox, "-t", "tmpfs", "-o", "size=64m,nr_inodes=6", "tmpfs")) return t.skip("mounting takes root");
   run("setfattr", ["-n", "user.ringway", "-v", "value", file]);
-  // One is left, for the file itself: its attribute takes another one (tmpfs, from Linux 6.6 on).
+  // One is left, for the file itself. Its attribute needs another one (tmpfs, from Linux 6.6 on).
   for (let taken = 0; taken < 4; taken += 1) writeFileSync(join(inbox, String(taken)), "");
   const done = await near.run(["copy", file, inbox, "--json"]);
   const arrived = listing(inbox).includes("file");

@@ -1,5 +1,5 @@
-// Rules per device: what is accepted, asked about or declined before anybody is asked, and where it
-// lands.
+// Rules for devices: what is accepted, asked about or declined before anybody is asked, and where
+// it lands.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,9 +10,7 @@ import { CODE, Device, EXIT, asked, eventually, listing, receiver, same, sender,
 const MEGABYTE = 1_000_000;
 const HOUR_AGO_S = Date.now() / 1000 - 3_600;
 
-/**
- * `near` and `far` know each other, and `far` has a folder of its own for what comes from `near`.
- */
+/** `near` and `far` are paired, and `far` has a separate folder for files from `near`. */
 async function friends(t) {
   const place = strangers(t);
   const pairing = await receiver(t, place.far, place.inbox, { once: false });
@@ -29,19 +27,19 @@ async function pairs(device, receiving) {
   assert.equal(paired.status, EXIT.all, paired.said());
 }
 
-/** Sets `far`'s rule for a device, and says what it is then. */
+/** Sets `far`'s rule for a device, and returns the rule. */
 async function rule(far, name, ...args) {
   const set = await far.run(["devices", "rule", name, ...args, "--json"]);
   assert.equal(set.status, EXIT.all, set.said());
   return set.events.find((event) => event.event === "rule").rule;
 }
 
-/** A receiver that nobody sits at, in a folder of its own that it is not told. */
+/** A receiver without a person, in a separate folder that is not on its command line. */
 function headless(t, { far, inbox }, how = {}) {
   return receiver(t, far, null, { yes: false, once: false, code: null, args: ["--no-pairing"], cwd: inbox, ...how });
 }
 
-/** A folder with one file of so many bytes. */
+/** A folder with one file of this many bytes. */
 function tree(source, name, bytes) {
   const path = join(source, name);
   mkdirSync(path);
@@ -68,7 +66,7 @@ test("what a rule accepts lands in its folder without a question, and asking is 
     bytes_max: null,
     into_home: "refuse",
   });
-  // The receiver that is running already goes by it.
+  // The running receiver already uses the rule.
   await sent(t, near, data, receiving.target);
   same(data, join(ruled, "data"));
   untouched(inbox);
@@ -121,12 +119,13 @@ test("what grows beyond its size after it was accepted is stopped, said at both 
       for (let file = first; file < first + files; file++) {
         const path = join(many, `${folder}`, `${file}`);
         writeFileSync(path, Buffer.alloc(20_000, `${file}`));
-        // What is as new as the first attempt is sent again, for it may have changed since.
+        // Files that are as new as the first attempt are sent again, because they may have changed
+        // since.
         utimesSync(path, HOUR_AGO_S, HOUR_AGO_S);
       }
     }
   };
-  // 28 MB: more than a walk is ahead of what is sent, so that it does not know all folders yet when
+  // 28 MB: more than the walk is ahead of the lanes, so that it does not know all folders yet when
   // they grow.
   grow(0, 140);
   await rule(far, "near", "--accept", "--into", ruled, "--max-size", "30M");

@@ -1,5 +1,5 @@
 // Silence: a connection that brings nothing while others do, a cable that is pulled out, an end
-// that sleeps. What is noticed after 15 or 30 s is tried here all at once.
+// that sleeps. Effects that come after 15 or 30 s are tested here all at once.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -10,21 +10,21 @@ import { ends, harmfulNetwork, isRoot, oddTree, receiver, same, sender, stranger
 import { twoMachines } from "./networks.mjs";
 
 /**
- * After so much silence the other end is given up, ms (`wire::limits`), and so much longer it lasts
- * here.
+ * After this much silence the other end is given up, ms (`wire::limits`). Here it lasts this much
+ * longer.
  */
 const SILENCE_MS = 15_000;
 const LONGER_MS = 8_000;
-/** What a machine's own timers bridge, ms. */
+/** A silence that a machine's own timers bridge, ms. */
 const SHORT_MS = 5_000;
-/** On one connection: past handshake and offer, and on a lane long before the tree's end. */
+/** Bytes on one connection: after handshake and offer, and on a lane long before the tree's end. */
 const MIDWAY_BYTES = 3_000_000;
 const GOES_ON = ["--compress", "off", "--retry", "5m"];
 
 const isUnderWay = ({ stage, bytes_done: bytes }) => stage === "running" && bytes > MIDWAY_BYTES;
 const isReconnecting = ({ stage }) => stage === "reconnecting";
 
-/** A transfer that is under way, held to a limit where that is to last. */
+/** A running transfer, with a rate limit if it has to last. */
 async function underWay(t, { limit, bulk = 16, args = [], network = (target) => ({ target }), machines = [{}, {}] } = {}) {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
@@ -38,7 +38,7 @@ async function underWay(t, { limit, bulk = 16, args = [], network = (target) => 
 }
 
 /**
- * Both to a good end, as one transfer that lost its connection so many times; nothing went twice.
+ * Both succeed, as one transfer that lost its connection this many times. Nothing was sent twice.
  */
 async function arrives({ inbox, tree, sending, receiving }, times) {
   await ends(sending, receiving);
@@ -54,8 +54,8 @@ async function arrives({ inbox, tree, sending, receiving }, times) {
 const both = ({ sending, receiving }, wanted) => Promise.all([sending, receiving].map((end) => end.event(wanted)));
 
 /**
- * Drops what one connection brings to `port` of a machine, both ways: the one that has brought
- * most.
+ * Drops the packets of one connection to `port` of a machine, in both directions: of the connection
+ * that has brought most.
  */
 function dropLane(machine, port) {
   const inside = (command, ...args) => capture(machine.wrap[0], [...machine.wrap.slice(1), command, ...args.slice(0, -1)], args.at(-1));
@@ -91,7 +91,7 @@ describe("silence", { concurrency: true }, () => {
   test("a lane whose packets alone are dropped is noticed while another one goes on", { skip: needs("nft") || needs("ss") }, async (t) => {
     const machines = twoMachines(t);
     if (!machines) return t.skip("network namespaces take root");
-    // It must last until that is noticed.
+    // It must last until the silence is noticed.
     const transfer = await underWay(t, { machines, limit: "400K", bulk: 12, args: ["--lanes", "2"] });
     await both(transfer, ({ stage, bytes_done: bytes }) => stage === "running" && bytes > 500_000);
     dropLane(machines[1], transfer.receiving.port);

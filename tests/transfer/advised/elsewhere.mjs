@@ -1,6 +1,6 @@
-// Recommendations that other tests follow, and those that no test here can.
+// Recommendations that other tests follow, and those that no test here can follow.
 
-/** Followed by a test of that title, in that file. */
+/** Followed by a test with that title, in that file. */
 export const ELSEWHERE = [
   {
     keys: ["{limit_text} (RLIMIT_FSIZE): `ulimit -f unlimited` lifts that for this shell."],
@@ -29,7 +29,7 @@ export const ELSEWHERE = [
   },
 ];
 
-/** Not to be followed here, and why. */
+/** Cannot be followed here, and why. */
 export const CANNOT = [
   {
     keys: ["Packages leave `ringway bench` out: in the folder src-tauri of Ringway's sources, `cargo run --release -p ringway-cli -- bench modes` builds it and runs it."],
@@ -73,7 +73,7 @@ export const CANNOT = [
   },
 ];
 
-/** What stands in the window, and recommends what the command recommends in the same situation. */
+/** Recommendations in the window that equal those of the command in the same situation. */
 export const IN_THE_WINDOW = [
   {
     keys: ["the Inbox or “ringway doctor” shows the command."],
