@@ -19,7 +19,7 @@ const SLOWLY = ["--limit", "100K", "--compress", "off"];
 const SECRET = "a standing secret of a hundred laptops";
 
 /**
- * A network in which a sender that dials 10.78.1.N comes from 10.78.0.N; null if that is
+ * A network in which a sender that dials 10.78.1.N comes from 10.78.0.N; undefined if that is
  * impossible.
  */
 function manyAddresses(t) {

@@ -20,8 +20,8 @@ function comesUp(name) {
 
 /**
  * Two namespaces with one cable between them: words to start programs in each, their IPv4
- * addresses, and the cable's "down" and "up". Undefined if that is impossible. Without `ipv4` there are
- * only IPv6 link-local addresses.
+ * addresses, and the cable's "down" and "up". Undefined if that is impossible. Without `ipv4` there
+ * are only IPv6 link-local addresses.
  */
 export function twoMachines(t, { ipv4 = true } = {}) {
   if (!isRoot) return undefined;

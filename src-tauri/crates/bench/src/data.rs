@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_share_everything_and_nothing_twice() {
+    fn lanes_share_all_data_without_overlap() {
         let place = tempfile::tempdir().unwrap();
         for (number, (files, len)) in
             [(1, 10), (1, 5 * PIECE as u64 + 17), (7, 100), (2_500, 1)].into_iter().enumerate()

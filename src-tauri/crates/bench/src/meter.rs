@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_come_to_their_medians() {
+    fn figures_are_medians_of_rounds() {
         let figures = figures(&[round(100, 90, 40), round(900, 80, 50), round(110, 100, 30)], Some(Layer::Encrypt));
         assert_eq!(figures.wall, Duration::from_millis(110));
         assert_eq!((figures.wall_min, figures.wall_max), (Duration::from_millis(100), Duration::from_millis(900)));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_busier_end_is_in_the_way_if_it_is_busy() {
+    fn the_busier_end_is_the_bottleneck_if_it_is_busy() {
         let bottleneck = |near, far| figures(&[round(100, near, far)], None).bottleneck;
         assert_eq!(bottleneck(60, 99), LimitingEnd::Receiver);
         assert_eq!(bottleneck(99, 60), LimitingEnd::Sender);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_counts_and_not_what_follows_from_it() {
+    fn the_first_error_is_reported_and_not_its_consequences() {
         let failed = both(
             Counting::Nothing,
             vec![((), ()), ((), ())],
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_end_works_is_its_own() {
+    fn each_ends_work_is_measured_separately() {
         let busy = || {
             let before = cpu_time();
             while cpu_time() - before < Duration::from_millis(30) {

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_that_is_asked_for_is_planned_once() {
+    fn every_requested_mode_is_planned_once() {
         let all = ModesOptions::default();
         for (dataset, wanted) in
             [(Dataset::Small, 10 + 9), (Dataset::Medium, 10 + 17 + 9), (Dataset::Huge, 10 + 17 + 9)]
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_layer_is_one_of_the_mode_s_own() {
+    fn the_slowest_layer_belongs_to_the_mode() {
         let measured = |write_ms| {
             [
                 (Layer::Read(Calls::Plain), 30),

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused() {
+    fn invalid_patterns_are_refused() {
         for pattern in ["[", "a/[!b", "[]", "[[:digits:]]", "[a[:x:]]", "a\\", r"[\"] {
             let told = Rules::new(&[Rule::Exclude(pattern.into())]).map(drop);
             assert!(
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_matches_no_slash_and_braces_stand_for_themselves() {
+    fn a_class_matches_no_slash_and_braces_are_literal() {
         let class = rules(&[("v[!0-9]*", true)]);
         assert!(class.leave_out(b"vx", false) && !class.leave_out(b"v", true) && !class.leave_out(b"v/a", false));
         let path = rules(&[("/v[!0-9]*", true)]);

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_used_is_not_saved_up() {
+    fn unused_rate_is_not_saved_up() {
         let limiter = Arc::new(limiter(1_000_000));
         std::thread::sleep(Duration::from_millis(300));
         let took = drawing(&limiter, 1, 31, 10_000);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_hears_at_once_that_it_is_over() {
+    fn waiting_lanes_fail_at_once_when_stopped() {
         let limiter = Arc::new(limiter(RateLimit::BYTES_PER_S_MIN));
         let clock = LaneClock::default();
         limiter.draw(1 << 20, &clock).unwrap();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_whole_records_and_put_together_they_are_the_frame() {
+    fn pieces_are_whole_records_and_add_up_to_the_frame() {
         for (limit, piece_len) in [(1_000, CONTENT_MAX), (1_000_000, 3 * CONTENT_MAX), (u64::MAX >> 1, PIECE_MAX)] {
             assert_eq!(limiter(limit.min(RateLimit::BYTES_PER_S_MAX)).piece_len(), piece_len, "{limit}");
         }

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_up_to_the_longest_and_begin_anew_once_it_went_on() {
+    fn pauses_double_up_to_the_longest_and_restart_after_headway() {
         let mut tries = Tries::new(Duration::from_secs(3600));
         let now = Instant::now();
         // In the middle of the range of jitter.
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_given_up_by_the_time_of_the_loss_not_of_the_last_try() {
+    fn giving_up_is_timed_from_the_loss_not_from_the_last_attempt() {
         let begun = Instant::now();
         let mut tries = Tries::new(Duration::from_secs(10));
         let at = |secs| begun + Duration::from_secs(secs);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn wait_that_was_said_is_kept_to_and_given_up_where_it_is_too_long() {
+    fn a_requested_wait_is_kept_unless_it_is_too_long() {
         let now = Instant::now();
         let wait = Duration::from_secs(15);
         let mut tries = Tries::new(Duration::from_secs(40));
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_looked_for_steadily_unless_nothing_is_tried_again() {
+    fn free_space_is_checked_regularly_unless_retries_are_off() {
         let begun = Instant::now();
         let mut tries = Tries::new(Duration::from_secs(10));
         for passed in [Duration::ZERO, FULL_LOOK_EVERY, FULL_TIME_MAX / 2, FULL_TIME_MAX - FULL_LOOK_EVERY] {

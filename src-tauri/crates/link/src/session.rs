@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn peer_that_asks_and_does_not_read_is_given_up_however_often_the_call_is_dropped() {
+    async fn peer_that_sends_without_reading_is_given_up_even_if_calls_are_dropped() {
         let (mut session, peer) = session(Duration::from_millis(500)).await;
         let asking = tokio::spawn(asks_without_reading(peer));
         let ended = timeout(LONG, async {
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn messages_are_heard_while_others_wait_to_be_read() {
+    async fn messages_are_read_while_others_wait_to_be_sent() {
         let (mut session, mut peer) = session(LONG).await;
         session.next_event_is_none().await;
         // More than both sockets hold.

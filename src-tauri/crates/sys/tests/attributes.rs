@@ -60,7 +60,7 @@ fn times_from_1901_to_2200_come_back() {
 }
 
 #[test]
-fn each_kind_is_told() {
+fn each_kind_is_recognised() {
     let folder = tempfile::tempdir().unwrap();
     let here = dir(folder.path());
     fs::write(folder.path().join("file"), pattern(1, 5000)).unwrap();
@@ -189,7 +189,7 @@ fn holes_are_found() {
 }
 
 #[test]
-fn room_is_told_and_reserved() {
+fn free_space_is_reported_and_reserved() {
     for folder in folders() {
         let here = dir(folder.path());
         let room = space(&here).unwrap();
@@ -199,7 +199,7 @@ fn room_is_told_and_reserved() {
         assert!(!preallocate(&file, 0).unwrap());
         match preallocate(&file, 1 << 20).unwrap() {
             true => assert!(metadata_of(&file).unwrap().blocks_512 >= (1 << 20) / 512),
-            false => skipped("room_is_told_and_reserved: reserved", "this filesystem cannot preallocate"),
+            false => skipped("free_space_is_reported_and_reserved: reserved", "this filesystem cannot preallocate"),
         }
         assert_eq!(metadata_of(&file).unwrap().size, 0);
         assert!(preallocate(&file, 1 << 60).is_err());

@@ -78,8 +78,8 @@ fn both_times_are_set_on_the_entry_itself() {
 }
 
 #[test]
-fn every_namespace_is_handed_on() {
-    const TEST: &str = "every_namespace_is_handed_on";
+fn every_namespace_is_copied() {
+    const TEST: &str = "every_namespace_is_copied";
     for folder in folders() {
         let here = dir(folder.path());
         let (from, to) = (here.create_new(b"from", 0o600).unwrap(), here.create_new(b"to", 0o600).unwrap());
@@ -111,8 +111,8 @@ fn every_namespace_is_handed_on() {
 }
 
 #[test]
-fn what_a_user_may_not_set_is_counted_as_lost() {
-    const TEST: &str = "what_a_user_may_not_set_is_counted_as_lost";
+fn attributes_that_a_user_may_not_set_count_as_lost() {
+    const TEST: &str = "attributes_that_a_user_may_not_set_count_as_lost";
     let folder = tempfile::tempdir().unwrap();
     let here = dir(folder.path());
     let (from, to) = (here.create_new(b"from", 0o644).unwrap(), here.create_new(b"to", 0o644).unwrap());
@@ -130,8 +130,8 @@ fn what_a_user_may_not_set_is_counted_as_lost() {
 }
 
 #[test]
-fn attributes_of_read_only_files_are_set_all_the_same() {
-    const TEST: &str = "attributes_of_read_only_files_are_set_all_the_same";
+fn attributes_of_read_only_files_can_be_set() {
+    const TEST: &str = "attributes_of_read_only_files_can_be_set";
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let here = dir(folder.path());
@@ -151,8 +151,8 @@ fn attributes_of_read_only_files_are_set_all_the_same() {
 }
 
 #[test]
-fn a_value_that_is_too_long_is_lost_and_a_full_filesystem_an_error() {
-    const TEST: &str = "a_value_that_is_too_long_is_lost_and_a_full_filesystem_an_error";
+fn a_too_long_value_is_lost_and_a_full_filesystem_is_an_error() {
+    const TEST: &str = "a_too_long_value_is_lost_and_a_full_filesystem_is_an_error";
     let (here, there) = (tempfile::tempdir_in("/dev/shm").unwrap(), tempfile::tempdir().unwrap());
     let (from, to) =
         (dir(here.path()).create_new(b"f", 0o600).unwrap(), dir(there.path()).create_new(b"t", 0o600).unwrap());
@@ -180,8 +180,8 @@ fn a_value_that_is_too_long_is_lost_and_a_full_filesystem_an_error() {
 }
 
 #[test]
-fn links_and_nodes_hand_on_their_own_attributes() {
-    const TEST: &str = "links_and_nodes_hand_on_their_own_attributes";
+fn attributes_of_links_and_nodes_are_copied() {
+    const TEST: &str = "attributes_of_links_and_nodes_are_copied";
     let folder = tempfile::tempdir().unwrap();
     let here = dir(folder.path());
     for name in ["from", "to"] {
@@ -297,7 +297,7 @@ fn nodes_are_made_as_they_are_asked_for() {
 }
 
 #[test]
-fn an_existing_link_is_written_through_where_that_is_asked() {
+fn an_existing_link_is_written_through_if_requested() {
     let folder = tempfile::tempdir().unwrap();
     let here = dir(folder.path());
     fs::write(folder.path().join("file"), "kept").unwrap();
@@ -350,7 +350,7 @@ fn opening_without_asking_for_the_access_time_reads_the_same() {
 }
 
 #[test]
-fn filesystems_and_media_are_told() {
+fn filesystems_and_media_are_recognised() {
     let name = |path: &str| filesystem(dir(Path::new(path))).unwrap().name();
     assert_eq!(name("/proc"), "proc");
     let shm = filesystem(dir(Path::new("/dev/shm"))).unwrap();
@@ -364,7 +364,7 @@ fn filesystems_and_media_are_told() {
     }
     // Compares with sysfs for each disk and partition here.
     let Ok(devices) = fs::read_dir("/sys/dev/block") else {
-        return skipped("filesystems_and_media_are_told: media", "no sysfs");
+        return skipped("filesystems_and_media_are_recognised: media", "no sysfs");
     };
     let mut told = 0;
     for device in devices.map(|entry| entry.unwrap().file_name().into_string().unwrap()) {
@@ -374,7 +374,7 @@ fn filesystems_and_media_are_told() {
         told += 1;
     }
     if told == 0 {
-        skipped("filesystems_and_media_are_told: media", "no block device");
+        skipped("filesystems_and_media_are_recognised: media", "no block device");
     }
 }
 

@@ -62,8 +62,8 @@ fn is_refused<T>(what: &str, outcome: io::Result<T>) {
 }
 
 #[test]
-fn a_confined_thread_of_root_keeps_what_writing_files_takes_and_no_more() {
-    const TEST: &str = "a_confined_thread_of_root_keeps_what_writing_files_takes_and_no_more";
+fn a_confined_root_thread_keeps_only_the_capabilities_to_write_files() {
+    const TEST: &str = "a_confined_root_thread_keeps_only_the_capabilities_to_write_files";
     let needed = CapabilitySet::CHOWN | CapabilitySet::DAC_OVERRIDE | CapabilitySet::FOWNER | CapabilitySet::FSETID;
     if !capabilities(None).unwrap().effective.contains(needed | CapabilitySet::SYS_ADMIN) {
         return skipped(TEST, "the tests do not run as root with all of its privileges");
@@ -94,8 +94,8 @@ fn a_confined_thread_of_root_keeps_what_writing_files_takes_and_no_more() {
 }
 
 #[test]
-fn a_filter_that_forbids_giving_privileges_up_matters_only_where_there_are_some() {
-    const TEST: &str = "a_filter_that_forbids_giving_privileges_up_matters_only_where_there_are_some";
+fn a_filter_that_forbids_dropping_capabilities_affects_only_root() {
+    const TEST: &str = "a_filter_that_forbids_dropping_capabilities_affects_only_root";
     let ground = Ground::new();
     for has_none in [true, false] {
         let had_some = !capabilities(None).unwrap().permitted.is_empty();
@@ -122,9 +122,9 @@ fn a_filter_that_forbids_giving_privileges_up_matters_only_where_there_are_some(
 }
 
 #[test]
-fn all_that_receiving_does_works_beneath() {
+fn everything_that_receiving_needs_works_beneath() {
     let ground = Ground::new();
-    confined("all_that_receiving_does_works_beneath", &ground.path("in"), || {
+    confined("everything_that_receiving_needs_works_beneath", &ground.path("in"), || {
         let inside = dir(&ground.path("in"));
         inside.make_dir(b"c", 0o700).unwrap();
         let a = inside.open_beneath(b"a").unwrap();
@@ -194,8 +194,8 @@ fn no_way_leads_out() {
 }
 
 #[test]
-fn what_is_open_stays_open_and_no_new_connection_is_made() {
-    const TEST: &str = "what_is_open_stays_open_and_no_new_connection_is_made";
+fn open_descriptors_stay_usable_and_new_connections_are_refused() {
+    const TEST: &str = "open_descriptors_stay_usable_and_new_connections_are_refused";
     let ground = Ground::new();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -221,8 +221,8 @@ fn has_network_rules() -> bool {
 }
 
 #[test]
-fn where_a_filter_forbids_it_that_is_said() {
-    const TEST: &str = "where_a_filter_forbids_it_that_is_said";
+fn a_filter_that_forbids_landlock_is_reported() {
+    const TEST: &str = "a_filter_that_forbids_landlock_is_reported";
     for (errno, expected) in [
         (libc::ENOSYS, Unconfined::NotInKernel),
         (libc::EOPNOTSUPP, Unconfined::SwitchedOff),

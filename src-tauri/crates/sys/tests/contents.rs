@@ -85,7 +85,7 @@ fn a_range_arrives_where_it_is_sent() {
 }
 
 #[test]
-fn a_pipe_takes_all_of_it() {
+fn a_pipe_moves_all_bytes() {
     for folder in folders() {
         let (from, to) = (source(&folder, &pattern(3, LONG)), target(&folder));
         let mut pipe = Pipe::new().unwrap();

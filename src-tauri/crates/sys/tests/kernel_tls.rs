@@ -87,7 +87,7 @@ fn send_record(stream: &TcpStream, record_type: u8, content: &[u8]) {
 }
 
 #[test]
-fn support_is_what_a_socket_says() {
+fn support_agrees_with_a_socket() {
     let (stream, _peer) = pair();
     match (set_ulp(&stream), support()) {
         (Ok(()), KernelTls::Available) => {
@@ -122,8 +122,8 @@ fn a_plain_socket_is_read_and_its_end_seen() {
 }
 
 #[test]
-fn data_and_control_records_are_told_apart() {
-    let Some((mut sender, receiver)) = tls_pair("data_and_control_records_are_told_apart") else { return };
+fn data_and_control_records_are_distinguished() {
+    let Some((mut sender, receiver)) = tls_pair("data_and_control_records_are_distinguished") else { return };
     let before = TlsStat::read().unwrap();
     println!("padding expected away: {}", expect_no_pad(&receiver).unwrap());
     let contents = pattern(1, 100_000);

@@ -58,14 +58,14 @@ fn many_are_opened_and_read() {
 }
 
 #[test]
-fn what_is_opened_is_told_by_its_descriptor() {
+fn opened_entries_are_recognised_by_descriptor() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     fs::write(path.join("file"), "data").unwrap();
     fs::create_dir(path.join("folder")).unwrap();
     symlink("file", path.join("link")).unwrap();
     dir(path).make_node(b"fifo", Kind::Fifo, 0o600, 0).unwrap();
-    for mut io in drivers("what_is_opened_is_told_by_its_descriptor", 4) {
+    for mut io in drivers("opened_entries_are_recognised_by_descriptor", 4) {
         let names = [c"file", c"folder", c"fifo", c"link", c"missing", c"", c"..", c"folder/x"];
         let results = open(&mut io, path, &names, true);
         let kinds: Vec<_> = results[..3].iter().map(|file| metadata_of(file.as_ref().unwrap()).unwrap().kind).collect();
@@ -94,7 +94,7 @@ fn what_is_opened_is_told_by_its_descriptor() {
 }
 
 #[test]
-fn access_times_are_left_alone_where_that_is_possible() {
+fn access_times_are_left_alone_if_possible() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
     let path = folder.path().join("file");
@@ -102,7 +102,7 @@ fn access_times_are_left_alone_where_that_is_possible() {
     fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
     // With an access time before the modification, even relatime would change it.
     let (long_ago, recent) = (Timestamp { secs: 1_000, nanos: 5 }, Timestamp { secs: 2_000, nanos: 5 });
-    for mut io in drivers("access_times_are_left_alone_where_that_is_possible", 4) {
+    for mut io in drivers("access_times_are_left_alone_if_possible", 4) {
         set_times_both(File::open(&path).unwrap(), long_ago, recent).unwrap();
         let file = open(&mut io, folder.path(), &[c"file"], true).remove(0).unwrap();
         let (mut buf, mut results) = ([0; 4], Vec::new());
@@ -111,7 +111,7 @@ fn access_times_are_left_alone_where_that_is_possible() {
     }
     // A user who is not the owner may not request O_NOATIME, and can still read.
     without_privileges(|| {
-        for mut io in drivers("access_times_are_left_alone_where_that_is_possible", 4) {
+        for mut io in drivers("access_times_are_left_alone_if_possible", 4) {
             let file = open(&mut io, folder.path(), &[c"file"], true).remove(0).unwrap();
             assert_eq!(io::read_to_string(File::from(file)).unwrap(), "data");
         }

@@ -85,7 +85,7 @@ fn a_file_is_read_as_it_is_now() {
 }
 
 #[test]
-fn what_is_no_file_is_an_error_and_never_data() {
+fn entries_that_are_no_files_are_errors_and_never_data() {
     for folder in folders() {
         let path = folder.path();
         fs::create_dir(path.join("folder")).unwrap();
@@ -98,7 +98,7 @@ fn what_is_no_file_is_an_error_and_never_data() {
         let mut feeder = fs::OpenOptions::new().read(true).write(true).open(path.join("fed")).unwrap();
         io::Write::write_all(&mut feeder, b"not a file's").unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(path.join("socket")).unwrap();
-        for mut io in drivers("what_is_no_file_is_an_error_and_never_data", 4) {
+        for mut io in drivers("entries_that_are_no_files_are_errors_and_never_data", 4) {
             let here = dir(path);
             assert_eq!(kind_found(read_one(&mut io, &here, c"folder", 10)), Some(Kind::Dir));
             assert_eq!(kind_found(read_one(&mut io, &here, c"fifo", 10)), Some(Kind::Fifo));
@@ -233,8 +233,8 @@ fn a_name_swapped_while_read_gives_the_file_or_an_error() {
 }
 
 #[test]
-fn no_requests_are_no_results() {
-    for mut io in drivers("no_requests_are_no_results", 4) {
+fn no_requests_give_no_results() {
+    for mut io in drivers("no_requests_give_no_results", 4) {
         let mut results = vec![Ok(7)];
         io.read_files(&mut [], &[], &mut results).unwrap();
         assert!(results.is_empty());

@@ -55,7 +55,7 @@ fn a_socket_is_readable_from_the_low_water_mark_on() {
 }
 
 #[test]
-fn tcp_tells_of_its_path() {
+fn tcp_reports_its_path() {
     let (mut stream, mut peer) = pair();
     stream.write_all(&[0; 10_000]).unwrap();
     peer.read_exact(&mut [0; 10_000]).unwrap();

@@ -53,7 +53,7 @@ fn sends(way: &str, send: Send<'_>) {
 }
 
 #[test]
-fn what_is_sent_is_what_the_file_holds() {
+fn sent_bytes_are_those_of_the_file() {
     sends("sendfile", &mut |file, offset, len, socket| send_file(socket, file, offset, len));
     let pipe = StreamPipe::new(PIPE).unwrap();
     for more in [More::WhereTrue, More::Always] {
@@ -66,7 +66,7 @@ fn what_is_sent_is_what_the_file_holds() {
     });
     let mut ring = match RingStream::new(PIPE) {
         Ok(ring) => ring,
-        Err(error) => return skipped("what_is_sent_is_what_the_file_holds with io_uring", &error.to_string()),
+        Err(error) => return skipped("sent_bytes_are_those_of_the_file with io_uring", &error.to_string()),
     };
     sends("splice by io_uring", &mut |file, offset, len, socket| ring.splice_out(file, offset, len, socket));
     sends("send by io_uring", &mut |file, offset, len, socket| {
@@ -96,12 +96,12 @@ fn receives(way: &str, receive: Receive<'_>) {
 }
 
 #[test]
-fn what_is_received_lands_at_its_place() {
+fn received_bytes_land_at_their_offset() {
     let pipe = StreamPipe::new(PIPE).unwrap();
     receives("splice", &mut |socket, file, offset, len| pipe.receive(socket, file, offset, len));
     let mut ring = match RingStream::new(PIPE) {
         Ok(ring) => ring,
-        Err(error) => return skipped("what_is_received_lands_at_its_place with io_uring", &error.to_string()),
+        Err(error) => return skipped("received_bytes_land_at_their_offset with io_uring", &error.to_string()),
     };
     receives("recv by io_uring", &mut |socket, file, offset, len| {
         let (mut buf, mut done) = (vec![0; 100_000], 0);
@@ -116,7 +116,7 @@ fn what_is_received_lands_at_its_place() {
 }
 
 #[test]
-fn what_ends_too_early_is_an_error() {
+fn early_ends_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     let short = file(&folder.path().join("short"), &[7; 100]);
     let pipe = StreamPipe::new(PIPE).unwrap();
@@ -134,7 +134,7 @@ fn what_ends_too_early_is_an_error() {
 }
 
 #[test]
-fn what_is_thrown_away_is_gone_and_the_rest_is_not() {
+fn discarded_bytes_are_gone_and_the_rest_stays() {
     let (mut near, mut far) = pair();
     near.write_all(b"away with this, and keep that").unwrap();
     drop(near);

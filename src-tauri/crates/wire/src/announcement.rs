@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_announced_is_read_back() {
+    fn announcements_are_read_back() {
         for code in [None, Some(0), Some(CODE_NUMBER_MAX)] {
             let said = announcement(code);
             let pairs = said.pairs();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_could_mislead_is_refused() {
+    fn incomplete_or_misleading_announcements_are_refused() {
         for key in ["txtvers", "id", "name"] {
             assert!(with(key, None).is_err(), "without {key}");
             assert!(with(key, Some("")).is_err(), "empty {key}");
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_newer_is_passed_over_and_the_first_of_two_counts() {
+    fn unknown_keys_are_ignored_and_the_first_of_two_counts() {
         assert_eq!(with("kind", Some("fridge")).unwrap().kind, DeviceKind::Other);
         assert_eq!(with("kind", None).unwrap().kind, DeviceKind::Other);
         assert_eq!(with("code", None).unwrap().code, None);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn it_has_a_limit() {
+    fn announcements_have_limits() {
         let pairs = vec![("x", ""); ANNOUNCED_PAIRS_MAX + 1];
         assert!(matches!(parse(&pairs), Err(ProtocolError::TooLarge { what: "announced pairs", .. })));
         let long = "1".repeat(ANNOUNCED_TEXT_MAX + 1);

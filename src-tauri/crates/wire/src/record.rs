@@ -289,7 +289,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_sealed_opens(suite in 0..3usize, content in proptest::collection::vec(any::<u8>(), 0..=CONTENT_MAX), sequence in any::<u32>()) {
+        fn sealed_records_open(suite in 0..3usize, content in proptest::collection::vec(any::<u8>(), 0..=CONTENT_MAX), sequence in any::<u32>()) {
             let (mut sealer, mut opener) = pair(SUITES[suite], sequence.into());
             let record = sealed(&mut sealer, ContentType::Data, &content);
             prop_assert_eq!(record_len(&record), Ok(Some(record.len())));
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn order_counts_and_nothing_opens_twice() {
+    fn records_open_in_order_and_only_once() {
         let (mut sealer, mut opener) = pair(SUITES[0], 41);
         let (first, second) =
             (sealed(&mut sealer, ContentType::Data, b"1"), sealed(&mut sealer, ContentType::Data, b"2"));
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_taken_off_and_padding_alone_is_refused() {
+    fn padding_is_removed_and_padding_alone_is_refused() {
         let (mut sealer, mut opener) = pair(SUITES[0], 0);
         let record = padded(&mut sealer, 23, b"ends in zero\0", 300);
         assert_eq!(opened(&mut opener, &record), Ok((ContentType::Data, b"ends in zero\0".to_vec())));
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_told_apart_and_others_refused() {
+    fn kinds_are_distinguished_and_others_refused() {
         let (mut sealer, mut opener) = pair(SUITES[0], 0);
         let alert = sealed(&mut sealer, ContentType::Alert, &[1, 0]);
         assert_eq!(opened(&mut opener, &alert), Ok((ContentType::Alert, vec![1, 0])));
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_number_is_not_used() {
+    fn the_last_sequence_number_is_not_used() {
         let (mut sealer, _) = pair(SUITES[0], u64::MAX);
         assert_eq!(sealer.seal(ContentType::Data, b"", &mut [0; OVERHEAD]), Err(RecordError::Exhausted));
         assert!(matches!(Sealer::new(Suite::Aes128Gcm, &KEY, IV, 0), Err(RecordError::Key)));

@@ -174,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn a_message_cut_short_or_with_more_behind_is_refused(message in message(), cut in any::<prop::sample::Index>()) {
+    fn truncated_messages_and_trailing_bytes_are_refused(message in message(), cut in any::<prop::sample::Index>()) {
         let bytes = encoded(&message);
         let payload = &bytes[FRAME_PREFIX_LEN..];
         prop_assert!(Message::decode(&payload[..cut.index(payload.len())]).is_err());
@@ -266,7 +266,7 @@ proptest! {
     }
 
     #[test]
-    fn each_file_of_a_proven_batch_has_its_digest_and_nothing_else_has(kinds in vec((any::<bool>(), any::<u8>()), 0..60)) {
+    fn each_file_of_a_proven_batch_has_exactly_one_digest(kinds in vec((any::<bool>(), any::<u8>()), 0..60)) {
         let mut head = HeadBuffer::default();
         head.folder(RelPath::ROOT);
         let mut digests = Vec::new();
@@ -359,7 +359,7 @@ fn more_than_is_there_cannot_be_proven() {
 }
 
 #[test]
-fn no_more_entries_are_kept_than_have_something_beside_them() {
+fn kept_entries_are_bounded_by_the_entries_beside_them() {
     let there = Counts { files: 2, links: 1, ..Counts::default() };
     let receipt = |edited| {
         let bytes = encoded(&Message::Receipt(Receipt { there, edited, ..Receipt::default() }));
@@ -497,7 +497,7 @@ fn ranges_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn a_file_given_up_is_over() {
+fn a_given_up_file_has_ended() {
     let mut book = Book::default();
     book.range(0, 100, 0, 20, RangeStep::More).unwrap();
     assert_eq!(book.range(0, 100, 0, 0, abandoned(20)), Ok(RangedState::Abandoned));
@@ -507,7 +507,7 @@ fn a_file_given_up_is_over() {
 }
 
 #[test]
-fn a_file_given_up_awaits_what_is_under_way_on_other_lanes() {
+fn a_given_up_file_waits_for_ranges_on_other_lanes() {
     let mut book = Book::default();
     assert_eq!(book.range(0, 100, 0, 0, abandoned(30)), Ok(RangedState::Partial));
     assert_eq!(book.range(0, 100, 70, 10, RangeStep::More), Ok(RangedState::Partial));
@@ -520,7 +520,7 @@ fn a_file_given_up_awaits_what_is_under_way_on_other_lanes() {
 }
 
 #[test]
-fn what_is_missing_at_the_end_is_noticed() {
+fn missing_ranges_are_noticed_at_the_end() {
     let mut book = Book::default();
     book.range(3, 100, 0, 20, RangeStep::More).unwrap();
     assert_eq!(book.ledger.settle(&Counts::default()), Err(ProtocolError::Range { id: 3, why: "missing" }));
@@ -626,7 +626,7 @@ fn page_of_names_beyond_its_limits_is_refused() {
 }
 
 #[test]
-fn a_failure_is_of_a_path_beneath() {
+fn a_failure_names_a_path_beneath() {
     let read = |path: Vec<u8>| {
         let failed = EntryFailed { path, operation: 1, reason: 0, errno: 13 };
         Message::decode(&encoded(&Message::EntryFailed(failed))[FRAME_PREFIX_LEN..])
@@ -806,7 +806,7 @@ fn chunks_that_were_found_are_booked_once_and_end_the_file() {
 }
 
 #[test]
-fn what_is_here_of_a_file_is_said_in_order_and_apart() {
+fn existing_stretches_are_sent_in_order_and_do_not_touch() {
     let answer = |files: &[u8], stretches: &[(u64, u64)]| {
         let mut bytes = [&[24, 1, 0, 0, 0][..], files, &(stretches.len() as u16).to_le_bytes()].concat();
         for (start, end) in stretches {
@@ -830,7 +830,7 @@ fn what_is_here_of_a_file_is_said_in_order_and_apart() {
 }
 
 #[test]
-fn a_file_that_was_begun_before_is_whole_when_the_rest_has_come() {
+fn a_begun_file_is_whole_once_the_rest_has_arrived() {
     let mut book = Book::default();
     let mut has = Stretches::default();
     assert!(has.add(0, 40) && has.add(60, 70));
@@ -881,7 +881,7 @@ fn a_file_is_never_put_together_from_two_versions() {
 }
 
 #[test]
-fn sums_of_sizes_that_are_only_said_do_not_overflow() {
+fn sums_of_claimed_sizes_do_not_overflow() {
     let mut ledger = Ledger::default();
     let listed = Counts { files: 1, bytes: i64::MAX as u64, ..Counts::default() };
     (0..4).for_each(|_| ledger.listed(listed));
@@ -912,7 +912,7 @@ fn a_batch_that_does_not_add_up_is_refused() {
 }
 
 #[test]
-fn a_file_of_2_to_the_63_is_refused_before_anything_is_done() {
+fn a_file_of_2_to_the_63_bytes_is_refused_at_once() {
     let mut book = Book::default();
     assert!(book.range(0, 1 << 63, 0, 1, RangeStep::More).is_err());
     assert!(book.range(0, i64::MAX as u64, 0, 1, RangeStep::More).is_ok());

@@ -6,7 +6,7 @@ pub mod fuzz;
 use std::path::Path;
 
 #[test]
-fn every_target_takes_its_corpus() {
+fn every_target_accepts_its_corpus() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/fuzz/corpus");
     for (name, target) in fuzz::TARGETS {
         let mut replayed = 0;

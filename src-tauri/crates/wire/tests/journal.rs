@@ -72,7 +72,7 @@ impl Written {
 }
 
 #[test]
-fn what_is_durable_of_a_file_is_noted_with_it() {
+fn durable_ranges_are_noted_with_their_file() {
     let mut out = Vec::new();
     let has = stretches(&[(0, 10), (20, 30)]);
     let large = version(b"large", 7);
@@ -84,7 +84,7 @@ fn what_is_durable_of_a_file_is_noted_with_it() {
 }
 
 #[test]
-fn a_place_is_the_last_ones_that_was_begun_there() {
+fn a_place_belongs_to_the_last_file_begun_there() {
     let mut written = Written::default();
     let (first, second, place) = (version(b"x", 1), version(b"x", 2), b"tree/x".as_slice());
     let number = written.begin(&first, place, &stretches(&[(0, 50)]));
@@ -98,7 +98,7 @@ fn a_place_is_the_last_ones_that_was_begun_there() {
 }
 
 #[test]
-fn what_no_reader_takes_is_not_written() {
+fn records_that_no_reader_accepts_are_not_written() {
     let mut recorder = Recorder::default();
     let mut out = Vec::new();
     let none = Stretches::default();
@@ -168,7 +168,7 @@ fn journals() -> impl Strategy<Value = Written> {
 
 proptest! {
     #[test]
-    fn it_is_read_up_to_where_it_breaks_off(written in journals(), junk in vec(any::<u8>(), 0..40)) {
+    fn a_journal_is_read_up_to_where_it_breaks_off(written in journals(), junk in vec(any::<u8>(), 0..40)) {
         for len in 0..=written.bytes.len() {
             prop_assert_eq!(replay(&written.bytes[..len]).begun, written.at(len), "at {}", len);
         }
@@ -177,7 +177,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_behind_what_was_damaged_is_believed(written in journals(), at in any::<prop::sample::Index>(), xor in 1..=255u8) {
+    fn nothing_after_a_damaged_record_is_believed(written in journals(), at in any::<prop::sample::Index>(), xor in 1..=255u8) {
         prop_assume!(!written.bytes.is_empty());
         let mut damaged = written.bytes.clone();
         let at = at.index(damaged.len());

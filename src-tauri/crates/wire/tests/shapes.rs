@@ -78,7 +78,7 @@ fn shapes_are_read_back_as_written() {
 const NUMBERED: [(&str, &[u8]); 4] = [("message", &[]), ("refusal", &[2]), ("decline", &[10]), ("cancel", &[17])];
 
 #[test]
-fn every_message_and_frame_that_the_codec_knows_has_its_shape_here() {
+fn every_message_and_frame_of_the_codec_has_its_shape_here() {
     let payloads: Vec<_> = messages().iter().map(|(_, message)| payload(message)).collect();
     for (numbered, before) in NUMBERED {
         let known = (0..=u8::MAX).filter(|number| {

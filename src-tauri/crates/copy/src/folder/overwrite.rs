@@ -360,7 +360,7 @@ mod tests {
     use crate::rules::Rules;
 
     #[test]
-    fn what_lost_the_end_of_its_time_is_not_older() {
+    fn a_time_that_the_filesystem_has_rounded_is_not_older() {
         let time = |secs, nanos| Timestamp { secs, nanos };
         let folder = tempfile::tempdir().unwrap();
         let any = Dir::open(folder.path()).and_then(attributes::metadata_of).unwrap();

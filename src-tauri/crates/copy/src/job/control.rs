@@ -114,17 +114,17 @@ mod tests {
     }
 
     #[test]
-    fn who_rests_goes_on_when_it_opens() {
+    fn paused_threads_continue_after_resume() {
         assert_eq!(answers(|control, _| control.resume()), [false; 4]);
     }
 
     #[test]
-    fn who_rests_is_ended() {
+    fn ending_wakes_paused_threads() {
         assert_eq!(answers(|control, _| control.end()), [true; 4]);
     }
 
     #[test]
-    fn who_is_to_end_with_something_else_rests_no_longer_than_that() {
+    fn a_paused_thread_ends_once_its_own_flag_is_set() {
         let mut answers = answers(|control, over| {
             over.store(true, Ordering::Release);
             control.wake();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_neither_closes_nor_opens() {
+    fn pause_and_resume_do_nothing_after_the_end() {
         let control = Control::new(Arc::new(Unobserved));
         control.end();
         control.pause();
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_rests_is_told_of() {
+    fn the_observer_is_told_of_each_paused_thread() {
         let (tell, told) = channel();
         let control = Control::new(Arc::new(Paused(tell)));
         control.pause();

@@ -73,7 +73,7 @@ mod tests {
         }
     }
     #[test]
-    fn many_descriptors_leave_the_share_at_its_most() {
+    fn many_descriptors_give_the_largest_share() {
         assert_eq!(Share::of(1 << 16, 16), Share { threads: 16, folders: FOLDERS_MAX, batch: 64 });
     }
 }

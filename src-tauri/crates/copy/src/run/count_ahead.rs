@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_counted_that_is_to_be_copied() {
+    fn counting_ahead_finds_everything_that_is_copied() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         std::fs::create_dir_all(path("source/inner/cache")).unwrap();

@@ -75,7 +75,7 @@ fn source(folder: &Path, len: usize) -> PathBuf {
 }
 
 #[test]
-fn a_file_that_is_never_twice_the_same_fails_by_name() {
+fn a_file_that_never_reads_the_same_twice_fails_by_name() {
     for (options, len) in ways().into_iter().flat_map(|way| LENS.map(|len| (way.clone(), len))) {
         let folder = tempfile::tempdir().unwrap();
         let source = source(folder.path(), len);
@@ -96,7 +96,7 @@ fn a_file_that_is_never_twice_the_same_fails_by_name() {
 }
 
 #[test]
-fn a_small_file_that_was_written_to_once_is_copied_as_it_is_then() {
+fn a_small_file_that_changed_once_is_copied_with_its_new_contents() {
     for (options, len) in ways().into_iter().flat_map(|way| [1, 4_000, 700_000].map(|len| (way.clone(), len))) {
         let folder = tempfile::tempdir().unwrap();
         let source = source(folder.path(), len);
@@ -117,7 +117,7 @@ fn a_small_file_that_was_written_to_once_is_copied_as_it_is_then() {
 }
 
 #[test]
-fn a_small_file_that_is_written_to_while_it_is_read_is_copied_again_or_fails_by_name() {
+fn a_small_file_that_changes_while_read_is_copied_again_or_fails() {
     let kernels = [KernelCopy::Auto, KernelCopy::Range, KernelCopy::Splice, KernelCopy::Never];
     let ways = ways()
         .into_iter()
@@ -149,7 +149,7 @@ fn a_small_file_that_is_written_to_while_it_is_read_is_copied_again_or_fails_by_
 }
 
 #[test]
-fn a_hole_that_is_filled_behind_the_copy_fails_its_file() {
+fn a_hole_that_is_filled_after_its_copy_fails_the_file() {
     for options in ways() {
         let folder = tempfile::tempdir().unwrap();
         let source = source(folder.path(), 10);

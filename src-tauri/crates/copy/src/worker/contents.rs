@@ -238,7 +238,7 @@ mod tests {
     use ringway_model::SyncIoReason;
 
     #[test]
-    fn what_must_not_share_goes_by_no_call_that_may() {
+    fn files_that_must_not_share_blocks_use_no_call_that_may_share() {
         for kernel_copy in [KernelCopy::Auto, KernelCopy::Range, KernelCopy::Splice, KernelCopy::Never] {
             let by = |reflink| CopyOptions { kernel_copy, reflink, ..CopyOptions::default() };
             for (itself, size) in [(false, 1), (true, 1), (false, KERNEL_FROM), (true, KERNEL_FROM)] {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_without_a_ring_says_so() {
+    fn a_thread_without_a_ring_reports_the_fallback() {
         let fallback = OnceLock::new();
         let mut tools = Tools::new(IoPlan::with_depth(IoMode::Sync, 1).unwrap(), &fallback);
         assert!(!tools.has_no_ring() && fallback.get().is_none(), "none was wanted yet");

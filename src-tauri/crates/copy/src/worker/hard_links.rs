@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_keeps_what_it_has() {
+    fn a_full_table_keeps_its_entries() {
         let links = Links { files_max: 1, ..Links::default() };
         let name = || unreachable!("nothing waits here");
         let see = |ino| links.see(key(&with_number(ino)), &with_number(ino), name);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inode_number_that_was_reused_and_contents_that_changed_are_no_links() {
+    fn reused_inodes_and_changed_contents_are_not_linked() {
         let links = Links::default();
         let name = || unreachable!("nothing waits here");
         let at = |secs| Some(Timestamp { secs, nanos: 0 });

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_when_nobody_can_make_more() {
+    fn the_queue_ends_once_no_worker_can_add_tasks() {
         let queue = Queue::new(4);
         let done = AtomicU64::new(0);
         queue.push(0, [6u64]);
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_alone_ends_without_those_who_never_came() {
+    fn a_single_worker_ends_without_absent_workers() {
         let queue = Queue::new(3);
         queue.arrive();
         queue.push(0, [1]);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn closing_wakes_whoever_waits_and_gives_back_what_is_left() {
+    fn closing_wakes_waiting_workers_and_returns_the_rest() {
         let queue = Queue::new(2);
         queue.push(0, [1, 2]);
         assert_eq!(queue.close(), [1, 2]);

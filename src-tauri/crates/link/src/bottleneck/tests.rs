@@ -13,7 +13,7 @@ fn times(sender: [u64; 5], receiver: [u64; 3]) -> StageTimes {
 }
 
 #[test]
-fn whoever_does_not_wait_is_what_limits() {
+fn the_end_that_does_not_wait_is_the_bottleneck() {
     use Bottleneck::*;
     for (sender, receiver, limits) in [
         // Both wait: the network between them.
@@ -44,7 +44,7 @@ fn whoever_does_not_wait_is_what_limits() {
 }
 
 #[test]
-fn two_stages_that_are_alike_do_not_take_turns() {
+fn similar_stages_do_not_alternate() {
     use Bottleneck::*;
     let reading = times([0, 500, 480, 20, 0], [500, 250, 250]);
     let encrypting = times([0, 480, 500, 20, 0], [500, 250, 250]);
@@ -83,7 +83,7 @@ fn any_before() -> impl Strategy<Value = Option<Bottleneck>> {
 
 proptest! {
     #[test]
-    fn what_is_named_has_taken_time_or_both_ends_wait(times in any_times(), before in any_before()) {
+    fn the_named_stage_took_time_or_both_ends_wait(times in any_times(), before in any_before()) {
         let sender = shares([times.finding, times.reading, times.encrypting, times.sending, times.limited]);
         let receiver = shares([times.receiving, times.decrypting, times.writing]);
         let named = bottleneck_of(&times, before);
@@ -105,7 +105,7 @@ proptest! {
     }
 
     #[test]
-    fn how_long_it_was_measured_does_not_matter(times in any_times(), before in any_before(), factor in 1..9u32) {
+    fn the_bottleneck_does_not_depend_on_the_duration(times in any_times(), before in any_before(), factor in 1..9u32) {
         // Sums of clocks stay below a hundred years, so this cannot overflow.
         let longer = StageTimes {
             finding: times.finding * factor,
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn a_gauge_takes_whatever_it_is_told(
+    fn the_gauge_accepts_any_reported_times(
         told in prop::collection::vec((any::<u32>(), any_times()), 0..60),
     ) {
         let mut gauge = Gauge::default();
@@ -186,7 +186,7 @@ fn a_change_is_named_within_the_window_and_the_longest_is_kept() {
 }
 
 #[test]
-fn a_stall_is_not_the_network_s_time_and_ends_with_the_first_work() {
+fn stalled_time_is_not_the_networks_and_a_stall_ends_with_work() {
     let waiting = times([0, 0, 0, 100, 0], [100, 0, 0]);
     let mut gauge = ticked([times([0, 5, 5, 90, 0], [90, 5, 5]); 10].into_iter().chain([waiting; 50]));
     assert_eq!(gauge.longest(), Some(Bottleneck::Network), "nobody has said yet that nothing moves");
@@ -204,14 +204,14 @@ fn a_stall_is_not_the_network_s_time_and_ends_with_the_first_work() {
 }
 
 #[test]
-fn a_disk_that_works_limits_however_little_has_moved() {
+fn a_working_disk_is_the_bottleneck_at_any_rate() {
     let mut gauge = ticked([times([0, 0, 0, 100, 0], [0, 0, 100]); 10]);
     gauge.sample(Duration::from_millis(1_100), Some(Duration::from_secs(9)));
     assert_eq!(gauge.bottleneck(), Some(Bottleneck::Writing));
 }
 
 #[test]
-fn one_end_alone_names_nothing() {
+fn one_ends_times_alone_name_no_bottleneck() {
     let mut gauge = Gauge::default();
     gauge.sender(SenderTimes { reading: Micros::MAX, ..SenderTimes::default() });
     gauge.sample(Duration::from_secs(5), None);

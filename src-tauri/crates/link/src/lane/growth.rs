@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_are_not_added_where_the_network_is_not_what_limits() {
+    fn lanes_are_added_only_if_the_network_is_the_bottleneck() {
         let mut growth = LaneGrowth::new(1, 16);
         let observations = (1..600)
             .map(|tenth| growth.lanes_to_add(Duration::from_millis(100 * tenth), 1_000_000 * tenth, tenth % 3 == 0));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_are_tried_once_one_was_dropped() {
+    fn no_lanes_are_added_after_one_was_dropped() {
         let mut growth = LaneGrowth::new(2, 16);
         let mut add = |second: u64, rate: u64| growth.lanes_to_add(Duration::from_secs(second), second * rate, true);
         assert_eq!((add(1, 1_000_000), add(2, 1_000_000)), (2, 0));

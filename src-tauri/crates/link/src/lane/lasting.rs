@@ -321,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_between_two_looks_is_read_at_once_on_a_slow_line_and_whole_frames_on_others() {
+    fn a_slow_line_reads_frames_in_pieces_and_a_fast_line_whole_ones() {
         for (took_ms, piece) in [(0, usize::MAX), (250, usize::MAX), (1_000, 6 * CONTENT_MAX), (60_000, CONTENT_MAX)] {
             assert_eq!(piece_len(1 << 20, Duration::from_millis(took_ms)), piece, "{took_ms} ms");
         }

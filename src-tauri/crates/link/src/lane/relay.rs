@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_whose_first_frame_has_gone_is_like_any_other() {
+    fn an_added_lane_is_like_any_other_after_its_first_frame() {
         let relay = Arc::new(Relay::default());
         let (line, came) = channel();
         let mut added = added_lane(Line(Some(line)), relay.clone());
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_that_was_never_used_keeps_nobody_waiting() {
+    fn an_unused_lane_delays_no_other_lane() {
         let relay = Arc::new(Relay::default());
         drop(added_lane(Line(None), relay.clone()));
         let (line, came) = channel();
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_hears_at_once_that_it_is_over() {
+    fn waiting_lanes_fail_at_once_when_stopped() {
         let relay = Arc::new(Relay::default());
         let mut added = added_lane(Line(None), relay.clone());
         send(&mut added, 1).unwrap();

@@ -141,7 +141,7 @@ async fn a_lane_reads_what_rustls_sends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_said_before_the_take_over_is_not_lost() {
+async fn data_sent_before_the_hand_over_is_not_lost() {
     let (connected, accepted) = channels().await;
     let mut rustls = connected;
     rustls.stream.write_all(&bytes(40_000)).await.unwrap();
@@ -159,7 +159,7 @@ async fn what_was_said_before_the_take_over_is_not_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lane_gets_all_of_what_trickles_in() {
+async fn a_lane_reads_everything_that_trickles_in() {
     // Fewer bytes at a time than any mark, and the last of the awaited bytes much later than the
     // first.
     let (mut sending, mut reading) = both_lanes().await;
@@ -225,7 +225,7 @@ async fn meddled(altered: Option<usize>, len: usize) -> (Lane, Lane) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_altered_on_the_way_is_refused() {
+async fn altered_records_are_refused() {
     // In a header, in the first record, in a later one, in a tag.
     for altered in [0, 3, 100, 16_384 + 5 + 3, 50_000] {
         let (mut sending, mut reading) = meddled(Some(altered), usize::MAX).await;
@@ -239,7 +239,7 @@ async fn what_was_altered_on_the_way_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cut_is_no_end_of_what_was_announced() {
+async fn a_cut_is_an_error_and_not_an_end() {
     for len in [0, 3, 100, 16_384 + 22, 50_000] {
         let (mut sending, mut reading) = meddled(None, len).await;
         let sender = std::thread::spawn(move || sending.send(&bytes(100_000), &[], &[]));
@@ -262,7 +262,7 @@ async fn a_lane_that_waits_is_ended_from_outside() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_lane_had_taken_whose_connection_is_broken_goes_by_the_other() {
+async fn work_of_a_lane_whose_connection_breaks_goes_to_the_other_lane() {
     let folder = tempfile::tempdir().unwrap();
     let tree = folder.path().join("tree");
     std::fs::create_dir(&tree).unwrap();

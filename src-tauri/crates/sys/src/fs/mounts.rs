@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_proc_holds_is_mounted_there() {
+    fn the_mount_point_of_proc_is_found() {
         let Ok(point) = mount_point(Dir::open(Path::new("/proc/self")).unwrap()) else {
             return println!("skipped: this kernel does not tell mounts");
         };

@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_virtual_disk_is_not_believed_to_have_a_head() {
+    fn a_virtual_disk_does_not_count_as_rotational() {
         for (path, rotational, expected) in [
             ("pci0000:00/ata1/block/sda", "1\n", Some(Medium::Rotational)),
             ("pci0000:00/nvme/nvme0/nvme0n1", "0\n", Some(Medium::Solid)),

@@ -295,8 +295,8 @@ mod tests {
     }
 
     #[test]
-    fn unwinding_waits_for_what_is_lent() {
-        let Some(mut ring) = ring("unwinding_waits_for_what_is_lent", 4) else { return };
+    fn unwinding_waits_for_lent_memory() {
+        let Some(mut ring) = ring("unwinding_waits_for_lent_memory", 4) else { return };
         let (reader, mut writer) = std::io::pipe().unwrap();
         let mut buf = [0; 8];
         let late = std::thread::spawn(move || {

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn literal_is_its_own_address_in_its_family_alone() {
+    fn a_literal_address_resolves_in_its_own_family_only() {
         let found = addresses("127.0.0.1", Family::V4, 7).unwrap();
         assert_eq!(found, ["127.0.0.1:7".parse().unwrap()]);
         assert_eq!(addresses("fd00::1", Family::V6, 7).unwrap(), ["[fd00::1]:7".parse().unwrap()]);

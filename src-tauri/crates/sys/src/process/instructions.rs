@@ -107,14 +107,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_done_is_counted_where_a_counter_is_to_be_had() {
+    fn instructions_are_counted_if_there_is_a_counter() {
         let counter = match InstructionCounter::start() {
             Ok(counter) => counter,
             Err(why) => {
                 // Attributes that the kernel does not understand would cause another error than a
                 // missing counter.
                 assert!(!matches!(why, NoCounter::Errno(_)), "{why}");
-                return println!("skipped: what_is_done_is_counted_where_a_counter_is_to_be_had: {why}");
+                return println!("skipped: instructions_are_counted_if_there_is_a_counter: {why}");
             }
         };
         let before = counter.read().unwrap();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_told_apart() {
+    fn reasons_are_distinguished() {
         for (errno, wanted) in [
             (libc::ENOSYS, NoCounter::NotInKernel),
             (libc::ENOENT, NoCounter::NotInProcessor),

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn root_has_a_home_and_nobody_has_a_number_that_is_none() {
+    fn root_has_a_home_and_an_unknown_user_has_none() {
         assert!(home_of(0).is_some_and(|home| home.is_absolute()));
         assert_eq!(home_of(u32::MAX - 1), None);
     }

@@ -217,7 +217,7 @@ fn another_file_with_the_same_size_and_time_is_another_version() {
 }
 
 #[test]
-fn a_begun_file_that_another_of_its_size_and_time_has_replaced_is_given_up() {
+fn a_begun_file_replaced_by_one_of_equal_size_and_time_is_given_up() {
     let scratch = scratch();
     let path = scratch.path().join("large");
     write(&path, 3_000_000, 1);
@@ -239,7 +239,7 @@ fn a_begun_file_that_another_of_its_size_and_time_has_replaced_is_given_up() {
 }
 
 #[test]
-fn all_that_is_there_already_costs_a_list_only() {
+fn existing_files_cost_only_a_list() {
     let scratch = scratch();
     let root = scratch.path().join("tree");
     fs::create_dir(&root).unwrap();
@@ -388,7 +388,7 @@ fn sends_a_very_deep_tree_with_few_descriptors() {
 }
 
 #[test]
-fn lists_on_in_a_large_folder_that_was_closed_meanwhile() {
+fn continues_listing_a_large_folder_that_was_closed() {
     let scratch = scratch();
     let root = scratch.path().join("wide");
     let mut deep = root.join("first");
@@ -853,7 +853,7 @@ fn an_offer_names_the_first_and_counts_the_rest() {
 }
 
 #[test]
-fn what_appears_after_the_offer_is_not_sent_and_what_vanished_is_a_failure() {
+fn entries_after_the_offer_are_not_sent_and_vanished_ones_fail() {
     let scratch = scratch();
     let path = |name: &str| scratch.path().join(name);
     for name in ["folder", "gone", "same"] {

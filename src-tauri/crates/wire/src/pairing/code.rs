@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_word_list_is_what_this_module_takes_it_for() {
+    fn the_word_list_has_the_properties_that_codes_rely_on() {
         let words = Language::English.word_list();
         assert_eq!(words.len(), WORDS as usize);
         assert!(words.is_sorted());
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_not_there_are_not_guessed() {
+    fn words_that_are_not_in_the_list_are_not_guessed() {
         for typed in ["riv", "rivr", "rivers", "zzzz", "aaaa", "abandonment", "zooo", "ca", ""] {
             assert_eq!(find_word(typed), None, "{typed}");
         }

@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_got_nowhere_takes_nobodys_place() {
+    fn an_empty_attempt_displaces_no_other() {
         let mut folder = Folder::new();
         let _ = take_over_all(&mut folder, false);
         attempt(&mut folder);
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_whose_number_was_lost_in_a_power_cut_is_not_torn_into_by_the_next_one() {
+    fn an_attempt_that_lost_its_number_in_a_power_cut_stays_separate() {
         let mut folder = Folder::new();
         let _ = take_over_all(&mut folder, false);
         attempt(&mut folder);
@@ -341,7 +341,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_crash_tears_an_attempt_apart(crashes in proptest::collection::vec(0..9usize, 0..6)) {
+        fn no_crash_splits_an_attempt(crashes in proptest::collection::vec(0..9usize, 0..6)) {
             let mut folder = Folder::new();
             let _ = take_over_all(&mut folder, false);
             attempt(&mut folder);
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn half_files_and_other_versions_do_not_pass() {
+    fn half_files_and_other_versions_are_not_whole() {
         let at = |secs| Timestamp { secs, nanos: 5 };
         let trust = Trust::since(at(100));
         let found = Found { is_file: true, size: 7, mtime: at(90), names: 1 };
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_worth_going_on_with_is_bounded() {
+    fn the_stretches_to_continue_from_are_bounded() {
         let (version, found) = large();
         let mut begun = begun_file();
         assert!(begun.has.add(0, HAS_MIN - 1) && begun.durable.add(0, HAS_MIN - 1));

@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn they_are_what_single_points_would_be(added in vec((0..60u64, 1..9u64), 0..30), within in (0..70u64, 0..70u64)) {
+        fn stretches_agree_with_single_points(added in vec((0..60u64, 1..9u64), 0..30), within in (0..70u64, 0..70u64)) {
             let (mut stretches, mut points) = (Stretches::default(), [false; 80]);
             for (start, len) in added {
                 let range = start as usize..(start + len) as usize;

@@ -199,7 +199,7 @@ fn taken(offer: &Offer, (sent, failed_here): (Counts, u64), names: u64, receipt:
 }
 
 #[test]
-fn a_receipt_is_held_against_what_was_sent() {
+fn a_receipt_is_compared_with_what_was_sent() {
     let sent = Counts { files: 5, folders: 2, links: 1, bytes: 40 };
     let taken = |failed_here, there, failed| {
         let receipt = Receipt { there, failed, ..Receipt::default() };
@@ -230,7 +230,7 @@ fn a_receipt_is_held_against_what_was_sent() {
 }
 
 #[test]
-fn a_receipt_cannot_count_more_failures_than_what_was_sent_can_have() {
+fn a_receipt_cannot_count_more_failures_than_possible() {
     let sent = Counts { files: 5, folders: 2, links: 1, bytes: 40 };
     let failed = |failed| taken(&offer(), (sent, 0), 0, Receipt { there: sent, failed, ..Receipt::default() });
     let most = FAILURES_PER_ENTRY_MAX * (8 + 1);
@@ -333,7 +333,7 @@ fn progress_counts_for_no_more_than_was_declared() {
 }
 
 #[test]
-fn a_proof_is_given_where_it_was_asked_for_and_nowhere_else() {
+fn a_proof_is_given_only_if_requested() {
     let sent = Counts { files: 1, folders: 0, links: 0, bytes: 4 };
     let proven = Some(Proven { files: 1, bytes: 4, took: Micros::default() });
     for (prove, given) in [(true, true), (true, false), (false, false)] {
@@ -391,7 +391,7 @@ fn strangers_pair_by_code_and_both_know_it() {
 }
 
 #[test]
-fn known_devices_prove_a_code_where_they_are_to_and_only_there() {
+fn known_devices_prove_a_code_only_if_required() {
     let mut pair = Pair::proving(true, true, Some(200), false);
     pair.run().unwrap();
     assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Authenticated), "what proves nothing is not said");
@@ -442,7 +442,7 @@ fn a_wrong_code_is_the_same_verdict_on_both_sides() {
 }
 
 #[test]
-fn without_a_code_strangers_part_politely() {
+fn strangers_without_a_code_end_the_session_in_order() {
     for (known_there, known_here) in [(false, false), (true, false), (false, true)] {
         let mut pair = Pair::new(known_there, known_here, None);
         pair.run().unwrap();
@@ -600,7 +600,7 @@ fn a_peer_that_never_says_hello_is_given_up_early() {
 }
 
 #[test]
-fn another_version_is_told_ours() {
+fn a_peer_of_another_version_is_told_this_version() {
     let hello = |version| {
         let Greeting { name } = greeting("other");
         Message::Hello(crate::control::Hello { version, name, known: true, pairing: false })
@@ -622,7 +622,7 @@ fn long_offer(count: usize) -> (Offer, Arc<OfferedNames>) {
 }
 
 #[test]
-fn an_offer_is_told_once_all_its_names_have_come() {
+fn an_offer_is_reported_once_all_its_names_have_arrived() {
     let mut pair = Pair::new(true, true, None);
     pair.run().unwrap();
     let (offer, names) = long_offer(1_000);
@@ -670,7 +670,7 @@ fn pages_that_do_not_fit_the_offer_are_refused() {
 }
 
 #[test]
-fn names_that_do_not_come_are_not_waited_for_without_end() {
+fn waiting_for_names_has_a_deadline() {
     let mut pair = Pair::new(true, true, None);
     pair.run().unwrap();
     pair.initiator.offer(&Offer { more_names: 1, ..offer() });

@@ -167,7 +167,7 @@ impl Oracle {
 }
 
 #[test]
-fn the_exchange_is_what_its_page_says() {
+fn the_exchange_agrees_with_its_documentation() {
     let captured = attempt((&secret(CODE), binding(), entropy(1)), (&secret(CODE), binding(), entropy(2))).captured;
     let oracle = Oracle::of(&captured, [LAPTOP, LAB], EXPORTER);
     let blinded = |scalar: &Scalar, blinding: Point| {
@@ -203,7 +203,7 @@ fn a_recording_does_not_tell_the_right_code_from_a_wrong_one() {
 }
 
 #[test]
-fn a_man_in_the_middle_who_passes_messages_on_gets_two_failures_and_no_confirmation_of_the_responder() {
+fn a_man_in_the_middle_who_passes_messages_on_gets_no_confirmation() {
     let towards_laptop = || Binding::new(LAPTOP, MALLORY, [0x11; 32]).unwrap();
     let towards_lab = || Binding::new(MALLORY, LAB, [0x22; 32]).unwrap();
     let verdicts = attempt((&secret(CODE), towards_laptop(), entropy(1)), (&secret(CODE), towards_lab(), entropy(2)));

@@ -34,7 +34,7 @@ fn three_wrong_attempts_burn_a_code_for_the_right_one_too() {
 }
 
 #[test]
-fn two_slips_and_the_right_code_pair() {
+fn two_wrong_attempts_and_then_the_right_code_pair() {
     let mut open = one_time();
     assert_eq!(attempt_with(&mut open, "42-river-candy", OPENED_MS), Ok(false));
     assert_eq!(attempt_with(&mut open, "24-river-castle", OPENED_MS), Ok(false));
@@ -61,7 +61,7 @@ fn a_code_expires_after_ten_minutes_and_stays_so_when_the_clock_goes_back() {
 }
 
 #[test]
-fn a_life_can_be_shorter_and_never_longer() {
+fn a_lifetime_can_be_shortened_but_not_extended() {
     let mut open = one_time();
     open.shorten(1_000);
     open.shorten(CODE_LIFETIME_MS);
@@ -131,7 +131,7 @@ fn a_standing_secret_outlives_successes_and_time() {
 }
 
 #[test]
-fn wrong_attempts_of_a_standing_secret_make_everybody_wait_whoever_is_right_meanwhile() {
+fn wrong_attempts_make_everybody_wait_despite_right_ones() {
     let mut open = OpenCode::new(secret(STANDING), OPENED_MS, Lifetime::Standing);
     let mut now_ms = OPENED_MS;
     for wait_ms in [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000, 300_000] {

@@ -45,7 +45,7 @@ fn secs(time: Micros) -> Duration {
 }
 
 #[test]
-fn a_senders_time_is_booked_where_it_went() {
+fn a_senders_time_is_counted_by_activity() {
     let clocks = Clocks::default();
     let mut lane = sending(Line { busy: SHORT, waits: SHORT * 2 }, Share::needed(Arc::default()), clocks.lane());
     lane.idle(true);

@@ -145,7 +145,7 @@ fn ranges_are_read_and_written_whole_whatever_the_kernel_answers() {
 
 /// One request's error stays its own.
 #[test]
-fn an_error_of_one_request_is_no_other_ones() {
+fn an_error_affects_only_its_own_request() {
     let (folder, names) = files();
     let dir = Dir::open(folder.path()).unwrap();
     let mut reads = 0;
@@ -158,7 +158,7 @@ fn an_error_of_one_request_is_no_other_ones() {
             }
         }
     });
-    let Some(mut io) = driver("an_error_of_one_request_is_no_other_ones", fault) else { return };
+    let Some(mut io) = driver("an_error_affects_only_its_own_request", fault) else { return };
     let (mut buf, mut results) = (vec![0; FILES * BYTES], Vec::new());
     let requests: Vec<_> = names
         .iter()

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn each_reason_is_told_apart() {
+    fn each_reason_is_distinguished() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(installed_in(folder.path()), MissingTls::Unknown);
         std::fs::write(folder.path().join("modules.dep"), "kernel/fs/fuse/fuse.ko:\n").unwrap();

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_chosen_holds_on_every_line() {
+    fn an_explicit_choice_holds_on_every_line() {
         let worth = Worth::default();
         worth.choose(Delta::On);
         assert_eq!(worth.is_worth_it(1), Some(true));

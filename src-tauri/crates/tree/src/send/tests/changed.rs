@@ -19,7 +19,7 @@ fn having(old: Vec<u8>, size: usize) -> Received {
 }
 
 #[test]
-fn only_what_is_new_travels_whatever_was_done_to_the_file() {
+fn only_new_parts_are_sent_whatever_the_change() {
     let scratch = scratch();
     let path = scratch.path().join("large");
     let old = noise(1, LEN);
@@ -47,7 +47,7 @@ fn only_what_is_new_travels_whatever_was_done_to_the_file() {
 }
 
 #[test]
-fn other_lanes_take_nothing_of_a_file_that_is_going_to_be_asked_about() {
+fn other_lanes_take_no_part_of_a_file_to_be_asked_about() {
     let scratch = scratch();
     let path = scratch.path().join("large");
     fs::write(&path, noise(2, LEN)).unwrap();
@@ -79,7 +79,7 @@ fn other_lanes_send_what_is_wanted_too() {
 }
 
 #[test]
-fn a_file_with_nothing_in_it_that_was_there_is_given_up_early_and_sent() {
+fn comparing_an_entirely_new_file_ends_early() {
     let scratch = scratch();
     let path = scratch.path().join("large");
     fs::write(&path, noise(2, 4 * LEN)).unwrap();
@@ -97,7 +97,7 @@ fn a_file_with_nothing_in_it_that_was_there_is_given_up_early_and_sent() {
 }
 
 #[test]
-fn a_file_that_was_begun_is_asked_about_where_it_was_not() {
+fn missing_parts_of_a_begun_file_are_asked_about() {
     let scratch = scratch();
     let path = scratch.path().join("large");
     let (old, new) = (noise(1, LEN), [&noise(1, LEN)[..], &noise(2, LEN)].concat());

@@ -33,7 +33,7 @@ fn held_up(sources: &[Source]) -> Arc<Outgoing> {
 }
 
 #[test]
-fn what_was_counted_is_what_is_sent() {
+fn counted_totals_equal_what_is_sent() {
     let scratch = scratch();
     let sources = sources(scratch.path());
     for lanes in [1, 3] {
@@ -57,7 +57,7 @@ fn what_was_counted_is_what_is_sent() {
 }
 
 #[test]
-fn what_is_gone_by_then_is_taken_back() {
+fn vanished_entries_are_subtracted_from_the_totals() {
     let scratch = scratch();
     let sources = sources(scratch.path());
     let outgoing = held_up(&sources);
@@ -75,7 +75,7 @@ fn what_is_gone_by_then_is_taken_back() {
 }
 
 #[test]
-fn what_has_come_since_makes_it_uncertain_until_the_walk_has_ended() {
+fn new_entries_make_totals_uncertain_until_the_walk_ends() {
     let scratch = scratch();
     let sources = sources(scratch.path());
     let outgoing = held_up(&sources);
@@ -97,7 +97,7 @@ fn what_has_come_since_makes_it_uncertain_until_the_walk_has_ended() {
 }
 
 #[test]
-fn what_fits_into_the_queue_is_not_counted() {
+fn a_tree_that_fits_into_the_queue_is_not_counted() {
     let scratch = scratch();
     let root = scratch.path().join("few");
     fs::create_dir(&root).unwrap();

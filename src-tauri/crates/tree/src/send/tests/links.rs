@@ -48,7 +48,7 @@ fn replace(path: &Path, len: usize) {
 }
 
 #[test]
-fn a_replaced_name_does_not_change_what_the_other_names_hold() {
+fn a_replaced_name_does_not_change_other_names_contents() {
     for len in LENS {
         for victim in NAMES {
             // Also a file that has become too large for its batch, or small enough for one.
@@ -65,7 +65,7 @@ fn a_replaced_name_does_not_change_what_the_other_names_hold() {
 }
 
 #[test]
-fn a_name_that_vanished_takes_no_other_name_with_it() {
+fn a_vanished_name_does_not_affect_other_names() {
     for len in LENS {
         for victim in NAMES {
             let gone = FailureReason::Os { errno: rustix::io::Errno::NOENT.raw_os_error() };
@@ -107,7 +107,7 @@ fn a_file_that_is_changed_in_place_keeps_its_names() {
 }
 
 #[test]
-fn names_of_a_file_that_the_receiver_keeps_bring_their_own_contents() {
+fn names_of_a_kept_file_bring_their_own_contents() {
     for len in LENS {
         for lanes in [1, 3] {
             let scratch = scratch();
@@ -194,7 +194,7 @@ fn reuse(name: &Path, beside: &Path, ino: u64, contents: &[u8]) -> bool {
 }
 
 #[test]
-fn a_file_that_got_the_inode_number_of_one_that_was_sent_brings_its_own_contents() {
+fn a_file_with_a_reused_inode_number_brings_its_own_contents() {
     // Only its birth time, or its size, distinguishes it from the file that was sent.
     for (len, new_len) in LENS.into_iter().flat_map(|len| [(len, len), (len, len + 1)]) {
         // On a busy machine its names may come right after each other.
@@ -259,7 +259,7 @@ fn a_file_that_got_the_inode_number_of_one_that_was_sent_brings_its_own_contents
 }
 
 #[test]
-fn a_file_that_is_written_to_after_it_was_sent_is_sent_again_under_its_next_name() {
+fn a_file_changed_after_it_was_sent_is_sent_again_under_its_next_name() {
     for len in LENS {
         let scratch = scratch();
         let root = scratch.path().join("root");

@@ -24,7 +24,7 @@ fn prove(root: &Path, lanes: usize, proves: bool, meanwhile: Option<Meanwhile>) 
 }
 
 #[test]
-fn a_large_file_that_is_written_to_behind_what_was_sent_fails_where_it_is_proven() {
+fn with_proof_a_large_file_that_changes_in_its_sent_part_fails() {
     for (proves, lanes) in [(true, 1), (true, 3), (false, 1)] {
         let scratch = scratch();
         let (large, sparse) = (scratch.path().join("large"), scratch.path().join("sparse"));
@@ -69,7 +69,7 @@ fn large_files_that_stay_are_sent_and_proven() {
 }
 
 #[test]
-fn a_small_file_that_is_not_twice_the_same_is_read_again_and_fails_where_it_goes_on() {
+fn with_proof_a_small_file_that_keeps_changing_fails() {
     for goes_on in [false, true] {
         let scratch = scratch();
         let path = scratch.path().join("small");

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_a_disk_is_announced_until_some_was_in_memory_already() {
+    fn files_on_a_disk_are_announced_until_some_were_cached() {
         let home = tempfile::tempdir().unwrap();
         if filesystem(fs::File::open(home.path()).unwrap()).unwrap().is_memory() {
             println!("skipped: the folder for temporary files is in memory");
