@@ -24,7 +24,7 @@ test("no comment is wider than 100 columns", () => {
   none([...rust.flatMap((path) => wide(path, /^\s*\/\//)), ...written.flatMap((path) => wide(path, /^\s*(\/\/|\/\*\*|\* )/))]);
 });
 
-test("unsafe stands in crates/sys alone", () => {
+test("unsafe code is in crates/sys only", () => {
   const found = rust
     .filter((path) => !path.startsWith("src-tauri/crates/sys/"))
     .flatMap((path) => hits(path, rustCode(text(path)), /\bunsafe\b/));
@@ -59,7 +59,7 @@ test("tree, link, copy, bench and engine write nothing to a terminal", () => {
   none(found);
 });
 
-test("plaintext lanes are made and known in one module of the benchmark, and nowhere near a transfer", () => {
+test("plaintext lanes exist in one module of the benchmark only", () => {
   const home = "src-tauri/crates/bench/src/loopback.rs";
   const elsewhere = rust.filter((path) => path !== home);
   none(elsewhere.flatMap((path) => hits(path, rustCode(text(path)), /\bPlainLane\b/)));
@@ -72,7 +72,7 @@ test("every module says in its first line what it owns", () => {
   none(rust.filter((path) => /\/src\//.test(path) && !text(path).startsWith("//!")));
 });
 
-test("nothing is left for later in the sources", () => {
+test("the sources have no marks of unfinished work", () => {
   const sources = [...rust, ...files("src", ".ts", ".svelte"), ...files("tests", ".mjs", ".sh", ".py")];
   const mark = new RegExp(["TO" + "DO", "FIX" + "ME", "\\bXX" + "X\\b", "to" + "do!\\(", "unimple" + "mented!\\("].join("|"));
   none(sources.flatMap((path) => hits(path, text(path), mark)));
@@ -109,7 +109,7 @@ function hasScriptTest(source, name) {
   return [...source.matchAll(SCRIPT_TEST)].some(([, , title]) => isIt(title));
 }
 
-test("a test that is left out, or only spoken of, is none", () => {
+test("a skipped test, or a mention of one, does not count as a test", () => {
   const rust = (attributes) => `${attributes}fn it_works() {\n`;
   assert.ok(hasRustTest(rust("/// Why.\n#[test]\n"), "it_works"));
   assert.ok(hasRustTest(`mod tests {\n    #[tokio::test(flavor = "multi_thread")]\n    async ${rust("")}`, "it_works"));
@@ -136,7 +136,7 @@ for (const page of ["SECURITY.md", "docs/environments.md"]) {
   });
 }
 
-test("every event of docs/json.schema.json is looked at by a test", () => {
+test("every event of docs/json.schema.json is checked by a test", () => {
   const events = JSON.parse(text("docs/json.schema.json")).oneOf.map((event) => event.properties.event.const);
   const tests = [...files("tests/transfer", ".mjs"), ...files("tests/desktop", ".mjs"), ...files("src-tauri/crates/cli/tests", ".rs")].map(text).join("\n");
   assert.ok(events.includes("finished") && events.length > 35, events.join(", "));
@@ -180,7 +180,7 @@ test("ARCHITECTURE.md links every page of docs/design", () => {
 
 const pages = ["README.md", "SECURITY.md", ARCHITECTURE, ...files("docs", ".md")];
 
-test("every file that a document links to is there", () => {
+test("every file that a document links to exists", () => {
   assert.deepEqual(designPages.filter((page) => !pages.includes(page)), []);
   const gone = pages.flatMap((page) =>
     links(page)
@@ -196,7 +196,7 @@ function anchors(page) {
   return [...headings].map(([, heading]) => heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").replaceAll(" ", "-"));
 }
 
-test("every heading that a document links to is there", () => {
+test("every heading that a document links to exists", () => {
   const gone = pages.flatMap((page) =>
     links(page)
       .filter(({ path, heading }) => heading && path.endsWith(".md") && !anchors(path).includes(heading))
@@ -205,7 +205,7 @@ test("every heading that a document links to is there", () => {
   assert.deepEqual(gone, []);
 });
 
-test("a comment that names a page of docs/design names one that is there", () => {
+test("every page of docs/design that a comment names exists", () => {
   const named = [...rust, ".cargo/config.toml"].flatMap((path) =>
     [...text(path).matchAll(/\bdocs\/design\/[\w-]+\.md\b/g)].map(([page]) => ({ path, page })),
   );
@@ -239,7 +239,7 @@ function isInCode(name) {
   return Boolean(home) && new RegExp(`\\b(struct|enum|trait|type|fn|const) ${rest.at(-1)}\\b`).test(text(home));
 }
 
-test("the glossary is in order, and what it names is there", () => {
+test("the glossary is in order, and the modules that it names exist", () => {
   const rows = text("docs/design/glossary.md").split("\n").filter((line) => line.startsWith("| ")).slice(1);
   const words = rows.map((row) => row.split(" | ")[0].slice(2));
   assert.ok(words.length > 40, `${words.length} words`);

@@ -54,7 +54,7 @@ test("node: closing lines count, skips carry their reason", () => {
   assert.deepEqual(tally.failures, ["three"]);
 });
 
-test("what failed tests printed is repeated at the end, each within a bound", () => {
+test("the output of failed tests is repeated at the end, up to a limit for each", () => {
   const long = Array.from({ length: 100 }, (_, line) => `at frame ${line}`);
   const cargo = tallied(
     101,
@@ -104,7 +104,7 @@ function program(name, lines, then) {
   return { name, command: "sh", args: ["-c", script], limitMs: 500 };
 }
 
-test("a program that does not end is killed with what it started, named, and the others are run", async () => {
+test("a program that hangs is killed with its children and named, and the others run", async () => {
   const tally = new Tally();
   const said = [];
   const started = Date.now();

@@ -42,7 +42,7 @@ function dropIPv6({ here, there }) {
   assert.equal(status, 0, err);
 }
 
-test("a live address behind dead ones is reached, and found again where its name is gone", { skip: needs("nft") }, async (t) => {
+test("a live address behind dead ones is reached, and found again after its name is gone", { skip: needs("nft") }, async (t) => {
   const network = met(t);
   if (!network) return;
   const { base, near, far, inbox, source, here, there, file } = network;
@@ -56,7 +56,7 @@ test("a live address behind dead ones is reached, and found again where its name
   await ends(sender(t, near, file, "far", { wrap: here.wrap, code: null }), again);
 });
 
-test("an unanswered question for IPv6 addresses keeps nobody waiting", { skip: needs() }, async (t) => {
+test("an unanswered query for IPv6 addresses delays no transfer", { skip: needs() }, async (t) => {
   const network = met(t);
   if (!network) return;
   const { base, near, far, inbox, source, here, there, file } = network;
@@ -72,7 +72,7 @@ test("an unanswered question for IPv6 addresses keeps nobody waiting", { skip: n
   sameInside(source, inbox);
 });
 
-test("an address of the link is dialled with its interface by name, by number, and without", { skip: needs() }, async (t) => {
+test("a link-local address is dialled with its interface by name, by number, and without", { skip: needs() }, async (t) => {
   const network = met(t, { ipv4: false });
   if (!network) return;
   const { near, far, inbox, source, here, there, file } = network;
@@ -102,7 +102,7 @@ test("an address of the link is dialled with its interface by name, by number, a
   assert.match(doctor.said(), new RegExp(`Others reach this machine at \\[fe80::[0-9a-f:]+\\]:${PORT}\\.`));
 });
 
-test("the port of another user and a bridge for containers are no ways in", { skip: needs("setpriv") }, async (t) => {
+test("another user's port is reported, and a container bridge is not shown as an address", { skip: needs("setpriv") }, async (t) => {
   const network = met(t);
   if (!network) return;
   const { far, there } = network;

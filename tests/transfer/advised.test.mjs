@@ -22,7 +22,7 @@ const AT_ONCE = 3;
 
 const SITUATIONS = [...copying, ...finding, ...keeping, ...sending, ...serving];
 
-test("every message that recommends a command is followed by a situation or a test, or is named with why not", () => {
+test("every recommended command is followed by a situation or a test, or has a reason why not", () => {
   const listed = [SITUATIONS, ELSEWHERE, CANNOT, IN_THE_WINDOW].flat().flatMap(({ keys }) => keys);
   const all = recommendations();
   assert.ok(all.length > 100, `only ${all.length} recommendations were found`);
@@ -32,7 +32,7 @@ test("every message that recommends a command is followed by a situation or a te
   assert.deepEqual(stale, [], "no message says these any more: change the keys with the messages");
 });
 
-test("the tests that follow recommendations elsewhere are there", () => {
+test("the tests that follow recommendations elsewhere exist", () => {
   for (const { file, test: title } of ELSEWHERE) assert.ok(text(file).includes(`test("${title}"`), `${file}: ${title}`);
   for (const { as } of IN_THE_WINDOW) assert.ok(SITUATIONS.some(({ title }) => title === as), as);
 });

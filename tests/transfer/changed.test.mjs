@@ -69,19 +69,19 @@ const WAYS = {
 };
 
 for (const [what, [changed, fresh]] of Object.entries(WAYS)) {
-  test(`a file that is ${what}: what is new travels`, async (t) => {
+  test(`a file that is ${what}: only new parts are sent`, async (t) => {
     adds(await sendChanged(t, old, changed), changed, fresh + 1);
   });
 }
 
-test("a file of which nothing is as it was goes whole, and little is spent on finding that out", async (t) => {
+test("an entirely changed file is sent whole, and finding that out costs little", async (t) => {
   const changed = randomBytes(LARGE_BYTES);
   const { sent, reused } = await sendChanged(t, old, changed);
   assert.equal(reused, 0);
   assert.ok(sent < LARGE_BYTES + LARGE_BYTES / 50, `${sent} bytes went`);
 });
 
-test("what was there is proven with the rest", async (t) => {
+test("reused parts are proven with the rest", async (t) => {
   const done = await sendChanged(t, old, edited, [...CHANGED, "--verify"]);
   adds(done, edited, 8 * AROUND_BYTES);
   for (const end of [done.sending, done.receiving]) {
@@ -90,7 +90,7 @@ test("what was there is proven with the rest", async (t) => {
   }
 });
 
-test("several lanes send what is new", async (t) => {
+test("several lanes send the new parts", async (t) => {
   const changed = Buffer.concat([randomBytes(20 * MIB), old]);
   adds(await sendChanged(t, old, changed, [...CHANGED, "--lanes", "3"]), changed, 20 * MIB + AROUND_BYTES);
 });
@@ -101,13 +101,13 @@ test("--delta off sends it whole", async (t) => {
   assert.ok(sent > LARGE_BYTES);
 });
 
-test("on a slow line it is compared without being asked to", async (t) => {
+test("on a slow line it is compared by default", async (t) => {
   const { sent, reused } = await sendChanged(t, old, edited, ["--limit", "20M", "--compress", "off"]);
   assert.ok(reused > LARGE_BYTES / 2, `${reused} were there`);
   assert.ok(sent < LARGE_BYTES / 2, `${sent} went`);
 });
 
-test("holes stay holes, and what is between them is found", async (t) => {
+test("holes stay holes, and data between them is found", async (t) => {
   const { inbox, near, far, tree, there } = withOld(t, old);
   const file = openSync(join(tree, "large"), "w");
   writeSync(file, old, 0, 10 * MIB, 0);
@@ -122,7 +122,7 @@ test("holes stay holes, and what is between them is found", async (t) => {
 });
 
 for (const [what, args] of Object.entries({ "sent again": ["--retry", "no"], "going on by itself": ["--retry", "1m"] })) {
-  test(`a connection that is cut while a file is compared, ${what}: what was copied or came is kept`, async (t) => {
+  test(`a connection that is cut while a file is compared, ${what}: copied and received parts are kept`, async (t) => {
     const { inbox, near, far, tree, there } = withOld(t, old);
     // The last third is new, so that it is cut when everything that existed has been copied.
     const changed = Buffer.concat([old.subarray(0, 32 * MIB), randomBytes(16 * MIB)]);

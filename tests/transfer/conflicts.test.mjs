@@ -27,7 +27,7 @@ for (const [policy, args] of [
   ["replace", []],
   ["replace", ["--on-conflict", "replace"]],
 ]) {
-  test(`${args.length ? "asked for" : "by default"}: a differing file is replaced, what was not sent stays`, async (t) => {
+  test(`${args.length ? "asked for" : "by default"}: a differing file is replaced, and other files stay`, async (t) => {
     const { inbox, tree, there, near, far } = overlapping(t);
     const receiving = await receiver(t, far, inbox, { args });
     await ends(sender(t, near, tree, receiving.target), receiving);
@@ -38,7 +38,7 @@ for (const [policy, args] of [
   });
 }
 
-test("--on-conflict keep: the existing file stays as it is, new ones come", async (t) => {
+test("--on-conflict keep: the existing file stays as it is, and new ones arrive", async (t) => {
   const { inbox, tree, there, near, far } = overlapping(t);
   const before = statSync(join(there, "file"), { bigint: true });
   const receiving = await receiver(t, far, inbox, { args: ["--on-conflict", "keep"] });

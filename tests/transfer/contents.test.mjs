@@ -145,7 +145,7 @@ const IN_THE_WAY = ["folder in the way", "folder in the way/mine", "fifo in the 
 
 for (const policy of POLICIES) {
   for (const received of [true, false]) {
-    test(`send --verify, --on-conflict ${policy}, into a tree that ${received ? "was received and edited" : "is the receiver's own"}: what is called proven is equal, and nothing changes beyond the policy`, async (t) => {
+    test(`send --verify, --on-conflict ${policy}, into a tree that ${received ? "was received and edited" : "is the receiver's own"}: files reported as proven are equal, and nothing changes beyond the policy`, async (t) => {
       const both = strangers(t);
       const { base, inbox, source } = both;
       const [tree, there, outside] = [join(source, "tree"), join(inbox, "tree"), join(base, "outside")];

@@ -63,7 +63,7 @@ for (const mode of [0o311, 0o300, 0o111, 0o000]) {
   });
 }
 
-test("--dry-run foretells what is in the way of a further name of a file, and which one stays", async (t) => {
+test("--dry-run predicts what is in the way of another name of a file, and which one stays", async (t) => {
   const { base, source, near } = strangers(t);
   const tree = join(source, "tree");
   mkdirSync(tree);

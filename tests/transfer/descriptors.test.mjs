@@ -189,7 +189,7 @@ test("a limit that is too low is named before anything begins", async (t) => {
 const raising = capture("bash", ["-c", "ulimit -n 100; prlimit --pid $$ --nofile=200:200"]);
 const cannotRaise = raising.status !== 0 && "raising a hard limit takes root with CAP_SYS_RESOURCE";
 
-test("the command that is advised where the limit is too low mends it", { skip: cannotRaise }, async (t) => {
+test("the advised command raises a limit that is too low", { skip: cannotRaise }, async (t) => {
   const { base, source, near } = strangers(t);
   writeFileSync(join(source, "file"), "contents");
   const to = join(base, "copy");

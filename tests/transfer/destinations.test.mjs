@@ -45,7 +45,7 @@ test("a destination that is removed under way", async (t) => {
   await bothSay(transfer, "destination_gone");
 });
 
-test("a destination that is renamed under way: no receipt for a path where nothing is, and what has come goes on where it lies", async (t) => {
+test("a destination that is renamed during a transfer: no receipt for the old path, and the next attempt completes it at the new one", async (t) => {
   const transfer = await halfWay(t);
   const { inbox, base, tree, near, far } = transfer;
   const moved = join(base, "moved");
@@ -58,7 +58,7 @@ test("a destination that is renamed under way: no receipt for a path where nothi
   same(tree, join(moved, "tree"));
 });
 
-mounting("a destination that is unmounted under way, for who looks for it by its name", async (t, { ext4 }) => {
+mounting("a destination that is lazily unmounted during a transfer is reported as gone", async (t, { ext4 }) => {
   const transfer = await halfWay(t, ({ base, inbox }) => ext4(inbox, join(base, "image")));
   if (!transfer) return t.skip("mounting takes root");
   run("umount", ["-l", transfer.inbox]);

@@ -24,7 +24,7 @@ describe("generated trees", { skip: lacks }, () => {
     });
   }
 
-  test("what differs is shrunk to a script of a few lines", async (t) => {
+  test("a differing case is shrunk to a script of a few lines", async (t) => {
     const differential = new Differential(folder(t));
     const drawn = { ...drawCase("copy", FIRST_SEED), ours: ["--exclude", "odd"], theirs: [], before: "", around: { name: "plain" } };
     const differing = { ...drawn, lines: [...drawn.lines, "mkdir -p source/in", "echo x > source/in/odd"] };

@@ -87,7 +87,7 @@ async function again(t, { tree, inbox, near, far }) {
 
 const ALL_BYTES = SMALL * SMALL_BYTES + Object.values(LARGE).reduce((all, bytes) => all + bytes, 0);
 
-test("after the receiver's machine has stopped, what had come is compared and does not go again", async (t) => {
+test("after the receiver's machine has stopped, received data is compared and not sent again", async (t) => {
   const ground = await stoppedInBetween(t);
   const bytes = await again(t, ground);
   t.diagnostic(`${bytes} of ${ALL_BYTES} went again`);
@@ -96,7 +96,7 @@ test("after the receiver's machine has stopped, what had come is compared and do
   assert.ok(bytes < ALL_BYTES - STOPPED_AFTER + 8 * MIB + BESIDES_BYTES, `${bytes} went again`);
 });
 
-test("what a power cut has taken of it is found out and goes again, and nothing else does", async (t) => {
+test("data that a power cut has lost is found and sent again, and nothing else is", async (t) => {
   const ground = await stoppedInBetween(t);
   const staging = staged(ground.inbox);
   const come = readdirSync(join(staging, "tree/tree")).filter((name) => name !== "z");

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { asked, ends, oddTree, receiver, sender, strangers } from "./harness.mjs";
 
-test("what is forgotten is said, with how much it was", async (t) => {
+test("forgetting reports how much was forgotten", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   mkdirSync(tree);
@@ -28,7 +28,7 @@ test("what is forgotten is said, with how much it was", async (t) => {
   assert.deepEqual(await asked(far, ["devices"]), []);
 });
 
-test("what a discarded transfer had left is said", async (t) => {
+test("discarding reports what a transfer had left", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   oddTree(tree, "--bulk-mib", "16", "--small", "5");

@@ -37,7 +37,7 @@ test("a file of 300 GB that is nearly all holes arrives as such", async (t) => {
   }
 });
 
-mounting("what is mounted in a source is sent, links that lead round are kept, and a folder that is shown inside itself is named", async (t, { mount }) => {
+mounting("mounted files in a source are sent, circular links are kept, and a folder that is mounted inside itself is named", async (t, { mount }) => {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   for (const name of ["mounted", "round"]) mkdirSync(join(tree, name), { recursive: true });
@@ -89,7 +89,7 @@ mounting("a disk that stalls is waited for in little memory, and everything arri
   same(tree, join(inbox, "tree"));
 });
 
-mounting("a quota that is used up is a full disk: both ends fail with the reason where nothing is tried again, and with more of it the next attempt goes on", async (t, { mount }) => {
+mounting("a used-up quota is a full disk: both ends fail with the reason if retries are off, and with more of it the next attempt resumes", async (t, { mount }) => {
   const { base, inbox, source, near, far } = strangers(t);
   if (!which("mkfs.btrfs")) return t.skip("quotas are tried on btrfs, whose tools are not here");
   const image = join(base, "image");
@@ -166,7 +166,7 @@ const OWN_FILESYSTEMS = {
 
 for (const [kind, { make, options, again }] of Object.entries(OWN_FILESYSTEMS)) {
   for (const merged of [false, true]) {
-    mounting(`what there is a receipt for is all there after a power cut right behind it (${kind}, ${merged ? "merged" : "new"})`, async (t, { mount }) => {
+    mounting(`everything with a receipt is there after a power cut right after it (${kind}, ${merged ? "merged" : "new"})`, async (t, { mount }) => {
       const { base, inbox, source, near, far } = strangers(t);
       if (!which(`mkfs.${kind}`)) return t.skip(`no mkfs.${kind} here`);
       const image = join(base, "image");
@@ -217,7 +217,7 @@ mounting("an attribute that a filesystem has no place for is named, and stops ne
   for (const name of ["adorned", "plain"]) assert.equal(readFileSync(join(inbox, "tree", name), "utf8"), name);
 });
 
-mounting("on a filesystem whose times are whole seconds what is there already moves and is numbered no more", async (t, { ext4 }) => {
+mounting("on a filesystem with times in whole seconds existing files are neither sent nor numbered again", async (t, { ext4 }) => {
   for (const policy of ["replace", "rename", "update"]) {
     const { base, inbox, source, near, far } = strangers(t);
     const tree = join(source, "tree");

@@ -22,7 +22,7 @@ for (const [verdict, commands, what] of [
   ["reject with icmpx type admin-prohibited", [UFW, FIREWALLD], /cannot be reached/],
   ["reject with tcp reset", ["ringway doctor"], /cannot be reached: Connection refused/],
 ]) {
-  test(`a port that is shut by "${verdict}" is told with what opens it, and once it is open the same goes through`, { skip }, async (t) => {
+  test(`a port that is closed by "${verdict}" is reported with the command that opens it, and then the same send works`, { skip }, async (t) => {
     const machines = twoMachines(t);
     if (!machines) return t.skip("network namespaces take root");
     const [here, there] = machines;
@@ -49,7 +49,7 @@ for (const [verdict, commands, what] of [
   });
 }
 
-test("a receiver behind ufw says how others get in, until something came", { skip: !isRoot && "namespaces take root" }, async (t) => {
+test("a receiver behind ufw shows how to open its port until a device has connected", { skip: !isRoot && "namespaces take root" }, async (t) => {
   const machines = twoMachines(t);
   if (!machines) return t.skip("network namespaces take root");
   const [here, there] = machines;

@@ -66,7 +66,7 @@ test("both ends remember what was sent, what failed and why, and forget it when 
   assert.deepEqual(await past(near, "--all"), []);
 });
 
-test("what was sent is sent again by its number, from anywhere and to the same device", async (t) => {
+test("a past transfer is sent again by its number, from any folder and to the same device", async (t) => {
   const { base, inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   mkdirSync(tree);

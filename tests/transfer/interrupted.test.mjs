@@ -74,13 +74,13 @@ async function goesOn(t, { inbox, tree, near, far, receiving: first }) {
   assert.ok(unchanged > 0 || came < ENTRIES_MIN, sending.said());
 }
 
-test("one flipped bit: both ends fail, nothing appears, and the next attempt goes on", async (t) => {
+test("one flipped bit: both ends fail, nothing appears, and the next attempt resumes", async (t) => {
   const both = await underWay(t, "--flip-after");
   await ends(both.sending, both.receiving, EXIT.failed);
   await goesOn(t, both);
 });
 
-test("a connection cut in mid-record: both ends fail, nothing appears, and the next attempt goes on", async (t) => {
+test("a connection cut in mid-record: both ends fail, nothing appears, and the next attempt resumes", async (t) => {
   const both = await underWay(t, "--cut-after");
   await ends(both.sending, both.receiving, EXIT.failed);
   await goesOn(t, both);
@@ -98,7 +98,7 @@ async function wentOn({ inbox, tree, sending, receiving }, times = 1) {
   }
 }
 
-test("a connection cut in mid-record, and a sender that goes on by itself: one transfer for both", async (t) => {
+test("a connection cut in mid-record, and a sender that resumes by itself: one transfer at both ends", async (t) => {
   const both = await underWay(t, "--cut-after", { retry: "1m" });
   await wentOn(both);
   assert.equal(both.receiving.events.filter(({ event }) => event === "offer").length, 1, both.receiving.said());
@@ -204,7 +204,7 @@ test("Ctrl-C stops a sender that waits to try again, and a receiver that waits f
   untouched(both.inbox);
 });
 
-test("sender killed: the receiver fails, nothing appears, and the next attempt goes on", async (t) => {
+test("sender killed: the receiver fails, nothing appears, and the next attempt resumes", async (t) => {
   const both = await underWay(t, "--hold-after");
   both.sending.kill("SIGKILL");
   both.network.tell("go on");
@@ -212,7 +212,7 @@ test("sender killed: the receiver fails, nothing appears, and the next attempt g
   await goesOn(t, both);
 });
 
-test("receiver killed: the sender fails, nothing appears, and the next attempt goes on", async (t) => {
+test("receiver killed: the sender fails, nothing appears, and the next attempt resumes", async (t) => {
   const both = await underWay(t, "--hold-after");
   // On a slow disk what has arrived is not written yet.
   await both.receiving.event(({ event, bytes_done }) => event === "progress" && bytes_done > MIDWAY_BYTES / 2);
@@ -241,7 +241,7 @@ for (const end of ["sending", "receiving"]) {
  */
 for (const signal of ["SIGTERM", "SIGHUP"]) {
   for (const [end, other] of [["sending", "receiving"], ["receiving", "sending"]]) {
-    test(`${signal} at the ${end} end takes nothing away, and the next attempt goes on`, async (t) => {
+    test(`${signal} at the ${end} end removes nothing, and the next attempt resumes`, async (t) => {
       const both = await underWay(t, "--hold-after");
       // On a slow disk what has arrived is not written yet.
       await both.receiving.event(({ event, bytes_done }) => event === "progress" && bytes_done > MIDWAY_BYTES / 2);
@@ -257,7 +257,7 @@ for (const signal of ["SIGTERM", "SIGHUP"]) {
   }
 }
 
-test("a line that brings nothing is called stalled at both ends, without a rate or a time left, until it goes on", async (t) => {
+test("a silent line is reported as stalled at both ends, without a rate or a time left, until data moves again", async (t) => {
   const both = await underWay(t, "--hold-after", { retry: "5m" });
   for (const end of [both.sending, both.receiving]) {
     const stalled = await end.event(({ event, stalled_seconds }) => event === "progress" && stalled_seconds >= 5);

@@ -97,7 +97,7 @@ for (const { what, refusal, status, holds } of REFUSALS) {
 
 for (const merged of [false, true]) {
   const skip = which("strace") ? false : "no strace here to refuse calls";
-  test(`names that a destination has no room for fail each with the reason, the rest arrives (${merged ? "merged" : "new"})`, { skip }, async (t) => {
+  test(`names that are too long for a destination each fail with the reason, and the rest arrives (${merged ? "merged" : "new"})`, { skip }, async (t) => {
     const { inbox, source, near, far } = strangers(t);
     const tree = join(source, "tree");
     const [small, large, folder] = TOO_LONG;

@@ -32,7 +32,7 @@ test("a real folder crosses by code and arrives identical", async (t) => {
   }
 });
 
-test("what is said of a transfer that cannot be printed makes it no failure; events that cannot be printed do", async (t) => {
+test("output that cannot be printed does not fail a transfer; events that cannot be printed do", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   writeFileSync(join(source, "file"), "content");
   const wrap = (output) => ["sh", "-c", `exec "$@" ${output}`, "sh"];

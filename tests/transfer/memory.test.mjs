@@ -66,7 +66,7 @@ for (const [what, prepare] of [
     },
   ],
 ]) {
-  test(`memory stays bounded with 16 lanes that pack ${what}`, async (t) => {
+  test(`memory stays bounded with 16 lanes that compress ${what}`, async (t) => {
     const { lanes, packed } = await crossing(t, prepare, ALL_AT_WORK);
     assert.equal(lanes, 16);
     assert.ok(packed.contents > 50_000_000, JSON.stringify(packed));

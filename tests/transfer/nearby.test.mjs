@@ -91,7 +91,7 @@ test("a service that starts before its network shows its address once that is th
   await eventually("no address", async () => (await addresses()).length === 0);
 });
 
-test("who stops receiving says goodbye, and is gone from a list that is being made", async (t) => {
+test("a receiver that stops says goodbye, and disappears from a list that is being made", async (t) => {
   const network = await met(t);
   if (!network) return;
   const { receiving, list } = network;
@@ -101,7 +101,7 @@ test("who stops receiving says goodbye, and is gone from a list that is being ma
   assert.deepEqual(await listing, []);
 });
 
-test("a link without IPv4 will do: the address has its interface", async (t) => {
+test("a link without IPv4 works: the address has its interface", async (t) => {
   const network = await met(t, { network: { ipv4: false } });
   if (!network) return;
   const { receiving, send, source, inbox } = network;
@@ -109,7 +109,7 @@ test("a link without IPv4 will do: the address has its interface", async (t) => 
   sameInside(source, inbox);
 });
 
-test("who is asked not to, or does not show that code, is not found", async (t) => {
+test("a receiver that does not announce itself, or has another code, is not found", async (t) => {
   const network = await met(t, { args: ["--no-announce"] });
   if (!network) return;
   const { listening, send, list, near, far, there } = network;
@@ -126,7 +126,7 @@ test("who is asked not to, or does not show that code, is not found", async (t) 
   assert.deepEqual(await list(far, there), [], "nobody finds itself");
 });
 
-test("where somebody else announces the same number the sender chooses nobody, and asks for the address", async (t) => {
+test("if another receiver announces the same number the sender chooses neither, and asks for the address", async (t) => {
   const network = await met(t);
   if (!network) return;
   const { base, send, there } = network;
@@ -151,7 +151,7 @@ test("a thousand made-up receivers fill a list and no more, and keep nobody from
   sameInside(source, inbox);
 });
 
-test("a paired device that is not where it was is found by its key, whoever is there now", async (t) => {
+test("a paired device that has moved is found by its key, whatever device has its old address", async (t) => {
   const network = await met(t);
   if (!network) return;
   const { base, receiving, send, near, far, source, here, there, list } = network;
@@ -184,7 +184,7 @@ test("a paired device that is not where it was is found by its key, whoever is t
   sameInside(source, landing);
 });
 
-test("who announces a paired device's id without having its key is passed over", async (t) => {
+test("a receiver that announces a paired device's id without its key is passed over", async (t) => {
   const network = await met(t);
   if (!network) return;
   const { base, receiving, listening, send, near, source, here, there, forge } = network;
@@ -202,7 +202,7 @@ test("who announces a paired device's id without having its key is passed over",
   assert.deepEqual(readdirSync(landing), []);
 });
 
-test("who is told that its own address is the receiver's sends nothing to itself", async (t) => {
+test("a sender that is led to its own address sends nothing to itself", async (t) => {
   const network = await met(t, { args: ["--no-announce"] });
   if (!network) return;
   const { base, send, near, here, there, forge } = network;
@@ -221,7 +221,7 @@ test("who is told that its own address is the receiver's sends nothing to itself
   assert.ok(!own.events.some(({ event }) => ["paired", "started", "finished"].includes(event)), own.said());
 });
 
-test("a network full of made-up records costs a receiver and a list no more memory than there is room for", async (t) => {
+test("a network full of made-up records costs a receiver and a list only bounded memory", async (t) => {
   const network = await met(t);
   if (!network) return;
   const { receiving, forge, near, here, there } = network;

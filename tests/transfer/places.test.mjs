@@ -95,7 +95,7 @@ test("an offer named after a home below the receive folder leaves that home as i
   assert.equal(readFileSync(join(far.home, "plain"), "utf8"), "mallory");
 });
 
-test("what is set up for nobody is received beside a home and never into it", async (t) => {
+test("the default receive folder is beside a home and never the home itself", async (t) => {
   const { base } = strangers(t);
   const far = account(base, "far");
   const folder = async () => (await asked(far, ["settings"]))[0].receive_folder.path;
@@ -116,7 +116,7 @@ const loose = (folder) =>
   execFileSync("find", [folder, "(", "-type", "f", "-not", "-perm", "600", "-o", "-type", "d", "-not", "-perm", "700", "-o", "-type", "s", "-not", "-perm", "600", ")"], { encoding: "utf8" });
 
 for (const umask of ["0", "777"]) {
-  test(`what Ringway keeps is its owner's alone under umask ${umask}`, async (t) => {
+  test(`Ringway's own files are accessible to their owner only under umask ${umask}`, async (t) => {
     const { base, inbox, source } = strangers(t);
     const wrap = ["sh", "-c", `umask ${umask}; exec "$@"`, "sh"];
     // Root may read everything, also what its umask has closed to it. So another user shows that

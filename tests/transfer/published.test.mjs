@@ -15,7 +15,7 @@ const FAILING = {
 };
 
 for (const folders of [3, 70]) {
-  test(`what has its name is told, whichever call fails: ${folders} folders`, async (t) => {
+  test(`final names that exist are reported, whichever call fails: ${folders} folders`, async (t) => {
     if (!isRoot || !which("strace")) return t.skip("tracing a receiver takes root and strace");
     const { inbox, source, near, far } = strangers(t);
     const names = Array.from({ length: folders }, (_, number) => `folder-${number}`);

@@ -67,7 +67,7 @@ for (const args of [[], ["--verify"]]) {
   });
 }
 
-test("a read-only folder is not opened where what is there is kept or numbered", async (t) => {
+test("a read-only folder is not made writable if existing entries are kept or numbered", async (t) => {
   for (const conflict of ["keep", "rename"]) {
     const { inbox, source, near, far } = strangers(t);
     const sent = cache(source);
@@ -175,7 +175,7 @@ test("two transfers into one read-only folder do not close it under each other",
   assert.equal(mode(join(inbox, "tree")), "555");
 });
 
-test("removing what a killed receiver has left closes the folders that it had opened", async (t) => {
+test("discarding what a killed receiver has left restores the modes of its folders", async (t) => {
   if (!isRoot || !which("strace")) return t.skip("tracing a receiver takes root and strace");
   const ground = strangers(t);
   await killed(t, ground);

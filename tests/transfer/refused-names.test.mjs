@@ -13,7 +13,7 @@ const EPERM = 1;
 const BESIDES_BYTES = 400_000;
 
 for (const what of ["folder", "file"]) {
-  mounting(`a final name that is refused fails the transfer, which keeps what came: a ${what}`, async (t, { ext4 }) => {
+  mounting(`a final name that is refused fails the transfer, which keeps the received data: a ${what}`, async (t, { ext4 }) => {
     const { base, inbox, source, near, far } = strangers(t);
     if (!ext4(inbox, join(base, "image"), { mib: 64 })) return t.skip("mounting takes root");
     const sent = join(source, "sent");

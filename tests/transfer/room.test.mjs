@@ -51,7 +51,7 @@ async function arrivesWhole({ inbox, tree, sending, receiving }) {
   }
 }
 
-mounting("what plainly does not fit is refused before the first byte, with the figures at both ends", async (t, { mount }) => {
+mounting("an offer that plainly does not fit is refused before the first byte, with the figures at both ends", async (t, { mount }) => {
   const disk = smallDisk(t, mount, 8);
   if (!disk) return;
   const { inbox, source, near, far } = disk;
@@ -72,7 +72,7 @@ mounting("what plainly does not fit is refused before the first byte, with the f
   untouched(inbox);
 });
 
-mounting("what is too much as more is found pauses before the disk is full, and goes on when there is room", async (t, { mount }) => {
+mounting("a transfer that turns out too large pauses before the disk is full, and resumes with free space", async (t, { mount }) => {
   const disk = smallDisk(t, mount, 28);
   if (!disk) return;
   const { inbox, source, near, far, resize } = disk;
@@ -89,7 +89,7 @@ mounting("what is too much as more is found pauses before the disk is full, and 
   await arrivesWhole({ inbox, tree, sending, receiving });
 });
 
-mounting("a disk that is full on the way pauses both ends, which say how much is missing, and room lets them go on", async (t, { mount }) => {
+mounting("a disk that fills up pauses both ends, which report how much is missing, and free space resumes them", async (t, { mount }) => {
   const disk = smallDisk(t, mount, 100);
   if (!disk) return;
   const { inbox, source, near, far } = disk;
@@ -109,7 +109,7 @@ mounting("a disk that is full on the way pauses both ends, which say how much is
   await arrivesWhole({ inbox, tree, sending, receiving });
 });
 
-mounting("where nothing is to be tried again a full disk ends it with the figures, and the next attempt goes on", async (t, { mount }) => {
+mounting("without retries a full disk ends the transfer with the figures, and the next attempt resumes", async (t, { mount }) => {
   const disk = smallDisk(t, mount, 100);
   if (!disk) return;
   const { inbox, source, near, far } = disk;
@@ -144,7 +144,7 @@ mounting("a sender that is paused by a full disk stops at once", async (t, { mou
   assert.equal(sending.signal, null, "it ended by itself, not by the signal");
 });
 
-mounting("places for files that run out pause it, too, with their number", async (t, { ext4 }) => {
+mounting("running out of inodes pauses it, too, with their number", async (t, { ext4 }) => {
   const { base, inbox, source, near, far } = strangers(t);
   if (!ext4(inbox, join(base, "image"), { mib: 64, features: ["-N", "2048"] })) return t.skip("mounting takes root");
   rmSync(join(inbox, "lost+found"), { recursive: true });
@@ -176,7 +176,7 @@ mounting("a disk that has become read-only is shown in the offer, and named as t
   untouched(inbox);
 });
 
-mounting("a command that is told to continue goes on although the figures say that it does not fit", async (t, { mount }) => {
+mounting("a command that is told to continue resumes although the figures say that it does not fit", async (t, { mount }) => {
   const disk = smallDisk(t, mount, 24);
   if (!disk) return;
   const { inbox, source, near, far, resize } = disk;
@@ -199,7 +199,7 @@ mounting("a command that is told to continue goes on although the figures say th
   await arrivesWhole({ inbox, tree, sending, receiving });
 });
 
-mounting("copy says so where a filesystem has no inode left for an attribute", async (t, { mount }) => {
+mounting("copy reports that a filesystem has no inode left for an attribute", async (t, { mount }) => {
   const { inbox, source, near } = strangers(t);
   const file = join(source, "file");
   writeFileSync(file, "content");

@@ -53,7 +53,7 @@ async function sent(t, device, path, target, wanted = EXIT.all) {
   return sending;
 }
 
-test("what a rule accepts lands in its folder without a question, and asking is what is done without one", async (t) => {
+test("offers that a rule accepts land in its folder without a question, and without a rule they are asked about", async (t) => {
   const place = await friends(t);
   const { far, near, inbox, source, ruled } = place;
   const data = tree(source, "data", MEGABYTE);
@@ -91,7 +91,7 @@ test("a folder on the command line comes before a rule's, and --yes before a rul
   untouched(ruled);
 });
 
-test("what is more than a rule's size is asked about, and lands where the rule says when it is allowed", async (t) => {
+test("an offer above a rule's size is asked about, and lands in the rule's folder once accepted", async (t) => {
   const place = await friends(t);
   const { far, near, source, ruled } = place;
   const [small, large] = [tree(source, "small", MEGABYTE), tree(source, "large", 2 * MEGABYTE)];
@@ -109,7 +109,7 @@ test("what is more than a rule's size is asked about, and lands where the rule s
   same(large, join(ruled, "large"));
 });
 
-test("what grows beyond its size after it was accepted is stopped, said at both ends, asked about next time, and gone on with", async (t) => {
+test("a transfer that outgrows its size after acceptance is stopped, reported at both ends, asked about next time, and resumed", async (t) => {
   const place = await friends(t);
   const { base, far, near, source, ruled } = place;
   const many = join(source, "many");
@@ -156,7 +156,7 @@ test("what grows beyond its size after it was accepted is stopped, said at both 
   assert.equal(again.events.find((event) => event.event === "finished").unchanged, kept);
 });
 
-test("who is refused is declined whatever is said here, hears only that, and is in the log", async (t) => {
+test("a refused device is declined whatever the options here, is told only that, and is in the log", async (t) => {
   const place = await friends(t);
   const { far, near, inbox, source } = place;
   const data = tree(source, "data", MEGABYTE);
@@ -173,7 +173,7 @@ test("who is refused is declined whatever is said here, hears only that, and is 
   same(data, join(inbox, "data"));
 });
 
-test("a rule's folder that has gone is said and not made, and what is allowed then lands where everything does", async (t) => {
+test("a missing folder of a rule is reported and not created, and offers accepted then land in the default folder", async (t) => {
   const place = await friends(t);
   const { far, near, inbox, source, ruled } = place;
   const data = tree(source, "data", MEGABYTE);
@@ -216,7 +216,7 @@ test("each device has its own rule, which goes when it is forgotten", async (t) 
   assert.equal(readFileSync(join(inbox, "one/data")).length, 1_000);
 });
 
-test("a rule that makes no sense is refused before anything is kept", async (t) => {
+test("an invalid rule is refused before anything is stored", async (t) => {
   const { far, base } = await friends(t);
   for (const [args, status] of [
     [["--ask", "--accept"], EXIT.usage],
@@ -231,7 +231,7 @@ test("a rule that makes no sense is refused before anything is kept", async (t) 
   assert.equal((await far.run(["devices", "rule", "nobody", "--accept"])).status, EXIT.failed);
 });
 
-test("a rule that accepts answers the offers that wait at the service, and leaves those that are more than its size", async (t) => {
+test("a rule that accepts answers the offers that wait at the service, except those above its size", async (t) => {
   const place = await friends(t);
   const { far, near, inbox, source, ruled } = place;
   const target = `127.0.0.1:${await freePort()}`;

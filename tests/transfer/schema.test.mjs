@@ -18,7 +18,7 @@ const TINY = ["--small", "5", "--medium", "2", "--huge", "300K", "--rounds", "1"
 
 const PAIRED = { event: "paired", name: "far", id: "ab".repeat(32), looks_like: null };
 
-test("the schema is one, and describes lines as a whole as it does events", () => {
+test("the schema is valid, and describes whole lines as well as events", () => {
   const ajv = new Ajv({ validateFormats: false, allowUnionTypes: true, strictTypes: false });
   assert.equal(ajv.validateSchema(described()), true, ajv.errorsText());
   const validate = ajv.compile(described());
@@ -54,7 +54,7 @@ test("a line that the schema does not describe is found, whatever is wrong with 
   assert.throws(() => linesOf('{"event":"stopped"}\n{"event":"stopped","more":1}\n'), /does not describe .*"more":1/);
 });
 
-test("a wrong line fails the test during which a program prints it, although nobody looks at it", () => {
+test("a wrong line fails the test during which a program prints it, although no test reads it", () => {
   const reads = (line) => `import { Running } from ${JSON.stringify(join(ROOT, "tests/setup/devices.mjs"))};
     const program = new Running("program", "echo", [${JSON.stringify(line)}], { described: true });
     await program.exit();`;
@@ -67,7 +67,7 @@ test("a wrong line fails the test during which a program prints it, although nob
   }
 });
 
-test("every event of the schema is met", async (t) => {
+test("every event of the schema occurs", async (t) => {
   const place = strangers(t);
   const { base, inbox, source, near, far } = place;
   const met = new Set();

@@ -121,7 +121,7 @@ test("the service stays small, before and after a transfer", async (t) => {
   for (const { rss } of [idle, after]) assert.ok(rss < MEMORY_MIB_MAX, `${rss} MiB`);
 });
 
-test("status says who receives where, what waits and what runs; stop ends it, and then there is none", async (t) => {
+test("status shows the receiver, waiting offers and running transfers; stop ends the service", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   oddTree(tree, "--bulk-mib", "24");
@@ -156,7 +156,7 @@ test("status says who receives where, what waits and what runs; stop ends it, an
   await asked(far, ["status"], EXIT.failed);
 });
 
-test("a second service is refused by name, and `ringway recv` at its port says who is there", async (t) => {
+test("a second service is refused by name, and `ringway recv` at its port reports who listens there", async (t) => {
   const { inbox, far } = strangers(t);
   const serving = await service(t, far, inbox);
   const second = await far.run(["serve", inbox, "--listen", ":0"]);
@@ -201,7 +201,7 @@ test("an offer that nobody answered is remembered once, until the same is receiv
   assert.deepEqual((await missed()).map(({ outcome }) => outcome), ["complete"]);
 });
 
-test("SIGTERM amid a transfer: what waits is declined, the socket goes, and the same send again brings the rest", async (t) => {
+test("SIGTERM during a transfer: waiting offers are declined, the socket is removed, and the same send again brings the rest", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const [tree, other] = [join(source, "tree"), join(source, "other")];
   oddTree(tree, "--bulk-mib", "40");
@@ -239,7 +239,7 @@ test("SIGTERM amid a transfer: what waits is declined, the socket goes, and the 
   assert.deepEqual(readdirSync(inbox), ["tree"]);
 });
 
-test("an orderly end waits for what runs", async (t) => {
+test("an orderly end waits for running transfers", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   oddTree(tree, "--bulk-mib", "8");
@@ -303,7 +303,7 @@ test("the socket is its user's own", async (t) => {
   assert.equal((await asked(far, ["status"]))[0].running, true);
 });
 
-test("a service that a window starts ends once nobody is there, where receiving in the background is off; its log is a file", async (t) => {
+test("a service that a window started ends without clients if receiving in the background is off; its log is a file", async (t) => {
   const { inbox, far } = strangers(t);
   const log = join(far.env.XDG_STATE_HOME, "ringway/service.log");
   const args = ["serve", inbox, "--listen", `127.0.0.1:${await freePort()}`, "--no-announce", "--with-window", "--log", log];
@@ -411,7 +411,7 @@ test("an offer whose receiver is killed before anybody answered ends the send wi
   assert.equal(sending.events.at(-1).error.code, "connection_lost", sending.said());
 });
 
-test("a service that ends, or stops receiving, says so to whoever waits for an answer", async (t) => {
+test("a service that ends, or stops receiving, tells the senders that wait for an answer", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   writeFileSync(join(source, "file"), "contents");
   for (const stop of [(serving) => serving.kill("SIGTERM"), () => asked(far, ["settings", "--receiving", "off"])]) {

@@ -42,7 +42,7 @@ function listens(port) {
   });
 }
 
-test("port, folder and name hold at once; what runs goes on, and what waits is declined where it cannot be received any more", async (t) => {
+test("a new port, folder or name takes effect at once; running transfers continue, and offers that can no longer be received are declined", async (t) => {
   const { base, inbox, source, near, far, running, port, target } = await serving(t);
   const [tree, other] = [join(source, "tree"), join(source, "other")];
   oddTree(tree, "--bulk-mib", "12");
@@ -87,7 +87,7 @@ test("port, folder and name hold at once; what runs goes on, and what waits is d
   same(other, join(elsewhere, basename(other)));
 });
 
-test("a port that is taken and a folder that cannot be used are told, and the old state stays", async (t) => {
+test("a port in use and an unusable folder are reported, and the old state stays", async (t) => {
   const { base, far, port } = await serving(t);
   const [before, file] = [await status(far), readFileSync(configOf(far), "utf8")];
   const taken = createServer();
@@ -138,7 +138,7 @@ test("receiving is switched off by a command, stays off over a restart, and is s
   assert.ok(existsSync(join(inbox, "set")));
 });
 
-test("what a hand has written is taken up with the next change, and is not lost to it", async (t) => {
+test("an edit by hand takes effect with the next change, and is not lost", async (t) => {
   const { far, port } = await serving(t);
   const moved = await freePort();
   writeFileSync(configOf(far), readFileSync(configOf(far), "utf8").replace(`port = ${port}`, `port = ${moved} # mine`));
@@ -148,7 +148,7 @@ test("what a hand has written is taken up with the next change, and is not lost 
   for (const kept of ["# mine", "# here", '"renamed"']) assert.ok(file.includes(kept), file);
 });
 
-test("where no service runs the command stores them by the same rules; one that starts with them follows", async (t) => {
+test("without a service the command stores settings by the same rules, and a service that starts uses them", async (t) => {
   const { base, near } = strangers(t);
   const folder = join(base, "incoming");
   const missing = await near.run(["settings", "--receive-folder", folder]);

@@ -88,7 +88,7 @@ describe("silence", { concurrency: true }, () => {
 
   const needs = (tool) => (!isRoot && "network namespaces take root") || (tool && !which(tool) && `${tool} is not installed`);
 
-  test("a lane whose packets alone are dropped is noticed while another one goes on", { skip: needs("nft") || needs("ss") }, async (t) => {
+  test("a lane whose packets alone are dropped is noticed while another one continues", { skip: needs("nft") || needs("ss") }, async (t) => {
     const machines = twoMachines(t);
     if (!machines) return t.skip("network namespaces take root");
     // It must last until the silence is noticed.
@@ -100,7 +100,7 @@ describe("silence", { concurrency: true }, () => {
     await arrives(transfer, 1);
   });
 
-  test("a cable that is out for some seconds: the same connections go on", { skip: needs() }, async (t) => {
+  test("a cable that is out for some seconds: the same connections continue", { skip: needs() }, async (t) => {
     const machines = twoMachines(t);
     if (!machines) return t.skip("network namespaces take root");
     const transfer = await underWay(t, { machines, limit: "1M" });
@@ -111,7 +111,7 @@ describe("silence", { concurrency: true }, () => {
     await arrives(transfer, 0);
   });
 
-  test("a cable that is out for longer than silence is borne: both ends say so, and go on once it is back", { skip: needs() }, async (t) => {
+  test("a cable that is out for longer than the silence limit: both ends report it, and resume once it is back", { skip: needs() }, async (t) => {
     const machines = twoMachines(t);
     if (!machines) return t.skip("network namespaces take root");
     const transfer = await underWay(t, { machines, limit: "1M" });
@@ -130,7 +130,7 @@ describe("silence", { concurrency: true }, () => {
   });
 
   for (const [end, other] of [["sending", "receiving"], ["receiving", "sending"]]) {
-    test(`a ${end} end that sleeps is missed by the other, and both go on when it wakes`, async (t) => {
+    test(`a ${end} end that sleeps is noticed by the other, and both resume when it wakes`, async (t) => {
       const transfer = await underWay(t, { limit: "1M" });
       await both(transfer, isUnderWay);
       transfer[end].kill("SIGSTOP");

@@ -59,7 +59,7 @@ for (const [title, text, line, said] of [
   });
 }
 
-test("doctor names every trouble of what a device keeps, not only the first", async (t) => {
+test("doctor names every problem of a device's own files, not only the first", async (t) => {
   const { near } = strangers(t);
   await asked(near, ["devices"]);
   writeFileSync(configOf(near), "prot = 5\n");
@@ -78,7 +78,7 @@ test("doctor names every trouble of what a device keeps, not only the first", as
   assert.ok(lost.some(({ check }) => check === "kernel"), JSON.stringify(lost));
 });
 
-test("a damaged database is told apart from the identity, and the advised command leaves the identity", async (t) => {
+test("a damaged database is distinguished from the identity, and the advised command leaves the identity", async (t) => {
   const { near } = strangers(t);
   const { id } = (await asked(near, ["settings"])).at(-1);
   const database = kept(near, "ringway.db");
@@ -102,7 +102,7 @@ test("a damaged identity is named, and the advised command makes a new one", asy
   assert.notEqual((await asked(near, ["settings"])).at(-1).id, id);
 });
 
-test("settings, identity and database that may not be read are named with who may", async (t) => {
+test("unreadable settings, identity and database are named with the users who may read them", async (t) => {
   const { near } = strangers(t);
   await asked(near, ["devices"]);
   for (const path of [configOf(near), kept(near, "identity.pem")]) {

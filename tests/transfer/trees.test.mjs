@@ -78,7 +78,7 @@ test("several paths at once, one of them by its contents; devices that know each
   assert.equal(readFileSync(join(inbox, "by name/inner/a"), "utf8"), "a", "what was there and not sent stays");
 });
 
-test("trees that nobody generated: node_modules with its links, and the toolchain's documentation", async (t) => {
+test("real trees: node_modules with its links, and the toolchain's documentation", async (t) => {
   const trees = [join(ROOT, "node_modules"), join(sysroot(), "share/doc/rust/html/std")].filter(existsSync);
   if (trees.length === 0) return t.skip("neither node_modules nor the Rust documentation is here");
   const { inbox, near, far } = strangers(t);
@@ -190,7 +190,7 @@ test("an unreadable file and folder are reported by name, everything else arrive
   assert.ok(!arrived.includes("closed") && !arrived.includes("closed folder/inside"), arrived.join(" "));
 });
 
-test("a folder whose path is longer than the protocol takes is named once, and what is in it is counted", async (t) => {
+test("a folder whose path is too long for the protocol is named once, and its entries are counted", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   mkdirSync(tree);

@@ -20,7 +20,7 @@ async function says(device, args, wanted = EXIT.all) {
   return done.said();
 }
 
-test("what is left is listed with who sent what, is gone on with, and goes when asked", async (t) => {
+test("unfinished transfers are listed with sender and names, resumed, and removed on request", async (t) => {
   const { base, inbox, source, near, far } = strangers(t);
   const [greeting, tree] = [join(source, "greeting"), join(source, "tree")];
   writeFileSync(greeting, "hello");

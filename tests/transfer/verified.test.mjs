@@ -21,7 +21,7 @@ const VERIFY = { args: ["--verify", "--compress", "off", "--lanes", "1"] };
 
 const finished = (end) => end.events.find((event) => event.event === "finished");
 
-test("what is as it was read is counted at both ends, with the time it took", async (t) => {
+test("verified files are counted at both ends, with the time it took", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   oddTree(tree, "--bulk-mib", "10");
@@ -95,7 +95,7 @@ async function isFoundOut(t, inbox, { near, far }, { tree, name, receiving, send
   same(tree, join(inbox, "tree"));
 }
 
-test("a file that is altered where it lies is named, removed, and sent by the next attempt", async (t) => {
+test("a file that is altered at the receiver is named, removed, and sent by the next attempt", async (t) => {
   const both = strangers(t);
   const under = await halfThere(t, both.inbox, both);
   flip(under.staged, 1000);
@@ -130,7 +130,7 @@ test("a byte that the medium has altered beneath the page cache is found", async
   }
 });
 
-test("what is there already is compared, and only what differs is sent again", async (t) => {
+test("existing files are compared, and only those that differ are sent again", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   mkdirSync(tree);
@@ -160,7 +160,7 @@ async function twice(t, { inbox, near, far }, tree, args, between = () => {}) {
 }
 
 for (const policy of ["replace", "update", "rename"]) {
-  test(`--on-conflict ${policy}: larger files that are there already are compared and not sent again`, async (t) => {
+  test(`--on-conflict ${policy}: larger existing files are compared and not sent again`, async (t) => {
     const both = strangers(t);
     const tree = join(both.source, "tree");
     mkdirSync(tree);

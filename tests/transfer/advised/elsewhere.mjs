@@ -10,12 +10,12 @@ export const ELSEWHERE = [
   {
     keys: ["Raise the limit of this shell: `sudo prlimit --pid $$ --nofile=1024:1024`."],
     file: "tests/transfer/descriptors.test.mjs",
-    test: "the command that is advised where the limit is too low mends it",
+    test: "the advised command raises a limit that is too low",
   },
   {
     keys: ["move only this file away (`mv {file} {aside}`): the identity stays"],
     file: "tests/transfer/state.test.mjs",
-    test: "a damaged database is told apart from the identity, and the advised command leaves the identity",
+    test: "a damaged database is distinguished from the identity, and the advised command leaves the identity",
   },
   {
     keys: ["move only this file away (`mv {file} {aside}`): this device then gets a new identity"],
