@@ -1,7 +1,7 @@
 //! `--json`: one [`Event`] a line on standard output. The model's types are serialised as they are;
 //! docs/json.schema.json is generated from them.
 //!
-//! Text is safe to print: what is a control or reorders text is escaped.
+//! Text is safe to print: control characters and characters that reorder text are escaped.
 mod events;
 mod failing;
 mod machine;
@@ -50,8 +50,8 @@ pub(crate) fn name_of(value: impl Serialize) -> String {
     json!(value).as_str().unwrap_or_default().to_owned()
 }
 
-/// One line: what is a control or would reorder text is escaped, so that the line can be shown as
-/// it is.
+/// One line, with control characters and characters that reorder text escaped, so that it can be
+/// shown as it is.
 pub(crate) fn line(event: &Event<'_>) -> String {
     // Strings and numbers alone are keys and values of events, so that nothing can fail.
     escaped(&serde_json::to_string(event).unwrap_or_default())
@@ -120,8 +120,8 @@ pub(crate) fn unfinished(left: &Unfinished) -> Event<'_> {
     }
 }
 
-/// `nearby`: what a receiver says of itself, all of it unproven but for the name that it is known
-/// by here.
+/// `nearby`: what a receiver says about itself. All of it is unproven, except the name that it has
+/// here.
 pub(crate) fn nearby(device: &NearbyDevice) -> Event<'_> {
     let NearbyDevice { said, addresses, known } = device;
     Event::Nearby {
@@ -178,8 +178,8 @@ pub(crate) fn progress(id: TransferId, progress: &Progress) -> Event<'_> {
     Event::Progress { id, progress }
 }
 
-/// `finished`; `words` says what it failed with, where that is said otherwise. Only a copy is ever
-/// a `dry_run`.
+/// `finished`; `words` says why it failed where another message than the usual one is shown. Only a
+/// copy is ever a `dry_run`.
 pub(crate) fn finished<'a>(transfer: &Transfer, report: &'a Report, words: Option<&Words>, dry_run: bool) -> Event<'a> {
     Event::Finished(Box::new(Finished::new(transfer, report, words, dry_run)))
 }

@@ -1,5 +1,5 @@
-//! The events of `--json`. Comments on them and on their fields are what the schema, docs/json.md
-//! and the manual say; an event's begins with the commands that write it.
+//! The events of `--json`. The schema, docs/json.md and the manual are made of the comments on
+//! events and their fields; the comment of an event begins with the commands that write it.
 use ringway_model::{
     AskedBecause, AuthError, Consent, DeclineReason, DeviceId, DeviceKind, DeviceRule, Edit, LookAlike, PathText,
     Planned, Progress, TransferId,
@@ -20,7 +20,7 @@ use super::running::{Finished, Remembered, Started, UnderWay};
 pub(crate) enum Event<'a> {
     /// `recv`, `serve`: This device listens.
     Listening(Listening),
-    /// `recv`, `code`: The code that is open; by `recv`, where it has changed.
+    /// `recv`, `code`: The open code. `recv` writes it whenever it changes.
     Code(OpenCode),
     /// `recv`, `pair`, `serve`: A device was paired.
     Paired {
@@ -40,25 +40,25 @@ pub(crate) enum Event<'a> {
         why: &'a AuthError,
         /// Why, in English.
         message: String,
-        /// Wrong attempts left for this code; null where that is not what failed.
+        /// Wrong attempts left for this code; null if something else failed.
         tries_left: Option<u8>,
     },
     /// `recv`: A paired device offers something.
     Offer {
         #[serde(flatten)]
         offer: Offer<'a>,
-        /// The folder that it would land in.
+        /// The folder that it would be received into.
         destination: PathText,
-        /// What the device's rule makes of it.
+        /// What the device's rule says about it.
         rule: Consent,
-        /// Why somebody is asked although the device's rule accepts.
+        /// Why a person is asked although the device's rule accepts.
         asked_because: Option<&'a AskedBecause>,
     },
     /// `recv`: A device whose rule is to refuse has offered something.
     Refused(Offer<'a>),
-    /// `recv`, `serve`: An offer was answered, or is gone.
+    /// `recv`, `serve`: An offer was answered, or was withdrawn.
     Answered {
-        /// The id of the offer, or of its transfer: as in the event that showed it.
+        /// The id of the offer, or of its transfer, as in the event that showed it.
         id: String,
         /// Whether it was accepted.
         accepted: bool,
@@ -78,22 +78,22 @@ pub(crate) enum Event<'a> {
         #[serde(flatten)]
         at: PathText,
     },
-    /// `recv`, `send`, `copy`: Where a transfer stands, at most 4 times a second.
+    /// `recv`, `send`, `copy`: The state of a transfer, at most 4 times a second.
     Progress {
         /// The transfer's id.
         id: TransferId,
         #[serde(flatten)]
         progress: &'a Progress,
     },
-    /// `recv`, `send`, `copy`: One entry that failed, before `finished`.
+    /// `recv`, `send`, `copy`: An entry that failed. Comes before `finished`.
     EntryFailed {
         /// The transfer's id.
         id: TransferId,
         #[serde(flatten)]
         failure: EntryFailure<'a>,
     },
-    /// `recv`, `send`: A file that was changed at the receiver since it was received, before
-    /// `finished`. The receiver keeps it.
+    /// `recv`, `send`: A file that was changed at the receiver after it was received, and that the
+    /// receiver keeps. Comes before `finished`.
     EntryKept {
         /// The transfer's id.
         id: TransferId,
@@ -112,9 +112,9 @@ pub(crate) enum Event<'a> {
         paired_at: i64,
         /// When it was last seen, in seconds since 1970.
         last_seen: Option<i64>,
-        /// Where it was last reached or came from.
+        /// The address at which it was last reached, or from which it last connected.
         last_address: Option<&'a str>,
-        /// What its offers meet.
+        /// What happens to its offers.
         rule: &'a DeviceRule,
         /// Another paired device whose name looks the same.
         looks_like: Option<&'a LookAlike>,
@@ -125,7 +125,7 @@ pub(crate) enum Event<'a> {
         id: DeviceId,
         /// What the device is called here.
         name: &'a str,
-        /// What its offers meet.
+        /// What happens to its offers.
         rule: &'a DeviceRule,
     },
     /// `devices --nearby`: What a receiver announces, unproven.
@@ -134,15 +134,15 @@ pub(crate) enum Event<'a> {
         name: &'a str,
         /// The first 16 digits of its id.
         id_begins: String,
-        /// What it looks like.
+        /// The kind of machine that it says it is.
         kind: DeviceKind,
         /// The number that its code begins with; null where none is open.
         code_number: Option<u16>,
         /// The version of the protocol that it speaks.
         version: u16,
-        /// Where it is, as `HOST:PORT`.
+        /// Its addresses, as `HOST:PORT`.
         addresses: Vec<String>,
-        /// The name of the paired device that it would be.
+        /// The name here of the paired device that has this id.
         paired_as: Option<&'a str>,
     },
     /// `devices rename`: A device has another name here.
@@ -154,7 +154,7 @@ pub(crate) enum Event<'a> {
         /// What it is called.
         name: &'a str,
     },
-    /// `devices forget`: A device is not known here any more.
+    /// `devices forget`: A device was forgotten.
     Forgotten {
         /// Its id.
         id: DeviceId,
@@ -168,28 +168,28 @@ pub(crate) enum Event<'a> {
         /// How many.
         transfers: u64,
     },
-    /// `inbox unfinished`: What a transfer that did not end keeps hidden in its folder.
+    /// `inbox unfinished`: Hidden files that an unfinished transfer keeps in its folder.
     Unfinished {
-        /// Tells it from others in that folder: 16 digits.
+        /// Its id, unique in that folder: 16 digits.
         id: &'a str,
         /// The folder.
         folder: PathText,
-        /// What the device that sent it was called; null where nothing says so.
+        /// The name of the device that sent it; null if it is not known.
         from: Option<&'a str>,
         /// The first of its top-level names.
         names: Vec<PathText>,
         /// How many more there were.
         more_names: u64,
-        /// Regular files that are there, whole or begun.
+        /// Regular files that it keeps, complete or not.
         files: u64,
         /// Bytes that they take on the disk.
         disk_bytes: u64,
-        /// When an attempt was at work in it for the last time, in seconds since 1970.
+        /// When an attempt last worked on it, in seconds since 1970.
         last_at_work: i64,
-        /// Whether one is now.
+        /// Whether an attempt is working on it now.
         in_use: bool,
     },
-    /// `inbox discard`: What an unfinished transfer kept was removed.
+    /// `inbox discard`: The hidden files of an unfinished transfer were removed.
     Discarded {
         /// Its id, as in `unfinished`.
         id: &'a str,
@@ -200,14 +200,14 @@ pub(crate) enum Event<'a> {
     Settings(MachineSettings<'a>),
     /// `status`: The service.
     Service {
-        /// Whether it runs; if not, nothing else is said.
+        /// Whether it runs; if not, the event has no other fields.
         running: bool,
         #[serde(flatten)]
         service: Option<Box<Service<'a>>>,
     },
     /// `status`, `offers`, `serve`: An offer that waits for an answer at the service.
     OfferWaits(OfferWaits<'a>),
-    /// `status`, `accept`: A transfer that the service has under way.
+    /// `status`, `accept`: A transfer that the service runs.
     Transfer(UnderWay<'a>),
     /// `decline`: An offer is declined.
     Declined {
@@ -229,12 +229,12 @@ pub(crate) enum Event<'a> {
         /// The transfer's id.
         id: &'a str,
     },
-    /// `serve`: Something worth knowing that is no event of a transfer.
+    /// `serve`: Something worth knowing that is not an event of a transfer.
     Notice {
-        /// What, in English.
+        /// The text, in English.
         text: &'a str,
     },
-    /// `serve`: Other settings hold from now on.
+    /// `serve`: The settings have changed.
     SettingsChanged {
         /// What this device is called.
         name: &'a str,
@@ -254,36 +254,36 @@ pub(crate) enum Event<'a> {
     },
     /// `stop`: The service has ended.
     Stopped,
-    /// `doctor`: A check, and how it turned out.
+    /// `doctor`: A check and its result.
     Check {
         /// Which check.
         check: &'a str,
-        /// How it turned out.
+        /// Its result.
         state: CheckState,
         /// What was found, in English.
         message: &'a str,
-        /// What to do about it, where something can be done.
+        /// What to do about it, if something can be done.
         next: Option<&'a str>,
     },
-    /// `bench modes`: Under what everything is measured; the first line.
+    /// `bench modes`: The conditions of all measurements; the first line.
     #[cfg(any(test, feature = "bench"))]
     Conditions(Conditions<'a>),
-    /// `bench modes`: What was measured of a mode.
+    /// `bench modes`: The measurements of a mode.
     #[cfg(any(test, feature = "bench"))]
     Measured(Box<Measured>),
-    /// Every command: What ended it, or an accepted offer, without a transfer. By `serve`: why it
-    /// does not receive.
+    /// Every command: Why the command, or an accepted offer, ended without a transfer. By `serve`:
+    /// why it does not receive.
     Error(WhatFailed<'a>),
 }
 
-/// How a check of `doctor` turned out.
+/// The result of a check of `doctor`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CheckState {
-    /// As good as it gets.
+    /// Nothing could be better.
     Good,
-    /// It works, and could be better.
+    /// It works, but could be better.
     Note,
     /// Something will not work.
     Problem,

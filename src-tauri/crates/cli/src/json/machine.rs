@@ -14,15 +14,15 @@ pub(crate) struct Listening {
     pub(crate) id: DeviceId,
     /// The port.
     pub(crate) port: u16,
-    /// What others type to reach it, one for each address of this machine.
+    /// What others type to reach it: one for each address of this machine.
     pub(crate) addresses: Vec<String>,
-    /// The folder that offers land in.
+    /// The folder that offers are received into.
     pub(crate) destination: PathText,
     #[serde(flatten)]
     pub(crate) own: Option<ByItself>,
 }
 
-/// What only `recv` says of itself.
+/// The fields that only `recv` writes.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ByItself {
@@ -40,9 +40,9 @@ pub(crate) struct ByItself {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct OpenCode {
-    /// The code; null where none is open, or a given one is.
+    /// The code; null if none is open, or if it was given and not drawn.
     pub(crate) code: Option<String>,
-    /// Until when the code is valid, in seconds since 1970; null where it has no end.
+    /// Until when the code is valid, in seconds since 1970; null if it does not expire.
     pub(crate) code_valid_until: Option<i64>,
 }
 
@@ -58,11 +58,11 @@ pub(crate) struct MachineSettings<'a> {
     pub(crate) port: u16,
     /// The folder that the service receives into.
     pub(crate) receive_folder: PathText,
-    /// What may land there, where that is a home folder.
+    /// What may be received into that folder, if it is a home folder.
     pub(crate) into_home: IntoHome,
-    /// Bytes a second that each transfer may be sent at; null for no limit.
+    /// The most bytes a second that a transfer is sent at; null for no limit.
     pub(crate) send_limit: Option<u64>,
-    /// Whether this device is announced on its network, and hears others there.
+    /// Whether this device is announced on the local network and listens for others there.
     pub(crate) announce: bool,
     /// Whether the service stays when the window is closed.
     pub(crate) background: bool,
@@ -86,14 +86,14 @@ pub(crate) struct Service<'a> {
     pub(crate) name: &'a str,
     /// The first 16 digits of this device's id.
     pub(crate) id_begins: String,
-    /// Where others reach it; empty where it does not receive.
+    /// Where others reach it; empty if it does not receive.
     pub(crate) addresses: &'a [String],
-    /// The port; null where it does not receive.
+    /// The port; null if it does not receive.
     pub(crate) port: Option<u16>,
     /// The folder that it receives into, as text that is safe to show.
     pub(crate) destination: &'a str,
     #[serde(flatten)]
     pub(crate) code: OpenCode,
-    /// Why it does not receive, where something keeps it from that.
+    /// Why it does not receive, if an error keeps it from that.
     pub(crate) error: Option<WhatFailed<'a>>,
 }

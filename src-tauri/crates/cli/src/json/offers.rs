@@ -1,4 +1,4 @@
-//! Offers as events describe them.
+//! How events describe offers.
 use ringway_engine::OfferSummary;
 use ringway_model::{AskedBecause, DeviceId, LookAlike, PathText, TransferId};
 use serde::Serialize;
@@ -27,15 +27,15 @@ pub(crate) struct Offer<'a> {
     entries_so_far: u64,
     /// Bytes of contents that the sender has found so far.
     bytes_so_far: u64,
-    /// Whether that is all.
+    /// Whether these are final: nothing more will be found.
     totals_final: bool,
-    /// Bytes free at the destination; null where its filesystem could not be asked.
+    /// Bytes free at the destination; null if its filesystem could not be asked.
     free_bytes: Option<u64>,
-    /// Files and folders for which there is a place; null also where there is no limit.
+    /// Files and folders for which the destination has room; null if that is unknown or unlimited.
     free_entries: Option<u64>,
-    /// Bytes that a name may have there; null where that is not known.
+    /// Bytes that a name may have at the destination; null if that is unknown.
     name_max: Option<u64>,
-    /// Whether the destination can be written to; null where it could not be asked.
+    /// Whether the destination can be written to; null if it could not be asked.
     writable: Option<bool>,
 }
 
@@ -65,7 +65,7 @@ impl<'a> From<&'a OfferSummary> for Offer<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct OfferWaits<'a> {
-    /// The id of this offer alone, drawn here; its transfer has another one.
+    /// The id of the offer itself, drawn here; its transfer has another one.
     pub(crate) id: &'a str,
     /// What the device that offers it is called here.
     pub(crate) from: &'a str,
@@ -85,16 +85,16 @@ pub(crate) struct OfferWaits<'a> {
     pub(crate) entries_so_far: u64,
     /// Bytes of contents that the sender has found so far.
     pub(crate) bytes_so_far: u64,
-    /// Whether that is all.
+    /// Whether these are final: nothing more will be found.
     pub(crate) totals_final: bool,
-    /// The folder that it would land in, as text that is safe to show.
+    /// The folder that it would be received into, as text that is safe to show.
     pub(crate) destination: &'a str,
-    /// Why somebody is asked although the device's rule accepts.
+    /// Why a person is asked although the device's rule accepts.
     pub(crate) asked_because: Option<&'a AskedBecause>,
-    /// Bytes free at the destination; null where its filesystem could not be asked.
+    /// Bytes free at the destination; null if its filesystem could not be asked.
     pub(crate) free_bytes: Option<u64>,
-    /// Files and folders for which there is a place; null also where there is no limit.
+    /// Files and folders for which the destination has room; null if that is unknown or unlimited.
     pub(crate) free_entries: Option<u64>,
-    /// Whether the destination can be written to; null where it could not be asked.
+    /// Whether the destination can be written to; null if it could not be asked.
     pub(crate) writable: Option<bool>,
 }
