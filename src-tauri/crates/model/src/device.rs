@@ -69,7 +69,7 @@ impl schemars::JsonSchema for DeviceId {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceKind {
-    /// A laptop, or another machine that is carried about.
+    /// A laptop, or another portable machine.
     Laptop,
     /// A machine under a desk.
     Desktop,
@@ -79,8 +79,7 @@ pub enum DeviceKind {
     Other,
 }
 
-/// Another paired device whose name looks like this one's, so that people may take the one for the
-/// other.
+/// Another paired device whose name looks like this one's, so that people may confuse the two.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

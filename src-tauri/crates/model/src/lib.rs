@@ -1,7 +1,7 @@
-//! The nouns that engine, service, command and window share: each is defined here once, and has one
+//! The types that engine, service, command and window share: each is defined here once, and has one
 //! name in Rust, in `--json`, on the control socket and in the window's bindings.
 //!
-//! In JSON a variant is its name in snake_case, and so is a field. A duration is seconds, and the
+//! In JSON, variants and fields have their names in snake_case. A duration is in seconds, and the
 //! field's name says so.
 #![forbid(unsafe_code)]
 

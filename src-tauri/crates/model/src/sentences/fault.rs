@@ -1,4 +1,4 @@
-//! The rows of a fault, and what fills them in.
+//! The rows of a fault, and the values for their placeholders.
 use std::fmt::{self, Display, Formatter};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use crate::fault::{AuthError, DeclineReason, Fault, Invalid, Operation, OsError,
 use crate::text::{PathText, Text};
 use crate::transfer::{Direction, Side};
 
-/// Names of what has arrived that a sentence lists.
+/// How many names of what has arrived a sentence lists.
 const PUBLISHED_SHOWN_MAX: usize = 10;
 
 impl Fault {
     /// What happened and the next step. In a terminal, some next steps have the arguments `folder`,
-    /// `file`, `aside`, `forget` and `send`, which are words of a shell: the command gives them.
+    /// `file`, `aside`, `forget` and `send`, which are words of a shell: the command provides them.
     pub fn says(&self) -> Says {
         match self {
             Self::FewDescriptors { has, least } => {
@@ -143,16 +143,16 @@ impl AuthError {
     }
 }
 
-/// With the figures of what a disk lacks.
+/// Adds the figures of what a disk lacks.
 fn lacking(says: Says, shortage: &Shortage) -> Says {
-    // How many bytes are missing shows in the other two figures.
+    // The other two figures show how many bytes are missing.
     let missing = missing(Shortage { needed: 0, ..*shortage });
     let says = says.with("missing", missing);
     says.with("needed", figures::bytes(shortage.needed)).with("free", figures::bytes(shortage.free))
 }
 
 impl Fault {
-    /// The same of a transfer in that direction: a receiver may itself have declined.
+    /// What to say for a transfer in that direction: a receiver may have declined it itself.
     pub fn says_of(&self, direction: Direction) -> Says {
         match (self, direction) {
             (Self::Declined(DeclineReason::NoRoom(shortage)), Direction::Receiving) => {
@@ -258,7 +258,7 @@ fn listed(published: &[PathText]) -> String {
     }
 }
 
-/// The next step after an error of the system's with an obvious one.
+/// The next step after an error of the system, if there is an obvious one.
 fn step_after(source: &OsError) -> Option<Row> {
     Some(match source.errno? {
         ENOENT => PATH_NOT_FOUND,
@@ -276,7 +276,7 @@ fn step_after(source: &OsError) -> Option<Row> {
 fn unreachable(target: &Text, source: &OsError, remedies: &[Remedy]) -> Says {
     let says = |row: Row| row.says().with("target", target).with("why", source).with_remedies(remedies);
     let next = match source.errno {
-        // The resolver's errors are no errno.
+        // The resolver's errors have no errno.
         None => return says(UNREACHABLE_NO_NAME),
         Some(_) if !remedies.is_empty() => UNREACHABLE_FIREWALL,
         Some(ECONNREFUSED) => UNREACHABLE_REFUSED,
@@ -287,7 +287,7 @@ fn unreachable(target: &Text, source: &OsError, remedies: &[Remedy]) -> Says {
 }
 
 fn listen(address: &Text, source: &OsError, remedies: &[Remedy]) -> Says {
-    // Any address of this device goes without saying.
+    // An address that means all of this device's addresses need not be named.
     let everywhere = address.parse::<SocketAddr>().ok().filter(|address| address.ip().is_unspecified());
     let says = match everywhere {
         Some(address) => LISTEN.says().with("port", address.port()),

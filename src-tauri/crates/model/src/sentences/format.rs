@@ -1,8 +1,8 @@
 //! The subset of ICU's message format that the table uses.
 use super::{OTHER_DEVICE, OTHER_DEVICE_FIRST};
 
-/// A message with its arguments put in. What is not given stays as it stands, but for the other
-/// device's name.
+/// A message with its arguments filled in. Arguments that are not given stay in braces, except the
+/// other device's name.
 pub(super) fn filled(message: &str, given: &[(&'static str, String)]) -> String {
     let mut out = String::new();
     let mut rest = message;

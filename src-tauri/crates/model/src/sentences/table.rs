@@ -1,8 +1,8 @@
 //! The table of sentences: every row once, for every place that shows it.
 //!
-//! What happened (`what`) is the same everywhere. The next step is the same everywhere (`next`) or
-//! stands twice in its row, for the `terminal` and for the `window`; an empty one says nothing
-//! there. Rows are in the order of the window's catalogue.
+//! What happened (`what`) is the same everywhere. The next step is the same everywhere (`next`), or
+//! the row has it twice, for the `terminal` and for the `window`; if one of these is empty, nothing
+//! is shown there. Rows are in the order of the window's catalogue.
 use super::Row;
 
 macro_rules! rows {
@@ -145,7 +145,7 @@ rows! {
         what: "has a name that the disk on {peer} does not support: rename it at the source",
     }
 
-    // The same of a copy inside this machine.
+    // Why an entry was not copied inside this machine.
     COPY_OS: "copyFailure.os" {
         what: "could not be {operation}: {why}",
     }

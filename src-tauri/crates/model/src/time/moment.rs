@@ -1,5 +1,5 @@
-//! Moments in JSON: seconds since 1970, whose fraction is as fine as a millisecond, for
-//! `#[serde(with)]`; and to the nanosecond, as text.
+//! Moments in JSON: seconds since 1970 with a fraction of whole milliseconds, for `#[serde(with)]`;
+//! and to the nanosecond, as text.
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -21,7 +21,7 @@ pub fn exact(moment: SystemTime) -> String {
     format!("{}.{:09}", since.as_secs(), since.subsec_nanos())
 }
 
-/// What [`exact`] wrote.
+/// Parses what [`exact`] wrote.
 pub fn parse_exact(text: &str) -> Option<SystemTime> {
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let (secs, nanos) = text.split_once('.')?;
@@ -45,7 +45,7 @@ pub(crate) mod exact_option {
     }
 }
 
-/// Nothing for a moment before 1970.
+/// The time since 1970; zero for earlier moments.
 fn since_1970(moment: SystemTime) -> Duration {
     moment.duration_since(UNIX_EPOCH).unwrap_or_default()
 }
