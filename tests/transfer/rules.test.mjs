@@ -105,7 +105,7 @@ test("what is more than a rule's size is asked about, and lands where the rule s
   assert.deepEqual(listing(ruled), ["small", "small/data"]);
   const asked = receiving.events.filter((event) => event.event === "offer").at(-1);
   assert.deepEqual([asked.rule, asked.asked_because.because], ["ask", "too_much"]);
-  assert.match(receiving.stderr, /its rule lets in 1\.0 MB without asking/);
+  assert.match(receiving.stderr, /more than the 1\.0 MB that Ringway accepts automatically/);
   assert.equal((await rule(far, "near", "--max-size", "none")).bytes_max, null);
   await sent(t, near, large, receiving.target);
   same(large, join(ruled, "large"));
