@@ -183,7 +183,7 @@ test("a missing folder of a rule is reported and not created, and offers accepte
   await sent(t, near, data, receiving.target, EXIT.declined);
   const asked = await receiving.event("offer");
   assert.deepEqual([asked.asked_because.because, asked.destination.path], ["no_folder", inbox]);
-  assert.match(receiving.stderr, /from near, where it was to land, is not there/);
+  assert.match(receiving.stderr, /Ringway cannot use .*from near, the folder for that device/);
   receiving.kill("SIGTERM");
   await receiving.exit();
   const allowed = await receiver(t, far, null, { code: null, args: ["--no-pairing"], cwd: inbox });
