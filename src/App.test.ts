@@ -23,7 +23,7 @@ describe("sending", () => {
     await user.type(screen.getByLabelText(t("send.addressOrCode")), "10.0.0.5");
     await user.type(screen.getByLabelText(t("send.code")), "42-river-castle{Enter}");
     expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: "42-river-castle", verify: false }]);
-    expect(await screen.findByText(t("send.connecting", { peer: "10.0.0.5" }))).toBeVisible();
+    expect(await screen.findByText(t("stage.connecting", { peer: "10.0.0.5" }))).toBeVisible();
     shell.update("t1", { is: "moved", progress: progress() });
     expect(await screen.findByText("Sending to lab-ws")).toBeVisible();
     expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuetext", "25 %, 1.0 MB/s");
@@ -117,7 +117,7 @@ describe("sending", () => {
     await shell.app.outbox.sendToTyped("10.0.0.5", "");
     expect(shell.called("send")).toHaveLength(1);
     answer(moving());
-    expect(await screen.findByText(t("send.connecting", { peer: "lab-ws" }))).toBeVisible();
+    expect(await screen.findByText(t("stage.connecting", { peer: "lab-ws" }))).toBeVisible();
   });
 
   test("a misspelt code costs no try", async () => {
@@ -163,13 +163,13 @@ describe("sending", () => {
       document.elementFromPoint = () => null;
     };
     await drop(chosen, "lab-ws");
-    expect(await screen.findByText(t("send.connecting", { peer: "lab-ws" }))).toBeVisible();
+    expect(await screen.findByText(t("stage.connecting", { peer: "lab-ws" }))).toBeVisible();
     expect(screen.getByRole("button", { name: /^Send to nas/ })).toBeDisabled();
     // Once more to where it is on its way is a slip; to another machine it is meant.
     await drop(chosen, "lab-ws");
     await drop(second, "nas");
     await waitFor(() => expect(sent()).toEqual([[7, labWs.id], [8, nas.id]]));
-    expect(await screen.findByText(t("send.connecting", { peer: "nas" }))).toBeVisible();
+    expect(await screen.findByText(t("stage.connecting", { peer: "nas" }))).toBeVisible();
     // The first one's end is told where transfers are, and what is chosen stays.
     shell.update("t1", failed({ code: "connection_lost", errno: 104, detail: "" }));
     expect(shell.app.outbox.chosen?.id).toBe(8);
@@ -321,11 +321,11 @@ describe("receiving", () => {
     const looksLike = { name: "nas", id: "ee".repeat(32) };
     await startWindow({ devices: [{ ...labWs, looksLike }, { ...labWs, id: "cd".repeat(32) }], offers: [offer({ from: "n\u0430s", looksLike })] });
     await show("inbox");
-    const words = t("inbox.looksLike", { from: "n\u0430s", fromId: "aaaa-bbbb-cccc-dddd", name: "nas", id: "eeee-eeee-eeee-eeee" });
+    const words = t("offer.looksLike", { from: "n\u0430s", fromId: "aaaa-bbbb-cccc-dddd", name: "nas", id: "eeee-eeee-eeee-eeee" });
     expect(screen.getByText(words)).toBeVisible();
     await show("devices");
     expect(screen.getAllByText(/looks like/)).toHaveLength(1);
-    expect(screen.getByText(t("devices.looksLike", { name: "nas", id: "eeee-eeee-eeee-eeee" }))).toBeVisible();
+    expect(screen.getByText(`${t("device.looksLike", { name: "nas", id: "eeee-eeee-eeee-eeee" })} ${t("device.looksLike.next")}`)).toBeVisible();
   });
 
   test("an offer says what its folder has no room for", async () => {
@@ -342,7 +342,7 @@ describe("receiving", () => {
     expect(card("big")).toHaveTextContent("2.0 MB free. 3.0 MB more needed, unless part of it already exists. The disk can hold only 5 more items.");
     expect(card("fits")).toHaveTextContent("9.0 MB free");
     expect(card("fits")).not.toHaveTextContent(/more needed|only/);
-    expect(card("barred")).toHaveTextContent(t("inbox.notWritable"));
+    expect(card("barred")).toHaveTextContent(t("offer.notWritable"));
     expect(card("narrow")).toHaveTextContent("9.0 MB free. One name is too long: the disk allows 143 bytes.");
   });
 
@@ -777,7 +777,7 @@ describe("machines nearby", () => {
     );
     await user.click(screen.getByRole("button", { name: /Send to desk/ }));
     await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "nearby", id: stranger.id }, code: null, verify: false }]));
-    expect(await screen.findByText(t("send.connecting", { peer: "desk" }))).toBeVisible();
+    expect(await screen.findByText(t("stage.connecting", { peer: "desk" }))).toBeVisible();
   });
 
   test("one that does not answer is told, and what was chosen is kept", async () => {
@@ -886,7 +886,7 @@ describe("machines nearby", () => {
       expect(await late).toMatchObject({ nearby: { name: "desk" } });
       const nobody = shell.app.surroundings.showing(5);
       await vi.advanceTimersByTimeAsync(9_000);
-      expect(await nobody).toEqual({ unfound: { what: t("send.codeNotFound", { number: "5" }), next: t("send.codeNotFound.next") } });
+      expect(await nobody).toEqual({ unfound: { what: t("code.notFound", { number: "5" }), next: t("code.notFound.next") } });
     } finally {
       vi.useRealTimers();
     }
@@ -960,7 +960,7 @@ describe("a machine's rule", () => {
   test("an offer says why somebody is asked in spite of it", async () => {
     await startWindow({ offers: [offer({ askedBecause: { because: "too_much", bytes_max: 1_000_000 } })] });
     await show("inbox");
-    expect(screen.getByText(t("inbox.askedTooMuch", { size: "1.0 MB" }))).toBeVisible();
+    expect(screen.getByText(t("offer.tooMuch", { size: "1.0 MB" }))).toBeVisible();
   });
 });
 

@@ -53,7 +53,7 @@ export function ruleWords({ consent, bytes_max: most, folder }: DeviceRule): str
 
 /** Why somebody is asked in spite of a rule. */
 export function askedWords(asked: AskedBecause): string {
-  return asked.because === "too_much" ? t("inbox.askedTooMuch", { size: bytes(asked.bytes_max) }) : t("inbox.askedNoFolder", { folder: asked.folder.path });
+  return asked.because === "too_much" ? t("offer.tooMuch", { size: bytes(asked.bytes_max) }) : t("offer.noFolder", { folder: asked.folder.path });
 }
 
 /** A device's id as people compare it: the first 16 digits in groups. */

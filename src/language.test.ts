@@ -69,7 +69,7 @@ describe("German", () => {
       "Die Verbindung wurde einmal unterbrochen.",
       "Die Verbindung wurde 2-mal unterbrochen.",
     ]);
-    expect(t("inbox.wrongCodeLeft", { from: "10.0.0.7", n: 1 })).toBe("Falscher Code von 10.0.0.7. Noch 1 Versuch.");
+    expect(t("pairing.wrongCodeLeft", { from: "10.0.0.7", n: 1 })).toBe("Falscher Code von 10.0.0.7. Noch 1 Versuch.");
   });
 
   test("numbers and sizes", () => {

@@ -2,7 +2,7 @@
 // pair.
 import type { OnConflict, Fault, Ipc, Left, Listening, Offer } from "../ipc";
 import { t } from "../messages";
-import { wrongCodeWords } from "../words";
+import { pairingFailedWords } from "../words";
 
 /** Notices kept on the screen: the latest are the ones that matter. */
 const NOTICES_MAX = 3;
@@ -44,8 +44,7 @@ export class Inbox {
   }
 
   pairingFailed(from: string, fault: Fault, triesLeft: number | null): void {
-    const wrong = fault.code === "wrong_code";
-    this.#notice(() => (wrong ? wrongCodeWords(from, triesLeft) : t("inbox.pairingFailed", { from })), true);
+    this.#notice(() => pairingFailedWords(from, fault, triesLeft), true);
   }
 
   paired(name: string): void {

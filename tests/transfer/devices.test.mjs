@@ -112,12 +112,12 @@ test("a name that looks like another device's is pointed out when pairing and in
     const receiving = await receiver(t, device, inbox, { once: false });
     const paired = await near.run(["pair", receiving.target, "--code-file", near.codeFile(CODE)]);
     assert.equal(paired.status, EXIT.all, paired.said());
-    assert.equal(/LOOKS LIKE THE NAME OF nas /.test(paired.said()), name !== "nas", paired.said());
+    assert.equal(/This name looks like that of nas /.test(paired.said()), name !== "nas", paired.said());
   }
   const listed = (await said(near, ["devices"])).filter(({ event }) => event === "device");
   assert.deepEqual(listed.map(({ looks_like }) => looks_like?.id), [listed[1].id, listed[0].id]);
   const words = await near.run(["devices"]);
-  assert.match(words.stdout, /n\u0430s \([\da-f-]{19}\) LOOKS LIKE THE NAME OF nas \([\da-f-]{19}\)/);
+  assert.match(words.stdout, /n\u0430s \([\da-f-]{19}\): This name looks like that of nas \([\da-f-]{19}\)/);
 });
 
 test("a standing secret pairs one device after the other, and guesses do not use it up", async (t) => {

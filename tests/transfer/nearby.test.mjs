@@ -116,7 +116,7 @@ test("a receiver that does not announce itself, or has another code, is not foun
   assert.equal(listening.announced, false);
   const sending = send();
   assert.equal(await sending.exit(), EXIT.failed, sending.said());
-  assert.match(sending.stdout + sending.stderr, /No receiver on this network shows a code that begins with 7/);
+  assert.match(sending.stdout + sending.stderr, /No device on this network shows a code that begins with 7/);
   const open = far.start(["recv", far.folder, "--json", "--listen", ":0", "--code-file", far.codeFile("8-river-canal")], { wrap: there.wrap });
   t.after(() => open.kill());
   await open.event("listening");
@@ -137,7 +137,7 @@ test("if another receiver announces the same number the sender chooses neither, 
   await receiving.event("listening");
   const sending = send();
   assert.equal(await sending.exit(), EXIT.failed, sending.said());
-  assert.match(sending.stdout + sending.stderr, /More than one receiver shows a code that begins with 7: far at 10.77.0.2:17464, other at /);
+  assert.match(sending.stdout + sending.stderr, /Several devices show a code that begins with 7: far \(10.77.0.2:17464\), other \(/);
 });
 
 test("a thousand made-up receivers fill a list and no more, and keep nobody from being found by the code", async (t) => {

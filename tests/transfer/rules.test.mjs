@@ -103,7 +103,7 @@ test("an offer above a rule's size is asked about, and lands in the rule's folde
   assert.deepEqual(listing(ruled), ["small", "small/data"]);
   const asked = receiving.events.filter((event) => event.event === "offer").at(-1);
   assert.deepEqual([asked.rule, asked.asked_because.because], ["ask", "too_much"]);
-  assert.match(receiving.stderr, /its rule lets in 1\.0 MB without asking/);
+  assert.match(receiving.stderr, /more than the 1\.0 MB that Ringway accepts automatically/);
   assert.equal((await rule(far, "near", "--max-size", "none")).bytes_max, null);
   await sent(t, near, large, receiving.target);
   same(large, join(ruled, "large"));
@@ -183,7 +183,7 @@ test("a missing folder of a rule is reported and not created, and offers accepte
   await sent(t, near, data, receiving.target, EXIT.declined);
   const asked = await receiving.event("offer");
   assert.deepEqual([asked.asked_because.because, asked.destination.path], ["no_folder", inbox]);
-  assert.match(receiving.stderr, /from near, where it was to land, is not there/);
+  assert.match(receiving.stderr, /Ringway cannot use .*from near, the folder for that device/);
   receiving.kill("SIGTERM");
   await receiving.exit();
   const allowed = await receiver(t, far, null, { code: null, args: ["--no-pairing"], cwd: inbox });

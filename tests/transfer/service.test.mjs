@@ -350,7 +350,7 @@ while True: print(told.recv(4096).decode(), flush=True)`;
   running.kill("SIGTERM");
   assert.equal(await running.exit(), EXIT.all, running.said());
   await eventually("its end", () => told === "READY=1\nSTOPPING=1\n");
-  assert.match(readFileSync(journal, "utf8"), /^<6>receives into [^\n]+\n<4>refused 127\.0\.0\.1: [^\n]+\n<6>ends\n$/);
+  assert.match(readFileSync(journal, "utf8"), /^<6>receives into [^\n]+\n<4>Wrong code from 127\.0\.0\.1\. [^\n]+\n<6>ends\n$/);
 });
 
 test("a transfer is paused and resumed by commands at the receiver, and its sender is told who it was", async (t) => {

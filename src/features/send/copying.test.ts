@@ -161,7 +161,7 @@ describe("copying on this computer", () => {
     });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
-    expect(await screen.findByRole("button", { name: t("copy.starting") })).toBeDisabled();
+    expect(await screen.findByRole("button", { name: t("stage.starting") })).toBeDisabled();
     expect(card()).toBeDisabled();
     expect(screen.getByRole("button", { name: /^Send to lab-ws/ })).toBeDisabled();
     expect(screen.getByRole("button", { name: t("send.clear") })).toBeDisabled();
@@ -208,7 +208,7 @@ describe("copying on this computer", () => {
     end(shell, { outcome: "partial", files: 0, folders: 0, bytes: 0, failed: 1, failures });
     const alert = await screen.findByRole("alert");
     expect(alert).toHaveTextContent("Nothing was copied. dataset-v3 cannot be copied into itself.");
-    expect(alert).toHaveTextContent("Choose a folder outside it.");
+    expect(alert).toHaveTextContent("Choose a folder outside the one that is copied.");
     expect(shell.app.transfers.list).toEqual([]);
     expect(screen.getByText("dataset-v3", { selector: "li span" })).toBeVisible();
     expect(screen.getByRole("button", { name: t("copy.button") })).toBeEnabled();
@@ -248,7 +248,7 @@ describe("copying on this computer", () => {
     const shell = await startWindow({ devices: [labWs] }, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
-    expect(await screen.findByRole("button", { name: t("copy.starting") })).toBeDisabled();
+    expect(await screen.findByRole("button", { name: t("stage.starting") })).toBeDisabled();
     expect(card()).toBeDisabled();
     expect(screen.getByRole("button", { name: /^Send to lab-ws/ })).toBeDisabled();
     await shell.app.copying.start();

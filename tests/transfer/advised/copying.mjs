@@ -147,7 +147,7 @@ export default [
   {
     title: "a file that may not be read is copied by a user who may",
     skip: !isRoot && "that other user is root",
-    keys: ["Check permissions (ls -ld), or run it as a user who may (sudo)."],
+    keys: ["Check its permissions (ls -ld), or name another folder."],
     async run(t, follower) {
       const { base, near, tree } = withTree(t);
       const closed = join(tree, "file");
@@ -164,7 +164,7 @@ export default [
   {
     title: "what the kernel says of a disk with errors is shown",
     skip: (!which("strace") && "no strace here to have a call fail") || (!mayReadLog && "the kernel's log is not to be read here"),
-    keys: ["The disk reports errors: `sudo dmesg | tail` says more."],
+    keys: ["The disk may be failing: `sudo dmesg | tail` says more."],
     async run(t, follower) {
       const { base, near, tree } = withTree(t);
       const failing = ["-e", "trace=utimensat", "-e", "inject=utimensat:error=EIO"];

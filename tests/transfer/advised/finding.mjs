@@ -75,7 +75,7 @@ export default [
   {
     title: "a receiver that is not found by its code is reached by the address below it",
     skip: needsNetworks,
-    keys: ["Say to whom: ringway send FOLDER ADDRESS. `ringway recv` shows its address below its code."],
+    keys: ["ringway send FOLDER ADDRESS. `ringway recv` shows its address below its code."],
     async run(t, follower) {
       const { near, far, inbox, source, here, there } = await apart(t);
       nameOf(far, "far", "announce = false");

@@ -184,7 +184,7 @@ pub(crate) fn hinted(mut error: clap::Error) -> clap::Error {
 const RECV_HELP: &str = "\
 Examples:
   ringway recv                     into the current folder, which may not be a home; asks before accepting, unless a device's rule says otherwise
-  ringway recv ~/inbox --yes       accepts from whoever knows the code or is known
+  ringway recv ~/inbox --yes       accepts from paired devices, and from a device that has the code
   ringway recv --once --listen :0  one transfer, on a free port
   ringway recv /srv/in --yes --json --code-file ~/secret  for scripts, by a standing secret
 
@@ -367,7 +367,7 @@ pub(crate) struct SendArgs {
 }
 
 impl SendArgs {
-    /// What to send, and the target; without one, the receiver that shows the code.
+    /// The paths to send, and the target. Without a target, the code finds the receiver.
     pub(crate) fn sources_and_target(&self) -> (Vec<PathBuf>, Option<&OsStr>) {
         let all = |words: &[OsString]| words.iter().map(PathBuf::from).collect();
         match self.words.split_last() {
@@ -599,8 +599,8 @@ pub(crate) enum ConflictArg {
     Keep,
     /// Keep both: the new file's name gets a number
     Rename,
-    /// Keep both, or update what the same device sent before: files that were edited here stay, and
-    /// their new versions get a number
+    /// Keep both, or update the previous copy from the same device: files that were edited here
+    /// stay, and their new versions get a number
     Update,
 }
 

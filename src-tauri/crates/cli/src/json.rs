@@ -206,7 +206,7 @@ pub(crate) fn ended_early<'a>(error: &'a anyhow::Error, words: &Words) -> Event<
 
 /// `auth_failed`.
 pub(crate) fn auth_failed<'a>(from: &'a str, why: &'a AuthError, tries_left: Option<u8>) -> Event<'a> {
-    Event::AuthFailed { from, why, message: words::turned_away(why), tries_left }
+    Event::AuthFailed { from, why, message: words::pairing_failed(from, why, tries_left), tries_left }
 }
 
 /// `entry_failed`.

@@ -12,6 +12,8 @@ mod receiving;
 mod sending;
 mod settings;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 mod transfers;
 mod unfinished;
@@ -50,7 +52,7 @@ const COPIES_END_MAX: Duration = Duration::from_secs(3);
 #[derive(Clone)]
 pub struct App {
     engine: Engine,
-    /// Whoever is told events.
+    /// Receivers of events.
     pub(crate) listeners: Arc<Listeners>,
     /// What was chosen or dropped.
     pub(crate) choices: Arc<Choices>,

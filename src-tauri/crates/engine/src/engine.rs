@@ -360,7 +360,7 @@ impl Engine {
     /// Starts listening.
     ///
     /// # Errors
-    /// The address is taken, or a path that was demanded is not to be had.
+    /// The address is in use, or a required I/O or encryption path is unavailable.
     pub async fn receive(&self, options: ReceiveOptions) -> Result<Receiver, Fault> {
         receive::listen(Arc::clone(&self.shared), Arc::clone(&self.listeners), options).await
     }
@@ -371,7 +371,7 @@ impl Engine {
         let name = |source: &Source| source.path.file_name().map_or_else(|| source.path.clone().into(), Into::into);
         let title = request.sources.first().map(name).unwrap_or_default();
         let more = request.sources.len().saturating_sub(1) as u64;
-        // For whoever looks at it from elsewhere later.
+        // The history is read from other working directories later.
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let sources = request.sources.iter().take(PAST_PATHS_MAX);
         let sources: Vec<_> = sources.map(|source| Source { path: absolute(&source.path), ..source.clone() }).collect();

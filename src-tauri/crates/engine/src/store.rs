@@ -1,4 +1,4 @@
-//! The trust store: who we know by which key, what came from whom, and what has ended. One SQLite
+//! The trust store: paired devices with their keys, what each sent, and ended transfers. One SQLite
 //! file, shared by every program of this device.
 mod answered;
 pub mod history;
@@ -196,10 +196,10 @@ impl Store {
             .map(|changed| changed > 0)
     }
 
-    /// Forgets a device, its rule and what came from it; false if it was not known.
+    /// Forgets a device, its rule and what it sent; false if it was not known.
     pub(crate) fn forget(&self, id: DeviceId) -> Result<bool, Fault> {
         self.with(|connection| {
-            // One transaction: another program may receive from it and note what came.
+            // One transaction: another program may receive from it and record that.
             let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
             transaction.execute("DELETE FROM brought WHERE device = ?1", [id.0])?;
             let removed = transaction.execute("DELETE FROM device WHERE id = ?1", [id.0])?;

@@ -786,72 +786,9 @@ pub enum Invalid {
 mod tests {
     use super::*;
 
-    fn os() -> OsError {
-        io::Error::from_raw_os_error(13).into()
-    }
-
-    /// Each fault with fields once, and two of those without fields.
+    /// One of each, with text that misleads.
     fn faults() -> Vec<Fault> {
-        let id = DeviceId([7; 32]);
-        let name = || Text::from("nas\u{202e}");
-        let shortage = Shortage { needed: 9, free: 4, entries: 1 };
-        let auth = [
-            AuthError::PairingNeeded { peer_name: name() },
-            AuthError::WrongCode,
-            AuthError::NoCodeOpen,
-            AuthError::PairingBusy { wait_ms: 1_500 },
-            AuthError::IdentityChanged { name: name(), expected: id, found: DeviceId([9; 32]) },
-            AuthError::Unconfirmed { last: name(), last_id: id, name: name(), found: id },
-            AuthError::OtherAnswered { announced: name(), found: id },
-            AuthError::Forgotten { name: name(), id, now: Some(id) },
-            AuthError::Forgotten { name: name(), id, now: None },
-            AuthError::Ourselves,
-        ];
-        let declined = [
-            DeclineReason::ByChoice,
-            DeclineReason::NoRoom(shortage),
-            DeclineReason::Busy,
-            DeclineReason::TooManyOffers { wait_ms: 15_000 },
-        ];
-        let invalid = [
-            Invalid::NothingToSend,
-            Invalid::SameName { name: "odd\u{1}".into() },
-            Invalid::AmbiguousName { name: name() },
-            Invalid::HomeFolder { folder: "/home/me".into() },
-            Invalid::Option { detail: Cow::Borrowed("no") },
-        ];
-        let mut all = vec![
-            Fault::FewDescriptors { has: 1, least: 2 },
-            Fault::path("/a", Operation::Open, os()),
-            Fault::NotPublished {
-                path: "/a".into(),
-                operation: Operation::Rename,
-                source: os(),
-                published: vec!["b".into()],
-            },
-            Fault::UnknownTarget { target: name() },
-            Fault::unreachable("10.0.0.9:17464", io::ErrorKind::TimedOut),
-            Fault::listen("[::]:17464", io::Error::from_raw_os_error(98)),
-            Fault::cancelled(Side::There),
-            Fault::lost(io::ErrorKind::UnexpectedEof),
-            Fault::TurnedAway,
-            Fault::Version { ours: 1, theirs: 2 },
-            Fault::NoKernelTls { reason: UserTlsReason::Refused(1), remedies: Vec::new() },
-            Fault::NoIoUring { reason: SyncIoReason::Forbidden },
-            Fault::Config { path: "/c".into(), line: None, detail: name(), nearest: Some(name()) },
-            Fault::Store { path: "/s".into(), trouble: StoreTrouble::Busy, detail: name() },
-            Fault::machine("no"),
-            Fault::DestinationFull { shortage: None },
-            Fault::DestinationFull { shortage: Some(shortage) },
-            Fault::TooMuch { bytes_max: 20, by: Side::Here },
-            Fault::NewTarget { what: "a".into(), more: 1, to: name(), was: name() },
-            Fault::ServiceDiffers { ours: name(), theirs: name(), remedies: vec![Remedy::who_listens(1)] },
-            Fault::Other { detail: name() },
-        ];
-        all.extend(auth.map(Fault::Auth));
-        all.extend(declined.map(Fault::Declined));
-        all.extend(invalid.map(Fault::Invalid));
-        all
+        crate::samples::faults("nas\u{202e}\u{1}")
     }
 
     #[test]

@@ -11,6 +11,8 @@ mod id;
 mod progress;
 mod report;
 mod rule;
+#[cfg(any(test, feature = "samples"))]
+pub mod samples;
 pub mod sentences;
 mod text;
 mod time;

@@ -1,6 +1,6 @@
-//! Faults, failures and reasons in English: each sentence and each next step is one row of
-//! [`table`], which command, log and window share. This module chooses the row and fills it in;
-//! showing and translating it is the programs' work.
+//! What command, log and window say alike, in English: faults, failures, interruptions, offers.
+//! Each sentence and each next step is one row of [`table`]. This module chooses the row and fills
+//! it in; where it is shown, and translation, belong to the programs.
 //!
 //! A row is text in a subset of ICU's message format: `{name}`, `{name, number}` and
 //! `{name, plural, one {# item} other {# items}}`. The window's catalogue `src/messages/en.json`
@@ -8,23 +8,22 @@
 mod fault;
 pub mod figures;
 mod format;
+mod offer;
 mod reason;
+mod stage;
+mod step;
 mod table;
 
 use std::fmt::Display;
 
-pub use reason::{failure, missing, operation, remedy, sync_io, user_tls};
+pub use offer::{Unsuitable, code_ambiguous, code_not_found, dot_names, pairing_failed};
+pub use reason::{copied_so_far, copy_step, failure, missing, nothing_copied, operation, remedy, sync_io, user_tls};
+pub use stage::outage;
 pub use table::ROWS;
 
 use crate::fault::Remedy;
 
-/// A device whose name is not known, in the middle of a sentence.
-const OTHER_DEVICE: &str = "the other device";
-
-/// A device whose name is not known, at the beginning of a sentence.
-const OTHER_DEVICE_FIRST: &str = "The other device";
-
-/// A row of the table. Texts that a row lacks are empty.
+/// A row of the table. A text that a row does not have is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     /// The message's key in the window's catalogue. The key of the next step is the same with

@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_means_quiet_is_told_its_word() {
+    fn short_q_is_refused_with_a_hint_at_quiet() {
         for line in [&["-q", "a", "b"][..], &["a", "b", "-q"], &["-rq", "a", "b"]] {
             let all = ["ringway", "copy"].iter().chain(line);
             let said = crate::args::hinted(Cli::try_parse_from(all).unwrap_err()).to_string();

@@ -3,12 +3,12 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use ringway_engine::{Decision, IncomingOffer, OfferSummary, covered_by};
-use ringway_model::{ShownSize, TransferKey};
+use ringway_model::{Fault, ShownSize, TransferKey, sentences};
 
 use crate::ask::prompt::{Line, Lines};
 use crate::output::Output;
 use crate::text::{bytes, count, counted, for_terminal};
-use crate::words::{self, rule};
+use crate::words;
 
 /// Names that a question shows: a line's worth.
 const NAMES_SHOWN: usize = 5;
@@ -140,8 +140,9 @@ impl Questions {
         // A question ends with its offer, so this is the first one.
         match self.waiting.pop_front_if(|offer| asked.is_about(&offer.summary())) {
             Some(offer) if answer == Answer::Accept && offer.summary().bytes_so_far > covered_by(asked.shown) => {
-                let size = bytes(offer.summary().bytes_so_far);
-                out.must_say(format_args!("The offer has grown to {size} since you were asked. Accept again?"));
+                let summary = offer.summary();
+                let grown = Fault::Grown { bytes: summary.bytes_so_far }.says().of_peer(Some(&summary.from_name));
+                out.must_say(format_args!("{} Accept again?", grown.what()));
                 self.waiting.push_front(offer);
                 Typed::Discarded
             }
@@ -193,7 +194,8 @@ fn dotted(offer: &OfferSummary) -> String {
     if offer.more_dot_names > 0 {
         names.push(format!("{} more", count(offer.more_dot_names)));
     }
-    format!("\n  BEGINS WITH A DOT, and can configure or start programs: {}", names.join(", "))
+    let number = offer.dot_names.len() as u64 + offer.more_dot_names;
+    format!("\n  WARNING: {}", sentences::dot_names(number, &names.join(", ")).what())
 }
 
 fn question(offer: &OfferSummary) -> String {
@@ -205,12 +207,12 @@ fn question(offer: &OfferSummary) -> String {
     };
     let space = offer.free_space.map(|free| words::free_space(offer, free)).unwrap_or_default();
     let because = match &offer.decision {
-        Decision::Ask(Some(because)) => format!("\n  You are asked because {}.", rule::asked_because(because)),
+        Decision::Ask(Some(because)) => format!("\n  {}", because.says().what()),
         _ => String::new(),
     };
     let dotted = dotted(offer);
-    let alike = offer.looks_like.as_ref().map(|other| words::looks_like(&offer.from_name, offer.from, other));
-    let alike = alike.map(|said| format!("\n  {said}")).unwrap_or_default();
+    let alike = offer.looks_like.as_ref().map(|other| other.says_of_offer(&offer.from_name, offer.from).what());
+    let alike = alike.map(|said| format!("\n  WARNING: {said}")).unwrap_or_default();
     format!(
         "{} offers {}: {}\n  {at_least}{entries}, {}{space}{alike}{dotted}{because}\nAccept into {}? [y/n] ",
         for_terminal(&offer.from_name),
@@ -304,21 +306,20 @@ mod tests {
             is_exact: true,
         });
         assert!(question(&offer).contains(
-            "5.0 MB; 1.0 MB free here, but THIS FOLDER CANNOT BE WRITTEN TO, 4.0 MB TOO LITTLE unless some of it is here already, and room for 1,000 entries ONLY, and names may have 5 bytes at most\n"
+            "5.0 MB; 1.0 MB free here\n  WARNING: This folder is not writable.\n  WARNING: 4.0 MB more needed, unless part of it already exists.\n  WARNING: The disk can hold only 1,000 more items.\n  WARNING: One name is too long: the disk allows 5 bytes.\n"
         ));
         offer.decision = Decision::Ask(Some(AskedBecause::TooMuch { bytes_max: 1_000_000 }));
         assert!(
             question(&offer).ends_with(
-                "\n  You are asked because its rule lets in 1.0 MB without asking.\nAccept into /in? [y/n] "
+                "\n  This is more than the 1.0 MB that Ringway accepts automatically from that device.\nAccept into /in? [y/n] "
             )
         );
         offer.dot_names = vec![".bashrc".into(), ".s\nsh".into()];
         offer.more_dot_names = 3;
-        let pointed_out = "\n  BEGINS WITH A DOT, and can configure or start programs: .bashrc, .s\\nsh, 3 more\n";
+        let pointed_out = "\n  WARNING: 5 names begin with a dot: .bashrc, .s\\nsh, 3 more. Such files can configure and start programs.\n";
         assert!(question(&offer).contains(pointed_out), "{}", question(&offer));
         offer.looks_like = Some(LookAlike { id: DeviceId([0xab; 32]), name: "l\u{430}ptop\n".into() });
-        let pointed_out =
-            "\n  laptop (0000-0000-0000-0000) LOOKS LIKE THE NAME OF l\u{430}ptop\\n (abab-abab-abab-abab). ";
+        let pointed_out = "\n  WARNING: The name laptop (0000-0000-0000-0000) looks like that of another device, l\u{430}ptop\\n (abab-abab-abab-abab). ";
         assert!(question(&offer).contains(pointed_out), "{}", question(&offer));
         offer.names = (0..9).map(|number| number.to_string().into()).collect();
         offer.more_names = 1_000;

@@ -231,7 +231,7 @@ fn kernel_tls(tls: TlsPath) -> Finding {
     match reason {
         UserTlsReason::ModuleNotLoaded => finding.advise(words::remedies(&remedy::kernel_tls(Path::new("/")))),
         UserTlsReason::ModulesUnseen => {
-            finding.advise("Whoever looks after the machine itself may turn it on there: sudo modprobe tls")
+            finding.advise("The administrator of the host can load the module there: sudo modprobe tls")
         }
         _ => finding,
     }

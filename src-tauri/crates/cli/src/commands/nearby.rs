@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use anyhow::Result;
 use ringway_engine::{Engine, GivenSecret, NearbyDevice, Target};
+use ringway_model::sentences;
 use tokio::time::{Instant, timeout_at};
 
 use crate::exit::Refusal;
 use crate::json;
 use crate::output::Output;
 use crate::text::{for_terminal, table};
+use crate::words::Words;
 
 /// How long is listened for a list: mDNS asks at once, after one second and after three (RFC 6762
 /// section 5.2).
@@ -71,17 +73,17 @@ pub(crate) async fn by_code(engine: &Engine, given: &GivenSecret, out: &Output) 
     out.say(format_args!("Looking for the receiver that shows {number}-..."));
     let found = engine.find_by_code(number, FIND_TIME).await?;
     let address = |device: &NearbyDevice| device.addresses.first().map(ToString::to_string).unwrap_or_default();
-    let named = |device: &NearbyDevice| format!("{} at {}", for_terminal(device.said.name.as_str()), address(device));
+    let named = |device: &NearbyDevice| format!("{} ({})", for_terminal(device.said.name.as_str()), address(device));
     let [device] = &found[..] else {
-        let advice = "Say to whom: ringway send FOLDER ADDRESS. `ringway recv` shows its address below its code.";
-        let what = match &found[..] {
-            [] => format!("No receiver on this network shows a code that begins with {number}."),
+        let says = match &found[..] {
+            [] => sentences::code_not_found(number),
             several => {
                 let several: Vec<String> = several.iter().map(named).collect();
-                format!("More than one receiver shows a code that begins with {number}: {}.", several.join(", "))
+                sentences::code_ambiguous(number, &several.join(", "))
             }
         };
-        return Err(Refusal::failed(what).advise(advice).into());
+        let Words { what, next } = says.into();
+        return Err(Refusal::failed(what).advise(next.unwrap_or_default()).into());
     };
     let Some(target) = device.target().await else {
         let what = format!("{} announces itself, and cannot be reached.", named(device));

@@ -21,7 +21,7 @@ use crate::json::{self, Event};
 use crate::output::Output;
 use crate::progress;
 use crate::text::for_terminal;
-use crate::words::{self, advised, path_taken, rule};
+use crate::words::{self, advised, path_taken};
 use shown_code::{Change, CodeBoard};
 
 /// How often the code's expiry is looked at.
@@ -269,8 +269,7 @@ impl Reception<'_> {
             ReceiverEvent::AuthFailed { from, why, attempts_left } => {
                 let from = readable(from);
                 self.out.event(&json::auth_failed(&from, &why, attempts_left));
-                let left = attempts_left.map(|left| format!(" Tries left: {left}.")).unwrap_or_default();
-                self.out.say(format_args!("Refused {from}: {}{left}", words::turned_away(&why)));
+                self.out.say(words::pairing_failed(&from, &why, attempts_left));
             }
             ReceiverEvent::OfferReceived(offer) => self.offered(offer),
             ReceiverEvent::OfferRefused(summary) => {
@@ -305,11 +304,11 @@ impl Reception<'_> {
             self.questions.push(offer);
         } else {
             let why = match &summary.decision {
-                Decision::Ask(Some(because)) => format!("{}, and there is", rule::asked_because(because)),
-                _ => "there is".to_owned(),
+                Decision::Ask(Some(because)) => format!("{} There is", because.says().what()),
+                _ => "There is".to_owned(),
             };
             self.out.warn(format_args!(
-                "Declined an offer from {}: {why} no terminal to ask at. Start with --yes to accept.",
+                "Declined an offer from {}. {why} no terminal to ask at. Start with --yes to accept.",
                 for_terminal(&summary.from_name)
             ));
             self.decline(offer, DeclineReason::ByChoice);

@@ -56,7 +56,7 @@ pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
     sending.until_settled(given).await
 }
 
-/// What to send, and to whom; none is whoever shows the code.
+/// The paths to send, and the target. Without a target, the code finds the receiver.
 struct Asked {
     sources: Vec<Source>,
     target: Option<Target>,

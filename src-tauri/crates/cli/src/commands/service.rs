@@ -31,8 +31,8 @@ pub(crate) async fn run(command: Command) -> Result<Result<Exit>, Command> {
     })
 }
 
-/// The service whose settings are this engine's, where one runs: whoever changes settings tells it,
-/// and has it store them.
+/// The running service that has the same settings as this engine, if there is one. A command that
+/// changes settings sends them to it, and the service stores them.
 ///
 /// # Errors
 /// There is one, and it cannot be told.

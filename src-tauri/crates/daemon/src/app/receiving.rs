@@ -27,9 +27,9 @@ use offers::Offers;
 /// enough to be read.
 const OFFER_REFRESH: Duration = Duration::from_millis(500);
 
-/// How often it is looked whether what is shown still holds: a code runs out, also while the
-/// machine sleeps, and its networks come and go. Short enough for whoever waits for an address, and
-/// nothing beside the announcing, which looks every second.
+/// How often the shown code and addresses are checked: a code expires, also while the machine
+/// sleeps, and networks come and go. A person who waits for an address barely notices two seconds,
+/// and the cost is small beside discovery, which looks every second.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// What the end of a code's life may differ by from one look to the next without being news: it is
@@ -193,7 +193,7 @@ impl Receiving {
         change: impl FnOnce() -> Result<Settings, Fault>,
     ) -> Result<(), Fault> {
         let engine = &self.engine;
-        // Whoever changes settings at the same time does so afterwards.
+        // Other changes of settings wait for this one.
         let mut orders = self.orders.lock().await;
         let old = engine.settings();
         let new = change()?;
@@ -274,7 +274,7 @@ impl Receiving {
                     Order::RenewCode(done) => {
                         let drawn = receiver.renew_code();
                         self.show_receiver(&receiver);
-                        // Whoever asked may have gone: then nobody waits.
+                        // The client that asked may have disconnected.
                         let _ = done.send(drawn);
                     }
                     #[cfg(test)]

@@ -22,12 +22,10 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use crate::app::Reception;
+use crate::app::testing::{PATIENCE, TestDevice};
 use crate::app::{App, Listener};
 use crate::dto::SettingsChange;
 use crate::dto::{AppEvent, Asked, Left, Listening, Offer, Recipient};
-
-/// How long anything may take before a test fails: two engines in a debug build on busy cores.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Machine {
     app: App,
@@ -38,14 +36,7 @@ struct Machine {
 
 impl Machine {
     fn new(name: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let own = |part: &str| folder.path().join(part);
-        std::fs::create_dir_all(own("config")).unwrap();
-        std::fs::create_dir(own("inbox")).unwrap();
-        let config = format!("name = \"{name}\"\nreceive_folder = \"{}\"\n", own("inbox").display());
-        std::fs::write(own("config/config.toml"), config).unwrap();
-        let paths = Paths { config: own("config"), data: own("data"), state: own("state"), runtime: None };
-        let app = App::new(Engine::open(paths.clone()).unwrap(), &paths.state, Reception::default());
+        let TestDevice { app, folder } = TestDevice::new(name, Reception::default());
         let (sender, events) = mpsc::unbounded_channel();
         let (_, listener) = app.start(Box::new(move |event| drop(sender.send(event)))).unwrap();
         Self { app, _listener: listener, events, folder }
@@ -101,8 +92,8 @@ impl Machine {
         tokio::time::timeout(PATIENCE, looked).await.unwrap_or_else(|_| panic!("{} run", self.app.transfers.running()));
     }
 
-    /// What would be shown of a transfer that has ended; the list learns of the end just after
-    /// whoever waits for it.
+    /// The folder that would be shown of a transfer that has ended. The list learns of the end just
+    /// after those that wait for it.
     async fn arrived(&self, id: &str) -> PathBuf {
         let looked = async {
             loop {

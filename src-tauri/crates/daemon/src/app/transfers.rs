@@ -197,8 +197,8 @@ fn lacks_space(transfer: &Transfer) -> bool {
     transfer.direction() != Direction::Sending && matches!(why, Some(Outage::Full(_)))
 }
 
-/// The one folder that came, else the one that holds what came. A link that a peer sent is not
-/// followed.
+/// The received folder if it is the only item, else the folder that holds the received items. A
+/// link that a peer sent is not followed.
 pub(super) fn folder_of(arrived: &[impl AsRef<Path>]) -> Option<PathBuf> {
     let first = arrived.first()?.as_ref();
     let only_folder = arrived.len() == 1 && first.symlink_metadata().is_ok_and(|meta| meta.is_dir());

@@ -118,7 +118,7 @@ pub enum Told {
     Hello(Hello),
     /// In place of the first line: there are too many clients. The connection ends.
     Busy,
-    /// What came of a call.
+    /// The result of a call.
     Answer {
         /// The request's number.
         number: u64,

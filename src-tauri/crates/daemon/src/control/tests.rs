@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use ringway_engine::{Engine, Paths};
 use ringway_model::{Fault, IntoHome, OnConflict};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,11 +17,9 @@ use super::protocol::{PROTOCOL, REQUEST_LEN_MAX};
 use super::{Client, ControlError, Hold, Place, Server};
 use crate::app::App;
 use crate::app::Reception;
+use crate::app::testing::{PATIENCE, TestDevice};
 use crate::dto::SettingsChange;
 use crate::dto::{AppEvent, Listening, Recipient, Update, View};
-
-/// How long anything may take before a test fails: two engines in a debug build on busy cores.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Service {
     place: Place,
@@ -34,16 +31,9 @@ struct Service {
 
 impl Service {
     fn start(name: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let own = |part: &str| folder.path().join(part);
-        std::fs::create_dir_all(own("config")).unwrap();
-        std::fs::create_dir(own("inbox")).unwrap();
-        let config = format!("name = \"{name}\"\nreceive_folder = \"{}\"\n", own("inbox").display());
-        std::fs::write(own("config/config.toml"), config).unwrap();
-        let paths = Paths { config: own("config"), data: own("data"), state: own("state"), runtime: None };
         let reception = Reception { is_quiet: true, ..Reception::default() };
-        let app = App::new(Engine::open(paths.clone()).unwrap(), &paths.state, reception);
-        let place = Place::at(own("run"));
+        let TestDevice { app, folder } = TestDevice::new(name, reception);
+        let place = Place::at(folder.path().join("run"));
         let (hold, listener) = Hold::take(&place).unwrap();
         let server = Server::start(app.clone(), listener);
         Self { place, app, server, _hold: hold, folder }

@@ -78,7 +78,7 @@ async fn follow(transfer: Transfer, target: String, events: mpsc::Sender<Happene
             let news = (is_paused && !said_full).then(|| no_room(&transfer, &target)).flatten();
             said_full |= news.is_some();
             was_paused = is_paused;
-            // Whoever listened has gone with the service.
+            // The listener ends with the service.
             let _ = events.send(Happened::Stands(news)).await;
         }
         // The transfer is ours: its sender lives.

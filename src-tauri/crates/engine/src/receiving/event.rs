@@ -47,8 +47,7 @@ pub enum ReceiverEvent {
     /// The rule of its device, which was changed, answers an offer that waited: it comes once more,
     /// accepted.
     OfferAnswered(TransferKey),
-    /// An accepted transfer began: the same handle that `accept` returned, for whoever else
-    /// watches.
+    /// An accepted transfer began: the same handle that `accept` returned, for other watchers.
     TransferStarted(Transfer),
     /// The listener stopped, by itself or asked; no event follows.
     Stopped(Option<Fault>),
@@ -96,8 +95,8 @@ impl OfferSummary {
         TransferKey { from: Some(self.from), id: self.id }
     }
 
-    /// Writes down that nobody answered it, so that whoever comes back learns of it. That it could
-    /// not be is no failure of the offer, which is over.
+    /// Puts into the history that nobody answered it, so that a person who returns learns of it. A
+    /// failure to write that is ignored, since the offer is over.
     pub(crate) fn keep_unanswered(&self, store: &Arc<Store>) {
         let record = Record { store: Arc::clone(store), target: None, paths: Vec::new(), resend: None };
         let counts = Counts { bytes: self.bytes_so_far, ..Counts::default() };
@@ -114,7 +113,7 @@ impl OfferSummary {
     }
 }
 
-/// A program's answer, and where to say what came of it.
+/// A program's answer, and where to send the result.
 pub(super) enum Answer {
     Accept(AcceptOptions, oneshot::Sender<Result<Transfer, Fault>>),
     Decline(DeclineReason),

@@ -384,7 +384,7 @@ async fn begin(
     match (opened, done) {
         (Ok(opened), done) => {
             let is_told = done.is_none();
-            // Whoever accepted may have gone.
+            // The program that accepted may have gone.
             let _ = done.map(|done| done.send(Ok(transfer)));
             accepted.receive(opened, attempt, (place, is_told)).await;
         }
@@ -472,7 +472,7 @@ async fn decide(
     taken_back: impl Future<Output = TakenBack>,
     changed: impl Future<Output = DeviceRule>,
 ) -> Decided {
-    // Whoever comes back finds it in the history.
+    // A person who returns finds it in the history.
     let note = || {
         let summary = summary.lock().clone();
         summary.keep_unanswered(&listening.shared.store);

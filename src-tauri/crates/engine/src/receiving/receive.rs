@@ -196,7 +196,7 @@ impl Receiver {
     }
 
     /// Announces it from now on, under the name that this device has now, or no more.
-    /// [`Receiver::announced`] says what came of it.
+    /// [`Receiver::announced`] has the result.
     pub async fn announce(&mut self, is_on: bool) {
         if let Some(announcing) = self.announcing.take() {
             announcing.end().await;

@@ -43,8 +43,8 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// What went wrong where it was last: what the network says is a hint, and one that leads nowhere
-/// changes nothing. Where `is_open`, nobody has to prove a code: at an address that a person gave,
-/// whoever was reached there last is expected.
+/// changes nothing. Where `is_open`, no code has to be proven: at an address that a person gave,
+/// the device that was reached there last is expected.
 pub(super) async fn find(shared: &Arc<Shared>, destination: &Destination, is_open: bool) -> Result<Found, Fault> {
     let there = async {
         if destination.address.is_none() && destination.answered.is_empty() {
@@ -176,8 +176,8 @@ pub(super) async fn dial_any(
     Ok(won.await?.value.0)
 }
 
-/// Tries the addresses that are announced for `device`, a little apart: whoever else is there is
-/// passed over.
+/// Tries the addresses that are announced for `device`, a little apart. Another device that answers
+/// there is skipped.
 async fn look_around(shared: &Arc<Shared>, device: &Device, destination: &Destination) -> Option<Found> {
     let mut nearby = Nearby::start(Arc::clone(shared), Wanted::Device(Fingerprint::of(&device.id.0))).ok()?;
     let listen_until = Instant::now() + LISTEN_TIME;

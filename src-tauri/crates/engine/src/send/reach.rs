@@ -120,8 +120,8 @@ async fn reach_once(
         .into());
     }
     let is_proven_by_code = secret.is_some();
-    // An address proves nothing, whoever answers there. A device that the target fixes has shown
-    // its key: there only a code is proven that a person typed.
+    // An address proves nothing about the device that answers there. A device that the target
+    // fixes has shown its key: there only a code is proven that a person typed.
     let is_ignored = |secret: &PairingSecret| secret.is_standing() && !destination.is_to_pair;
     let always = destination.device.is_none() || !secret.as_deref().is_some_and(is_ignored);
     let pairing = match secret {

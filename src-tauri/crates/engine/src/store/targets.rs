@@ -67,7 +67,7 @@ pub(crate) fn of_past(store: &Store, past: &Past) -> Result<Target, Fault> {
     Err(AuthError::Forgotten { name: name.into(), id, now }.into())
 }
 
-/// A receiver that had announced itself and proved nothing: whoever else is at its address now was
+/// A receiver that had announced itself and proved nothing: another device at its address now was
 /// not meant. Nor was a paired device that only announced what was looked for; it is one that was
 /// reached there with the code.
 fn announced_again(store: &Store, digits: &str, at: SocketAddr) -> Result<Option<Target>, Fault> {

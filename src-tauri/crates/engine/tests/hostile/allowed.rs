@@ -192,7 +192,7 @@ async fn who_says_less_than_comes_is_stopped_at_what_its_rule_lets_in_and_asked_
         // page.
         let more = if lie == Lie::Attributes { BYTES_MAX } else { 512 * 1024 };
         assert!(taken <= BYTES_MAX + more, "{lie:?}: {taken}");
-        // What came before is there: it was not stopped for something else.
+        // Everything up to the limit was received: the transfer was not stopped for another reason.
         let wanted = BYTES_MAX / PIECE as u64 * PIECE as u64;
         assert!(lie == Lie::Totals || lie == Lie::Attributes || taken >= wanted, "{lie:?}: {taken}");
 

@@ -205,7 +205,7 @@ async fn brings(mallory: &Mallory, mut inside: mallory::Inside, address: SocketA
     inside.hears_the_end().await;
 }
 
-/// What is answered to whoever asks for the receipt of `transfer`, and what comes behind it.
+/// The answer to a request for the receipt of `transfer`, and the messages after it.
 async fn asks_receipt(
     mallory: &Mallory,
     address: SocketAddr,

@@ -86,7 +86,7 @@ async fn one_address_keeps_its_share_and_no_more() {
     );
 }
 
-/// Begins to pair from an address, goes away in the middle, and says what came back.
+/// Begins to pair from an address, disconnects in the middle, and returns the answer.
 async fn abandons(from: Ipv4Addr, to: std::net::SocketAddr) -> Option<Message> {
     let mallory = Mallory::new();
     let mut channel = mallory.dial_from(from, to).await;

@@ -49,8 +49,7 @@ fn refused(report: &Report) -> &AuthError {
     }
 }
 
-/// Answers one connection as a receiver that says to know whoever connects; what it heard until the
-/// end.
+/// Answers one connection as a receiver that claims to know the caller; returns what it heard.
 async fn answers_as_known(mallory: &Mallory, listener: &TcpListener, name: &str) -> Vec<Message> {
     let Ok(mut channel) = mallory.answer_as(mallory.server_config(), listener).await else { return Vec::new() };
     let mut heard = Vec::new();
@@ -412,7 +411,7 @@ async fn an_impostor_at_a_known_devices_address_does_not_see_who_calls() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_answers_where_another_device_was_reached_does_not_see_who_calls() {
+async fn a_stranger_at_the_address_of_a_known_device_does_not_learn_who_calls() {
     let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
     let (mut receiver, address) = lab.receiver().await;
     let known = laptop.engine.pair(at(address), given(CODE).to_pairing_secret()).await.unwrap();
@@ -487,7 +486,7 @@ async fn a_stranger_who_is_dialled_learns_no_names_either() {
         assert_eq!(refused(&report), &AuthError::PairingNeeded { peer_name: name.into() });
         unasked.push(heard);
     }
-    assert_eq!(unasked[0], unasked[1], "without a code whoever answers is asked for one, whatever it calls itself");
+    assert_eq!(unasked[0], unasked[1], "without a code the sender asks for one, whatever the receiver calls itself");
     let mut answers = Vec::new();
     for name in ["nas", "nobody"] {
         let (listener, address) = listening().await;

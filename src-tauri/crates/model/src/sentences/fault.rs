@@ -4,12 +4,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::reason::{missing, operation, sync_io, user_tls};
+use super::step::step_after;
 use super::table::*;
 use super::{Row, Says, figures};
-use crate::fault::errno::{
-    EACCES, EADDRINUSE, EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, EDQUOT, EIO, EMFILE, ENAMETOOLONG, ENETUNREACH,
-    ENOENT, ENOSPC, ENOTDIR, EPERM, EPIPE, EROFS, ETIMEDOUT,
-};
+use crate::fault::errno::{EACCES, EADDRINUSE, EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, ENETUNREACH, EPIPE, ETIMEDOUT};
 use crate::fault::{AuthError, DeclineReason, Fault, Invalid, Operation, OsError, Remedy, Shortage, StoreTrouble};
 use crate::text::{PathText, Text};
 use crate::transfer::{Direction, Side};
@@ -26,7 +24,8 @@ impl Fault {
                 FEW_DESCRIPTORS.says().with("has", figures::count(*has)).with("least", figures::count(*least))
             }
             Self::Path { path, operation, source } => {
-                failed(PATH, path, *operation, source).and_next(step_after(source).unwrap_or(PATH))
+                let next = source.errno.and_then(step_after).unwrap_or(PATH);
+                failed(PATH, path, *operation, source).and_next(next)
             }
             Self::NotPublished { path, operation, source, published } => {
                 let row = if published.is_empty() { PATH } else { NOT_PUBLISHED };
@@ -152,14 +151,23 @@ fn lacking(says: Says, shortage: &Shortage) -> Says {
 }
 
 impl Fault {
-    /// What to say for a transfer in that direction: a receiver may have declined it itself.
+    /// The same of a transfer in that direction: a receiver may itself have declined, and a copy
+    /// has no other device. A copy's folder is the argument `destination`.
     pub fn says_of(&self, direction: Direction) -> Says {
-        match (self, direction) {
-            (Self::Declined(DeclineReason::NoRoom(shortage)), Direction::Receiving) => {
-                lacking(DECLINED_HERE_NO_SPACE.says(), shortage)
-            }
-            (Self::Declined(DeclineReason::Busy), Direction::Receiving) => DECLINED_HERE_BUSY.says(),
-            _ => self.says(),
+        match direction {
+            Direction::Sending => self.says(),
+            Direction::Receiving => match self {
+                Self::Declined(DeclineReason::NoRoom(shortage)) => lacking(DECLINED_HERE_NO_SPACE.says(), shortage),
+                Self::Declined(DeclineReason::Busy) => DECLINED_HERE_BUSY.says(),
+                _ => self.says(),
+            },
+            Direction::Copying => match self {
+                Self::DestinationFull { .. } => COPY_FULL.says(),
+                Self::DestinationGone => COPY_GONE.says(),
+                Self::Cancelled { .. } => COPY_CANCELLED.says(),
+                Self::Gone => COPY_SELECTION_GONE.says(),
+                _ => self.says(),
+            },
         }
     }
 }
@@ -256,21 +264,6 @@ fn listed(published: &[PathText]) -> String {
         0 => names,
         more => NOT_PUBLISHED_MORE.says().with("names", names).with("n", figures::count(more as u64)).what(),
     }
-}
-
-/// The next step after an error of the system, if there is an obvious one.
-fn step_after(source: &OsError) -> Option<Row> {
-    Some(match source.errno? {
-        ENOENT => PATH_NOT_FOUND,
-        EPERM | EACCES => PATH_DENIED,
-        ENOSPC | EDQUOT => PATH_FULL,
-        EROFS => PATH_READ_ONLY,
-        ENOTDIR => PATH_NOT_A_FOLDER,
-        ENAMETOOLONG => PATH_NAME_TOO_LONG,
-        EMFILE => PATH_TOO_MANY_OPEN,
-        EIO => PATH_DISK,
-        _ => return None,
-    })
 }
 
 fn unreachable(target: &Text, source: &OsError, remedies: &[Remedy]) -> Says {

@@ -1,5 +1,6 @@
-//! Parts of sentences: why an entry failed, what a disk lacks, which operation it was, why a fast
-//! path is not taken, what limits a transfer.
+//! Parts of sentences: why an entry failed and what to do about it, what is missing at a disk, what
+//! was being done, why a fast path is not taken, what limits a transfer.
+use super::step::step_after;
 use super::table::*;
 use super::{Row, Says, figures};
 use crate::fault::errno::ECANCELED;
@@ -107,6 +108,28 @@ pub fn failure(failure: &Failure, direction: Direction) -> Says {
         }
         _ => row.says(),
     }
+}
+
+/// What to do about an entry that was not copied inside this machine.
+pub fn copy_step(failure: &Failure) -> Says {
+    let row = match failure.reason {
+        FailureReason::IntoItself => REFUSED_INTO_ITSELF,
+        FailureReason::SameFile => REFUSED_SAME_FILE,
+        FailureReason::InTheWay => REFUSED_CONFLICT,
+        FailureReason::Os { errno } => step_after(errno).unwrap_or(REFUSED_OTHER),
+        _ => REFUSED_OTHER,
+    };
+    row.says()
+}
+
+/// That a copy came to nothing.
+pub fn nothing_copied() -> Says {
+    COPY_NOTHING.says()
+}
+
+/// What a copy that ended early had done.
+pub fn copied_so_far(moved: &str) -> Says {
+    COPY_SO_FAR.says().with("moved", moved)
 }
 
 fn transfer_failure(reason: FailureReason, side: Side) -> Row {

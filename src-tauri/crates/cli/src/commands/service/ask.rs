@@ -1,4 +1,4 @@
-//! The commands that ask the service: each connects, asks, says what came of it, and ends.
+//! The commands that ask the service: each connects, asks, shows the answer, and ends.
 use std::time::SystemTime;
 
 use anyhow::Result;

@@ -110,11 +110,11 @@ impl Log {
                 let what = match &fault {
                     Fault::Auth(why) => {
                         self.event(&json::auth_failed(&from, why, tries_left));
-                        words::turned_away(why)
+                        words::pairing_failed(&from, why, tries_left)
                     }
-                    other => words::error(other).what,
+                    other => format!("refused {from}: {}", words::error(other).what),
                 };
-                self.lines.say(Level::Warning, format_args!("refused {from}: {what}"));
+                self.lines.say(Level::Warning, what);
             }
             AppEvent::OfferChanged { offer } => self.offered(&offer),
             AppEvent::OfferGone { id, how } => self.answered(&id, how),
@@ -186,7 +186,7 @@ impl Log {
         self.event(&shown::offer_event(offer));
         let what = shown::names(&offer.names, offer.more_names);
         let (id, from, short) = (&offer.id, &offer.from, &offer.from_short_id);
-        let because = shown::asked_because(offer).map(|why| format!(", asked about because {why}")).unwrap_or_default();
+        let because = shown::asked_because(offer).map(|why| format!(". {why}")).unwrap_or_default();
         self.say(format_args!("offer {id} of {from} ({short}): {what}, {} so far{because}", bytes(offer.bytes_so_far)));
     }
 

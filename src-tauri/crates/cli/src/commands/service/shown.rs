@@ -8,7 +8,7 @@ use ringway_model::{Direction, Stage};
 
 use crate::json::{self, Event, OfferWaits, Service, WhatFailed};
 use crate::text::{and_more, bytes, clock, count, for_how_long, rate, table};
-use crate::words::{self, rule};
+use crate::words;
 
 /// Digits of an id that lists show: enough to tell a handful apart, and to be typed.
 const ID_SHOWN: usize = 8;
@@ -75,9 +75,9 @@ fn digits(short_id: &str) -> String {
     short_id.replace('-', "")
 }
 
-/// Why somebody is asked in spite of the rule, where that is so.
+/// Why a person is asked in spite of the rule, where that is so.
 pub(crate) fn asked_because(offer: &Offer) -> Option<String> {
-    offer.asked_because.as_ref().map(rule::asked_because)
+    offer.asked_because.as_ref().map(|because| because.says().what())
 }
 
 /// A few names, and how many more.
@@ -156,9 +156,7 @@ pub(crate) fn offers(offers: &[Offer]) -> Vec<String> {
             offer.folder.clone(),
         ]
     });
-    let asked = offers
-        .iter()
-        .filter_map(|offer| Some(format!("{}: you are asked because {}.", short(&offer.id), asked_because(offer)?)));
+    let asked = offers.iter().filter_map(|offer| Some(format!("{}: {}", short(&offer.id), asked_because(offer)?)));
     table(std::iter::once(heading).chain(rows).collect()).into_iter().chain(asked).collect()
 }
 

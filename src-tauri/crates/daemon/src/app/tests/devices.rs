@@ -31,7 +31,7 @@ async fn a_device_shows_what_was_last_moved_between_it_and_this_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_keeps_quiet_listens_for_nobody_and_whoever_looks_is_told_again_later() {
+async fn looking_stops_while_announcing_is_off_and_resumes_with_it() {
     let machine = Machine::new("near");
     machine.app.nearby.look(true);
     assert!(machine.app.nearby.looks());

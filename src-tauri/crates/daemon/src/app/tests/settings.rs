@@ -119,7 +119,7 @@ async fn an_offer_that_waits_lands_where_it_was_shown_and_the_next_one_in_the_ne
     let second = near.send(&near.source(), &target, None);
     let next = far.offer().await;
     assert_eq!(next.folder, elsewhere.to_str().unwrap());
-    // Whoever waits while settings change is still heard when it goes.
+    // A sender that waits while settings change is still noticed when it goes.
     far.app.settings.change(SettingsChange { announce: Some(false), ..Default::default() }).await.unwrap();
     near.app.transfers.find(&second).unwrap().cancel();
     far.event(|event| matches!(event, AppEvent::OfferGone { how: Left::Withdrawn, .. }).then_some(())).await;
@@ -219,7 +219,7 @@ async fn what_a_hand_has_written_is_taken_up_with_the_next_change() {
     let settings = machine.app.settings.change(named("renamed")).await.unwrap();
     assert_eq!((settings.name.as_str(), settings.port, settings.receiving), ("renamed", 4001, false));
     assert!(machine.config().contains("# for now"));
-    // What makes no sense is told to whoever changes something next, and stays there for them to
+    // An invalid line fails the next change of a setting, and stays in the file for a person to
     // see.
     let broken = format!("{}port = \"x\"\n", machine.config());
     std::fs::write(&file, &broken).unwrap();

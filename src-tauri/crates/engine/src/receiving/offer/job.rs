@@ -389,8 +389,8 @@ impl Job<'_> {
     fn finish_if_over(&mut self, declared: Option<Declared>, ended: usize) -> Result<(), Fault> {
         let Some(Declared { sent, .. }) = declared.filter(|declared| ended >= declared.lanes) else { return Ok(()) };
         if ended < self.lanes_left() {
-            // Whoever has not begun is one that the sender has given up, and whose connection may
-            // stay silent for ever.
+            // The sender has dropped the lanes that have not begun. Their connections may stay
+            // silent for ever.
             let idle = self.lanes.iter().filter(|lane| !lane.begun.has());
             idle.for_each(|lane| self.stops.stop_one(lane.number));
             return Ok(());

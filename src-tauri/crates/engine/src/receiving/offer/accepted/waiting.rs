@@ -44,7 +44,7 @@ impl Accepted {
         let mut resumes = self.transfer.resumes();
         let mut pauses = self.transfer.pauses();
         let pause_ends = || Instant::now() + PAUSE_TIME_MAX;
-        // Whoever has paused it says nothing until it is resumed.
+        // A sender that has paused is silent until it resumes.
         let paused_there = (outage == Outage::Paused { by: Side::There }).then(pause_ends);
         let mut paused_here = None;
         loop {
@@ -128,7 +128,7 @@ impl Accepted {
         let destination = self.destination.clone();
         let asked = tokio::task::spawn_blocking(move || {
             let figures = FreeSpace::look(&destination).zip(before);
-            // A destination that cannot be asked is found out by whoever begins there.
+            // A destination that cannot be examined fails when the transfer begins there.
             figures.is_none_or(|(now, before)| now.may_resume(rest, &before))
                 && free_space::takes(&destination, bytes, &probe).unwrap_or(true)
         });
