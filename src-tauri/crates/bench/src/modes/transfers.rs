@@ -103,7 +103,7 @@ fn cross<'s>(
         counted.into_iter().for_each(|count| *count += finishing.as_nanos() as u64);
     }
     finished?;
-    match outgoing.failed() + incoming.failed() {
+    match outgoing.failed() + incoming.results().failed() {
         0 => Ok(round),
         failed => Err(NotMeasured::Failed(format!("{failed} entries failed"))),
     }

@@ -15,7 +15,7 @@ use ringway_link::tls::Channel;
 use ringway_model::{DeclineReason, DeviceRule, Direction, Fault, Invalid, Outage, Side, TransferId};
 use ringway_tree::filesystem::free_space::{FreeSpace, is_full_errno};
 use ringway_tree::limits::ARRIVED_LISTED_MAX;
-use ringway_tree::receive::{Allowance, AttemptKey, Brought, DestinationOptions, Expected, Incoming};
+use ringway_tree::receive::{Allowance, AttemptKey, Brought, DestinationOptions, Expected, Incoming, Results};
 use ringway_tree::receive::{Homes, OwnFolders};
 use ringway_wire::OfferedNames;
 use ringway_wire::control::{Cancel, Offer, Receipt, Wanted};
@@ -96,7 +96,7 @@ struct Earlier {
 }
 
 impl Earlier {
-    fn add(&mut self, session: &Incoming) {
+    fn add(&mut self, session: &Results) {
         self.came += session.came();
         self.moved += session.moved();
         self.reused += session.reused();
@@ -269,7 +269,7 @@ impl Accepted {
                 Ended::Over(ended) => break *ended,
                 Ended::Lost(lost) => lost,
             };
-            earlier.add(&lost.incoming);
+            earlier.add(lost.incoming.results());
             // Who waits takes no other's place.
             drop(place);
             let (Some(open), Some(renewed)) = (&open, &mut renewed) else { break Err(lost.error) };

@@ -286,12 +286,12 @@ impl Job<'_> {
     /// waits for a sender that has yet to read, but for the `last` time.
     fn report(&self, session: &mut Session<Acceptor>, told: &mut Told, last: bool) {
         let is_said = last || session.has_sent_all();
-        let mut progress = self.incoming.progress();
+        let mut progress = self.incoming.results().progress();
         progress.bytes = progress.bytes.saturating_add(self.arriving.bytes());
         let mut figures = self.transfer.figures();
         match self.incoming.proving() {
             None => {
-                let moved = self.incoming.moved().saturating_add(self.arriving.bytes());
+                let moved = self.incoming.results().moved().saturating_add(self.arriving.bytes());
                 figures.progress(progress.entries, progress.bytes, moved);
             }
             Some((all, read)) => {
@@ -321,16 +321,16 @@ impl Job<'_> {
     /// Tells the sender and the figures which entries have failed here.
     pub(super) fn report_failures(&self, session: &mut Session<Acceptor>) {
         let mut figures = self.transfer.figures();
-        for failure in self.incoming.take_failures() {
+        for failure in self.incoming.results().take_failures() {
             session.machine.entry_failed(encode_failure(&failure));
             figures.fail(failure);
         }
-        figures.failed_here = self.incoming.failed();
-        for edit in self.incoming.take_edits() {
+        figures.failed_here = self.incoming.results().failed();
+        for edit in self.incoming.results().take_edits() {
             session.machine.entry_kept(encode_edit(&edit));
             figures.edit(edit);
         }
-        figures.edited = self.incoming.edited();
+        figures.edited = self.incoming.results().edited();
     }
 
     /// Whether nothing comes on any lane any more, and nobody is busy with something else.

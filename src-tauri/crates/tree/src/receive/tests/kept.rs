@@ -249,7 +249,7 @@ fn what_a_sync_covers_is_believed_and_nothing_else_is() {
         &[0..MIB, MIB..2 * MIB],
         false,
     ));
-    first.incoming.synchronise().unwrap();
+    Finisher::new(&first.incoming).synchronise().unwrap();
     first.run(Lane::default().folder("new").file("late", b"late"));
     drop(first);
     let files = [file("early", 10_000, 0o644), file("late", 4, 0o644)];
@@ -272,7 +272,7 @@ fn covered_files_are_believed_where_the_rest_is_compared() {
     let site = Site::new();
     let first = Asked::begin(&site, OnConflict::Replace);
     first.run(Lane::default().folder("new").file("early", b"early"));
-    first.incoming.synchronise().unwrap();
+    Finisher::new(&first.incoming).synchronise().unwrap();
     let staging = first.killed(&site, Lane::default().folder("new").file("late", b"late").file("lost", b"lost"));
     fs::write(staging.join("tree/new/lost"), "\0\0\0\0").unwrap();
     let modified = fs::metadata(staging.join("tree/new/late")).unwrap().modified().unwrap();
@@ -321,7 +321,7 @@ fn a_sync_that_follows_an_error_covers_nothing() {
     let journal = site.at(&site.names()[0]).join("journal");
     first.incoming.staging.writeback.fail();
     let before = fs::metadata(&journal).unwrap().len();
-    first.incoming.synchronise().unwrap();
+    Finisher::new(&first.incoming).synchronise().unwrap();
     assert_eq!(fs::metadata(&journal).unwrap().len(), before, "nothing was noted");
 }
 
@@ -708,13 +708,13 @@ fn a_large_file_that_is_another_by_now_starts_over() {
     let lane =
         Lane::default().list_again(0, "new", &[large]).range(0, "new", touched, 0, &contents(0..MIB), RangeStep::More);
     let _ = again.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
-    assert_eq!(again.incoming.progress().bytes, MIB);
+    assert_eq!(again.incoming.results().progress().bytes, MIB);
     assert!(again.incoming.keep().unwrap());
     let again = Asked::begin(&site, OnConflict::Replace);
     let lane = Lane::default().list_again(0, "new", &[large]);
     let lane = lane.of_version(8).range(0, "new", large, 0, &contents(0..MIB), RangeStep::More);
     let _ = again.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
-    assert_eq!(again.incoming.progress().bytes, MIB);
+    assert_eq!(again.incoming.results().progress().bytes, MIB);
     again.incoming.abandon().unwrap();
 }
 
