@@ -8,9 +8,11 @@ pub(crate) mod rule;
 
 use std::io;
 
-use ringway_engine::{FreeSpace, OfferSummary, SecretError};
+use ringway_engine::SecretError;
 use ringway_model::sentences::{self, Says};
-use ringway_model::{AuthError, DeviceId, Direction, Edit, Failure, FailureReason, Fault, LookAlike, OsError, Remedy};
+use ringway_model::{
+    AuthError, DeviceId, Direction, Edit, Failure, FailureReason, Fault, FreeSpace, LookAlike, Offer, OsError, Remedy,
+};
 
 use crate::exit::Refusal;
 use crate::text::{bytes, count, for_terminal};
@@ -118,9 +120,9 @@ pub(crate) fn turned_away(error: &AuthError) -> String {
 
 /// Free space at an offer's destination, as text after the offer's size: `; 2.0 GB free here`, and
 /// warnings.
-pub(crate) fn free_space(offer: &OfferSummary, free: FreeSpace) -> String {
+pub(crate) fn free_space(offer: &Offer, free: FreeSpace) -> String {
     let mut line = format!("; {} free here", bytes(free.free_bytes));
-    if !free.is_writable {
+    if !free.writable {
         line.push_str(", but THIS FOLDER CANNOT BE WRITTEN TO");
     }
     // What is sparse, or there already, takes less: a person knows that better.
@@ -130,7 +132,7 @@ pub(crate) fn free_space(offer: &OfferSummary, free: FreeSpace) -> String {
     if let Some(left) = free.free_entries.filter(|left| *left < offer.entries_so_far) {
         line.push_str(&format!(", and room for {} ONLY", entries(left)));
     }
-    let too_long = |max: u64| offer.names.iter().any(|name| name.len() as u64 > max);
+    let too_long = |max: u64| offer.names.iter().any(|name| name.as_os_str().len() as u64 > max);
     if let Some(max) = free.name_max.filter(|max| too_long(*max)) {
         line.push_str(&format!(", and names may have {max} bytes at most"));
     }

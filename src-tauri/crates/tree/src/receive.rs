@@ -61,7 +61,7 @@ pub use merge::received_before::Brought;
 pub use protected::homes::{Homes, is_home};
 pub use protected::own_folders::OwnFolders;
 pub use staging::read_only_folders::{close_folders, restore_all};
-pub use staging::unfinished::{Unfinished, discard, unfinished};
+pub use staging::unfinished::{discard, unfinished};
 
 /// What names of ours begin with; a peer's top-level name may not.
 const OWN_PREFIX: &[u8] = b".ringway-";

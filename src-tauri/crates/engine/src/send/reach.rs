@@ -7,7 +7,7 @@ use std::time::Duration;
 use ringway_link::messages::MessageReader;
 use ringway_link::session::Session;
 use ringway_link::tls::{Channel, TicketKey};
-use ringway_model::{AuthError, DeclineReason, DeviceId, Fault, Side};
+use ringway_model::{AuthError, DeclineReason, Device, DeviceId, Fault, Side};
 use ringway_tree::random;
 use ringway_wire::DeviceName;
 use ringway_wire::code::PairingSecret;
@@ -17,7 +17,6 @@ use ringway_wire::session::{Initiator, InitiatorEvent, Pairing};
 use tokio::time::{Instant, sleep};
 
 use super::find::{Found, find};
-use crate::devices::device::Device;
 use crate::devices::target::Address;
 use crate::limits::FIRST_CONTACT_TIME_MAX;
 use crate::reach::connect::Destination;

@@ -1,10 +1,8 @@
-//! A transfer's course, and what else is long of a past transfer.
+//! A transfer's course.
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Edit;
-use crate::fault::Failure;
 use crate::transfer::Bottleneck;
 
 /// What had been done by a moment.
@@ -23,16 +21,4 @@ pub struct SeriesPoint {
     pub entries: u64,
     /// What limited it since the point before, where that is known: the last of several.
     pub limited_by: Option<Bottleneck>,
-}
-
-/// What is long of a past transfer.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-pub struct PastDetails {
-    /// The failures by name, the first 100.
-    pub failures: Vec<Failure>,
-    /// Files of the receiver that were kept, by name, the first 100.
-    pub edits: Vec<Edit>,
-    /// Its course.
-    pub series: Vec<SeriesPoint>,
 }
