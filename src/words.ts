@@ -6,14 +6,15 @@ import type {
   DeclineReason,
   Operation,
   Fault,
+  FreeSpace,
   IoPath,
   Means,
   Nearby,
   Offer,
   OsError,
   PathTaken,
+  PathText,
   Remedy,
-  RoomThere,
   Shortage,
   StartAtLogin,
   StoreTrouble,
@@ -569,10 +570,10 @@ export function wrongCodeWords(from: string, left: number | null): string {
 }
 
 /** Why nobody is meant by a code whose number `found` show. */
-export function notFoundWords(number: number, found: Pick<Nearby, "name" | "address">[]): Sentence {
+export function notFoundWords(number: number, found: Pick<Nearby, "name" | "addresses">[]): Sentence {
   const shown = String(number);
   if (found.length === 0) return { what: t("send.codeNotFound", { number: shown }), next: t("send.codeNotFound.next") };
-  const names = found.map(({ name, address }) => `${name} (${address})`).join(", ");
+  const names = found.map(({ name, addresses: [first] }) => `${name} (${first ?? ""})`).join(", ");
   return { what: t("send.codeAmbiguous", { number: shown, names }), next: t("send.codeAmbiguous.next") };
 }
 
@@ -613,11 +614,17 @@ function missingWords(missingBytes: number, missingEntries: number): string {
 }
 
 /** What an offer's folder has no room for; empty where it will do. */
-export function roomWords(offer: Pick<Offer, "bytesSoFar" | "entriesSoFar">, room: RoomThere): string {
-  if (!room.writable) return t("inbox.notWritable");
-  const missing = offer.bytesSoFar - room.freeBytes;
+export function roomWords(offer: Pick<Offer, "bytes_so_far" | "entries_so_far" | "names">, free: FreeSpace): string {
+  if (!free.writable) return t("inbox.notWritable");
+  const missing = offer.bytes_so_far - free.free_bytes;
   const lacking = missing > 0 ? [t("inbox.tooLarge", { missing: bytes(missing) })] : [];
-  if (room.freeEntries !== null && room.freeEntries < offer.entriesSoFar) lacking.push(t("inbox.tooMany", { n: room.freeEntries }));
-  if (room.namesAtMost !== null) lacking.push(t("inbox.namesTooLong", { n: room.namesAtMost }));
+  if (free.free_entries !== null && free.free_entries < offer.entries_so_far) lacking.push(t("inbox.tooMany", { n: free.free_entries }));
+  const max = free.name_max;
+  if (max !== null && offer.names.some((name) => length(name) > max)) lacking.push(t("inbox.namesTooLong", { n: max }));
   return lacking.join(" ");
+}
+
+/** Bytes of a name. */
+function length({ path, path_bytes: hex }: PathText): number {
+  return hex ? hex.length / 2 : new TextEncoder().encode(path).length;
 }

@@ -1,5 +1,5 @@
-//! What crosses to windows and commands beyond the model's nouns: what composes several of them, and
-//! what only a window has.
+//! What crosses to windows and commands beyond the model's nouns: what composes several of them,
+//! and what only a window has.
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
 mod copying;
 mod given_path;

@@ -5,6 +5,7 @@ use ringway_engine::Engine;
 use ringway_model::{Direction, Fault, Unfinished};
 
 use super::transfers::Transfers;
+use crate::text::shown;
 
 /// What the engine finds of them; no state of its own.
 #[derive(Clone)]
@@ -38,7 +39,7 @@ impl UnfinishedTransfers {
     pub(crate) fn discard(&self, id: &str, folder: &str) -> Result<(), Fault> {
         let engine = &self.engine;
         let found = engine.unfinished()?;
-        let asked = |left: &&Unfinished| left.id == id && left.folder.to_string() == folder;
+        let asked = |left: &&Unfinished| left.id == id && shown(&left.folder) == folder;
         let left = found.iter().find(asked).ok_or(Fault::Gone)?;
         if engine.discard_unfinished(left)? { Ok(()) } else { Err(Fault::Gone) }
     }

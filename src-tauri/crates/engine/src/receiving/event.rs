@@ -42,8 +42,8 @@ pub enum ReceiverEvent {
     Stopped(Option<Fault>),
 }
 
-/// Writes down that nobody answered an offer, so that whoever comes back learns of it. That it could
-/// not be is no failure of the offer, which is over.
+/// Writes down that nobody answered an offer, so that whoever comes back learns of it. That it
+/// could not be is no failure of the offer, which is over.
 pub(crate) fn keep_unanswered(offer: &Offer, store: &Arc<Store>) {
     let record = Record { store: Arc::clone(store), target: None, paths: Vec::new(), resend: None };
     let counts = Counts { bytes: offer.bytes_so_far, ..Counts::default() };

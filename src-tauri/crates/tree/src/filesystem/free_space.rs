@@ -29,8 +29,8 @@ pub struct Rest {
     pub entries: u64,
 }
 
-/// Looks at `folder`, or at the nearest folder above it that is there. None if nothing can be looked
-/// at, or its filesystem does not say.
+/// Looks at `folder`, or at the nearest folder above it that is there. None if nothing can be
+/// looked at, or its filesystem does not say.
 pub fn look(folder: &Path) -> Option<FreeSpace> {
     // A relative path ends with the empty one, which means the folder that we are in.
     let there = |path: &Path| if path.as_os_str().is_empty() { Path::new(".").to_path_buf() } else { path.into() };

@@ -18,14 +18,14 @@ async fn a_device_shows_what_was_last_moved_between_it_and_this_one() {
             .event(|event| match event {
                 AppEvent::DevicesChanged { devices } => {
                     let devices = serde_json::to_value(devices).unwrap();
-                    Some(devices[0]["lastTransfer"].clone()).filter(|last| !last.is_null())
+                    Some(devices[0]["last_transfer"].clone()).filter(|last| !last.is_null())
                 }
                 _ => None,
             })
             .await;
         assert_eq!(
-            (&last["direction"], &last["title"], &last["bytes"], &last["isWhole"]),
-            (&direction.into(), &"survey".into(), &3.into(), &true.into())
+            (&last["direction"], &last["title"]["path"], &last["bytes"], &last["outcome"]),
+            (&direction.into(), &"survey".into(), &3.into(), &"complete".into())
         );
     }
 }
