@@ -6,19 +6,21 @@ import type {
   DeclineReason,
   Operation,
   Fault,
+  FreeSpace,
   IoPath,
   Means,
   Nearby,
   Offer,
   OsError,
   PathTaken,
+  PathText,
   Remedy,
-  RoomThere,
   Shortage,
   StartAtLogin,
   StoreTrouble,
   SyncIoReason,
   TlsPath,
+  TurnedAway,
   Invalid,
   UserTlsReason,
 } from "./ipc/bindings";
@@ -563,18 +565,18 @@ function syncIoWords(reason: SyncIoReason): string {
  * That a device failed to pair with this one; `left` is how many attempts the code has, where that
  * is known.
  */
-export function pairingFailedWords(from: string, fault: Fault, left: number | null): string {
-  if (fault.code === "no_code_open") return t("pairing.noCode", { from });
-  if (fault.code !== "wrong_code") return t("pairing.failed", { from });
+export function pairingFailedWords({ from, code, attempts_left: left }: Pick<TurnedAway, "from" | "code" | "attempts_left">): string {
+  if (code === "no_code_open") return t("pairing.noCode", { from });
+  if (code !== "wrong_code") return t("pairing.failed", { from });
   if (left === null) return t("pairing.wrongCode", { from });
   return left === 0 ? t("pairing.wrongCodeLast", { from }) : t("pairing.wrongCodeLeft", { from, n: left });
 }
 
 /** Why nobody is meant by a code whose number `found` show. */
-export function notFoundWords(number: number, found: Pick<Nearby, "name" | "address">[]): Sentence {
+export function notFoundWords(number: number, found: Pick<Nearby, "name" | "addresses">[]): Sentence {
   const shown = String(number);
   if (found.length === 0) return { what: t("code.notFound", { number: shown }), next: t("code.notFound.next") };
-  const names = found.map(({ name, address }) => `${name} (${address})`).join(", ");
+  const names = found.map(({ name, addresses: [first] }) => `${name} (${first ?? ""})`).join(", ");
   return { what: t("code.ambiguous", { number: shown, names }), next: t("code.ambiguous.next") };
 }
 
@@ -615,11 +617,17 @@ function missingWords(missingBytes: number, missingEntries: number): string {
 }
 
 /** What an offer's folder has no room for; empty where it will do. */
-export function roomWords(offer: Pick<Offer, "bytesSoFar" | "entriesSoFar">, room: RoomThere): string {
-  if (!room.writable) return `${t("offer.notWritable")} ${t("offer.notWritable.next")}`;
-  const missing = offer.bytesSoFar - room.freeBytes;
+export function roomWords(offer: Pick<Offer, "bytes_so_far" | "entries_so_far" | "names">, free: FreeSpace): string {
+  if (!free.writable) return `${t("offer.notWritable")} ${t("offer.notWritable.next")}`;
+  const missing = offer.bytes_so_far - free.free_bytes;
   const lacking = missing > 0 ? [t("offer.tooLarge", { missing: bytes(missing) })] : [];
-  if (room.freeEntries !== null && room.freeEntries < offer.entriesSoFar) lacking.push(t("offer.tooMany", { n: room.freeEntries }));
-  if (room.namesAtMost !== null) lacking.push(t("offer.namesTooLong", { n: room.namesAtMost }));
+  if (free.free_entries !== null && free.free_entries < offer.entries_so_far) lacking.push(t("offer.tooMany", { n: free.free_entries }));
+  const max = free.name_max;
+  if (max !== null && offer.names.some((name) => length(name) > max)) lacking.push(t("offer.namesTooLong", { n: max }));
   return lacking.join(" ");
+}
+
+/** Bytes of a name. */
+function length({ path, path_bytes: hex }: PathText): number {
+  return hex ? hex.length / 2 : new TextEncoder().encode(path).length;
 }

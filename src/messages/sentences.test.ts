@@ -2,7 +2,7 @@
 // one is was written by `npm run messages`.
 import { describe, expect, test } from "vitest";
 import { askedWords } from "../device-words";
-import type { AskedBecause, Bottleneck, Direction, Failure, Fault, Progress, SyncIoReason, UserTlsReason } from "../ipc/bindings";
+import type { AskedBecause, Bottleneck, Direction, Failure, Fault, Progress, SyncIoReason, TurnedAway, UserTlsReason } from "../ipc/bindings";
 import choices from "../testing/sentences.json";
 import { copyStep, failureWords, faultWordsOf, limitWords, stageWords } from "../transfer-words";
 import { encryptionHere, faultWords, fileIoWords, pairingFailedWords, type Sentence } from "../words";
@@ -64,7 +64,7 @@ describe("what the window says is the row that the table has", () => {
   });
 
   test.each(pairing.map((choice) => [JSON.stringify(choice.of), choice] as const))("%s", (_, { of, what }) => {
-    expect(pairingFailedWords("nas", of.fault, of.left)).toMatch(shows(what));
+    expect(pairingFailedWords({ from: "nas", code: of.fault.code as TurnedAway["code"], attempts_left: of.left })).toMatch(shows(what));
   });
 
   test("what to do about an entry that was not copied", () => {

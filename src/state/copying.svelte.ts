@@ -32,7 +32,7 @@ export class Copying {
   #refused = $state.raw<Report | null>(null);
   /** Why nothing was copied, and what to do. */
   problem: Sentence | null = $derived.by(() => {
-    const folder = this.folder?.path ?? t("copy.destinationFolder");
+    const folder = this.folder?.path.path ?? t("copy.destinationFolder");
     if (this.#refused) return copyRefusedWords(this.#refused, folder);
     return this.#fault ? faultWordsOf(this.#fault, folder, "copying") : null;
   });

@@ -26,7 +26,7 @@ loop.run()`;
 function settings(device, ...args) {
   const { status, out, err } = capture(device.command ?? RINGWAY, ["settings", "--json", ...args], { env: device.env });
   assert.equal(status, 0, err);
-  return linesOf(out).at(-1).start_at_login;
+  return linesOf(out).at(-1).start_at_login.by;
 }
 
 async function receives(t, { here, there, inbox, source, target }, own = () => {}) {
@@ -47,7 +47,7 @@ if (onPrivateBus(import.meta.url)) {
     for (const path of [first, second]) mkdirSync(path);
     copyFileSync(RINGWAY, join(first, "ringway"));
     here.command = join(first, "ringway");
-    assert.equal(settings(here), "off");
+    assert.equal(settings(here), "nothing");
     assert.equal(settings(here, "--start-at-login", "on"), "autostart");
     // The program has moved, as with a package that installs elsewhere. The next command that runs
     // there notices it.
@@ -64,7 +64,7 @@ if (onPrivateBus(import.meta.url)) {
     const session = new Running("session", "dbus-run-session", ["--", "/usr/bin/python3", "-c", LAUNCH, entry], { env: here.env, input: null });
     try {
       await receives(t, both);
-      assert.equal(settings(here, "--start-at-login", "off"), "off");
+      assert.equal(settings(here, "--start-at-login", "off"), "nothing");
     } finally {
       // Nothing that started it would end it.
       const { status, err } = capture(RINGWAY, ["stop"], { env: here.env });
@@ -83,7 +83,7 @@ if (onPrivateBus(import.meta.url)) {
     if (!manager) return;
     const unit = readFileSync(join(ROOT, "src-tauri/packaging/systemd/user/ringway.service"), "utf8");
     manager.install("ringway.service", unit.replace("/usr/bin/ringway", command));
-    const setting = (...args) => linesOf(manager.as(command, "settings", "--json", ...args).out)[0].start_at_login;
+    const setting = (...args) => linesOf(manager.as(command, "settings", "--json", ...args).out)[0].start_at_login.by;
     const shown = (property) => manager.systemctl("show", "-p", property, "--value", "ringway").out.trim();
     assert.equal(setting("--start-at-login", "on"), "unit");
     assert.equal(manager.systemctl("is-enabled", "ringway").out.trim(), "enabled");
@@ -104,7 +104,7 @@ if (onPrivateBus(import.meta.url)) {
     const stopped = manager.systemctl("stop", "ringway");
     assert.equal(stopped.status, 0, stopped.err);
     assert.equal(shown("Result"), "success");
-    assert.equal(setting("--start-at-login", "off"), "off");
+    assert.equal(setting("--start-at-login", "off"), "nothing");
     assert.equal(manager.systemctl("is-enabled", "ringway").out.trim(), "disabled");
   });
 }

@@ -48,7 +48,7 @@ test("the system's unit starts with the machine, receives under its own account 
   };
   const { code, accept } = asking(ringway);
   const [service] = (await ringway.run(["status", "--json"])).events;
-  assert.equal(service.destination, "/var/lib/ringway/Ringway", "never its home, which holds its key");
+  assert.equal(service.destination.path, "/var/lib/ringway/Ringway", "never its home, which holds its key");
   assert.match(booted.as("cat", `/proc/${shown("MainPID")}/limits`).out, /^Max core file size +0 +0 /m);
   const tree = join(base, "tree");
   oddTree(tree);
@@ -57,7 +57,7 @@ test("the system's unit starts with the machine, receives under its own account 
   const sending = sender(t, new Device(base, "far"), tree, there.address, { code: await code(), wrap: here.wrap });
   await accept();
   assert.equal(await sending.exit(), EXIT.all, sending.said());
-  same(tree, join(booted.root, service.destination, "tree"));
+  same(tree, join(booted.root, service.destination.path, "tree"));
 
   const stopped = booted.systemctl("stop", "ringway");
   assert.equal(stopped.status, 0, stopped.err);

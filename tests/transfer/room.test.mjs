@@ -60,8 +60,9 @@ mounting("an offer that plainly does not fit is refused before the first byte, w
   const sending = sender(t, near, tree, receiving.target);
   await ends(sending, receiving, EXIT.declined);
   const offer = await receiving.event("offer");
-  assert.ok(offer.free_bytes > 7 * MIB && offer.free_bytes <= 8 * MIB, receiving.said());
-  assert.ok(offer.free_entries > 1 && offer.name_max === 255 && offer.writable, receiving.said());
+  const free = offer.free_space;
+  assert.ok(free.free_bytes > 7 * MIB && free.free_bytes <= 8 * MIB, receiving.said());
+  assert.ok(free.free_entries > 1 && free.name_max === 255 && free.writable, receiving.said());
   const { error, message: said } = lastOf(sending);
   const errors = [{ ...error, message: said }, lastOf(receiving)];
   for (const { code, message, needed, free } of errors) {
@@ -152,7 +153,7 @@ mounting("running out of inodes pauses it, too, with their number", async (t, { 
   const tree = files(join(source, "tree"), 1_500, 10);
   const receiving = await receiver(t, far, inbox);
   const sending = sender(t, near, tree, receiving.target);
-  assert.ok((await receiving.event("offer")).free_entries < 1_000, receiving.said());
+  assert.ok((await receiving.event("offer")).free_space.free_entries < 1_000, receiving.said());
   for (const end of [sending, receiving]) {
     const { interruption } = await end.event(({ stage, interruption }) => stage === "paused" && interruption.entries > 0);
     assert.deepEqual([interruption.why, Math.max(0, interruption.needed - interruption.free)], ["full", 0]);
@@ -171,7 +172,7 @@ mounting("a disk that has become read-only is shown in the offer, and named as t
   const sending = sender(t, near, files(join(source, "tree"), 1, 10), receiving.target);
   assert.equal(await sending.exit(), EXIT.declined, sending.said());
   assert.match(lastOf(sending).message, /cannot write to its receive folder/);
-  assert.equal((await receiving.event("offer")).writable, false);
+  assert.equal((await receiving.event("offer")).free_space.writable, false);
   assert.equal(await receiving.exit(), EXIT.failed, receiving.said());
   untouched(inbox);
 });

@@ -16,7 +16,8 @@ import { twoMachines } from "./networks.mjs";
 /** So little of each kind of file that measuring takes seconds. */
 const TINY = ["--small", "5", "--medium", "2", "--huge", "300K", "--rounds", "1", "--lanes", "1"];
 
-const PAIRED = { event: "paired", name: "far", id: "ab".repeat(32), looks_like: null };
+const RULE = { consent: "ask", folder: null, bytes_max: null, into_home: "refuse" };
+const PAIRED = { event: "paired", name: "far", id: "ab".repeat(32), looks_like: null, paired_at: 1_790_000_000, last_seen: null, last_address: null, rule: RULE };
 
 test("the schema is valid, and describes whole lines as well as events", () => {
   const ajv = new Ajv({ validateFormats: false, allowUnionTypes: true, strictTypes: false });

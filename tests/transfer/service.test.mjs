@@ -47,7 +47,7 @@ test("a send with the code that `ringway code` shows is accepted, the next one d
 
   const first = sender(t, near, tree, serving.target, { code: renewed.code });
   const offer = await waiting(far);
-  assert.deepEqual([offer.from, offer.names, offer.destination], ["near", ["tree"], inbox]);
+  assert.deepEqual([offer.from, offer.names, offer.destination], ["near", [{ path: "tree" }], { path: inbox }]);
   assert.deepEqual(readdirSync(inbox), [], "nothing lands before it is accepted");
   const [accepted] = await asked(far, ["accept", offer.id.slice(0, 8)]);
   assert.deepEqual([accepted.event, accepted.direction], ["transfer", "receiving"]);
@@ -132,7 +132,7 @@ test("status shows the receiver, waiting offers and running transfers; stop ends
 
   const serving = await service(t, far, inbox);
   const [status] = await asked(far, ["status"]);
-  assert.deepEqual([status.running, status.name, status.port, status.destination], [true, "far", serving.port, inbox]);
+  assert.deepEqual([status.running, status.name, status.port, status.destination.path], [true, "far", serving.port, inbox]);
   assert.deepEqual(status.addresses, [serving.target]);
   assert.equal(status.pid, serving.pid);
 

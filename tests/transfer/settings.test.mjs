@@ -59,14 +59,14 @@ test("a new port, folder or name takes effect at once; running transfers continu
   mkdirSync(elsewhere);
   const first = sender(t, near, other, target, { code: null });
   const shown = await waiting(far);
-  assert.equal(shown.destination, inbox);
+  assert.equal(shown.destination.path, inbox);
   assert.equal((await settings(far, "--receive-folder", elsewhere, "--name", "renamed")).receive_folder.path, elsewhere);
   assert.deepEqual(await asked(far, ["offers"]), [shown]);
   await asked(far, ["accept", shown.id]);
   assert.equal(await first.exit(), EXIT.all, first.said());
   same(other, join(inbox, basename(other)));
   const now = await status(far);
-  assert.deepEqual([now.name, now.destination, now.port, now.code], ["renamed", elsewhere, port, null]);
+  assert.deepEqual([now.name, now.destination.path, now.port, now.code], ["renamed", elsewhere, port, null]);
 
   const late = sender(t, near, other, target, { code: null });
   const { id } = await waiting(far);

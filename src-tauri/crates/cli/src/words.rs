@@ -7,9 +7,12 @@ pub(crate) mod rule;
 
 use std::io;
 
-use ringway_engine::{FreeSpace, OfferSummary, SecretError};
+use ringway_engine::SecretError;
 use ringway_model::sentences::{self, Says, Unsuitable};
-use ringway_model::{AuthError, DeviceId, Direction, Edit, Failure, FailureReason, Fault, LookAlike, OsError, Remedy};
+use ringway_model::{
+    AuthError, DeviceId, Direction, Edit, Failure, FailureReason, Fault, FreeSpace, LookAlike, Offer, OsError, Remedy,
+    TurnedAway,
+};
 
 use crate::exit::Refusal;
 use crate::text::{bytes, count, for_terminal};
@@ -103,8 +106,8 @@ fn commands(fault: &Fault, says: Says) -> Says {
 }
 
 /// That a device failed to pair with this one, or to be recognised.
-pub(crate) fn pairing_failed(from: &str, why: &AuthError, attempts_left: Option<u8>) -> String {
-    let what = sentences::pairing_failed(why, from, attempts_left).what();
+pub(crate) fn pairing_failed(TurnedAway { from, why, attempts_left }: &TurnedAway) -> String {
+    let what = sentences::pairing_failed(why, &from.to_string(), *attempts_left).what();
     match why {
         AuthError::WrongCode | AuthError::NoCodeOpen => what,
         other => format!("{what} {}", error(&Fault::Auth(other.clone())).what),
@@ -113,13 +116,13 @@ pub(crate) fn pairing_failed(from: &str, why: &AuthError, attempts_left: Option<
 
 /// Free space at an offer's destination, as text after the offer's size: `; 2.0 GB free here`, and
 /// why the folder does not suit the offer.
-pub(crate) fn free_space(offer: &OfferSummary, free: FreeSpace) -> String {
+pub(crate) fn free_space(offer: &Offer, free: FreeSpace) -> String {
     let mut line = format!("; {} free here", bytes(free.free_bytes));
     let missing = offer.bytes_so_far.checked_sub(free.free_bytes).filter(|missing| *missing > 0);
     let left = free.free_entries.filter(|left| *left < offer.entries_so_far);
-    let too_long = |max: u64| offer.names.iter().any(|name| name.len() as u64 > max);
+    let too_long = |max: u64| offer.names.iter().any(|name| name.as_os_str().len() as u64 > max);
     let unsuitable = [
-        (!free.is_writable).then_some(Unsuitable::NotWritable),
+        (!free.writable).then_some(Unsuitable::NotWritable),
         missing.map(Unsuitable::TooLarge),
         left.map(Unsuitable::TooMany),
         free.name_max.filter(|max| too_long(*max)).map(Unsuitable::NamesTooLong),
@@ -228,7 +231,8 @@ mod tests {
             assert_sentence(&words.what);
             words.next.iter().for_each(|next| assert_sentence(next));
             if let Fault::Auth(auth) = &error {
-                assert_sentence(&pairing_failed("10.0.0.9", auth, None));
+                let from = std::net::Ipv4Addr::new(10, 0, 0, 9).into();
+                assert_sentence(&pairing_failed(&TurnedAway { from, why: auth.clone(), attempts_left: None }));
             }
             let wrapped = anything(&anyhow::Error::new(error).context("somewhere"));
             assert_eq!(wrapped, words);

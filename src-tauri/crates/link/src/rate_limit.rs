@@ -3,40 +3,10 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use ringway_model::{Fault, Invalid};
+use ringway_model::RateLimit;
 use ringway_wire::record::CONTENT_MAX;
 
 use crate::bottleneck::{Activity, LaneClock};
-
-/// Bytes a second that a transfer may send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RateLimit(u64);
-
-impl RateLimit {
-    /// The minimum. Below it a single record of 16 KiB takes longer than people and pings wait, and
-    /// the person probably meant another unit.
-    pub const BYTES_PER_S_MIN: u64 = 1_000;
-
-    /// The maximum: faster than any line, and exact in every format in which it is stored.
-    pub const BYTES_PER_S_MAX: u64 = 1_000_000_000_000_000;
-
-    /// The limit with this many bytes a second.
-    ///
-    /// # Errors
-    /// [`Fault::Invalid`] for less than [`Self::BYTES_PER_S_MIN`] or more than
-    /// [`Self::BYTES_PER_S_MAX`].
-    pub fn new(bytes_per_s: u64) -> Result<Self, Fault> {
-        match bytes_per_s {
-            Self::BYTES_PER_S_MIN..=Self::BYTES_PER_S_MAX => Ok(Self(bytes_per_s)),
-            _ => Err(Fault::Invalid(Invalid::Limit)),
-        }
-    }
-
-    /// In bytes a second.
-    pub fn bytes_per_s(self) -> u64 {
-        self.0
-    }
-}
 
 /// Sending that was missed for up to this long may be made up for: enough for a thread that wakes
 /// late, too little for the line to notice.

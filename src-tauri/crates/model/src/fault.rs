@@ -6,6 +6,7 @@ mod remedy;
 
 use std::borrow::Cow;
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
@@ -628,6 +629,30 @@ pub enum Fault {
     Auth(AuthError),
 }
 
+/// A device that failed to pair with this one, or to be recognised.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TurnedAway {
+    /// The address that it came from.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    #[cfg_attr(feature = "bindings", specta(type = String))]
+    pub from: IpAddr,
+    /// Why.
+    #[serde(flatten)]
+    pub why: AuthError,
+    /// Wrong attempts left for this code. None where that is not what failed.
+    pub attempts_left: Option<u8>,
+}
+
+impl TurnedAway {
+    /// That came from there. An IPv4 address on a socket for both families looks like
+    /// `::ffff:10.0.0.7`, and is kept as IPv4.
+    pub fn new(from: SocketAddr, why: AuthError, attempts_left: Option<u8>) -> Self {
+        Self { from: from.ip().to_canonical(), why, attempts_left }
+    }
+}
+
 impl From<AuthError> for Fault {
     fn from(error: AuthError) -> Self {
         Self::Auth(error)
@@ -789,6 +814,13 @@ mod tests {
     /// One of each, with text that misleads.
     fn faults() -> Vec<Fault> {
         crate::samples::faults("nas\u{202e}\u{1}")
+    }
+
+    #[test]
+    fn mapped_addresses_are_shown_as_ipv4() {
+        let from = |text: &str| TurnedAway::new(text.parse().unwrap(), AuthError::WrongCode, Some(2)).from.to_string();
+        assert_eq!(from("[::ffff:10.0.0.7]:80"), "10.0.0.7");
+        assert_eq!(from("[2001:db8::1]:80"), "2001:db8::1");
     }
 
     #[test]

@@ -8,9 +8,11 @@
 mod device;
 mod fault;
 mod id;
+mod machine;
+mod offer;
+mod paired;
 mod progress;
 mod report;
-mod rule;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
 pub mod sentences;
@@ -18,20 +20,23 @@ mod text;
 mod time;
 mod transfer;
 
-pub use device::{DeviceId, DeviceKind, LookAlike};
+pub use device::{DeviceId, DeviceKind, LookAlike, NearbyDevice, ThisDevice};
 pub use fault::{
     Aim, AuthError, DeclineReason, Failure, FailureReason, Fault, Interruption, Invalid, Operation, OsError, Outage,
-    Remedy, Shortage, StoreTrouble,
+    Remedy, Shortage, StoreTrouble, TurnedAway,
 };
 pub use id::{TransferId, TransferKey};
-pub use progress::Progress;
+pub use machine::{Capabilities, OpenCode, RateLimit, Settings, SettingsInForce, StartsBy};
+pub use offer::{FreeSpace, Offer};
+pub use paired::{AskedBecause, Consent, Device, DeviceRule};
+pub use progress::{Progress, UnderWay};
 pub use report::{
-    CopyReport, Counts, Edit, Outcome, PackedBytes, PastDetails, Proven, Report, SeriesPoint, StageTimes,
+    CopyReport, Counts, Edit, Outcome, PackedBytes, Past, PastDetails, PastQuery, Proven, Report, SeriesPoint,
+    StageTimes,
 };
-pub use rule::{AskedBecause, Consent, DeviceRule};
 pub use text::{PathJson, PathText, Text, misleading};
 pub use time::moment;
 pub use transfer::{
     Bottleneck, Compression, Delta, Direction, IntoHome, IoMode, IoPath, OnConflict, OnExisting, PathTaken, Planned,
-    ShownSize, Side, Source, Stage, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason,
+    ShownSize, Side, Source, Stage, SyncIoReason, TlsMode, TlsPath, Unconfined, Unfinished, UserTlsReason,
 };

@@ -1,13 +1,13 @@
-//! The state of a transfer at one moment.
+//! The state of transfers at one moment.
 use std::num::NonZeroU32;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use crate::device::DeviceId;
 use crate::fault::Interruption;
-use crate::text::Text;
-use crate::transfer::{Bottleneck, PathTaken, Stage};
+use crate::text::{PathText, Text};
+use crate::transfer::{Bottleneck, Direction, PathTaken, Stage};
 
 /// A transfer's figures at one moment. They are cheap to take and meant to be polled 10 to 20 times
 /// a second.
@@ -71,6 +71,31 @@ pub struct Progress {
     pub here: Option<PathTaken>,
     /// The fast paths and fallbacks at the other end, once known.
     pub there: Option<PathTaken>,
+}
+
+/// A transfer that the service has under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UnderWay {
+    /// Its id, as `pause`, `resume` and `cancel` take it.
+    pub id: String,
+    /// Which way it goes, seen from here.
+    pub direction: Direction,
+    /// What was given as the target; the folder of a copy. None where it is received.
+    pub target: Option<Text>,
+    /// The first top-level name.
+    pub title: PathText,
+    /// How many more top-level names there are.
+    pub more_names: u64,
+    /// When it was started here, in seconds since 1970.
+    #[serde(with = "crate::time::moment")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
+    pub started_at: SystemTime,
+    /// Where it stands.
+    #[serde(flatten)]
+    pub progress: Progress,
 }
 
 #[cfg(test)]

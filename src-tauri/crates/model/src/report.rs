@@ -1,4 +1,5 @@
 //! A transfer's report, and its parts.
+mod past;
 mod series;
 
 use std::time::{Duration, SystemTime};
@@ -9,7 +10,8 @@ use crate::fault::{Failure, Fault};
 use crate::text::{PathText, Text};
 use crate::transfer::{Bottleneck, IoPath, PathTaken};
 
-pub use series::{PastDetails, SeriesPoint};
+pub use past::{Past, PastDetails, PastQuery};
+pub use series::SeriesPoint;
 
 /// A transfer's result in numbers. In JSON they are on the same level as the rest of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -2,12 +2,14 @@
 mod options;
 mod path_taken;
 mod shown_size;
+mod unfinished;
 
 use serde::{Deserialize, Serialize};
 
 pub use options::{Compression, Delta, IntoHome, Source};
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
 pub use shown_size::ShownSize;
+pub use unfinished::Unfinished;
 
 /// One of the two ends of a transfer, seen from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

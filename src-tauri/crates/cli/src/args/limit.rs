@@ -1,6 +1,6 @@
 //! Amounts of bytes as they are typed, with a unit; and a limit on sending: so many a second, or
 //! none.
-use ringway_engine::RateLimit;
+use ringway_model::RateLimit;
 
 /// What each unit means: powers of 1000 for the plain letter, of 1024 with an i.
 const UNITS: [(&str, u64); 9] = [

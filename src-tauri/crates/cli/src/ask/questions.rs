@@ -2,8 +2,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use ringway_engine::{Decision, IncomingOffer, OfferSummary, covered_by};
-use ringway_model::{Fault, ShownSize, TransferKey, sentences};
+use ringway_engine::{IncomingOffer, covered_by};
+use ringway_model::{Fault, Offer, ShownSize, TransferKey, sentences};
 
 use crate::ask::prompt::{Line, Lines};
 use crate::output::Output;
@@ -78,18 +78,18 @@ struct Asked {
 
 impl Asked {
     /// A question that was printed at `now`, when the one before it had ended at `ended`.
-    fn new(summary: &OfferSummary, now: Instant, ended: Option<Instant>) -> Self {
+    fn new(summary: &Offer, now: Instant, ended: Option<Instant>) -> Self {
         let follows = ended.is_some_and(|ended| now.saturating_duration_since(ended) < GUARD);
-        let shown = ShownSize { bytes: summary.bytes_so_far, is_final: summary.totals_final };
+        let shown = summary.size();
         let counts_from = if follows { now + GUARD } else { now };
         Self { key: summary.key(), shown, counts_from }
     }
 
-    fn is_about(&self, summary: &OfferSummary) -> bool {
+    fn is_about(&self, summary: &Offer) -> bool {
         self.key == summary.key()
     }
 
-    fn shows(&self, summary: &OfferSummary) -> bool {
+    fn shows(&self, summary: &Offer) -> bool {
         self.is_about(summary)
             && (self.shown.bytes, self.shown.is_final) == (summary.bytes_so_far, summary.totals_final)
     }
@@ -141,7 +141,7 @@ impl Questions {
         match self.waiting.pop_front_if(|offer| asked.is_about(&offer.summary())) {
             Some(offer) if answer == Answer::Accept && offer.summary().bytes_so_far > covered_by(asked.shown) => {
                 let summary = offer.summary();
-                let grown = Fault::Grown { bytes: summary.bytes_so_far }.says().of_peer(Some(&summary.from_name));
+                let grown = Fault::Grown { bytes: summary.bytes_so_far }.says().of_peer(Some(&summary.from));
                 out.must_say(format_args!("{} Accept again?", grown.what()));
                 self.waiting.push_front(offer);
                 Typed::Discarded
@@ -175,7 +175,7 @@ impl Questions {
 }
 
 /// The first names of an offer, and how many more there are.
-pub(crate) fn named(offer: &OfferSummary) -> String {
+pub(crate) fn named(offer: &Offer) -> String {
     let mut names: Vec<_> = offer.names.iter().take(NAMES_SHOWN).map(for_terminal).collect();
     let more = offer.more_names + offer.names.len().saturating_sub(NAMES_SHOWN) as u64;
     if more > 0 {
@@ -186,7 +186,7 @@ pub(crate) fn named(offer: &OfferSummary) -> String {
 
 /// Names that begin with a dot, pointed out: hidden where folders are listed, and read by programs
 /// as they start.
-fn dotted(offer: &OfferSummary) -> String {
+fn dotted(offer: &Offer) -> String {
     if offer.dot_names.is_empty() {
         return String::new();
     }
@@ -198,7 +198,7 @@ fn dotted(offer: &OfferSummary) -> String {
     format!("\n  WARNING: {}", sentences::dot_names(number, &names.join(", ")).what())
 }
 
-fn question(offer: &OfferSummary) -> String {
+fn question(offer: &Offer) -> String {
     let at_least = if offer.totals_final { "" } else { "at least " };
     let entries = if offer.entries_so_far == 1 {
         "1 entry".to_owned()
@@ -206,16 +206,14 @@ fn question(offer: &OfferSummary) -> String {
         format!("{} entries", count(offer.entries_so_far))
     };
     let space = offer.free_space.map(|free| words::free_space(offer, free)).unwrap_or_default();
-    let because = match &offer.decision {
-        Decision::Ask(Some(because)) => format!("\n  {}", because.says().what()),
-        _ => String::new(),
-    };
+    let because =
+        offer.asked_because.as_ref().map(|because| format!("\n  {}", because.says().what())).unwrap_or_default();
     let dotted = dotted(offer);
-    let alike = offer.looks_like.as_ref().map(|other| other.says_of_offer(&offer.from_name, offer.from).what());
+    let alike = offer.looks_like.as_ref().map(|other| other.says_of_offer(&offer.from, offer.from_id).what());
     let alike = alike.map(|said| format!("\n  WARNING: {said}")).unwrap_or_default();
     format!(
         "{} offers {}: {}\n  {at_least}{entries}, {}{space}{alike}{dotted}{because}\nAccept into {}? [y/n] ",
-        for_terminal(&offer.from_name),
+        for_terminal(&offer.from),
         counted(offer.names.len() as u64 + offer.more_names, "item"),
         named(offer),
         bytes(offer.bytes_so_far),
@@ -226,9 +224,7 @@ fn question(offer: &OfferSummary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_engine::FreeSpace;
-    use ringway_model::AskedBecause;
-    use ringway_model::{DeviceId, LookAlike, TransferId};
+    use ringway_model::{AskedBecause, DeviceId, FreeSpace, LookAlike, TransferId};
 
     #[test]
     fn only_a_clear_answer_is_one() {
@@ -243,11 +239,11 @@ mod tests {
         }
     }
 
-    fn offer() -> OfferSummary {
-        OfferSummary {
+    fn offer() -> Offer {
+        Offer {
             id: TransferId([0; 16]),
-            from: DeviceId([0; 32]),
-            from_name: "laptop".into(),
+            from: "laptop".into(),
+            from_id: DeviceId([0; 32]),
             looks_like: None,
             names: vec!["data\n\x1b[2Jset".into(), "b".into()],
             more_names: 0,
@@ -256,13 +252,14 @@ mod tests {
             entries_so_far: 1_234,
             bytes_so_far: 5_000_000,
             totals_final: false,
-            decision: Decision::Ask(None),
             destination: "/in".into(),
+            is_home: false,
+            asked_because: None,
             free_space: Some(FreeSpace {
                 free_bytes: 2_000_000_000,
                 free_entries: None,
                 name_max: Some(255),
-                is_writable: true,
+                writable: true,
                 is_exact: true,
             }),
         }
@@ -273,14 +270,13 @@ mod tests {
         let now = Instant::now();
         let asked = Asked::new(&offer(), now, None);
         assert!(asked.shows(&offer()));
-        let others =
-            [OfferSummary { from: DeviceId([1; 32]), ..offer() }, OfferSummary { id: TransferId([1; 16]), ..offer() }];
+        let others = [Offer { from_id: DeviceId([1; 32]), ..offer() }, Offer { id: TransferId([1; 16]), ..offer() }];
         for other in others {
             assert!(!asked.is_about(&other) && !asked.shows(&other));
         }
-        let grown = OfferSummary { bytes_so_far: 5_000_001, ..offer() };
+        let grown = Offer { bytes_so_far: 5_000_001, ..offer() };
         assert!(asked.is_about(&grown) && !asked.shows(&grown));
-        assert!(!asked.shows(&OfferSummary { totals_final: true, ..offer() }));
+        assert!(!asked.shows(&Offer { totals_final: true, ..offer() }));
     }
 
     #[test]
@@ -302,13 +298,13 @@ mod tests {
             free_bytes: 1_000_000,
             free_entries: Some(1_000),
             name_max: Some(5),
-            is_writable: false,
+            writable: false,
             is_exact: true,
         });
         assert!(question(&offer).contains(
             "5.0 MB; 1.0 MB free here\n  WARNING: This folder is not writable.\n  WARNING: 4.0 MB more needed, unless part of it already exists.\n  WARNING: The disk can hold only 1,000 more items.\n  WARNING: One name is too long: the disk allows 5 bytes.\n"
         ));
-        offer.decision = Decision::Ask(Some(AskedBecause::TooMuch { bytes_max: 1_000_000 }));
+        offer.asked_because = Some(AskedBecause::TooMuch { bytes_max: 1_000_000 });
         assert!(
             question(&offer).ends_with(
                 "\n  This is more than the 1.0 MB that Ringway accepts automatically from that device.\nAccept into /in? [y/n] "

@@ -45,8 +45,8 @@ pub(crate) async fn client_of(engine: &Engine) -> Result<Option<Client>> {
         Err(error) => return Err(refusal(&error).into()),
     };
     // One that was started with other XDG folders is another device.
-    let theirs = client.look().await?.device.short_id;
-    Ok((theirs == engine.this_device().id.short()).then_some(client))
+    let theirs = client.look().await?.device.id;
+    Ok((theirs == engine.this_device().id).then_some(client))
 }
 
 /// Where this user's service receives already, as a refusal to receive there too; none where no

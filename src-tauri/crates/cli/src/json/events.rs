@@ -1,17 +1,16 @@
 //! The events of `--json`. The schema, docs/json.md and the manual are made of the comments on
 //! events and their fields; the comment of an event begins with the commands that write it.
 use ringway_model::{
-    AskedBecause, AuthError, Consent, DeclineReason, DeviceId, DeviceKind, DeviceRule, Edit, LookAlike, PathText,
-    Planned, Progress, TransferId,
+    Consent, DeclineReason, Device, DeviceId, DeviceRule, Edit, LookAlike, NearbyDevice, Offer, OpenCode, PathText,
+    Planned, Progress, SettingsInForce, TransferId, TurnedAway, UnderWay, Unfinished,
 };
 use serde::Serialize;
 
 use super::failing::{EntryFailure, WhatFailed};
-use super::machine::{Listening, MachineSettings, OpenCode, Service};
+use super::machine::{Listening, MachineSettings, Service};
 #[cfg(any(test, feature = "bench"))]
 use super::measured::{Conditions, Measured};
-use super::offers::{Offer, OfferWaits};
-use super::running::{Finished, Remembered, Started, UnderWay};
+use super::running::{Finished, Remembered, Started};
 
 /// One line of standard output.
 #[derive(Serialize)]
@@ -23,40 +22,24 @@ pub(crate) enum Event<'a> {
     /// `recv`, `code`: The open code. `recv` writes it whenever it changes.
     Code(OpenCode),
     /// `recv`, `pair`, `serve`: A device was paired.
-    Paired {
-        /// What it is called here.
-        name: &'a str,
-        /// Its id.
-        id: DeviceId,
-        /// Another paired device whose name looks the same.
-        looks_like: Option<&'a LookAlike>,
-    },
+    Paired(Known<'a>),
     /// `recv`, `serve`: A device failed to pair, or to be recognised.
     AuthFailed {
-        /// The address that it came from.
-        from: &'a str,
-        /// Why.
         #[serde(flatten)]
-        why: &'a AuthError,
+        failed: &'a TurnedAway,
         /// Why, in English.
         message: String,
-        /// Wrong attempts left for this code; null if something else failed.
-        tries_left: Option<u8>,
     },
     /// `recv`: A paired device offers something.
     Offer {
         #[serde(flatten)]
-        offer: Offer<'a>,
-        /// The folder that it would be received into.
-        destination: PathText,
-        /// What the device's rule says about it.
+        offer: &'a Offer,
+        /// What the device's rule makes of it.
         rule: Consent,
-        /// Why a person is asked although the device's rule accepts.
-        asked_because: Option<&'a AskedBecause>,
     },
     /// `recv`: A device whose rule is to refuse has offered something.
-    Refused(Offer<'a>),
-    /// `recv`, `serve`: An offer was answered, or was withdrawn.
+    Refused(&'a Offer),
+    /// `recv`, `serve`: An offer was answered, or is gone.
     Answered {
         /// The id of the offer, or of its transfer, as in the event that showed it.
         id: String,
@@ -103,22 +86,7 @@ pub(crate) enum Event<'a> {
     /// `recv`, `send`, `copy`, `serve`: A transfer has ended.
     Finished(Box<Finished<'a>>),
     /// `devices`: A paired device.
-    Device {
-        /// What it is called here.
-        name: &'a str,
-        /// Its id.
-        id: DeviceId,
-        /// When it was paired, in seconds since 1970.
-        paired_at: i64,
-        /// When it was last seen, in seconds since 1970.
-        last_seen: Option<i64>,
-        /// The address at which it was last reached, or from which it last connected.
-        last_address: Option<&'a str>,
-        /// What happens to its offers.
-        rule: &'a DeviceRule,
-        /// Another paired device whose name looks the same.
-        looks_like: Option<&'a LookAlike>,
-    },
+    Device(Known<'a>),
     /// `devices rule`: A device's rule.
     Rule {
         /// The device's id.
@@ -129,22 +97,7 @@ pub(crate) enum Event<'a> {
         rule: &'a DeviceRule,
     },
     /// `devices --nearby`: What a receiver announces, unproven.
-    Nearby {
-        /// What it calls itself.
-        name: &'a str,
-        /// The first 16 digits of its id.
-        id_begins: String,
-        /// The kind of machine that it says it is.
-        kind: DeviceKind,
-        /// The number that its code begins with; null where none is open.
-        code_number: Option<u16>,
-        /// The version of the protocol that it speaks.
-        version: u16,
-        /// Its addresses, as `HOST:PORT`.
-        addresses: Vec<String>,
-        /// The name here of the paired device that has this id.
-        paired_as: Option<&'a str>,
-    },
+    Nearby(&'a NearbyDevice),
     /// `devices rename`: A device has another name here.
     Renamed {
         /// Its id.
@@ -168,28 +121,9 @@ pub(crate) enum Event<'a> {
         /// How many.
         transfers: u64,
     },
-    /// `inbox unfinished`: Hidden files that an unfinished transfer keeps in its folder.
-    Unfinished {
-        /// Its id, unique in that folder: 16 digits.
-        id: &'a str,
-        /// The folder.
-        folder: PathText,
-        /// The name of the device that sent it; null if it is not known.
-        from: Option<&'a str>,
-        /// The first of its top-level names.
-        names: Vec<PathText>,
-        /// How many more there were.
-        more_names: u64,
-        /// Regular files that it keeps, complete or not.
-        files: u64,
-        /// Bytes that they take on the disk.
-        disk_bytes: u64,
-        /// When an attempt last worked on it, in seconds since 1970.
-        last_at_work: i64,
-        /// Whether an attempt is working on it now.
-        in_use: bool,
-    },
-    /// `inbox discard`: The hidden files of an unfinished transfer were removed.
+    /// `inbox unfinished`: What a transfer that did not end keeps hidden in its folder.
+    Unfinished(&'a Unfinished),
+    /// `inbox discard`: What an unfinished transfer kept was removed.
     Discarded {
         /// Its id, as in `unfinished`.
         id: &'a str,
@@ -206,9 +140,9 @@ pub(crate) enum Event<'a> {
         service: Option<Box<Service<'a>>>,
     },
     /// `status`, `offers`, `serve`: An offer that waits for an answer at the service.
-    OfferWaits(OfferWaits<'a>),
-    /// `status`, `accept`: A transfer that the service runs.
-    Transfer(UnderWay<'a>),
+    OfferWaits(&'a Offer),
+    /// `status`, `accept`: A transfer that the service has under way.
+    Transfer(&'a UnderWay),
     /// `decline`: An offer is declined.
     Declined {
         /// The offer's id.
@@ -234,19 +168,8 @@ pub(crate) enum Event<'a> {
         /// The text, in English.
         text: &'a str,
     },
-    /// `serve`: The settings have changed.
-    SettingsChanged {
-        /// What this device is called.
-        name: &'a str,
-        /// The port that the service listens at.
-        port: u16,
-        /// The folder that it receives into.
-        destination: PathText,
-        /// Whether that is a home folder.
-        is_home: bool,
-        /// Whether the service receives.
-        receiving: bool,
-    },
+    /// `serve`: Other settings hold from now on.
+    SettingsChanged(&'a SettingsInForce),
     /// `recv`, `send`, `serve`: The program ends.
     Stopping {
         /// Transfers that had not ended: the same send again continues them.
@@ -276,7 +199,17 @@ pub(crate) enum Event<'a> {
     Error(WhatFailed<'a>),
 }
 
-/// The result of a check of `doctor`.
+/// A paired device.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Known<'a> {
+    #[serde(flatten)]
+    pub(super) device: &'a Device,
+    /// Another paired device whose name looks the same.
+    pub(super) looks_like: Option<&'a LookAlike>,
+}
+
+/// How a check of `doctor` turned out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -1,12 +1,10 @@
-//! Running transfers, and how they ended.
-use ringway_daemon::dto::Moving;
-use ringway_engine::{Past, Transfer};
+//! Transfers that run, and how they ended.
+use ringway_engine::Transfer;
 use ringway_model::{
-    DeviceId, Direction, Fault, Outcome, PastDetails, PathTaken, PathText, Progress, Report, SeriesPoint, TransferId,
+    DeviceId, Direction, Outcome, Past, PastDetails, PathTaken, PathText, Progress, Report, SeriesPoint, TransferId,
 };
 use serde::Serialize;
 
-use super::paths;
 use crate::words::{self, Words};
 
 /// The start of a transfer.
@@ -114,61 +112,12 @@ impl<'a> Finished<'a> {
     }
 }
 
-/// A transfer that the service runs.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct UnderWay<'a> {
-    /// Its id, as `pause`, `resume` and `cancel` take it.
-    id: &'a str,
-    /// Its direction, seen from here.
-    direction: Direction,
-    /// The target as it was given; the folder of a copy; empty for a transfer that is received.
-    target: &'a str,
-    /// The first top-level name, as text that is safe to show.
-    title: &'a str,
-    /// How many more top-level names there are.
-    more_names: u64,
-    #[serde(flatten)]
-    progress: &'a Progress,
-}
-
-impl<'a> From<&'a Moving> for UnderWay<'a> {
-    fn from(moving: &'a Moving) -> Self {
-        Self {
-            id: &moving.id,
-            direction: moving.direction,
-            target: &moving.target,
-            title: &moving.title,
-            more_names: moving.more_titles,
-            progress: &moving.progress,
-        }
-    }
-}
-
 /// A transfer that has ended and is remembered.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Remembered<'a> {
-    /// Its number in the history, for `inbox show` and `send --again`.
-    number: u64,
-    /// The transfer's id.
-    id: TransferId,
-    /// Its direction, seen from here.
-    direction: Direction,
-    /// What the other device was called; null for a copy, and if no device was reached.
-    peer: Option<&'a str>,
-    /// The other device's id; null for a copy, and if no device was reached.
-    peer_id: Option<DeviceId>,
-    /// The target; null for a transfer that was received.
-    target: Option<&'a str>,
-    /// The first top-level name.
-    title: PathText,
-    /// How many more top-level names there were.
-    more_names: u64,
-    /// The first paths that were sent, or where received ones are.
-    paths: Vec<PathText>,
     #[serde(flatten)]
-    report: Report,
+    past: Past,
     #[serde(flatten)]
     why: Why,
     /// By `inbox show`: how much had been done at several moments.
@@ -177,29 +126,15 @@ pub(crate) struct Remembered<'a> {
 }
 
 impl<'a> Remembered<'a> {
-    /// The event of a past transfer; with `details` if it is shown by itself.
-    pub(super) fn new(past: &'a Past, details: Option<&'a PastDetails>) -> Self {
-        let (title, more_names) = &past.title;
-        let mut report = past.report.clone();
+    /// Of a past transfer; with `details`, if it is shown by itself.
+    pub(super) fn new(past: &Past, details: Option<&'a PastDetails>) -> Self {
+        let mut past = past.clone();
         if let Some(PastDetails { failures, edits, .. }) = details {
-            (report.failures, report.edits) = (failures.clone(), edits.clone());
-        }
-        // The history holds the folder that it was to be received into.
-        if matches!(&report.outcome, Outcome::Failed(fault) if !matches!(fault, Fault::NotPublished { .. })) {
-            report.arrived.clear();
+            (past.report.failures, past.report.edits) = (failures.clone(), edits.clone());
         }
         Self {
-            number: past.number,
-            id: past.id,
-            direction: past.direction,
-            peer: past.peer.as_ref().map(|(_, name)| name.as_str()),
-            peer_id: past.peer.as_ref().map(|(id, _)| *id),
-            target: past.target.as_deref(),
-            title: title.as_os_str().into(),
-            more_names: *more_names,
-            paths: paths(&past.paths),
-            why: Why::of(&report.outcome, past.direction),
-            report,
+            why: Why::of(&past.report.outcome, past.direction),
+            past,
             series: details.map(|details| details.series.as_slice()),
         }
     }

@@ -13,10 +13,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringway_engine::{Announcement, Engine, Fingerprint, NearbyDevice, Paths, Target};
+use ringway_engine::{Announced, Announcement, Engine, Fingerprint, Paths, Target};
 use ringway_model::{
-    AuthError, DeclineReason, Direction, FailureReason, Fault, LookAlike, OnConflict, OnExisting, Outcome, Report,
-    ShownSize, Side, Stage, TransferKey,
+    AuthError, DeclineReason, Direction, FailureReason, Fault, LookAlike, Offer, OnConflict, OnExisting, Outcome,
+    PastQuery, Report, ShownSize, Side, Stage, TransferKey,
 };
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -25,7 +25,7 @@ use crate::app::Reception;
 use crate::app::testing::{PATIENCE, TestDevice};
 use crate::app::{App, Listener};
 use crate::dto::SettingsChange;
-use crate::dto::{AppEvent, Asked, Left, Listening, Offer, Recipient};
+use crate::dto::{AppEvent, Left, Listening, Recipient};
 
 struct Machine {
     app: App,
@@ -63,7 +63,7 @@ impl Machine {
         self.app.receiving.listen(Some(0)).await;
         match self.app.receiving.listening() {
             Listening::On { port, code: Some(code), other_port: true, .. } => {
-                (format!("127.0.0.1:{port}"), code.text.unwrap())
+                (format!("127.0.0.1:{port}"), code.code.unwrap())
             }
             _ => panic!("does not listen"),
         }
@@ -110,7 +110,7 @@ impl Machine {
     fn send(&self, path: &Path, target: &str, code: Option<&str>) -> String {
         let chosen = self.app.choices.keep(vec![path.to_owned()]).unwrap();
         let target = self.app.engine.resolve(target).unwrap();
-        self.app.sending.send(chosen.id, target, code.map(str::to_owned), true, None).unwrap().id
+        self.app.sending.send(chosen.id, target, code.map(str::to_owned), true, None).unwrap().transfer.id
     }
 
     /// A folder to copy into, picked.
@@ -124,7 +124,7 @@ impl Machine {
     /// Copies `path` and gives the transfer's id and end.
     async fn copy(&self, path: &Path, existing: OnExisting, verify: bool) -> (String, Report) {
         let chosen = self.app.choices.keep(vec![path.to_owned()]).unwrap();
-        let id = self.app.copying.start(chosen.id, existing, verify).unwrap().id;
+        let id = self.app.copying.start(chosen.id, existing, verify).unwrap().transfer.id;
         let ended = self.ended(&id).await;
         (id, ended)
     }

@@ -83,10 +83,10 @@ async fn a_send_between_two_services_is_driven_by_their_clients() {
     let chosen = near.choose(vec![source]).await.unwrap().unwrap();
     assert_eq!(chosen.items[0].name, "caf\\xe9");
     let sent = near
-        .send(chosen.id, Recipient::Typed { text: format!("127.0.0.1:{port}") }, code.text, false, None)
+        .send(chosen.id, Recipient::Typed { text: format!("127.0.0.1:{port}") }, code.code, false, None)
         .await
         .unwrap();
-    let mut updates = near.watch(sent.id.clone()).await.unwrap();
+    let mut updates = near.watch(sent.transfer.id.clone()).await.unwrap();
 
     let offer = event(&mut told, |event| match event {
         AppEvent::OfferChanged { offer } => Some(*offer),
@@ -95,9 +95,14 @@ async fn a_send_between_two_services_is_driven_by_their_clients() {
     .await;
     let elsewhere = there.folder.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
-    far.set_offer_folder(offer.id.clone(), elsewhere.clone().into(), IntoHome::Refuse).await.unwrap();
-    let taken = far.accept(offer.id.clone(), offer.size(), OnConflict::Replace).await.unwrap();
-    assert!(taken.id.starts_with(&sent.id) && offer.id != taken.id, "{} {}", taken.id, sent.id);
+    far.set_offer_folder(offer.id.to_string(), elsewhere.clone().into(), IntoHome::Refuse).await.unwrap();
+    let taken = far.accept(offer.id.to_string(), offer.size(), OnConflict::Replace).await.unwrap();
+    assert!(
+        taken.transfer.id.starts_with(&sent.transfer.id) && offer.id.to_string() != taken.transfer.id,
+        "{} {}",
+        taken.transfer.id,
+        sent.transfer.id
+    );
     let ended = async {
         loop {
             if let Update::Ended { report, .. } = updates.recv().await.expect("updates until the end") {
@@ -167,7 +172,7 @@ async fn changed_settings_are_told_to_every_client_and_a_refusal_to_who_asked() 
     assert!(matches!(refused, Err(Fault::Invalid { .. })), "a file of settings is text: {refused:?}");
     let folder = service.folder.path().join("incoming");
     assert!(matches!(asking.change_settings(change(folder.clone())).await, Err(Fault::Path { .. })));
-    assert!(other.look().await.unwrap().settings.receiving);
+    assert!(other.look().await.unwrap().settings.settings.receiving);
     std::fs::create_dir(&folder).unwrap();
     let answered = asking.change_settings(change(folder)).await.unwrap();
     for told in [&mut told_asking, &mut told_other] {
@@ -177,7 +182,7 @@ async fn changed_settings_are_told_to_every_client_and_a_refusal_to_who_asked() 
         });
         assert_eq!(settings.await, answered);
     }
-    assert!(answered.receive_folder.ends_with("incoming") && !answered.receiving);
+    assert!(answered.settings.receive_folder.ends_with("incoming") && !answered.settings.receiving);
 }
 
 #[tokio::test(flavor = "multi_thread")]

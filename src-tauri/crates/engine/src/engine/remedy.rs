@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use ringway_model::{Aim, Direction, Remedy};
+use ringway_model::{Aim, Direction, PastQuery, Remedy};
 
+use crate::Engine;
 use crate::limits::DEFAULT_PORT;
-use crate::{Engine, PastQuery};
 
 pub use ringway_link::kernel_tls::remedies as kernel_tls;
 

@@ -10,7 +10,7 @@ async fn declined_offers_say_why_and_leave_nothing() {
     let declining = tokio::spawn(async move {
         loop {
             if let Some(ReceiverEvent::OfferReceived(offer)) = receiver.next_event().await {
-                assert_eq!(offer.summary().from_name, "laptop");
+                assert_eq!(offer.summary().from, "laptop");
                 offer.decline(DeclineReason::ByChoice);
                 return receiver;
             }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ringway_engine::{PastQuery, SendRequest};
-use ringway_model::{DeclineReason, DeviceId, Report};
+use ringway_engine::SendRequest;
+use ringway_model::{DeclineReason, DeviceId, PastQuery, Report, TurnedAway};
 use ringway_wire::DeviceName;
 use ringway_wire::announcement::Fingerprint;
 use ringway_wire::control::{Greeting, Hello};
@@ -266,7 +266,7 @@ async fn a_wrong_code_at_a_known_devices_address_pairs_and_sends_nothing() {
     assert_eq!(refused(&report), &AuthError::WrongCode);
     loop {
         match timeout(LONG, receiver.next_event()).await.unwrap().unwrap() {
-            ReceiverEvent::AuthFailed { attempts_left: Some(1), .. } => break,
+            ReceiverEvent::TurnedAway(TurnedAway { attempts_left: Some(1), .. }) => break,
             ReceiverEvent::OfferReceived(_) => panic!("something was offered"),
             _ => {}
         }
@@ -578,7 +578,7 @@ async fn guesses_are_counted_over_all_codes_that_expire() {
             told += 1;
             while !matches!(
                 timeout(LONG, receiver.next_event()).await.unwrap(),
-                Some(ReceiverEvent::AuthFailed { why: AuthError::WrongCode, .. })
+                Some(ReceiverEvent::TurnedAway(TurnedAway { why: AuthError::WrongCode, .. }))
             ) {}
         }
         receiver.shorten_code(Duration::ZERO);
@@ -678,9 +678,10 @@ async fn sending_again_is_held_to_the_receiver_that_was_announced() {
     let (_, report) = tokio::join!(answers_as_known(&mallory, &listener, "nas"), sending.wait());
     assert_eq!(refused(&report), &AuthError::NoCodeOpen);
     let past = laptop.engine.past(&PastQuery::default(), 1).unwrap().pop().unwrap();
-    assert_eq!(laptop.engine.target_of(&past).unwrap(), target, "nobody else who is at that address now");
+    let (sent, _) = laptop.engine.past_transfer(past.number).unwrap().unwrap();
+    assert_eq!(laptop.engine.target_of(&sent).unwrap(), target, "nobody else who is at that address now");
     pair_with(&laptop, &mallory, "mallory").await;
-    let again = laptop.engine.target_of(&past);
+    let again = laptop.engine.target_of(&sent);
     assert!(
         matches!(again, Err(Fault::UnknownTarget { .. })),
         "he never proved that he is whom the code meant: {again:?}"

@@ -1,10 +1,8 @@
-//! The progress of a past transfer over time, and its other long lists.
+//! The progress of a past transfer over time.
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Edit;
-use crate::fault::Failure;
 use crate::transfer::Bottleneck;
 
 /// What had been done at one moment.
@@ -24,16 +22,4 @@ pub struct SeriesPoint {
     /// What limited it since the previous point, if that is known; the last limit if there were
     /// several.
     pub limited_by: Option<Bottleneck>,
-}
-
-/// The long lists of a past transfer.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-pub struct PastDetails {
-    /// The failures by name, the first 100.
-    pub failures: Vec<Failure>,
-    /// Files at the receiver that were kept, by name, the first 100.
-    pub edits: Vec<Edit>,
-    /// Its progress over time.
-    pub series: Vec<SeriesPoint>,
 }

@@ -4,7 +4,7 @@ use super::table::*;
 use super::{Says, figures};
 use crate::device::{DeviceId, LookAlike};
 use crate::fault::AuthError;
-use crate::rule::AskedBecause;
+use crate::paired::AskedBecause;
 use crate::text::Text;
 
 impl LookAlike {
