@@ -61,7 +61,7 @@ export class AppState {
     this.unfinished = new Unfinished(ipc);
     this.waiting = new WaitingTransfers(ipc);
     this.outbox = new Outbox(ipc, this.transfers);
-    this.outbox.onWaits = ({ title, target }) => this.toasts.show(() => t("send.waits", { what: title, name: target }));
+    this.outbox.onWaits = ({ title, target }) => this.toasts.show(() => t("send.waits", { what: title.path, name: target }));
     this.copying = new Copying(ipc, this.outbox, this.transfers);
     this.copying.onBegun = ({ title, target }) => (this.announcement = t("copy.started", { what: title, folder: target }));
     this.transfers.onUpdate = (transfer) => {
@@ -144,11 +144,11 @@ export class AppState {
     this.copying.reset();
     this.transfers.list = [];
     this.settings.stored = all.settings;
-    this.settings.isSetUp = all.isSetUp;
+    this.settings.isSetUp = all.is_set_up;
     this.settings.device = all.device;
     this.settings.machine = all.machine;
-    this.settings.defaultPort = all.defaultPort;
-    this.settings.codeTriesMax = all.codeTriesMax;
+    this.settings.defaultPort = all.default_port;
+    this.settings.codeAttemptsMax = all.code_attempts_max;
     this.devices.list = all.devices;
     this.surroundings.list = all.nearby;
     this.inbox.listening = all.listening;
@@ -180,10 +180,10 @@ export class AppState {
         this.surroundings.list = event.nearby;
         return;
       case "devicePaired":
-        this.inbox.paired(event.name);
+        this.inbox.paired(event.device.name);
         return;
       case "pairingFailed":
-        this.inbox.pairingFailed(event.from, event.fault, event.triesLeft);
+        this.inbox.pairingFailed(event.failed);
         return;
       case "offerChanged":
         if (!this.inbox.offers.some((offer) => offer.id === event.offer.id)) {
@@ -241,7 +241,7 @@ export class AppState {
 
   /** One that waited begins before it is said that it waits no more. */
   #hasWaited({ direction, title, target }: Moving): boolean {
-    return direction === "sending" && this.waiting.list.some((waiting) => waiting.title === title && waiting.target === target);
+    return direction === "sending" && this.waiting.list.some((waiting) => waiting.title.path === title.path && waiting.target === target);
   }
 }
 

@@ -1,6 +1,6 @@
 // What has ended before, as every program of this machine remembers it: a page at a time, searched
 // by the shell.
-import type { Earlier, Fault, Ipc, Direction, PastDetails, SeriesPoint } from "../ipc";
+import type { Direction, Earlier, Fault, Ipc, PastDetails, SeriesPoint } from "../ipc";
 import { LimitHistory, type LimitShare, type Stretch } from "./limits";
 import { RateHistory, type RatePoints } from "./rate";
 
@@ -25,6 +25,11 @@ export function course(points: SeriesPoint[]): Course {
     limits.add(ranMs, by, Infinity);
   }
   return { points: rates.points(), highest: rates.highest, stretches: limits.stretches(), shares: limits.shares() };
+}
+
+/** The id that a past transfer had while it ran. */
+export function keyOf({ id, direction, peer_id: from }: Earlier): string {
+  return direction === "receiving" && from !== null ? `${id}-${from}` : id;
 }
 
 export class Past {
@@ -65,8 +70,8 @@ export class Past {
 
   async #page(before: number | null): Promise<Earlier[] | null> {
     const asked = (this.#asked += 1);
-    const wanted = { direction: this.#direction, failedOnly: this.failedOnly, search: this.search, before };
-    const answer = await this.#ipc.call({ past: { asked: wanted } });
+    const query = { direction: this.#direction, failed_only: this.failedOnly, search: this.search, before };
+    const answer = await this.#ipc.call({ past: { query } });
     if (asked !== this.#asked || !this.#did(answer)) return null;
     this.hasMore = answer.data.length === PAGE;
     return answer.data;

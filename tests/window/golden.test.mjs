@@ -1,5 +1,5 @@
-// Every view as it is kept in tests/window/golden, in both themes, from narrow to wide: a change of
-// looks is made on purpose or not at all.
+// Every view as it is kept in tests/window/golden, in both themes, from narrow to wide: appearance
+// changes on purpose or not at all.
 import { test } from "node:test";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";

@@ -31,7 +31,7 @@ export function sourceIcon({ kind }: ChosenSource): IconName {
 }
 
 /** What one item is, and what is wrong with it. */
-export function sourceWords({ kind, size, sameName }: ChosenSource): string {
+export function sourceWords({ kind, size, same_name: sameName }: ChosenSource): string {
   if (kind === "unreadable") return t("send.unreadable");
   if (sameName) return t("send.sameName");
   if (kind !== "folder") return kind === "file" ? t("send.file") : t("send.link");

@@ -213,8 +213,8 @@ fn shown(kept: &Kept, merged: &[MergedSource]) -> Chosen {
     }
 }
 
-/// Whether `target` leads where `bound` does: to the same key, or to the same address whoever is
-/// there.
+/// Whether `target` leads where `bound` does: to the same key, or to the same address, whichever
+/// device answers there.
 fn is_same(bound: &Target, target: &Target) -> bool {
     match (bound, target) {
         (

@@ -1,4 +1,5 @@
 //! What a person chose to send or copy, and what waits for its turn.
+use ringway_model::{PathText, Text};
 use serde::{Deserialize, Serialize};
 
 use super::Moving;
@@ -33,7 +34,6 @@ pub enum SizeState {
 /// How much there is of something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
 pub struct ChosenSize {
     /// Files and symbolic links.
     pub files: u64,
@@ -45,7 +45,6 @@ pub struct ChosenSize {
 /// One thing to be sent or copied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
 pub struct ChosenSource {
     /// Tells it from all others that were ever chosen.
     pub item: u32,
@@ -60,7 +59,6 @@ pub struct ChosenSource {
 /// Something that was not added to a choice, because the choice has it already.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
 pub struct MergedSource {
     pub name: String,
     /// The chosen folder that it lies in; none if the very same thing was chosen before.
@@ -70,7 +68,6 @@ pub struct MergedSource {
 /// What a person chose or dropped; the paths themselves stay on this side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
 pub struct Chosen {
     pub id: u32,
     /// The first few.
@@ -88,7 +85,6 @@ pub struct Chosen {
 /// The size of one item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
 pub struct ItemSize {
     pub item: u32,
     pub size: ChosenSize,
@@ -97,15 +93,14 @@ pub struct ItemSize {
 /// A transfer that waits until another one to the same device has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
 pub struct Waiting {
     pub id: String,
     /// The device's id.
     pub device: String,
     /// What the device is called here.
-    pub target: String,
-    pub title: String,
-    pub more_titles: u64,
+    pub target: Text,
+    pub title: PathText,
+    pub more_names: u64,
 }
 
 /// What became of something that was to be sent.

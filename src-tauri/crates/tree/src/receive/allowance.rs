@@ -1,11 +1,11 @@
 //! How much a transfer may bring: by a rule, or by what a person saw when they accepted it. It is
 //! held to as its bytes come, whatever its sender says.
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use ringway_model::ShownSize;
 use ringway_wire::control::Totals;
 
-use super::Incoming;
 use super::failures::LaneError;
 use crate::limits::{ACCEPTED_GROWTH, ACCEPTED_GROWTH_MIN, ACCEPTED_MARGIN_MIN, ACCEPTED_MARGIN_PART};
 
@@ -56,13 +56,26 @@ impl Allowance {
     }
 }
 
-impl Incoming {
+/// What may still come in this session.
+pub(super) struct Quota {
+    /// None is any amount.
+    allowance: Option<Arc<Allowance>>,
+    /// More has come than may.
+    is_exceeded: AtomicBool,
+}
+
+impl Quota {
+    pub(super) fn new(allowance: Option<Arc<Allowance>>) -> Self {
+        Self { allowance, is_exceeded: AtomicBool::new(false) }
+    }
+
     /// Books bytes that are about to be written: contents, whether they come or are copied from
     /// what they replace, and extended attributes.
     pub(super) fn take(&self, bytes: u64) -> Result<(), LaneError> {
-        match &self.options.allowance {
+        match &self.allowance {
             Some(allowance) if bytes > 0 && !allowance.take(bytes) => {
-                Err(self.stopped_by(LaneError::TooMuch { bytes_max: allowance.bytes_max() }))
+                self.is_exceeded.store(true, Ordering::Relaxed);
+                Err(LaneError::TooMuch { bytes_max: allowance.bytes_max() })
             }
             _ => Ok(()),
         }
@@ -71,13 +84,13 @@ impl Incoming {
     /// Books bytes that are to be copied from what has come, if as many may come. If not, that
     /// concerns nothing else.
     pub(super) fn may_take(&self, bytes: u64) -> bool {
-        self.options.allowance.as_ref().is_none_or(|allowance| allowance.take(bytes))
+        self.allowance.as_ref().is_none_or(|allowance| allowance.take(bytes))
     }
 
     /// Whether more has come than may.
-    pub(super) fn check_allowed(&self) -> Result<(), LaneError> {
-        match &self.options.allowance {
-            Some(allowance) if self.flags.is_too_much.load(Ordering::Relaxed) => {
+    pub(super) fn check(&self) -> Result<(), LaneError> {
+        match &self.allowance {
+            Some(allowance) if self.is_exceeded.load(Ordering::Relaxed) => {
                 Err(LaneError::TooMuch { bytes_max: allowance.bytes_max() })
             }
             _ => Ok(()),
@@ -85,8 +98,8 @@ impl Incoming {
     }
 
     /// What may come, in bytes, if what is to come is more.
-    pub fn exceeded_by(&self, found: Totals) -> Option<u64> {
-        let allowance = self.options.allowance.as_ref()?;
+    pub(super) fn exceeded_by(&self, found: Totals) -> Option<u64> {
+        let allowance = self.allowance.as_ref()?;
         let bytes_max = allowance.bytes_max();
         allowance.is_known(found);
         (found.bytes > bytes_max).then_some(bytes_max)

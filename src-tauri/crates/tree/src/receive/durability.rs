@@ -4,44 +4,40 @@
 //! What is in the staging tree needs none of this: it is synchronised as a whole before its
 //! top-level folder is renamed.
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustix::io::Errno;
 
+use super::staging;
+use super::staging::attempt::Staging;
 use super::staging::spot::Spot;
-use super::{Incoming, staging};
 
 /// For how long the end of an interrupted session waits for the disk. 128 MiB, which may be
 /// waiting, take a slow USB stick longer.
 const KEPT_SYNC_MAX: Duration = Duration::from_secs(5);
 
-impl Incoming {
+impl Staging {
     /// Brings a file's contents to the disk, for a name outside the staging tree.
     pub(super) fn settle(&self, file: impl AsFd, spot: &Spot) -> io::Result<()> {
         let written = match spot {
             // What is set aside gets names as what is staged does.
             Spot::Own | Spot::Aside(..) => Ok(()),
-            Spot::Part(..) => self.disk().write_out(file.as_fd(), self.root.filesystem),
+            Spot::Part(..) => self.root.disk().write_out(file.as_fd(), self.root.filesystem),
             // In a folder of another filesystem, or subvolume.
-            Spot::Beside(_) => self.write_out_where_it_is(file.as_fd()),
+            Spot::Beside(_) => self.root.write_out_where_it_is(file.as_fd()),
         };
         self.noting_loss(written)
-    }
-
-    /// Brings a file's contents to the disk by what the filesystem that it is on takes.
-    pub(super) fn write_out_where_it_is(&self, file: BorrowedFd<'_>) -> io::Result<()> {
-        self.disk().filesystem(file).and_then(|filesystem| self.disk().write_out(file, filesystem))
     }
 
     /// Notes that the disk refused what memory still has. The kernel takes such pages for clean
     /// from then on, so that the next sync succeeds without them.
     pub(super) fn noting_loss<T>(&self, synchronised: io::Result<T>) -> io::Result<T> {
         synchronised.inspect_err(|_| {
-            self.staging.writeback.fail();
-            if self.flags.has_merged.load(Ordering::Relaxed) {
-                staging::suspect(&self.staging.dir);
+            self.writeback.fail();
+            if self.has_merged.load(Ordering::Relaxed) {
+                staging::suspect(&self.dir);
             }
         })
     }
@@ -49,7 +45,7 @@ impl Incoming {
     /// Brings what is staged to the disk before a name that everybody sees leads to it.
     pub(super) fn settle_staged(&self) -> io::Result<()> {
         // Who is told of the error, and who asks next, must not come between one another.
-        let early = self.staging.early_sync.lock();
+        let early = self.early_sync.lock();
         self.noting_loss(early.sync_filesystem())?;
         if self.is_sound() { Ok(()) } else { Err(Errno::IO.into()) }
     }
@@ -57,24 +53,21 @@ impl Incoming {
     /// Brings what is noted to the disk and records that, so that the next attempt need not compare
     /// it. A disk that takes long for it is not waited for: then nothing is recorded.
     pub(super) fn synchronise_kept(&self) {
-        if !self.is_sound()
-            || !self.staging.journal.waits_for_a_sync()
-            || self.staging.writeback.expected() > KEPT_SYNC_MAX
-        {
+        if !self.is_sound() || !self.journal.waits_for_a_sync() || self.writeback.expected() > KEPT_SYNC_MAX {
             return;
         }
-        let covered = self.staging.journal.covered();
+        let covered = self.journal.covered();
         let Ok(root) = self.root.dir.try_clone() else { return };
         let (tell, told) = std::sync::mpsc::channel();
         // Without a thread nothing is recorded.
-        if !self.disk().beside(Box::new(move || drop(tell.send(root.sync_filesystem())))) {
+        if !self.root.disk().beside(Box::new(move || drop(tell.send(root.sync_filesystem())))) {
             return;
         }
         if let Ok(synchronised) = told.recv_timeout(KEPT_SYNC_MAX)
             && self.noting_loss(synchronised).is_ok()
             && self.is_sound()
         {
-            self.staging.journal.synced(covered);
+            self.journal.synced(covered);
         }
     }
 }

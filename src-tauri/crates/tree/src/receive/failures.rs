@@ -134,6 +134,16 @@ pub(super) fn during(operation: Operation) -> impl Fn(io::Error) -> Trouble {
     }
 }
 
+/// A link, or something else that is no folder, stands where a folder should.
+pub(super) fn not_a_folder(error: &io::Error) -> bool {
+    is(error, Errno::LOOP) || error.kind() == io::ErrorKind::NotADirectory
+}
+
+/// Sorts what the kernel said of something that should be a folder.
+pub(super) fn folder_trouble(operation: Operation) -> impl Fn(io::Error) -> Trouble {
+    move |error| if not_a_folder(&error) { EntryError::IN_THE_WAY.into() } else { during(operation)(error) }
+}
+
 /// What an error of a spool's file means.
 pub(super) fn spool_error(error: &io::Error) -> LaneError {
     if is_full(error) { LaneError::DestinationFull } else { LaneError::Staging(io::Error::from(error.kind())) }

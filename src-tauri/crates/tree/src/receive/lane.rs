@@ -1,5 +1,6 @@
 //! Runs one lane: reads frames into the lane's own buffers and turns each into work on files.
 pub(super) mod basis;
+mod booking;
 pub(super) mod delta;
 pub(super) mod large_files;
 mod links;
@@ -9,7 +10,6 @@ pub(super) mod small_files;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::disk::Dir;
 use ringway_model::Operation;
@@ -20,15 +20,15 @@ use ringway_wire::lane::{
 };
 use ringway_wire::{ProtocolError, RelPath};
 
+use super::Incoming;
 use super::failures::{EntryError, LaneError, Trouble, during};
 use super::merge::folder_records::FolderRecord;
 use super::merge::folders::{Folder, FolderCache};
+use super::staging::LastKept;
 use super::staging::journal::Wholes;
-use super::staging::{LastKept, open_made};
-use super::{FILLING_FOLDER_MODE, Incoming};
 use crate::bulk::LaneSource;
 use crate::compression::Unpacking;
-use crate::descriptors::{patiently, wait_to_open};
+use crate::descriptors::patiently;
 use crate::page_buffer::PageBuffer;
 use crate::readback::Reading;
 use links::Linked;
@@ -37,7 +37,7 @@ use small_files::{Filling, SmallContents};
 /// What one lane works with.
 pub(super) struct Worker<'i> {
     pub(super) incoming: &'i Incoming,
-    pub(super) folders: FolderCache,
+    pub(super) folders: FolderCache<'i>,
     /// This lane's own folder for temporary files: lanes that share one wait for its lock.
     pub(super) parts: Arc<Dir>,
     pub(super) parts_name: Vec<u8>,
@@ -49,143 +49,6 @@ pub(super) struct Worker<'i> {
     pub(super) durable: Wholes,
     /// Made when something here is first to be compared.
     pub(super) reading: Option<Reading>,
-}
-
-impl Incoming {
-    /// Runs one lane to its end frame, on the caller's thread. Several run at once, each with its
-    /// own source and driver.
-    ///
-    /// # Errors
-    /// What ended it early. Entries that fail do not: they are in
-    /// [`take_failures`](Self::take_failures).
-    pub fn run_lane(&self, from: &mut dyn LaneSource, io: &mut FileIo) -> Result<(), LaneError> {
-        match self.run_frames(from, io) {
-            // Whoever stops a transfer cuts its lanes too: that is not the reason.
-            Err(LaneError::Source(error)) => Err(self.check_running().err().unwrap_or(LaneError::Source(error))),
-            ended => ended,
-        }
-    }
-
-    fn run_frames(&self, from: &mut dyn LaneSource, io: &mut FileIo) -> Result<(), LaneError> {
-        let mut worker = Worker::new(self)?;
-        let (mut head, mut buffer, mut unpacking) =
-            (PageBuffer::default(), PageBuffer::default(), Unpacking::default());
-        loop {
-            self.check_running()?;
-            let mut header = [0; HEADER_LEN];
-            read_exact(from, &mut header)?;
-            let header = FrameHeader::decode(header)?;
-            self.take(header.body_len.into())?;
-            let head = read_into(from, &mut head, header.head_len as usize)?;
-            from.body_begins();
-            let (body_len, packed_len) = (header.body_len as usize, header.packed_len as usize);
-            let body = match packed_len {
-                0 => read_into(from, &mut buffer, body_len)?,
-                _ => {
-                    unpacking.packed.resize(unpacking.packed.len().max(packed_len), 0);
-                    read_exact(from, &mut unpacking.packed[..packed_len])?;
-                    let body = buffer.grow(body_len);
-                    unpacking.unpack(packed_len, body)?;
-                    body
-                }
-            };
-            from.frame_read();
-            match header.kind {
-                FrameKind::End => return Ok(()),
-                FrameKind::Renew => from.renew().map_err(LaneError::Source)?,
-                FrameKind::List => {
-                    let list = match self.proof.is_some() || self.doubts().is_some() {
-                        false => FileList::parse(&header, head)?,
-                        true => FileList::parse_proven(&header, head)?,
-                    };
-                    if !self.lists() {
-                        return Err(ProtocolError::BadValue("list that nobody asked for").into());
-                    }
-                    // All of it, before anything is looked for.
-                    list.files().try_for_each(|(path, entry)| self.hold_to_offer(path, Some(entry.name)))?;
-                    worker.list(&list)?;
-                }
-                FrameKind::Chunks => {
-                    if !self.lists() {
-                        return Err(ProtocolError::BadValue("chunks that nobody asked for").into());
-                    }
-                    // There is no body that it could be needed for.
-                    let window = ChunkWindow::parse(&header, head)?;
-                    self.hold_to_offer(window.head().folder, Some(window.head().entry.name))?;
-                    worker.chunks(&window, &mut buffer, io)?;
-                }
-                FrameKind::Range => {
-                    let (head, digest) = match self.proof {
-                        None => (RangeHead::parse(&header, head)?, None),
-                        Some(_) => RangeHead::parse_proven(&header, head).map(|(head, digest)| (head, Some(digest)))?,
-                    };
-                    self.hold_to_offer(head.folder, Some(head.entry.name))?;
-                    worker.range(&header, &head, body, digest, io)?;
-                }
-                FrameKind::Batch => {
-                    let batch = match self.proof {
-                        None => Batch::parse(&header, head)?,
-                        Some(_) => Batch::parse_proven(&header, head)?,
-                    };
-                    self.hold_batch_to_offer(&batch)?;
-                    self.accounts.lock().ledger.batch(&batch);
-                    worker.batch(&batch, body, io)?;
-                }
-            }
-            self.staging
-                .writeback
-                .wrote(body_len as u64, &self.staging.dir, &self.staging.journal, || self.accounts.lock().huge_files());
-        }
-    }
-
-    /// All of a batch, before anything of it is made.
-    fn hold_batch_to_offer(&self, batch: &Batch<'_>) -> Result<(), ProtocolError> {
-        let mut at_top = true;
-        batch.items().try_for_each(|item| match item {
-            Item::Folder { path, .. } => {
-                at_top = path.is_root();
-                self.hold_to_offer(path, None)
-            }
-            Item::Entry(entry, _) if at_top => self.hold_to_offer(RelPath::ROOT, Some(entry.name)),
-            Item::Entry(..) => Ok(()),
-        })
-    }
-
-    /// What an error of the staging folder itself means.
-    fn staging_error(&self, error: io::Error) -> LaneError {
-        match self.or_gone(Operation::Create)(error) {
-            Trouble::Fatal(error) => error,
-            Trouble::Entry(error) => LaneError::Staging(error.into()),
-        }
-    }
-
-    /// Lets the other lanes know what ended this one.
-    pub(super) fn stopped_by(&self, error: LaneError) -> LaneError {
-        match error {
-            LaneError::DestinationFull => self.flags.is_full.store(true, Ordering::Relaxed),
-            LaneError::TooMuch { .. } => self.flags.is_too_much.store(true, Ordering::Relaxed),
-            _ => {}
-        }
-        error
-    }
-
-    /// Whether nobody has stopped it.
-    pub(super) fn goes_on(&self) -> bool {
-        !self.flags.is_cancelled.load(Ordering::Relaxed)
-    }
-
-    /// Opens something, waiting for descriptors where there are none.
-    pub(super) fn wait_to_open<T>(&self, open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-        wait_to_open(|| self.goes_on(), open)
-    }
-
-    pub(super) fn check_running(&self) -> Result<(), LaneError> {
-        if !self.goes_on() {
-            return Err(LaneError::Cancelled);
-        }
-        self.check_allowed()?;
-        if self.flags.is_full.load(Ordering::Relaxed) { Err(LaneError::DestinationFull) } else { Ok(()) }
-    }
 }
 
 fn read_exact(from: &mut dyn LaneSource, mut into: &mut [u8]) -> Result<(), LaneError> {
@@ -209,22 +72,89 @@ fn read_into<'b>(from: &mut dyn LaneSource, buffer: &'b mut PageBuffer, len: usi
 
 impl<'i> Worker<'i> {
     pub(super) fn new(incoming: &'i Incoming) -> Result<Self, LaneError> {
-        let name = format!("parts-{}", incoming.flags.lanes.fetch_add(1, Ordering::Relaxed));
-        let made = incoming.staging.dir.make_dir(name.as_bytes(), FILLING_FOLDER_MODE);
-        let parts = made
-            .and_then(|()| open_made(&incoming.staging.dir, name.as_bytes(), incoming.staging.folders_masked))
-            .map_err(|error| incoming.staging_error(error))?;
+        let (parts, parts_name) = incoming.staging.make_parts()?;
         Ok(Self {
             incoming,
-            folders: FolderCache::default(),
+            folders: FolderCache::new(incoming),
             parts: Arc::new(parts),
-            parts_name: name.into_bytes(),
+            parts_name,
             parts_made: 0,
             last_kept: LastKept::default(),
             wholes: Wholes::default(),
             durable: Wholes::default(),
             reading: None,
         })
+    }
+
+    /// Runs the lane to its end frame.
+    pub(super) fn run(&mut self, from: &mut dyn LaneSource, io: &mut FileIo) -> Result<(), LaneError> {
+        let incoming = self.incoming;
+        let (mut head, mut buffer, mut unpacking) =
+            (PageBuffer::default(), PageBuffer::default(), Unpacking::default());
+        loop {
+            incoming.check_running()?;
+            let mut header = [0; HEADER_LEN];
+            read_exact(from, &mut header)?;
+            let header = FrameHeader::decode(header)?;
+            incoming.quota.take(header.body_len.into())?;
+            let head = read_into(from, &mut head, header.head_len as usize)?;
+            from.body_begins();
+            let (body_len, packed_len) = (header.body_len as usize, header.packed_len as usize);
+            let body = match packed_len {
+                0 => read_into(from, &mut buffer, body_len)?,
+                _ => {
+                    unpacking.packed.resize(unpacking.packed.len().max(packed_len), 0);
+                    read_exact(from, &mut unpacking.packed[..packed_len])?;
+                    let body = buffer.grow(body_len);
+                    unpacking.unpack(packed_len, body)?;
+                    body
+                }
+            };
+            from.frame_read();
+            match header.kind {
+                FrameKind::End => return Ok(()),
+                FrameKind::Renew => from.renew().map_err(LaneError::Source)?,
+                FrameKind::List => {
+                    let list = match incoming.proof.is_some() || incoming.doubts().is_some() {
+                        false => FileList::parse(&header, head)?,
+                        true => FileList::parse_proven(&header, head)?,
+                    };
+                    if !incoming.lists() {
+                        return Err(ProtocolError::BadValue("list that nobody asked for").into());
+                    }
+                    // All of it, before anything is looked for.
+                    list.files().try_for_each(|(path, entry)| incoming.sender.hold_to_offer(path, Some(entry.name)))?;
+                    self.list(&list)?;
+                }
+                FrameKind::Chunks => {
+                    if !incoming.lists() {
+                        return Err(ProtocolError::BadValue("chunks that nobody asked for").into());
+                    }
+                    // There is no body that it could be needed for.
+                    let window = ChunkWindow::parse(&header, head)?;
+                    incoming.sender.hold_to_offer(window.head().folder, Some(window.head().entry.name))?;
+                    self.chunks(&window, &mut buffer, io)?;
+                }
+                FrameKind::Range => {
+                    let (head, digest) = match incoming.proof {
+                        None => (RangeHead::parse(&header, head)?, None),
+                        Some(_) => RangeHead::parse_proven(&header, head).map(|(head, digest)| (head, Some(digest)))?,
+                    };
+                    incoming.sender.hold_to_offer(head.folder, Some(head.entry.name))?;
+                    self.range(&header, &head, body, digest, io)?;
+                }
+                FrameKind::Batch => {
+                    let batch = match incoming.proof {
+                        None => Batch::parse(&header, head)?,
+                        Some(_) => Batch::parse_proven(&header, head)?,
+                    };
+                    incoming.sender.hold_batch_to_offer(&batch)?;
+                    incoming.accounts.batch(&batch);
+                    self.batch(&batch, body, io)?;
+                }
+            }
+            incoming.staging.wrote(body_len as u64, || incoming.accounts.huge_files());
+        }
     }
 
     /// The next temporary name in this lane's own folder.
@@ -238,16 +168,16 @@ impl<'i> Worker<'i> {
         match trouble {
             Trouble::Entry(error) => {
                 // What was not done because there is too much of it is no failure of the entry.
-                self.incoming.check_allowed()?;
+                self.incoming.quota.check()?;
                 self.incoming.results.failures.add(folder, name, error);
                 Ok(())
             }
-            Trouble::Fatal(error) => Err(self.incoming.stopped_by(error)),
+            Trouble::Fatal(error) => Err(self.incoming.flags.stopped_by(error)),
         }
     }
 
     fn batch(&mut self, batch: &Batch<'_>, body: &[u8], io: &mut FileIo) -> Result<(), LaneError> {
-        let mut group = Vec::with_capacity(self.incoming.options.open.group);
+        let mut group = Vec::with_capacity(self.incoming.open.group);
         let worked = self.batch_items(batch, body, io, &mut group);
         if worked.is_err() {
             for filling in group.drain(..) {
@@ -286,7 +216,7 @@ impl<'i> Worker<'i> {
                     }
                     // Enough for the ring to be worth its entry, where there are descriptors for
                     // that.
-                    if group.len() >= self.incoming.options.open.group {
+                    if group.len() >= self.incoming.open.group {
                         self.finish_group(group, io)?;
                         self.incoming.check_running()?;
                     }
@@ -303,7 +233,7 @@ impl<'i> Worker<'i> {
         attributes: Option<Attributes>,
         xattrs: Xattrs<'_>,
     ) -> Result<Result<Arc<Folder>, EntryError>, LaneError> {
-        let folder = match self.folders.folder(self.incoming, path) {
+        let folder = match self.folders.folder(path) {
             Ok(folder) => folder,
             Err(Trouble::Entry(error)) => {
                 if attributes.is_some() {
@@ -311,21 +241,22 @@ impl<'i> Worker<'i> {
                 }
                 return Ok(Err(error));
             }
-            Err(Trouble::Fatal(error)) => return Err(self.incoming.stopped_by(error)),
+            Err(Trouble::Fatal(error)) => return Err(self.incoming.flags.stopped_by(error)),
         };
         if let Some(attributes) = attributes {
             self.incoming.results.tally.folder_made();
-            let set = match self.incoming.may_dress(&folder) {
+            let set = match self.incoming.policy.may_dress(&self.incoming.staging, &folder) {
                 Ok(true) => {
-                    let _opening = if xattrs.is_empty() { None } else { self.incoming.open_for_change(&folder) };
-                    self.incoming.set_xattrs(&folder.dir, xattrs)
+                    let _opening =
+                        if xattrs.is_empty() { None } else { folder.open_for_change(&self.incoming.openings) };
+                    self.incoming.policy.attributes.set_xattrs(&folder.dir, xattrs)
                 }
                 Ok(false) => Ok(()),
                 Err(error) => Err(error),
             };
             let set = set.map_err(during(Operation::Metadata));
             let record = FolderRecord { staged: folder.is_staged(), attributes, path };
-            if let Err(trouble) = set.and(self.incoming.defer_folder(&record)) {
+            if let Err(trouble) = set.and(self.incoming.deferred.folder(&record, &self.incoming.staging.dir)) {
                 self.report(trouble, path.as_bytes(), None)?;
             }
         }
@@ -349,7 +280,7 @@ impl<'i> Worker<'i> {
                     Ok(worker.folders.give_back())
                 };
                 let start = |worker: &mut Self| worker.start_file(folder, path, entry, contents);
-                let started = patiently(self, spare, || incoming.goes_on(), start)?;
+                let started = patiently(self, spare, || incoming.flags.goes_on(), start)?;
                 group.extend(started);
             }
             EntryKind::Symlink { target } => {
@@ -360,10 +291,10 @@ impl<'i> Worker<'i> {
                 self.finish_group(group, io)?;
                 // Until that is proven, so that it has no other names if it is not.
                 if self.incoming.proof.is_some() && self.incoming.deferred.links.lock().may_wait() {
-                    return self.incoming.defer_link(path, entry.name, link_id);
+                    return self.incoming.deferred.link(path, entry.name, link_id, &self.incoming.staging.dir);
                 }
                 if self.hard_link(folder, &entry, link_id, last)? == Linked::NoFile {
-                    self.incoming.defer_link(path, entry.name, link_id)?;
+                    self.incoming.deferred.link(path, entry.name, link_id, &self.incoming.staging.dir)?;
                 }
             }
         }

@@ -5,14 +5,9 @@ use std::collections::{HashMap, VecDeque};
 use std::io;
 
 use crate::disk::Dir;
-use ringway_model::Operation;
 use ringway_wire::limits::{KEPT_LINK_SETS_MAX, LINK_SETS_MAX};
 use ringway_wire::{Name, RelPath};
 
-use super::Incoming;
-use super::failures::{Trouble, during};
-use super::merge::folders::{Folder, Landing};
-use super::merge::landing::Landed;
 use super::staging::spool::Spool;
 
 /// Files with several names that are there: ids in memory, names in a spool, for paths may be as
@@ -86,26 +81,6 @@ impl Links {
     }
 }
 
-impl Incoming {
-    /// Books a link that is there.
-    pub(super) fn note_link(&self, folder: &Folder, name: &[u8], landed: &Landed) {
-        self.results.tally.link();
-        self.count_landed(folder, landed);
-        if folder.landing == Landing::Root {
-            self.note_arrived(name, *landed == Landed::There);
-        }
-    }
-
-    /// Puts a link aside whose file is not there yet.
-    pub(super) fn defer_link(&self, path: RelPath<'_>, name: Name<'_>, id: u64) -> Result<(), Trouble> {
-        self.deferred
-            .early_links
-            .lock()
-            .push(0, &encode(id, Place { path, name: name.as_bytes(), identity: None }), &self.staging.dir)
-            .map_err(during(Operation::Link))
-    }
-}
-
 /// A name of a file with several.
 pub(super) struct Place<'a> {
     pub(super) path: RelPath<'a>,
@@ -146,7 +121,7 @@ impl<'a> LinkRecord<'a> {
 /// No file has inode 0.
 const NO_IDENTITY: (u64, u64) = (0, 0);
 
-fn encode(id: u64, place: Place<'_>) -> Vec<u8> {
+pub(super) fn encode(id: u64, place: Place<'_>) -> Vec<u8> {
     let (path, (dev, ino)) = (place.path.as_bytes(), place.identity.unwrap_or(NO_IDENTITY));
     let mut record = Vec::with_capacity(26 + path.len() + place.name.len());
     record.extend_from_slice(&id.to_le_bytes());

@@ -6,4 +6,5 @@ pub(super) mod edits;
 pub(super) mod folder_records;
 pub(super) mod folders;
 pub(super) mod landing;
-pub(super) mod received_before;
+pub(super) mod policy;
+pub(super) mod top_names;

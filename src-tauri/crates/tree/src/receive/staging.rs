@@ -1,5 +1,6 @@
 //! What earlier attempts at the same transfer have left in the staging folder: whole files, which
 //! need not be sent again, and begun ones. What of it is believed is decided in `wire::resume`.
+pub(super) mod attempt;
 pub(super) mod journal;
 mod owner_bit;
 pub(super) mod read_only_folders;

@@ -1,13 +1,17 @@
 //! Drives real lanes with frames made by wire's own encoder, into real folders, and looks at what
 //! is there.
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Cursor, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, mpsc};
 
-use ringway_model::FailureReason;
+use parking_lot::Mutex;
+use ringway_model::{Edit, Failure, FailureReason, TransferId};
 use ringway_sys::file_io::{FileIo, IoMode};
+use ringway_wire::control::Wanted;
 use ringway_wire::lane::{
     Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, RangeHead, RangeStep, Timestamp,
     XattrBuffer, Xattrs,
@@ -317,7 +321,7 @@ impl Site {
         let incoming = Incoming::begin(options).unwrap();
         let (receipt, _, failures) = cross(&incoming, lanes);
         self.remember(&incoming);
-        (receipt, incoming.take_edits(), failures)
+        (receipt, incoming.results().take_edits(), failures)
     }
 
     fn remember(&self, incoming: &Incoming) {
@@ -367,7 +371,7 @@ fn cross(incoming: &Incoming, lanes: Vec<Lane>) -> (control::Receipt, Vec<PathBu
         }
     });
     let (receipt, arrived) = incoming.finish(&declared).unwrap();
-    (receipt, arrived, incoming.take_failures())
+    (receipt, arrived, incoming.results().take_failures())
 }
 
 /// A filesystem mounted for a test, where that is allowed.

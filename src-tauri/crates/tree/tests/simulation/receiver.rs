@@ -249,7 +249,7 @@ impl Receiver {
             self.machine.wanted(wanted);
         }
         let Some(incoming) = &self.incoming else { return };
-        for failure in incoming.take_failures() {
+        for failure in incoming.results().take_failures() {
             self.failures += 1;
             let path = std::os::unix::ffi::OsStrExt::as_bytes(failure.path.as_os_str()).to_vec();
             self.machine.entry_failed(EntryFailed { path, operation: 0, reason: 0, errno: 0 });

@@ -1,16 +1,16 @@
 //! What waits for its turn: several transfers to one device go one after the other, in the order in
 //! which they were asked for.
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use ringway_engine::{Engine, SendRequest, Target, Transfer};
-use ringway_model::{DeviceId, Fault, Invalid};
+use ringway_model::{DeviceId, Fault, Invalid, Source};
 
 use super::super::listeners::Listeners;
 use super::super::transfers::Transfers;
 use crate::dto::{AppEvent, Moving, Sent, Waiting};
-use crate::text::{shown, shown_text};
 
 /// Transfers that wait, to all devices together: more would not be read, and each keeps the paths
 /// of what it sends.
@@ -94,7 +94,7 @@ impl Queue {
         let label = self.engine.label(&request.target);
         let transfer = self.engine.send(request);
         state.running.push(Running { to, transfer: transfer.clone() });
-        let moving = self.transfers.add(transfer.clone(), &label);
+        let moving = self.transfers.add(transfer.clone(), Some(label.into()));
         let queue = Arc::clone(self);
         tokio::spawn(async move {
             transfer.wait().await;
@@ -173,13 +173,15 @@ impl Queue {
 
     fn shown_one(&self, waits: &Waits) -> Waiting {
         let sources = &waits.request.sources;
-        let name = |source: &ringway_model::Source| source.path.file_name().map_or_else(|| shown(&source.path), shown);
+        fn name(source: &Source) -> &Path {
+            source.path.file_name().map_or(source.path.as_path(), Path::new)
+        }
         Waiting {
             id: waits.id.to_string(),
             device: waits.to.to_string(),
-            target: shown_text(&self.engine.label(&waits.request.target)),
-            title: sources.first().map(name).unwrap_or_default(),
-            more_titles: (sources.len() as u64).saturating_sub(1),
+            target: self.engine.label(&waits.request.target).into(),
+            title: sources.first().map_or_else(|| Path::new(""), name).into(),
+            more_names: (sources.len() as u64).saturating_sub(1),
         }
     }
 

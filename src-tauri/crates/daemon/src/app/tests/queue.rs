@@ -28,7 +28,7 @@ impl Machine {
     }
 
     fn titles(&self) -> Vec<String> {
-        self.app.sending.queue.shown().into_iter().map(|waiting| waiting.title).collect()
+        self.app.sending.queue.shown().into_iter().map(|waiting| waiting.title.to_string()).collect()
     }
 }
 
@@ -38,13 +38,13 @@ async fn what_goes_to_one_device_waits_its_turn_and_goes_on_after_a_refusal() {
     let first = begun(near.ask_to_send("first", &far));
     let offer = far.offer().await;
     let second = near.waits("second", &far);
-    assert_eq!((second.target.as_str(), second.title.as_str()), ("far", "second"));
+    assert_eq!((second.target.to_string(), second.title.to_string()), ("far".to_owned(), "second".to_owned()));
     assert_eq!(second.device, far.app.engine.this_device().id.to_string());
     near.waits("third", &far);
     near.waits("fourth", &far);
     let (all, _listener) = near.app.start(Box::new(|_| ())).unwrap();
     assert_eq!(
-        all.waiting.iter().map(|waiting| waiting.title.as_str()).collect::<Vec<_>>(),
+        all.waiting.iter().map(|waiting| waiting.title.to_string()).collect::<Vec<_>>(),
         ["second", "third", "fourth"]
     );
 
@@ -58,17 +58,17 @@ async fn what_goes_to_one_device_waits_its_turn_and_goes_on_after_a_refusal() {
     assert_eq!(queue.remove(&waiting[1].id), Err(Fault::Gone));
     assert_eq!(near.app.transfers.running(), 1);
 
-    far.app.offers.decline(&offer.id).unwrap();
-    assert_eq!(fault(near.ended(&first.id).await), Fault::Declined(DeclineReason::ByChoice));
+    far.app.offers.decline(&offer.id.to_string()).unwrap();
+    assert_eq!(fault(near.ended(&first.transfer.id).await), Fault::Declined(DeclineReason::ByChoice));
     let offer = far.offer().await;
     assert_eq!(offer.names, ["fourth"]);
-    far.app.offers.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
+    far.app.offers.accept(&offer.id.to_string(), offer.size(), OnConflict::RenameTop).await.unwrap();
     let last = far.event(|event| match event {
         AppEvent::OfferChanged { offer } if offer.names == ["second"] => Some(*offer),
         _ => None,
     });
     let last = last.await;
-    far.app.offers.decline(&last.id).unwrap();
+    far.app.offers.decline(&last.id.to_string()).unwrap();
     near.event(|event| match event {
         AppEvent::WaitingChanged { waiting } => waiting.is_empty().then_some(()),
         _ => None,
@@ -103,8 +103,8 @@ async fn a_service_that_ends_begins_nothing_that_waits() {
     near.waits("second", &far);
     assert_eq!(near.app.wind_down(Duration::ZERO).await, 1);
     assert_eq!(near.titles(), [] as [&str; 0]);
-    far.app.offers.decline(&offer.id).unwrap();
-    near.ended(&first.id).await;
+    far.app.offers.decline(&offer.id.to_string()).unwrap();
+    near.ended(&first.transfer.id).await;
     near.runs(0).await;
 }
 

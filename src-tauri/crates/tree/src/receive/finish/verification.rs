@@ -2,7 +2,6 @@
 //! spoken of in a receipt.
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -86,23 +85,18 @@ impl Cursor {
     }
 }
 
-impl Incoming {
-    /// Reads back all that is to be proven. What is not as it was sent is reported and loses its
-    /// name.
-    pub(in crate::receive) fn prove(&self, proof: &Proof) -> Result<Proven, FinishError> {
-        let begun = Instant::now();
-        self.synchronise()?;
-        let cursor = Mutex::new(Cursor { records: proof.take(), large: None });
-        let proven = Mutex::new(Proven::default());
-        let read =
-            || Prover { incoming: self, proof, proven: &proven, reading: Reading::default(), last: None }.run(&cursor);
-        readback::by_threads(proof.readers, read).map_err(|error| spool_error(&error))?;
-        if self.flags.is_cancelled.load(Ordering::Relaxed) {
-            return Err(LaneError::Cancelled.into());
-        }
-        let (read, here) = (*proven.lock(), proof.here());
-        Ok(Proven { files: read.files + here.entries, bytes: read.bytes + here.bytes, took: begun.elapsed().into() })
+/// Reads back all that is to be proven, which was synchronised since it was `begun`. What is not as
+/// it was sent is reported and loses its name.
+pub(super) fn prove(incoming: &Incoming, proof: &Proof, begun: Instant) -> Result<Proven, FinishError> {
+    let cursor = Mutex::new(Cursor { records: proof.take(), large: None });
+    let proven = Mutex::new(Proven::default());
+    let read = || Prover { incoming, proof, proven: &proven, reading: Reading::default(), last: None }.run(&cursor);
+    readback::by_threads(proof.readers, read).map_err(|error| spool_error(&error))?;
+    if !incoming.flags.goes_on() {
+        return Err(LaneError::Cancelled.into());
     }
+    let (read, here) = (*proven.lock(), proof.here());
+    Ok(Proven { files: read.files + here.entries, bytes: read.bytes + here.bytes, took: begun.elapsed().into() })
 }
 
 /// One thread that reads back.
@@ -147,7 +141,7 @@ impl Prover<'_> {
     }
 
     fn is_stopped(&self) -> bool {
-        self.incoming.flags.is_cancelled.load(Ordering::Relaxed)
+        !self.incoming.flags.goes_on()
     }
 
     fn small(&mut self, record: &Record) -> Result<(), Wrong> {
@@ -174,7 +168,7 @@ impl Prover<'_> {
 
     fn part(&mut self, fd: &OwnedFd, record: &Record, part: &Part) -> Result<(), Wrong> {
         let incoming = self.incoming;
-        let same = self.reading.is_same(fd, record.size, part, || incoming.flags.is_cancelled.load(Ordering::Relaxed));
+        let same = self.reading.is_same(fd, record.size, part, || !incoming.flags.goes_on());
         self.proof.has_read_bytes(part.len);
         match same {
             Ok(true) => Ok(()),
@@ -195,10 +189,10 @@ impl Prover<'_> {
             At::Staged => &self.incoming.staging.tree,
             At::Aside => {
                 let id = record.link_id.unwrap_or_default();
-                return self.incoming.unplaced_in(id).ok_or_else(|| io::ErrorKind::NotFound.into());
+                return self.incoming.deferred.unplaced_in(id).ok_or_else(|| io::ErrorKind::NotFound.into());
             }
         };
-        let dir = Arc::new(self.incoming.wait_to_open(|| match record.folder.is_empty() {
+        let dir = Arc::new(self.incoming.flags.wait_to_open(|| match record.folder.is_empty() {
             true => base.try_clone(),
             false => base.open_beneath(&record.folder),
         })?);
@@ -209,7 +203,7 @@ impl Prover<'_> {
     fn open(&mut self, record: &Record) -> Result<OwnedFd, Wrong> {
         let gone = |error: io::Error| Wrong::Gone(errno(&error));
         let dir = self.folder(record).map_err(gone)?;
-        let fd = match self.incoming.wait_to_open(|| dir.open_read(&record.name)) {
+        let fd = match self.incoming.flags.wait_to_open(|| dir.open_read(&record.name)) {
             Err(error) if is(&error, Errno::ACCESS) => open_unreadable(&dir, &record.name),
             opened => opened,
         };
@@ -218,7 +212,7 @@ impl Prover<'_> {
             Kind::File => {}
             _ => return Err(Wrong::Gone(Errno::INVAL.raw_os_error())),
         }
-        self.incoming.disk().drop_cached(fd.as_fd());
+        self.incoming.root.disk().drop_cached(fd.as_fd());
         Ok(fd)
     }
 
@@ -231,7 +225,7 @@ impl Prover<'_> {
         if record.at == At::Aside {
             // It has failed already. Its other names are only made if it is what was sent.
             if let (Some(_), Some(id)) = (wrong, record.link_id) {
-                self.incoming.forget_unplaced(id);
+                self.incoming.deferred.forget_unplaced(id);
             }
             return;
         }
@@ -269,7 +263,7 @@ impl Prover<'_> {
         if !ours {
             return Ok(());
         }
-        let _opening = if is_staged { None } else { self.incoming.open_path_for_change(&dir, &record.folder) };
+        let _opening = if is_staged { None } else { self.incoming.openings.open_path_for_change(&dir, &record.folder) };
         dir.unlink(&record.name)
     }
 }

@@ -13,7 +13,6 @@ use ringway_wire::limits::CHUNKED_SIZE_MIN;
 use ringway_wire::stretches::Stretches;
 
 use crate::page_buffer::PageBuffer;
-use crate::receive::Incoming;
 use crate::receive::failures::LaneError;
 use crate::receive::lane::Worker;
 use crate::receive::lane::basis::{BASIS_SIZE_MIN, Basis};
@@ -21,19 +20,20 @@ use crate::receive::lane::large_files::{Made, Part, RangedFile};
 use crate::receive::merge::folders::Folder;
 use crate::receive::merge::landing::Decision;
 
-impl Incoming {
+impl Worker<'_> {
     /// Bytes of the file that an entry replaces; 0 where chunks cannot be looked for in it.
     pub(in crate::receive) fn basis_of(&self, folder: &Folder, entry: &Entry<'_>) -> u64 {
         let is_large = matches!(entry.kind, EntryKind::File { size, .. } if size >= CHUNKED_SIZE_MIN);
-        if !is_large || folder.is_staged() || !matches!(self.decide(folder, entry), Ok(Decision::Replace)) {
+        if !is_large
+            || folder.is_staged()
+            || !matches!(self.incoming.policy.decide(folder, entry), Ok(Decision::Replace))
+        {
             return 0;
         }
         let there = folder.dir.metadata(entry.name.as_bytes()).ok();
         there.filter(|there| there.kind == Kind::File && there.size >= BASIS_SIZE_MIN).map_or(0, |there| there.size)
     }
-}
 
-impl Worker<'_> {
     /// Takes in one window.
     pub(in crate::receive) fn chunks(
         &mut self,
@@ -42,7 +42,9 @@ impl Worker<'_> {
         io: &mut FileIo,
     ) -> Result<(), LaneError> {
         let (incoming, head) = (self.incoming, window.head());
-        let file = incoming.book(head, |ledger| ledger.window(window).map(|_| RangedState::Partial))?;
+        let file = incoming
+            .accounts
+            .book(head, &incoming.results.tally, |ledger| ledger.window(window).map(|_| RangedState::Partial))?;
         let found = match self.made(&file, head)? {
             Made::Filling(part) if file.takes_more() => self.copy(&file, part, window, (buffer, io))?,
             _ => vec![false; window.len()],
@@ -52,19 +54,16 @@ impl Worker<'_> {
         file.bytes.fetch_add(bytes, Ordering::Relaxed);
         incoming.results.tally.moving(bytes);
         incoming.results.tally.reused(bytes);
-        incoming.book(head, |ledger| ledger.copied(head, there))?;
+        incoming.accounts.book(head, &incoming.results.tally, |ledger| ledger.copied(head, there))?;
         let files = found.iter().map(|found| !found).collect();
-        incoming.answer(Wanted {
+        incoming.sender.answer(Wanted {
             list: window.number(),
             files,
             has: Stretches::default(),
             basis: 0,
             kept: Vec::new(),
         })?;
-        incoming
-            .staging
-            .writeback
-            .wrote(bytes, &incoming.staging.dir, &incoming.staging.journal, || incoming.accounts.lock().huge_files());
+        incoming.staging.wrote(bytes, || incoming.accounts.huge_files());
         // It was booked twice: to be looked for, and what was found.
         self.done_with(&file, head)?;
         self.done_with(&file, head)
@@ -86,10 +85,10 @@ impl Worker<'_> {
             let opened = match &part.same {
                 Some(same) => {
                     let (dir, name) = same.place();
-                    Basis::open(dir, name, size, &incoming.reuse.bases).map(Basis::where_it_was)
+                    Basis::open(dir, name, size, &incoming.accounts.bases).map(Basis::where_it_was)
                 }
                 None if part.decision == Decision::Replace => {
-                    Basis::open(&part.place.folder.dir, &part.place.name, size, &incoming.reuse.bases)
+                    Basis::open(&part.place.folder.dir, &part.place.name, size, &incoming.accounts.bases)
                 }
                 None => None,
             };
@@ -97,8 +96,8 @@ impl Worker<'_> {
         });
         let Some(basis) = basis else { return Ok(vec![false; window.len()]) };
         let write = |offset, bytes: &[u8]| {
-            incoming.take(bytes.len() as u64).map_err(std::io::Error::other)?;
-            incoming.write_part(part, offset, bytes, io)
+            incoming.quota.take(bytes.len() as u64).map_err(std::io::Error::other)?;
+            part.write((incoming.root.disk(), &incoming.staging.journal), offset, bytes, io)
         };
         let copied = basis.lock().copy(window, buffer, write, || incoming.check_running().is_err());
         let found = match copied {

@@ -10,61 +10,128 @@ use parking_lot::Mutex;
 use ringway_model::Operation;
 use ringway_sys::file_io::FileIo;
 use ringway_wire::journal::Version;
-use ringway_wire::lane::{Digest, Entry, EntryKind, FrameHeader, RangeHead, RangeStep};
+use ringway_wire::lane::{Batch, Counts, Digest, Entry, EntryKind, FrameHeader, RangeHead, RangeStep};
 use ringway_wire::ledger::{Ledger, RangedState, Writing};
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{Name, ProtocolError, RelPath};
 
 use crate::descriptors::patiently;
-use crate::receive::Incoming;
+use crate::disk::Disk;
 use crate::receive::digests::{Parts, Record};
-use crate::receive::failures::{LaneError, Trouble, during};
+use crate::receive::failures::{LaneError, Tally, Trouble, during};
 use crate::receive::lane::Worker;
-use crate::receive::lane::basis::Basis;
+use crate::receive::lane::basis::{Bases, Basis};
 use crate::receive::lane::small_files::write_one;
 use crate::receive::merge::attributes::CreationMode;
 use crate::receive::merge::folders::Folder;
 use crate::receive::merge::landing::{Decision, Landed};
 use crate::receive::staging::Left;
-use crate::receive::staging::journal::Wholes;
+use crate::receive::staging::journal::{Journal, Wholes};
+use crate::receive::staging::read_only_folders::Openings;
 use crate::receive::staging::spot::Spot;
 
-/// What all lanes account to: touched once a frame.
+/// What all lanes account to, and what large files are made of beside what comes.
 #[derive(Default)]
 pub(in crate::receive) struct Accounts {
-    pub(in crate::receive) ledger: Ledger,
-    /// Files in ranges that are not finished. The ledger bounds them, but for those whose last
-    /// ranges are being written.
-    open: HashMap<u64, Arc<RangedFile>>,
+    /// Touched once a frame.
+    open: Mutex<Open>,
+    /// Files of earlier attempts that the sender goes on with, by folder and name, until the first
+    /// range of each comes.
+    pub(in crate::receive) resuming: Mutex<HashMap<PathKey, Left>>,
+    pub(in crate::receive) bases: Bases,
 }
 
+/// The ledger, and the files in ranges that are not finished.
+#[derive(Default)]
+struct Open {
+    ledger: Ledger,
+    /// The ledger bounds them, but for those whose last ranges are being written.
+    files: HashMap<u64, Arc<RangedFile>>,
+}
+
+/// A file by its folder's path and its name.
+type PathKey = (Box<[u8]>, Box<[u8]>);
+
 impl Accounts {
+    /// Books a frame of a file, which is found or begun, before anything is done with it.
+    pub(in crate::receive) fn book(
+        &self,
+        head: &RangeHead<'_>,
+        tally: &Tally,
+        frame: impl FnOnce(&mut Ledger) -> Result<RangedState, ProtocolError>,
+    ) -> Result<Arc<RangedFile>, LaneError> {
+        let mut accounts = self.open.lock();
+        let left = if accounts.ledger.is_open(head.file_id) { None } else { self.left_of(head) };
+        if let Some(left) = left {
+            accounts.ledger.resume(head.file_id, left.version.size, head.stamp, left.has.clone())?;
+            tally.moving(left.has.total());
+            tally.spared(left.has.total());
+            accounts.files.insert(head.file_id, Arc::new(RangedFile::going_on(left)));
+        }
+        let state = frame(&mut accounts.ledger)?;
+        let file = Arc::clone(accounts.files.entry(head.file_id).or_default());
+        file.writing.lock().begin(state);
+        Ok(file)
+    }
+
+    /// Books a batch, before anything is done with it.
+    pub(in crate::receive) fn batch(&self, batch: &Batch<'_>) {
+        self.open.lock().ledger.batch(batch);
+    }
+
+    /// Books what was listed and need not be sent.
+    pub(in crate::receive) fn listed(&self, unwanted: Counts) {
+        self.open.lock().ledger.listed(unwanted);
+    }
+
+    /// Whether what came is what was declared.
+    pub(in crate::receive) fn settle(&self, declared: &Counts) -> Result<(), ProtocolError> {
+        self.open.lock().ledger.settle(declared)
+    }
+
+    /// A file has ended, and nothing of it is under way.
+    fn close(&self, file_id: u64) {
+        self.open.lock().files.remove(&file_id);
+    }
+
+    /// What an earlier attempt has left of the file, if the sender was told so.
+    fn left_of(&self, head: &RangeHead<'_>) -> Option<Left> {
+        let mut resuming = self.resuming.lock();
+        if resuming.is_empty() {
+            return None;
+        }
+        let version = version_of(head);
+        let key = (version.folder.clone(), version.name.clone());
+        resuming.remove(&key).filter(|left| left.version == version)
+    }
+
     /// Removes what stays of unfinished files outside the staging folder.
-    pub(in crate::receive) fn discard_open(&mut self, incoming: &Incoming) {
-        self.discard(incoming, |_| true);
+    pub(in crate::receive) fn discard_open(&self, openings: &Arc<Openings>) {
+        self.discard(openings, |_| true);
     }
 
     /// The same, but for those that are noted in the journal; what an earlier attempt has noted
     /// goes back to where that has it.
-    pub(in crate::receive) fn discard_unnoted(&mut self, incoming: &Incoming) {
-        self.discard(incoming, |part| part.noted.is_none() && part.put_back().is_err());
+    pub(in crate::receive) fn discard_unnoted(&self, openings: &Arc<Openings>) {
+        self.discard(openings, |part| part.noted.is_none() && part.put_back().is_err());
     }
 
     /// Those being filled that are not to stay in memory.
     pub(in crate::receive) fn huge_files(&self) -> Vec<OwnedFd> {
-        let parts = self.open.values().filter_map(|file| match file.made.get() {
+        let accounts = self.open.lock();
+        let parts = accounts.files.values().filter_map(|file| match file.made.get() {
             Some(Made::Filling(part)) if part.is_huge => part.file.try_clone().ok(),
             _ => None,
         });
         parts.collect()
     }
 
-    fn discard(&mut self, incoming: &Incoming, which: impl Fn(&Part) -> bool) {
-        for (_, file) in self.open.drain() {
+    fn discard(&self, openings: &Arc<Openings>, which: impl Fn(&Part) -> bool) {
+        for (_, file) in self.open.lock().files.drain() {
             if let Some(Made::Filling(part)) = file.made.get()
                 && which(part)
             {
-                let _opening = incoming.open_for_change(&part.place.folder);
+                let _opening = part.place.folder.open_for_change(openings);
                 part.discard();
             }
         }
@@ -130,6 +197,21 @@ pub(in crate::receive) struct Part {
 }
 
 impl Part {
+    /// Writes part of it, and notes that.
+    pub(in crate::receive) fn write(
+        &self,
+        (disk, journal): (&dyn Disk, &Journal),
+        offset: u64,
+        body: &[u8],
+        io: &mut FileIo,
+    ) -> io::Result<()> {
+        write_one(disk, &self.file, offset, body, io)?;
+        if let Some(number) = self.noted {
+            journal.range(number, offset, offset + body.len() as u64);
+        }
+        Ok(())
+    }
+
     fn discard(&self) {
         self.spot.discard(&self.place.folder, &self.place.name);
     }
@@ -166,54 +248,6 @@ fn version_of(head: &RangeHead<'_>) -> Version {
     }
 }
 
-impl Incoming {
-    /// Books a frame of a file, which is found or begun, before anything is done with it.
-    pub(in crate::receive) fn book(
-        &self,
-        head: &RangeHead<'_>,
-        frame: impl FnOnce(&mut Ledger) -> Result<RangedState, ProtocolError>,
-    ) -> Result<Arc<RangedFile>, LaneError> {
-        let mut accounts = self.accounts.lock();
-        let left = if accounts.ledger.is_open(head.file_id) { None } else { self.left_of(head) };
-        if let Some(left) = left {
-            accounts.ledger.resume(head.file_id, left.version.size, head.stamp, left.has.clone())?;
-            self.results.tally.moving(left.has.total());
-            self.results.tally.spared(left.has.total());
-            accounts.open.insert(head.file_id, Arc::new(RangedFile::going_on(left)));
-        }
-        let state = frame(&mut accounts.ledger)?;
-        let file = Arc::clone(accounts.open.entry(head.file_id).or_default());
-        file.writing.lock().begin(state);
-        Ok(file)
-    }
-
-    /// Writes part of a file that is being filled, and notes it.
-    pub(in crate::receive) fn write_part(
-        &self,
-        part: &Part,
-        offset: u64,
-        body: &[u8],
-        io: &mut FileIo,
-    ) -> io::Result<()> {
-        write_one(self.disk(), &part.file, offset, body, io)?;
-        if let Some(number) = part.noted {
-            self.staging.journal.range(number, offset, offset + body.len() as u64);
-        }
-        Ok(())
-    }
-
-    /// What an earlier attempt has left of the file, if the sender was told so.
-    fn left_of(&self, head: &RangeHead<'_>) -> Option<Left> {
-        let mut resuming = self.reuse.resuming.lock();
-        if resuming.is_empty() {
-            return None;
-        }
-        let version = version_of(head);
-        let key = (version.folder.clone(), version.name.clone());
-        resuming.remove(&key).filter(|left| left.version == version)
-    }
-}
-
 impl Worker<'_> {
     /// Takes in one range.
     pub(in crate::receive) fn range(
@@ -224,7 +258,9 @@ impl Worker<'_> {
         digest: Option<Digest>,
         io: &mut FileIo,
     ) -> Result<(), LaneError> {
-        let file = self.incoming.book(head, |ledger| ledger.range(header, head).map(|verdict| verdict.state))?;
+        let file = self.incoming.accounts.book(head, &self.incoming.results.tally, |ledger| {
+            ledger.range(header, head).map(|verdict| verdict.state)
+        })?;
         self.fill(&file, head, (body, digest), io)?;
         self.done_with(&file, head)
     }
@@ -235,7 +271,7 @@ impl Worker<'_> {
         let ended = file.writing.lock().end();
         if let Some(state) = ended {
             let concluded = self.conclude(file, state, head);
-            self.incoming.accounts.lock().open.remove(&head.file_id);
+            self.incoming.accounts.close(head.file_id);
             if let Err(trouble) = concluded {
                 self.report(trouble, head.folder.as_bytes(), Some(head.entry.name.as_bytes()))?;
             }
@@ -256,7 +292,7 @@ impl Worker<'_> {
         let made = self.made(file, head)?;
         let written = match made {
             Made::Filling(part) if file.takes_more() && !body.is_empty() => {
-                self.incoming.write_part(part, head.offset, body, io)
+                part.write((self.incoming.root.disk(), &self.incoming.staging.journal), head.offset, body, io)
             }
             Made::Filling(_) | Made::Unchanged(..) => Ok(()),
             Made::Failed => return Ok(()),
@@ -311,18 +347,19 @@ impl Worker<'_> {
     fn make(&mut self, head: &RangeHead<'_>, left: Option<Left>) -> Result<Made, Trouble> {
         let entry = &head.entry;
         let name = entry.name.as_bytes();
-        let folder = self.folders.folder(self.incoming, head.folder)?;
+        let folder = self.folders.folder(head.folder)?;
         self.incoming.admit(&folder, name)?;
-        let decision = if folder.is_staged() { Ok(Decision::Absent) } else { self.incoming.decide(&folder, entry) };
+        let decision =
+            if folder.is_staged() { Ok(Decision::Absent) } else { self.incoming.policy.decide(&folder, entry) };
         let place = Place { folder, path: head.folder.as_bytes().into(), name: name.into() };
         if let Ok(decision @ (Decision::Same | Decision::Kept | Decision::Beside)) = decision {
             return Ok(Made::Unchanged(place, decision));
         }
-        let _opening = self.incoming.open_for_change(&place.folder);
+        let _opening = place.folder.open_for_change(&self.incoming.openings);
         let takes_name =
             decision.and_then(|decision| self.incoming.is_foreign(&place.folder, name, &self.parts).map(|_| decision));
         let decision = match takes_name {
-            Err(trouble) if self.incoming.may_set_aside(&trouble, entry) => {
+            Err(trouble) if self.incoming.deferred.may_set_aside(&trouble, entry) => {
                 let made = self.make_aside(head, place, left)?;
                 self.report(trouble, head.folder.as_bytes(), Some(name))?;
                 return Ok(made);
@@ -345,7 +382,7 @@ impl Worker<'_> {
             }
             None => {
                 let (file, spot) = self.create_patiently(&place.folder, name, CreationMode::Provisional)?;
-                if let Err(error) = self.incoming.disk().set_len(file.as_fd(), version.size) {
+                if let Err(error) = self.incoming.root.disk().set_len(file.as_fd(), version.size) {
                     spot.discard(&place.folder, name);
                     return Err(during(Operation::Write)(error));
                 }
@@ -376,8 +413,8 @@ impl Worker<'_> {
                 let incoming = self.incoming;
                 let spare = |worker: &mut Self| Ok(worker.folders.give_back());
                 let create = |worker: &mut Self| worker.create_aside(CreationMode::Provisional);
-                let (file, spot) = patiently(self, spare, || incoming.goes_on(), create)?;
-                self.incoming.disk().set_len(file.as_fd(), size).map_err(during(Operation::Write))?;
+                let (file, spot) = patiently(self, spare, || incoming.flags.goes_on(), create)?;
+                self.incoming.root.disk().set_len(file.as_fd(), size).map_err(during(Operation::Write))?;
                 (file, spot)
             }
         };
@@ -392,7 +429,7 @@ impl Worker<'_> {
         incoming.results.tally.moved(bytes);
         let made = file.made.get();
         let _opening = match made {
-            Some(Made::Filling(part)) => incoming.open_for_change(&part.place.folder),
+            Some(Made::Filling(part)) => part.place.folder.open_for_change(&incoming.openings),
             _ => None,
         };
         let wanted = state == RangedState::Whole && !file.failed.load(Ordering::Relaxed);
@@ -404,7 +441,7 @@ impl Worker<'_> {
             }
             Some(Made::Unchanged(place, decision)) if wanted => {
                 let (path, entry) = place.entry(head);
-                incoming.settle_unchanged(&place.folder, path, &entry, *decision, bytes)
+                self.settle_unchanged(&place.folder, path, &entry, *decision, bytes)
             }
             _ => Ok(()),
         }
@@ -414,21 +451,27 @@ impl Worker<'_> {
         let incoming = self.incoming;
         let folder = &part.place.folder;
         let (path, entry) = part.place.entry(head);
-        let dressed = incoming.set_attributes(&part.file, CreationMode::Provisional, &entry.attributes, entry.xattrs);
+        let dressed = incoming.policy.attributes.set_attributes(
+            &part.file,
+            CreationMode::Provisional,
+            &entry.attributes,
+            entry.xattrs,
+        );
         let landed = match &part.spot {
             Spot::Own => Landed::There,
             Spot::Aside(..) => {
-                incoming.set_aside(&part.spot, &entry, (bytes, parts.contents()))?;
+                self.set_aside(&part.spot, &entry, (bytes, parts.contents()))?;
                 return Ok(());
             }
             spot => incoming
+                .staging
                 .settle(&part.file, spot)
                 .map_err(during(Operation::Sync))
                 .and_then(|()| incoming.land(spot, folder, &entry, part.decision))
                 .or_else(|trouble| {
-                    let is_of_use = incoming.may_set_aside(&trouble, &entry);
+                    let is_of_use = incoming.deferred.may_set_aside(&trouble, &entry);
                     let holds = (bytes, parts.contents());
-                    let is_set_aside = is_of_use && incoming.set_aside(&part.spot, &entry, holds)?;
+                    let is_set_aside = is_of_use && self.set_aside(&part.spot, &entry, holds)?;
                     // What is whole and only lacks its name waits for the next attempt.
                     if !is_set_aside && (matches!(trouble, Trouble::Entry(_)) || part.noted.is_none()) {
                         part.discard();
@@ -440,16 +483,16 @@ impl Worker<'_> {
             // It only takes room. Where it cannot be removed it goes with its folder.
             let _ = same.remove();
         }
-        incoming.keep_aside((&part.spot, &landed), folder, &entry, || (bytes, parts.contents()))?;
+        self.keep_aside((&part.spot, &landed), folder, &entry, || (bytes, parts.contents()))?;
         incoming.results.tally.file(bytes);
-        incoming.note_file(folder, path, &entry, &landed)?;
-        incoming.note_landing(folder, entry.name.as_bytes(), &landed, &part.file);
+        self.note_file(folder, path, &entry, &landed)?;
+        incoming.policy.top.note_landing(folder, entry.name.as_bytes(), &landed, &part.file);
         if matches!(part.spot, Spot::Own) {
             let mut whole = Wholes::default();
             whole.add(path, &entry, if part.noted.is_some() { 0 } else { bytes });
             incoming.staging.journal.whole(&mut whole, false);
         }
-        incoming.keep_for_proof(&Record::landed(folder, path, &entry, &landed, bytes), &landed, parts.contents())?;
+        self.keep_for_proof(&Record::landed(folder, path, &entry, &landed, bytes), &landed, parts.contents())?;
         dressed.map_err(during(Operation::Metadata))
     }
 }

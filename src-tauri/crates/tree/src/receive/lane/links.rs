@@ -34,30 +34,30 @@ impl Worker<'_> {
         let incoming = self.incoming;
         let name = entry.name.as_bytes();
         incoming.admit(folder, name)?;
-        let decision = if folder.is_staged() { Decision::Absent } else { incoming.decide(folder, entry)? };
+        let decision = if folder.is_staged() { Decision::Absent } else { incoming.policy.decide(folder, entry)? };
         let stays = matches!(decision, Decision::Kept | Decision::Beside | Decision::Same);
-        let _opening = if stays { None } else { incoming.open_for_change(folder) };
+        let _opening = if stays { None } else { folder.open_for_change(&incoming.openings) };
         let mut dressed = Ok(());
         let landed = match decision {
             Decision::Kept => Landed::Kept,
-            Decision::Beside => incoming.landed_beside(folder, entry),
+            Decision::Beside => incoming.policy.landed_beside(folder, entry, &incoming.results.edits),
             Decision::Same => {
                 // An attempt that was killed may have made it, and come no further.
-                dressed = incoming.touch_up_link(folder, name, &entry.attributes);
+                dressed = incoming.policy.touch_up_link(folder, name, &entry.attributes);
                 Landed::Unchanged
             }
             Decision::Absent => match folder.dir.symlink(target, name) {
                 Ok(()) => {
-                    let dressed = incoming.set_link_attributes(&folder.dir, name, &entry.attributes);
-                    incoming.note_link(folder, name, &Landed::There);
-                    incoming.note_landed_link(folder, name, timestamp(entry.attributes.mtime));
+                    let dressed = incoming.policy.attributes.set_link_attributes(&folder.dir, name, &entry.attributes);
+                    self.note_link(folder, name, &Landed::There);
+                    incoming.policy.top.note_landed_link(folder, name, timestamp(entry.attributes.mtime));
                     return dressed.map_err(during(Operation::Metadata));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_staged() => {
                     return Err(taken_in_staging(folder, name).into());
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    let decision = incoming.decide(folder, entry)?;
+                    let decision = incoming.policy.decide(folder, entry)?;
                     self.land_symlink(folder, entry, target, decision)?
                 }
                 Err(error) => return Err(incoming.not_named(folder, name, Operation::Create, error)),
@@ -65,9 +65,9 @@ impl Worker<'_> {
             decision => self.land_symlink(folder, entry, target, decision)?,
         };
         let name = if let Landed::As(numbered) | Landed::Beside(numbered) = &landed { numbered } else { name };
-        incoming.note_link(folder, name, &landed);
+        self.note_link(folder, name, &landed);
         if landed == Landed::There {
-            incoming.note_landed_link(folder, name, timestamp(entry.attributes.mtime));
+            incoming.policy.top.note_landed_link(folder, name, timestamp(entry.attributes.mtime));
         }
         dressed.map_err(during(Operation::Metadata))
     }
@@ -81,8 +81,8 @@ impl Worker<'_> {
     ) -> Result<Landed, Trouble> {
         let spot = self.spot(folder, entry.name.as_bytes())?;
         let (dir, name) = spot.place(folder, entry.name.as_bytes());
-        dir.symlink(target, name).map_err(self.incoming.or_gone(Operation::Create))?;
-        let dressed = self.incoming.set_link_attributes(dir, name, &entry.attributes);
+        dir.symlink(target, name).map_err(self.incoming.staging.or_gone(Operation::Create))?;
+        let dressed = self.incoming.policy.attributes.set_link_attributes(dir, name, &entry.attributes);
         let landed = self.incoming.land(&spot, folder, entry, decision);
         if landed.is_err() {
             spot.discard(folder, entry.name.as_bytes());
@@ -94,7 +94,7 @@ impl Worker<'_> {
     /// Where a link that replaces something is made first.
     fn spot(&mut self, folder: &Folder, name: &[u8]) -> Result<Spot, Trouble> {
         if self.incoming.is_foreign(folder, name, &self.parts)? {
-            return Ok(Spot::Beside(self.incoming.temporary_name()));
+            return Ok(Spot::Beside(self.incoming.staging.temporaries.next()));
         }
         Ok(Spot::Part(self.parts.clone(), self.next_part()))
     }
@@ -120,7 +120,7 @@ impl Worker<'_> {
             return self.link_unplaced(folder, entry, id);
         };
         incoming.admit(folder, entry.name.as_bytes())?;
-        let target = self.folders.folder(incoming, place.path)?;
+        let target = self.folders.folder(place.path)?;
         self.link_to(&target, &place, folder, entry)
     }
 
@@ -137,31 +137,31 @@ impl Worker<'_> {
         // link to who sent this.
         let is_it = |there: &Metadata| Some((there.dev, there.ino)) == place.identity;
         let Some(was) = target.dir.metadata(target_name).ok().filter(is_it) else { return Ok(Linked::NoFile) };
-        let was_ours = incoming.is_ours(target, target_name, &was);
+        let was_ours = incoming.policy.top.is_ours(target, target_name, &was);
         let linked = |name: &[u8]| {
             if let Ok(now) = folder.dir.metadata(name)
                 && is_it(&now)
                 && (was_ours || target.is_staged())
             {
-                incoming.note_changed(target, target_name, &was, &now);
-                incoming.note_changed(folder, name, &was, &now);
+                incoming.policy.top.note_changed(target, target_name, &was, &now);
+                incoming.policy.top.note_changed(folder, name, &was, &now);
             }
         };
         if target.is_staged() && !folder.is_staged() {
             // A name that everybody sees, before the staging tree is synchronised. By a descriptor
             // from before it was written: one that is opened now knows of no error that somebody
             // was told.
-            incoming.settle_staged().map_err(during(Operation::Sync))?;
+            incoming.staging.settle_staged().map_err(during(Operation::Sync))?;
         }
         let is_done = folder.is_staged() || folder.dir.metadata(name).is_ok_and(|there| is_it(&there));
-        let _opening = if is_done { None } else { incoming.open_for_change(folder) };
+        let _opening = if is_done { None } else { folder.open_for_change(&incoming.openings) };
         match folder.dir.hard_link(&target.dir, target_name, name) {
             Ok(()) => {
                 if !folder.is_staged() && !folder.dir.metadata(name).is_ok_and(|there| is_it(&there)) {
                     folder.dir.unlink(name).map_err(during(Operation::Link))?;
                     return Ok(Linked::NoFile);
                 }
-                incoming.note_link(folder, name, &Landed::There);
+                self.note_link(folder, name, &Landed::There);
                 linked(name);
                 return Ok(Linked::Done);
             }
@@ -177,18 +177,18 @@ impl Worker<'_> {
             if !folder.has_exactly(name).map_err(during(Operation::Read))? {
                 return Err(EntryError::IN_THE_WAY.into());
             }
-            incoming.note_link(folder, name, &Landed::Unchanged);
+            self.note_link(folder, name, &Landed::Unchanged);
             return Ok(Linked::Done);
         }
         // Never the same as what is there: a link's own attributes say nothing, so it is only kept,
         // numbered or replaced.
-        let decision = incoming.decide(folder, entry)?;
+        let decision = incoming.policy.decide(folder, entry)?;
         let beside = match decision {
-            Decision::Edited => incoming.beside_where(folder, entry, |_, there| is_it(there)),
+            Decision::Edited => incoming.policy.top.beside_where(folder, entry, |_, there| is_it(there)),
             _ => None,
         };
         let landed = if let Some(beside) = beside {
-            incoming.note_edit(folder, entry, &beside);
+            incoming.results.edits.note(folder, entry, &beside);
             Landed::Beside(beside)
         } else if matches!(decision, Decision::Same | Decision::Kept) {
             Landed::Kept
@@ -197,7 +197,7 @@ impl Worker<'_> {
             let (dir, part) = spot.place(folder, name);
             match dir.hard_link(&target.dir, target_name, part) {
                 Err(error) if cannot_link(&error) => return self.copy_linked(target, place, folder, entry, &error),
-                linked => linked.map_err(incoming.or_gone(Operation::Link))?,
+                linked => linked.map_err(incoming.staging.or_gone(Operation::Link))?,
             }
             if !dir.metadata(part).is_ok_and(|there| is_it(&there)) {
                 spot.discard(folder, name);
@@ -206,7 +206,7 @@ impl Worker<'_> {
             incoming.land(&spot, folder, entry, decision).inspect_err(|_| spot.discard(folder, name))?
         };
         let name = if let Landed::As(numbered) | Landed::Beside(numbered) = &landed { numbered } else { name };
-        incoming.note_link(folder, name, &landed);
+        self.note_link(folder, name, &landed);
         if !landed.is_unchanged() {
             linked(name);
         }
@@ -229,7 +229,7 @@ impl Worker<'_> {
     }
 
     fn make_early_link(&mut self, link: &LinkRecord<'_>) -> Result<(), Trouble> {
-        let folder = self.folders.folder(self.incoming, link.path)?;
+        let folder = self.folders.folder(link.path)?;
         let entry = Entry {
             name: link.name,
             kind: EntryKind::HardLink { link_id: link.id, last: false },
@@ -239,9 +239,9 @@ impl Worker<'_> {
         match self.hard_link(&folder, &entry, link.id, false)? {
             Linked::Done => Ok(()),
             Linked::NoFile => {
-                if !folder.is_staged() && self.incoming.decide(&folder, &entry)? == Decision::Kept {
+                if !folder.is_staged() && self.incoming.policy.decide(&folder, &entry)? == Decision::Kept {
                     // What has its name stays, whether or not its file is here.
-                    self.incoming.note_link(&folder, link.name.as_bytes(), &Landed::Kept);
+                    self.note_link(&folder, link.name.as_bytes(), &Landed::Kept);
                     return Ok(());
                 }
                 let reason = FailureReason::LinkTargetMissing;

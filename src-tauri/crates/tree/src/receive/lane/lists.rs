@@ -3,7 +3,6 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ringway_model::Operation;
 use ringway_wire::RelPath;
 use ringway_wire::control::Wanted;
 use ringway_wire::journal::Version;
@@ -12,7 +11,7 @@ use ringway_wire::limits::OPEN_RANGED_MAX;
 use ringway_wire::stretches::Stretches;
 
 use crate::readback::Part;
-use crate::receive::failures::{LaneError, Trouble, during};
+use crate::receive::failures::{LaneError, Trouble};
 use crate::receive::lane::Worker;
 use crate::receive::merge::folders::Folder;
 use crate::receive::merge::landing::{self, Decision, Landed};
@@ -44,11 +43,11 @@ impl Worker<'_> {
             let folder = match &current {
                 Some((at, folder)) if *at == path => folder.clone(),
                 _ => {
-                    let folder = match self.folders.folder(self.incoming, path) {
+                    let folder = match self.folders.folder(path) {
                         Ok(folder) => Some(folder),
                         // It is said when the file itself comes.
                         Err(Trouble::Entry(_)) => None,
-                        Err(Trouble::Fatal(error)) => return Err(self.incoming.stopped_by(error)),
+                        Err(Trouble::Fatal(error)) => return Err(self.incoming.flags.stopped_by(error)),
                     };
                     current = Some((path, folder.clone()));
                     folder
@@ -81,7 +80,7 @@ impl Worker<'_> {
                     begun => {
                         has = begun.unwrap_or_default();
                         unwanted.bytes += has.total();
-                        self.incoming.basis_of(folder, &entry)
+                        self.basis_of(folder, &entry)
                     }
                 };
             }
@@ -89,11 +88,11 @@ impl Worker<'_> {
         // Those that were taken over now belong to this attempt.
         self.incoming.staging.journal.whole(&mut self.wholes, false);
         self.incoming.staging.journal.whole(&mut self.durable, true);
-        self.incoming.accounts.lock().ledger.listed(unwanted);
+        self.incoming.accounts.listed(unwanted);
         if !kept.contains(&true) {
             kept.clear();
         }
-        self.incoming.answer(Wanted { list: list.number(), files, has, basis, kept })
+        self.incoming.sender.answer(Wanted { list: list.number(), files, has, basis, kept })
     }
 
     /// What there is of this version of a file that an earlier attempt has begun, if it has; it is
@@ -109,12 +108,12 @@ impl Worker<'_> {
             return None;
         }
         // Each holds a descriptor until its first range comes.
-        if incoming.reuse.resuming.lock().len() >= RESUMING_MAX.min(incoming.options.open.resuming) {
+        if incoming.accounts.resuming.lock().len() >= RESUMING_MAX.min(incoming.open.resuming) {
             return None;
         }
         let left = incoming.staging.kept.begun(version, incoming.proof.is_some())?;
         let has = left.has.clone();
-        incoming.reuse.resuming.lock().insert(key, left);
+        incoming.accounts.resuming.lock().insert(key, left);
         Some(has)
     }
 
@@ -135,7 +134,7 @@ impl Worker<'_> {
         let digest = digest.filter(|_| compares);
         let alike = |found| if found && incoming.proof.is_some() { Here::Alike } else { Here::No };
         let name = entry.name.as_bytes();
-        if incoming.admit_in(folder, name).is_err() {
+        if folder.admit_in(&incoming.folding, name).is_err() {
             // It is said when the file itself comes.
             return Ok(Here::No);
         }
@@ -159,7 +158,11 @@ impl Worker<'_> {
             }
             Decision::Same
         } else {
-            match incoming.admit(folder, name).map_err(Trouble::from).and_then(|()| incoming.decide(folder, entry)) {
+            match incoming
+                .admit(folder, name)
+                .map_err(Trouble::from)
+                .and_then(|()| incoming.policy.decide(folder, entry))
+            {
                 Ok(decision @ (Decision::Same | Decision::Kept | Decision::Beside)) => decision,
                 Ok(decision @ (Decision::Replace | Decision::Edited | Decision::Number))
                     if digest == Some(Digest::NONE) =>
@@ -173,7 +176,7 @@ impl Worker<'_> {
                 }
                 // What is wrong is said when the file itself comes.
                 Ok(_) | Err(Trouble::Entry(_)) => return Ok(Here::No),
-                Err(Trouble::Fatal(error)) => return Err(incoming.stopped_by(error)),
+                Err(Trouble::Fatal(error)) => return Err(incoming.flags.stopped_by(error)),
             }
         };
         let is_link = match (decision, entry.kind) {
@@ -181,10 +184,10 @@ impl Worker<'_> {
             _ => false,
         };
         if is_link {
-            incoming.note_link(folder, name, &Landed::Kept);
+            self.note_link(folder, name, &Landed::Kept);
             return Ok(Here::KeptLink);
         }
-        if let Err(trouble) = incoming.settle_unchanged(folder, path, entry, decision, size) {
+        if let Err(trouble) = self.settle_unchanged(folder, path, entry, decision, size) {
             self.report(trouble, path.as_bytes(), Some(name))?;
         }
         if let Some(proof) = incoming.proof.as_ref().filter(|_| is_compared || decision == Decision::Same) {
@@ -205,8 +208,10 @@ impl Worker<'_> {
     ) -> Option<Decision> {
         let EntryKind::File { size, .. } = entry.kind else { return None };
         let incoming = self.incoming;
-        let may_be_here =
-            || incoming.may_be_numbered_already(entry) && (digest.is_some() || incoming.believes_size_and_time());
+        let may_be_here = || {
+            incoming.policy.may_be_numbered_already(entry)
+                && (digest.is_some() || incoming.policy.believes_size_and_time())
+        };
         if decision == Decision::Number && !may_be_here() {
             return None;
         }
@@ -218,13 +223,13 @@ impl Worker<'_> {
         });
         match there {
             Some(_) if decision == Decision::Number => return Some(Decision::Kept),
-            Some(there) => return Some(incoming.same_or_kept(folder, entry, &there)),
+            Some(there) => return Some(incoming.policy.same_or_kept(folder, entry, &there)),
             None => {}
         }
         if decision == Decision::Replace {
             return None;
         }
-        incoming.beside_where(folder, entry, |candidate, there| {
+        incoming.policy.top.beside_where(folder, entry, |candidate, there| {
             landing::is_same(&folder.dir, candidate, there, entry) && self.is_proven(folder, candidate, size, digest)
         })?;
         Some(if decision == Decision::Number { Decision::Kept } else { Decision::Beside })
@@ -242,48 +247,9 @@ impl Worker<'_> {
         let cancelled = &self.incoming.flags.is_cancelled;
         // What cannot be opened or read is not here.
         folder.dir.open_read(name).is_ok_and(|file| {
-            self.incoming.disk().drop_cached(file.as_fd());
+            self.incoming.root.disk().drop_cached(file.as_fd());
             let reading = self.reading.get_or_insert_default();
             reading.is_same(&file, size, &whole, || cancelled.load(Ordering::Relaxed)).unwrap_or(false)
         })
-    }
-}
-
-impl crate::receive::Incoming {
-    /// Books a file that stays as it is, and corrects what it has besides its contents if those are
-    /// equal.
-    pub(in crate::receive) fn settle_unchanged(
-        &self,
-        folder: &Folder,
-        path: RelPath<'_>,
-        entry: &Entry<'_>,
-        decision: Decision,
-        bytes: u64,
-    ) -> Result<(), Trouble> {
-        self.results.tally.file(bytes);
-        self.results.tally.spared(bytes);
-        let landed = match decision {
-            Decision::Kept => Landed::Kept,
-            Decision::Beside => self.landed_beside(folder, entry),
-            _ => Landed::Unchanged,
-        };
-        if self.is_skipped(&landed) {
-            self.results.tally.skipped_bytes(bytes);
-        }
-        self.note_file(folder, path, entry, &landed)?;
-        match decision {
-            Decision::Same => self.touch_up(folder, entry).map_err(during(Operation::Metadata)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Has the answer sent. Waits while many are: a sender that lists without reading answers is
-    /// not followed.
-    pub(in crate::receive) fn answer(&self, wanted: Wanted) -> Result<(), LaneError> {
-        match &self.options.answers {
-            // Who should send it has gone, and with it the transfer.
-            Some(answers) => answers(wanted).then_some(()).ok_or(LaneError::Cancelled),
-            None => Err(ringway_wire::ProtocolError::BadValue("list that nobody asked for").into()),
-        }
     }
 }

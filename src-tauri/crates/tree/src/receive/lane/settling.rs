@@ -16,7 +16,7 @@ impl Worker<'_> {
     /// Starts bringing a written group to the disk: all of it at once, while attributes are set.
     pub(super) fn begin_settling(&self, group: &[Filling<'_>]) {
         if !self.incoming.root.filesystem.is_memory() {
-            let disk = self.incoming.disk();
+            let disk = self.incoming.root.disk();
             group
                 .iter()
                 .filter(|filling| !filling.is_staged())
@@ -33,10 +33,10 @@ impl Worker<'_> {
         // By this lane's own descriptor: an error is told to each of them once.
         let synchronised = self.parts.sync_filesystem().and_then(|()| match ours.next_back() {
             // FAT does not flush the disk's own memory when it synchronises.
-            Some(last) => self.incoming.disk().write_out(last.file(), self.incoming.root.filesystem),
+            Some(last) => self.incoming.root.disk().write_out(last.file(), self.incoming.root.filesystem),
             None => Ok(()),
         });
-        match self.incoming.noting_loss(synchronised) {
+        match self.incoming.staging.noting_loss(synchronised) {
             Ok(()) => Together::Done,
             Err(error) => Together::Failed(error),
         }
@@ -59,7 +59,7 @@ impl Together {
                 Err(error.raw_os_error().map_or(error.kind().into(), io::Error::from_raw_os_error))
             }
             Self::Done if filling.is_part() => Ok(()),
-            _ => incoming.settle(filling.file(), filling.spot()),
+            _ => incoming.staging.settle(filling.file(), filling.spot()),
         }
     }
 }

@@ -5,21 +5,19 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ringway_model::{FailureReason, OnConflict, Operation};
+use ringway_model::{FailureReason, Operation};
 use ringway_sys::file_io::{FileIo, WriteAt};
 use ringway_wire::RelPath;
-use ringway_wire::lane::{Digest, Entry, EntryKind};
+use ringway_wire::lane::{Digest, Entry};
 use rustix::io::Errno;
 
 use crate::descriptors::patiently;
 use crate::disk::Disk;
-use crate::receive::Incoming;
 use crate::receive::digests::{Contents, Record};
-use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed, spool_error};
+use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed};
 use crate::receive::lane::Worker;
-use crate::receive::links::Place;
 use crate::receive::merge::attributes::CreationMode;
-use crate::receive::merge::folders::{Folder, Landing};
+use crate::receive::merge::folders::Folder;
 use crate::receive::merge::landing::{Decision, Landed};
 use crate::receive::staging::read_only_folders::Opening;
 use crate::receive::staging::spot::Spot;
@@ -87,17 +85,20 @@ impl Worker<'_> {
     ) -> Result<Option<Filling<'a>>, Trouble> {
         let incoming = self.incoming;
         incoming.admit(folder, entry.name.as_bytes())?;
-        let decision = if folder.is_staged() { Ok(Decision::Absent) } else { incoming.decide(folder, &entry) };
+        let decision = if folder.is_staged() { Ok(Decision::Absent) } else { incoming.policy.decide(folder, &entry) };
         if let Ok(decision @ (Decision::Same | Decision::Kept | Decision::Beside)) = decision {
             let bytes = contents.body.len() as u64;
-            return incoming.settle_unchanged(folder, path, &entry, decision, bytes).map(|()| None);
+            return self.settle_unchanged(folder, path, &entry, decision, bytes).map(|()| None);
         }
-        let created =
-            if folder.is_foreign() { CreationMode::Provisional } else { incoming.creation_mode(&entry.attributes) };
-        let _opening = incoming.open_for_change(folder);
+        let created = if folder.is_foreign() {
+            CreationMode::Provisional
+        } else {
+            incoming.policy.attributes.creation_mode(&entry.attributes)
+        };
+        let _opening = folder.open_for_change(&incoming.openings);
         let made = decision.and_then(|decision| Ok((decision, self.create(folder, entry.name.as_bytes(), created)?)));
         let (decision, (file, spot)) = match made {
-            Err(trouble) if incoming.may_set_aside(&trouble, &entry) => {
+            Err(trouble) if incoming.deferred.may_set_aside(&trouble, &entry) => {
                 let aside = self.create_aside(created)?;
                 self.report(trouble, path.as_bytes(), Some(entry.name.as_bytes()))?;
                 (Decision::Absent, aside)
@@ -118,7 +119,7 @@ impl Worker<'_> {
     ) -> Result<(OwnedFd, Spot), Trouble> {
         let incoming = self.incoming;
         let spare = |worker: &mut Self| Ok(worker.folders.give_back());
-        patiently(self, spare, || incoming.goes_on(), |worker| worker.create(folder, name, mode))
+        patiently(self, spare, || incoming.flags.goes_on(), |worker| worker.create(folder, name, mode))
     }
 
     /// Creates an empty file where it can be filled unseen.
@@ -129,7 +130,7 @@ impl Worker<'_> {
         mode: CreationMode,
     ) -> Result<(OwnedFd, Spot), Trouble> {
         let mode = mode.bits();
-        let gone = self.incoming.or_gone(Operation::Create);
+        let gone = self.incoming.staging.or_gone(Operation::Create);
         if folder.is_staged() {
             return match folder.dir.create_new(name, mode) {
                 Ok(file) => Ok((file, Spot::Own)),
@@ -140,7 +141,7 @@ impl Worker<'_> {
             };
         }
         if folder.is_foreign() {
-            let temporary = self.incoming.temporary_name();
+            let temporary = self.incoming.staging.temporaries.next();
             let file = folder.dir.create_new(&temporary, mode).map_err(gone)?;
             return Ok((file, Spot::Beside(temporary)));
         }
@@ -152,7 +153,8 @@ impl Worker<'_> {
     /// Creates an empty file that cannot have its name, for its other names.
     pub(in crate::receive) fn create_aside(&mut self, mode: CreationMode) -> Result<(OwnedFd, Spot), Trouble> {
         let part = self.next_part();
-        let file = self.parts.create_new(&part, mode.bits()).map_err(self.incoming.or_gone(Operation::Create))?;
+        let file =
+            self.parts.create_new(&part, mode.bits()).map_err(self.incoming.staging.or_gone(Operation::Create))?;
         Ok((file, Spot::Aside(Arc::clone(&self.parts), part)))
     }
 
@@ -166,12 +168,12 @@ impl Worker<'_> {
             return Ok(());
         }
         let mut written = Vec::with_capacity(group.len());
-        write_group(self.incoming.disk(), group, io, &mut written);
+        write_group(self.incoming.root.disk(), group, io, &mut written);
         self.begin_settling(group);
         let incoming = self.incoming;
         let dress = |filling: &Filling<'_>| {
             let Entry { attributes, xattrs, .. } = &filling.entry;
-            incoming.set_attributes(&filling.file, filling.created, attributes, *xattrs)
+            incoming.policy.attributes.set_attributes(&filling.file, filling.created, attributes, *xattrs)
         };
         let dressed: Vec<_> =
             group.iter().zip(&written).map(|(filling, written)| written.is_ok().then(|| dress(filling))).collect();
@@ -208,29 +210,29 @@ impl Worker<'_> {
         let bytes = filling.contents.body.len() as u64;
         let holds = || (bytes, filling.contents.digest.map_or(Contents::InParts(None), Contents::Whole));
         if let (Ok(()), Spot::Aside(..)) = (&settled, &filling.spot) {
-            incoming.set_aside(&filling.spot, &filling.entry, holds())?;
+            self.set_aside(&filling.spot, &filling.entry, holds())?;
             return Ok(());
         }
         let landed = match settled.and_then(|()| self.land_file(&filling, io)) {
             Ok(landed) => landed,
             Err(trouble) => {
-                let is_of_use = incoming.may_set_aside(&trouble, &filling.entry);
-                if !is_of_use || !incoming.set_aside(&filling.spot, &filling.entry, holds())? {
+                let is_of_use = incoming.deferred.may_set_aside(&trouble, &filling.entry);
+                if !is_of_use || !self.set_aside(&filling.spot, &filling.entry, holds())? {
                     filling.spot.discard(&filling.folder, name);
                 }
                 return Err(trouble);
             }
         };
-        incoming.keep_aside((&filling.spot, &landed), &filling.folder, &filling.entry, holds)?;
+        self.keep_aside((&filling.spot, &landed), &filling.folder, &filling.entry, holds)?;
         incoming.results.tally.file(bytes);
-        incoming.note_file(&filling.folder, filling.path, &filling.entry, &landed)?;
-        incoming.note_landing(&filling.folder, name, &landed, &filling.file);
+        self.note_file(&filling.folder, filling.path, &filling.entry, &landed)?;
+        incoming.policy.top.note_landing(&filling.folder, name, &landed, &filling.file);
         if filling.is_staged() {
             self.wholes.add(filling.path, &filling.entry, bytes);
         }
         if let Some(digest) = filling.contents.digest {
             let record = Record::landed(&filling.folder, filling.path, &filling.entry, &landed, bytes);
-            incoming.keep_for_proof(&record, &landed, Contents::Whole(digest))?;
+            self.keep_for_proof(&record, &landed, Contents::Whole(digest))?;
         }
         dressed.map_err(during(Operation::Metadata))
     }
@@ -245,7 +247,7 @@ impl Worker<'_> {
                 if reason == crossed && matches!(filling.spot, Spot::Part(..)) =>
             {
                 filling.folder.foreign.store(true, Ordering::Relaxed);
-                self.incoming.clear_left(&filling.folder);
+                filling.folder.clear_left(&self.incoming.staging.temporaries, &self.incoming.openings);
                 filling.spot.discard(&filling.folder, filling.entry.name.as_bytes());
                 self.write_beside(filling, io)
             }
@@ -259,18 +261,25 @@ impl Worker<'_> {
         let incoming = self.incoming;
         let created = CreationMode::Provisional;
         let (file, spot) = self.create(&filling.folder, filling.entry.name.as_bytes(), created)?;
-        let landed = write_one(incoming.disk(), &file, 0, filling.contents.body, io)
+        let landed = write_one(incoming.root.disk(), &file, 0, filling.contents.body, io)
             .map_err(during(Operation::Write))
             .and_then(|()| {
                 // The same refusals were noted for the first copy.
-                let _ = incoming.set_attributes(&file, created, &filling.entry.attributes, filling.entry.xattrs);
-                incoming.settle(&file, &spot).map_err(during(Operation::Sync))?;
+                let _ = incoming.policy.attributes.set_attributes(
+                    &file,
+                    created,
+                    &filling.entry.attributes,
+                    filling.entry.xattrs,
+                );
+                incoming.staging.settle(&file, &spot).map_err(during(Operation::Sync))?;
                 incoming.land(&spot, &filling.folder, &filling.entry, filling.decision)
             });
         match &landed {
             // At the top nothing is known of its name before it is booked; there a file never comes
             // this way.
-            Ok(landed) => incoming.note_landing(&filling.folder, filling.entry.name.as_bytes(), landed, &file),
+            Ok(landed) => {
+                incoming.policy.top.note_landing(&filling.folder, filling.entry.name.as_bytes(), landed, &file)
+            }
             Err(_) => spot.discard(&filling.folder, filling.entry.name.as_bytes()),
         }
         landed
@@ -308,84 +317,4 @@ pub(in crate::receive) fn write_one(
     let mut written = Vec::with_capacity(writes.len());
     disk.write_all(io, &writes, &mut written);
     written.into_iter().collect()
-}
-
-impl Incoming {
-    /// Keeps what a file is to hold, now that it has its name, if it is to be proven. What was
-    /// there and was compared with what came needs no more; what stays whatever it is proves
-    /// nothing.
-    pub(in crate::receive) fn keep_for_proof(
-        &self,
-        record: &Record,
-        landed: &Landed,
-        contents: Contents,
-    ) -> Result<(), Trouble> {
-        let Some(proof) = &self.proof else { return Ok(()) };
-        match landed {
-            Landed::There | Landed::As(_) => {
-                proof.file(&Record { contents, ..record.clone() }, &self.staging.dir)?;
-            }
-            Landed::Unchanged | Landed::Own | Landed::Beside(_) => proof.was_here(record.bytes),
-            Landed::Kept => {}
-        }
-        Ok(())
-    }
-
-    /// Notes that something was written, if everybody sees it.
-    pub(in crate::receive) fn note_written(&self, folder: &Folder) {
-        if !folder.is_staged() {
-            self.flags.has_merged.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Remembers a file of the sender's as it landed where others see it; for after it was booked.
-    pub(in crate::receive) fn note_landing(&self, folder: &Folder, name: &[u8], landed: &Landed, file: impl AsFd) {
-        match landed {
-            Landed::There => self.note_landed(folder, name, file),
-            Landed::As(_) | Landed::Unchanged | Landed::Kept | Landed::Own | Landed::Beside(_) => {}
-        }
-    }
-
-    /// Counts what landed by what was there before.
-    pub(in crate::receive) fn count_landed(&self, folder: &Folder, landed: &Landed) {
-        match landed {
-            _ if self.is_skipped(landed) => self.results.tally.skipped(),
-            _ if landed.is_unchanged() => self.results.tally.unchanged(),
-            _ => self.note_written(folder),
-        }
-    }
-
-    /// Whether what is there stays because everything does. Under other policies what stays is the
-    /// same as what was sent.
-    pub(in crate::receive) fn is_skipped(&self, landed: &Landed) -> bool {
-        self.options.on_conflict == OnConflict::Keep && *landed == Landed::Kept
-    }
-
-    /// Books a file that is there: for later hard links, for the report, and whether it was there
-    /// before.
-    pub(in crate::receive) fn note_file(
-        &self,
-        folder: &Folder,
-        path: RelPath<'_>,
-        entry: &Entry<'_>,
-        landed: &Landed,
-    ) -> Result<(), Trouble> {
-        let name = match landed {
-            Landed::As(name) | Landed::Beside(name) => name,
-            Landed::There | Landed::Unchanged | Landed::Kept | Landed::Own => entry.name.as_bytes(),
-        };
-        self.count_landed(folder, landed);
-        if folder.landing == Landing::Root {
-            self.note_arrived(name, *landed == Landed::There);
-        }
-        if let EntryKind::File { link_id: Some(id), .. } = entry.kind
-            && !matches!(landed, Landed::Kept | Landed::Own)
-            && let Ok(there) = folder.dir.metadata(name)
-        {
-            let place = Place { path, name, identity: Some((there.dev, there.ino)) };
-            let noted = self.deferred.links.lock().insert(id, place, &self.staging.dir);
-            noted.map_err(|error| spool_error(&error))?;
-        }
-        Ok(())
-    }
 }

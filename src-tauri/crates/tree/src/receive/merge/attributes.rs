@@ -1,18 +1,20 @@
 //! Gives files and folders the sender's mode, time, owner and extended attributes, in an order that
 //! keeps each.
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 use crate::disk::Dir;
-use ringway_sys::attributes::Timestamp;
+use ringway_sys::attributes::{Metadata, Timestamp, metadata_of};
 use ringway_sys::space::space;
-use ringway_wire::lane::{Attributes, Xattrs};
+use ringway_wire::lane::{Attributes, Entry, Xattrs};
 use rustix::io::Errno;
 
+use crate::receive::allowance::Quota;
 use crate::receive::failures::is;
-use crate::receive::merge::folders::Folder;
-use crate::receive::staging::now;
-use crate::receive::{FILLING_FILE_MODE, Incoming, OWNER_WRITES, PERMISSION_BITS};
+use crate::receive::root::Root;
+use crate::receive::staging::{now, read_only_folders};
+use crate::receive::{FILLING_FILE_MODE, OWNER_WRITES, PERMISSION_BITS};
 
 /// What is free where a disk is not full: many times what all attributes of a file can be together
 /// (XATTR_SIZE_MAX is 64 KiB).
@@ -53,21 +55,54 @@ fn of_its_own(fd: impl AsFd, error: io::Error) -> io::Error {
     if is(&error, Errno::NOSPC) && has_room() { Errno::RANGE.into() } else { error }
 }
 
-impl Incoming {
+/// Who may write to a folder may not remove others' entries in it.
+const STICKY: u32 = 0o1000;
+
+/// Which mode a folder gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::receive) enum Dress {
+    /// The sender's: this transfer made it, or the receiver said so.
+    Made,
+    /// None that lets in anybody who could not get in before.
+    Existing,
+}
+
+/// The mode of a folder that existed, where the sender wants another one: only fewer permissions;
+/// what restricts stays, and so does the group's inheritance.
+fn narrowed(there: u32, wanted: u32) -> u32 {
+    (there & wanted & PERMISSION_BITS) | (there & !PERMISSION_BITS) | (wanted & STICKY)
+}
+
+/// Which attributes are taken over from the sender.
+pub(in crate::receive) struct AttributePolicy {
+    /// Numeric owner and group are kept.
+    pub(in crate::receive) keep_owner: bool,
+    /// setuid and setgid are kept.
+    pub(in crate::receive) keep_setuid: bool,
+    /// Existing folders and files with several names take the sender's mode also where that lets
+    /// more people in.
+    pub(in crate::receive) widen_modes: bool,
+    /// Permission bits that files lose when they are created in the staging folder.
+    pub(in crate::receive) files_masked: u32,
+    pub(in crate::receive) root: Arc<Root>,
+    pub(in crate::receive) quota: Arc<Quota>,
+}
+
+impl AttributePolicy {
     /// Sets extended attributes, which count as contents do; the first refusal is returned after
     /// all were tried.
     pub(in crate::receive) fn set_xattrs(&self, fd: impl AsFd, xattrs: Xattrs<'_>) -> io::Result<()> {
         let set = |(name, value): (&[u8], &[u8])| {
             // Whoever reports it finds that the transfer is at its end.
-            self.take((name.len() + value.len()) as u64).map_err(io::Error::other)?;
-            self.disk().set_xattr(fd.as_fd(), name, value).map_err(|error| of_its_own(fd.as_fd(), error))
+            self.quota.take((name.len() + value.len()) as u64).map_err(io::Error::other)?;
+            self.root.disk().set_xattr(fd.as_fd(), name, value).map_err(|error| of_its_own(fd.as_fd(), error))
         };
         xattrs.iter().map(set).fold(Ok(()), io::Result::and)
     }
 
     /// The mode that an entry is to have here.
     pub(in crate::receive) fn final_mode(&self, attributes: &Attributes) -> u32 {
-        let dropped = if self.options.keep_setuid { 0 } else { SET_ID_BITS };
+        let dropped = if self.keep_setuid { 0 } else { SET_ID_BITS };
         u32::from(attributes.mode & !dropped)
     }
 
@@ -75,7 +110,7 @@ impl Incoming {
     /// is saved; nobody else can look into the staging folder meanwhile.
     pub(in crate::receive) fn creation_mode(&self, attributes: &Attributes) -> CreationMode {
         let mode = self.final_mode(attributes);
-        if mode & !PERMISSION_BITS == 0 && mode & self.staging.files_masked == 0 && mode & OWNER_WRITES != 0 {
+        if mode & !PERMISSION_BITS == 0 && mode & self.files_masked == 0 && mode & OWNER_WRITES != 0 {
             CreationMode::Exactly(mode)
         } else {
             CreationMode::Provisional
@@ -97,9 +132,9 @@ impl Incoming {
         let fd = fd.as_fd();
         let extended = self.set_xattrs(fd, xattrs);
         let owned =
-            if self.options.keep_owner { self.disk().set_owner(fd, attributes.uid, attributes.gid) } else { Ok(()) };
+            if self.keep_owner { self.root.disk().set_owner(fd, attributes.uid, attributes.gid) } else { Ok(()) };
         let mode = self.final_mode(attributes);
-        let moded = if created == CreationMode::Exactly(mode) { Ok(()) } else { self.disk().set_mode(fd, mode) };
+        let moded = if created == CreationMode::Exactly(mode) { Ok(()) } else { self.root.disk().set_mode(fd, mode) };
         let timed = self.set_time(fd, timestamp(attributes.mtime));
         extended.and(owned).and(moded).and(timed)
     }
@@ -112,7 +147,7 @@ impl Incoming {
         name: &[u8],
         attributes: &Attributes,
     ) -> io::Result<()> {
-        let owned = if self.options.keep_owner { dir.set_owner(name, attributes.uid, attributes.gid) } else { Ok(()) };
+        let owned = if self.keep_owner { dir.set_owner(name, attributes.uid, attributes.gid) } else { Ok(()) };
         let mtime = timestamp(attributes.mtime);
         let timed = match self.root.filesystem.is_fuse() {
             true => dir.set_times_both(name, now(), mtime),
@@ -124,33 +159,57 @@ impl Incoming {
     /// Sets a modification time. Programs that use libfuse 2 ignore a call that sets it alone, and
     /// report success.
     pub(in crate::receive) fn set_time(&self, fd: impl AsFd, mtime: Timestamp) -> io::Result<()> {
-        self.disk().set_times(fd.as_fd(), self.root.filesystem.is_fuse().then(now), mtime)
+        self.root.disk().set_times(fd.as_fd(), self.root.filesystem.is_fuse().then(now), mtime)
     }
 
-    /// The same for one that is there already, where that differs: it may be somebody else's.
-    pub(in crate::receive) fn touch_up_link(
-        &self,
-        folder: &Folder,
-        name: &[u8],
-        attributes: &Attributes,
-    ) -> io::Result<()> {
-        let there = folder.dir.metadata(name)?;
-        let owner_differs = self.options.keep_owner && (there.uid, there.gid) != (attributes.uid, attributes.gid);
-        if there.mtime == timestamp(attributes.mtime) && !owner_differs {
+    pub(in crate::receive) fn touch_up_file(&self, file: &OwnedFd, entry: &Entry<'_>, mode: u32) -> io::Result<()> {
+        let attributes = &entry.attributes;
+        // By its descriptor: its name may lead to another one by now.
+        let there = metadata_of(file)?;
+        if there.nlink > 1 && !self.widen_modes {
             return Ok(());
         }
-        if self.is_edited(folder, name, &there) {
+        let owner_differs = self.keep_owner && (there.uid, there.gid) != (attributes.uid, attributes.gid);
+        let extended = self.set_xattrs(file, entry.xattrs);
+        let owned = if owner_differs {
+            self.root.disk().set_owner(file.as_fd(), attributes.uid, attributes.gid)
+        } else {
+            Ok(())
+        };
+        let moded =
+            if owner_differs || there.mode != mode { self.root.disk().set_mode(file.as_fd(), mode) } else { Ok(()) };
+        extended.and(owned).and(moded)
+    }
+
+    /// Whether a file that may not be opened is this user's own and of this name alone: its mode is
+    /// about to be set, so that the owner's read permission is no more than a step on the way.
+    pub(in crate::receive) fn may_open_own(&self, there: &Metadata) -> bool {
+        there.uid == rustix::process::geteuid().as_raw() && (there.nlink == 1 || self.widen_modes)
+    }
+
+    /// Gives a folder its owner, mode and time, leaving alone what is right already: it may be
+    /// somebody else's.
+    pub(in crate::receive) fn dress(&self, dir: &Dir, attributes: &Attributes, dress: Dress) -> io::Result<()> {
+        let there = metadata_of(dir)?;
+        if self.root.own.lie_in(&there) {
+            // Its mode decides who reaches our key, and whether we do.
             return Ok(());
         }
-        // As with a file, another name of it may be the receiver's own.
-        if there.nlink > 1 && !self.options.widen_modes {
-            return Ok(());
-        }
-        let is_ours = self.is_ours(folder, name, &there);
-        self.set_link_attributes(&folder.dir, name, attributes)?;
-        if is_ours && let Ok(now) = folder.dir.metadata(name) {
-            self.note_changed(folder, name, &there, &now);
-        }
-        Ok(())
+        let before = read_only_folders::mode_of(&there);
+        let mode = match (self.final_mode(attributes), dress) {
+            (mode, Dress::Made) => mode,
+            (mode, Dress::Existing) => narrowed(before, mode),
+        };
+        let owner_differs = self.keep_owner && (there.uid, there.gid) != (attributes.uid, attributes.gid);
+        let owned = if owner_differs {
+            self.root.disk().set_owner(dir.as_fd(), attributes.uid, attributes.gid)
+        } else {
+            Ok(())
+        };
+        let moded =
+            if owner_differs || before != mode { read_only_folders::set_mode_of(dir, &there, mode) } else { Ok(()) };
+        let mtime = timestamp(attributes.mtime);
+        let timed = if there.mtime == mtime { Ok(()) } else { self.set_time(dir, mtime) };
+        owned.and(moded).and(timed)
     }
 }

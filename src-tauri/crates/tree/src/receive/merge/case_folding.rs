@@ -1,26 +1,17 @@
 //! Whether a folder takes different spellings of a name for one (upper and lower case, composed and
 //! decomposed letters), which of them it has, and which names it cannot hold.
-use std::io;
+use std::sync::Arc;
 
 use crate::disk::Dir;
 use parking_lot::Mutex;
 use ringway_model::Operation;
 use ringway_wire::RelPath;
 
-use crate::filesystem::spelling::{self, LostEnds};
+use crate::filesystem::spelling;
 use crate::receive::failures::{EntryError, Trouble, during};
-use crate::receive::{FILLING_FILE_MODE, Incoming};
-
-/// What a folder does to names.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::receive) struct Manner {
-    /// It takes different spellings of a name for one.
-    pub(in crate::receive) folds: bool,
-    /// Of such folders: what it does not keep of names.
-    loses: LostEnds,
-    /// Such a folder changes some letters, so that each name that has such is tried.
-    changes_letters: bool,
-}
+use crate::receive::manner::Manner;
+use crate::receive::staging::attempt::Staging;
+use crate::receive::staging::temporaries::Temporaries;
 
 /// What a filesystem does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,43 +22,28 @@ enum Fold {
 }
 
 /// The filesystems that folders were opened on.
-#[derive(Default)]
-pub(in crate::receive) struct Folding(Mutex<Vec<(u64, Fold)>>);
-
-impl Manner {
-    /// Tried with files that are called `probe` and something.
-    pub(in crate::receive) fn of(dir: &Dir, probe: &[u8]) -> io::Result<Self> {
-        let folds = folds(dir, probe)?;
-        if !folds {
-            return Ok(Self::default());
-        }
-        let loses = LostEnds::try_out(dir, probe, FILLING_FILE_MODE);
-        Ok(Self { folds, loses, changes_letters: spelling::changes_letters(dir, probe) })
-    }
+pub(in crate::receive) struct Folding {
+    known: Mutex<Vec<(u64, Fold)>>,
+    /// The destination's own filesystem, and what the staging folder there does.
+    dev: u64,
+    manner: Manner,
+    /// Where names are tried.
+    pub(in crate::receive) staging: Arc<Dir>,
+    temporaries: Arc<Temporaries>,
 }
 
-/// Whether a folder takes different spellings for one name.
-fn folds(dir: &Dir, probe: &[u8]) -> io::Result<bool> {
-    let try_out = |made: &[u8], asked: &[u8]| {
-        // One that was left by an attempt that was killed.
-        let _ = dir.unlink(made);
-        drop(dir.create_new(made, FILLING_FILE_MODE)?);
-        let found = dir.metadata(asked).is_ok();
-        dir.unlink(made).map(|()| found)
-    };
-    if try_out(probe, &probe.to_ascii_uppercase())? {
-        return Ok(true);
+impl Folding {
+    /// For a destination on filesystem `dev`.
+    pub(in crate::receive) fn new(dev: u64, staging: &Staging) -> Self {
+        let (staging, temporaries, manner) =
+            (Arc::clone(&staging.dir), Arc::clone(&staging.temporaries), staging.manner);
+        Self { known: Mutex::default(), dev, manner, staging, temporaries }
     }
-    let with = |letter: &str| [probe, letter.as_bytes()].concat();
-    // A filesystem that does not take such a name does not take two spellings of it either.
-    Ok(try_out(&with("\u{e9}"), &with("e\u{301}")).unwrap_or(false))
-}
 
-impl Incoming {
     /// What a folder on filesystem `dev` does to names.
     pub(in crate::receive) fn manner_in(&self, dir: &Dir, dev: u64) -> Manner {
         let fold = {
-            let mut known = self.folding.0.lock();
+            let mut known = self.known.lock();
             let fold = known.iter().find(|(known, _)| *known == dev).map(|(_, fold)| *fold);
             fold.unwrap_or_else(|| {
                 let fold = self.look(dir, dev);
@@ -85,12 +61,11 @@ impl Incoming {
         if spelling::by_flag(dir).is_some() {
             return Fold::ByFolder;
         }
-        let manner = match dev == self.root.dev {
-            true => self.staging.manner,
+        let manner = match dev == self.dev {
+            true => self.manner,
             // What cannot be tried is taken to do it: that costs listings, and loses nothing.
-            false => {
-                Manner::of(dir, &self.temporary_name()).unwrap_or_else(|_| Manner { folds: true, ..Manner::default() })
-            }
+            false => Manner::of(dir, &self.temporaries.next())
+                .unwrap_or_else(|_| Manner { folds: true, ..Manner::default() }),
         };
         Fold::Everywhere(manner)
     }
@@ -101,7 +76,7 @@ impl Incoming {
     pub(in crate::receive) fn admit_name(&self, manner: Manner, dir: &Dir, name: &[u8]) -> Result<(), EntryError> {
         let is_tried = manner.changes_letters && spelling::has_loose_letters(name);
         // A name that is refused there is refused when its entry is made.
-        let is_changed = || is_tried && matches!(spelling::keeps(dir, &self.temporary_name(), name), Ok(false));
+        let is_changed = || is_tried && matches!(spelling::keeps(dir, &self.temporaries.next(), name), Ok(false));
         if manner.loses.include(name) || is_changed() { Err(EntryError::NAME_NOT_KEPT) } else { Ok(()) }
     }
 

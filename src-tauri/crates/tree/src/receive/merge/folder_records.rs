@@ -1,10 +1,6 @@
 //! Folders' attributes, put aside until the end of the transfer.
-use ringway_model::Operation;
 use ringway_wire::RelPath;
 use ringway_wire::lane::{Attributes, Timestamp};
-
-use crate::receive::Incoming;
-use crate::receive::failures::{Trouble, during};
 
 /// A folder's attributes, to be set at the end.
 pub(in crate::receive) struct FolderRecord<'a> {
@@ -14,7 +10,7 @@ pub(in crate::receive) struct FolderRecord<'a> {
 }
 
 impl<'a> FolderRecord<'a> {
-    fn encode(&self) -> Vec<u8> {
+    pub(in crate::receive) fn encode(&self) -> Vec<u8> {
         let Attributes { mode, uid, gid, mtime } = &self.attributes;
         let mut out = Vec::with_capacity(24 + self.path.as_bytes().len());
         out.push(u8::from(self.staged));
@@ -43,19 +39,7 @@ impl<'a> FolderRecord<'a> {
         Some(Self { staged: *staged == 1, attributes, path: RelPath::new(path).ok()? })
     }
 
-    fn depth(&self) -> usize {
+    pub(in crate::receive) fn depth(&self) -> usize {
         self.path.components().count()
-    }
-}
-
-impl Incoming {
-    /// Puts a folder's attributes aside: its mode may forbid what is still to come, and its time
-    /// changes with every entry.
-    pub(in crate::receive) fn defer_folder(&self, record: &FolderRecord<'_>) -> Result<(), Trouble> {
-        self.deferred
-            .folder_attributes
-            .lock()
-            .push(record.depth(), &record.encode(), &self.staging.dir)
-            .map_err(during(Operation::Metadata))
     }
 }

@@ -1,25 +1,21 @@
 //! Gives what is whole its final name: what to do with what has that name already, and numbered
 //! names.
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
 use crate::disk::Dir;
-use ringway_model::{FailureReason, OnConflict, Operation};
-use ringway_sys::attributes::{Kind, Metadata, metadata_of};
+use ringway_model::{FailureReason, Operation};
+use ringway_sys::attributes::{Kind, Metadata};
 use ringway_wire::lane::{Entry, EntryKind};
 use ringway_wire::limits::NAME_MAX;
 use rustix::io::Errno;
 
 use crate::filesystem::granularity::{as_kept_by, nanos};
-use crate::receive::failures::{EntryError, Trouble, during, is};
+use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed, is, is_full};
 use crate::receive::merge::attributes::timestamp;
-use crate::receive::merge::folders::{Folder, Landing, Policy};
+use crate::receive::merge::folders::{Folder, Landing};
 use crate::receive::staging::spot::Spot;
 use crate::receive::{Incoming, OWN_PREFIX};
-
-/// Read permission of the owner.
-const OWNER_READS: u32 = 0o400;
 
 /// Numbers tried for a name: who keeps more copies than this keeps no overview of them either.
 pub(in crate::receive) const NUMBER_MAX: u32 = 10_000;
@@ -104,140 +100,9 @@ impl Incoming {
     /// those of top-level folders of this very transfer.
     pub(in crate::receive) fn admit(&self, folder: &Folder, name: &[u8]) -> Result<(), EntryError> {
         folder.admits(name)?;
-        self.admit_in(folder, name)?;
+        folder.admit_in(&self.folding, name)?;
         let taken = || name.starts_with(OWN_PREFIX) || self.staging.tree.metadata(name).is_ok();
         if folder.landing == Landing::Root && taken() { Err(EntryError::IN_THE_WAY) } else { Ok(()) }
-    }
-
-    /// Looks what has the entry's name in a visible folder, and decides by the policy.
-    pub(in crate::receive) fn decide(&self, folder: &Folder, entry: &Entry<'_>) -> Result<Decision, Trouble> {
-        let name = entry.name.as_bytes();
-        let there = match folder.dir.metadata(name) {
-            Ok(there) => there,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Decision::Absent),
-            Err(error) => return Err(during(Operation::Open)(error)),
-        };
-        if self.options.own.hang_on(&there) {
-            return Err(EntryError::OWN_FOLDER.into());
-        }
-        let replaceable = matches!(there.kind, Kind::File | Kind::Symlink);
-        let is_doubted = self.is_doubted(entry);
-        match self.policy(folder, name) {
-            (Policy::Number, _) if replaceable && self.is_numbered_already(folder, entry, &there) => Ok(Decision::Kept),
-            (Policy::Number, _) => Ok(Decision::Number),
-            _ if !replaceable => Err(EntryError::IN_THE_WAY.into()),
-            // What this folder takes for the same name may have come a moment ago.
-            _ if !folder.has_exactly(name).map_err(during(Operation::Read))? => Err(EntryError::IN_THE_WAY.into()),
-            (Policy::Keep, _) => Ok(Decision::Kept),
-            _ if !is_doubted
-                && is_same(&folder.dir, name, &there, entry)
-                && !self.is_anothers(folder, entry, &there) =>
-            {
-                Ok(self.same_or_kept(folder, entry, &there))
-            }
-            (Policy::Replace, _) => Ok(Decision::Replace),
-            (Policy::Update, Some(brought)) if self.is_received(&brought, folder, name, &there) => {
-                Ok(Decision::Replace)
-            }
-            (Policy::Update, _) if !is_doubted && self.beside(folder, entry).is_some() => Ok(Decision::Beside),
-            (Policy::Update, _) => Ok(Decision::Edited),
-        }
-    }
-
-    /// A file that is equal. One of several names that the receiver has changed besides its
-    /// contents, or whose mode is not to be corrected, stays as any that is kept does, so that no
-    /// other name of the sender's becomes a link to it.
-    pub(in crate::receive) fn same_or_kept(&self, folder: &Folder, entry: &Entry<'_>, there: &Metadata) -> Decision {
-        let stays_other =
-            || there.nlink > 1 && !self.options.widen_modes && there.mode != self.final_mode(&entry.attributes);
-        let is_own =
-            link_id(entry).is_some() && (self.is_edited(folder, entry.name.as_bytes(), there) || stays_other());
-        if is_own { Decision::Kept } else { Decision::Same }
-    }
-
-    /// Whether this very version is there, under its name or a numbered one, where both would be
-    /// kept: an attempt that broke off has brought it, or it never differed. Of a file size and
-    /// time are believed under `rename` alone; at the top, where anybody's file may be, its
-    /// contents are compared once they are here.
-    fn is_numbered_already(&self, folder: &Folder, entry: &Entry<'_>, there: &Metadata) -> bool {
-        self.may_be_numbered_already(entry)
-            && (self.believes_size_and_time() || matches!(entry.kind, EntryKind::Symlink { .. }))
-            && !self.is_doubted(entry)
-            && (is_same(&folder.dir, entry.name.as_bytes(), there, entry) || self.beside(folder, entry).is_some())
-    }
-
-    /// Whether it is told before an entry comes that this version is there, so that it is not
-    /// numbered. The contents of a file with several names are wanted for those that are not there.
-    pub(in crate::receive) fn may_be_numbered_already(&self, entry: &Entry<'_>) -> bool {
-        let is_linked = matches!(entry.kind, EntryKind::File { link_id: Some(_), .. } | EntryKind::HardLink { .. });
-        matches!(self.options.on_conflict, OnConflict::Rename | OnConflict::RenameTop) && !is_linked
-    }
-
-    /// Whether size and time tell that a file whose name is another's is there already.
-    pub(in crate::receive) fn believes_size_and_time(&self) -> bool {
-        self.options.on_conflict != OnConflict::RenameTop
-    }
-
-    /// Whether this transfer has put another entry's file under an entry's name: their sizes and
-    /// times may be equal by chance.
-    fn is_anothers(&self, folder: &Folder, entry: &Entry<'_>, there: &Metadata) -> bool {
-        matches!(entry.kind, EntryKind::File { .. }) && self.is_put_beside(folder, entry.name.as_bytes(), there)
-    }
-
-    /// Whether size and time of an entry prove nothing here.
-    fn is_doubted(&self, entry: &Entry<'_>) -> bool {
-        (self.proof.is_some() || self.staging.kept.is_suspect()) && matches!(entry.kind, EntryKind::File { .. })
-    }
-
-    /// Corrects mode, owner and extended attributes of a file whose contents are taken to be equal.
-    /// What the receiver has changed since it was received stays. So does one with several names,
-    /// which may be the receiver's own and private elsewhere, unless the receiver asked for modes.
-    pub(in crate::receive) fn touch_up(&self, folder: &Folder, entry: &Entry<'_>) -> io::Result<()> {
-        let (dir, name) = (&folder.dir, entry.name.as_bytes());
-        let there = dir.metadata(name)?;
-        let attributes = &entry.attributes;
-        let mode = self.final_mode(attributes);
-        let owner_differs = self.options.keep_owner && (there.uid, there.gid) != (attributes.uid, attributes.gid);
-        if there.kind != Kind::File || (there.mode == mode && !owner_differs && entry.xattrs.is_empty()) {
-            return Ok(());
-        }
-        if self.is_edited(folder, name, &there) {
-            return Ok(());
-        }
-        let is_ours = self.is_ours(folder, name, &there);
-        let file = match dir.open_read(name).or_else(|_| dir.open_write(name)) {
-            Err(error) if is(&error, Errno::ACCESS) && self.may_open_own(&there) => {
-                dir.set_mode(name, there.mode | OWNER_READS)?;
-                dir.open_read(name)?
-            }
-            opened => opened?,
-        };
-        let touched = self.touch_up_file(&file, entry, mode);
-        if is_ours && let Ok(now) = metadata_of(&file) {
-            self.note_changed(folder, name, &there, &now);
-        }
-        touched
-    }
-
-    /// Whether a file that may not be opened is this user's own and of this name alone: its mode is
-    /// about to be set, so that the owner's read permission is no more than a step on the way.
-    fn may_open_own(&self, there: &Metadata) -> bool {
-        there.uid == rustix::process::geteuid().as_raw() && (there.nlink == 1 || self.options.widen_modes)
-    }
-
-    fn touch_up_file(&self, file: &OwnedFd, entry: &Entry<'_>, mode: u32) -> io::Result<()> {
-        let attributes = &entry.attributes;
-        // By its descriptor: its name may lead to another one by now.
-        let there = metadata_of(file)?;
-        if there.nlink > 1 && !self.options.widen_modes {
-            return Ok(());
-        }
-        let owner_differs = self.options.keep_owner && (there.uid, there.gid) != (attributes.uid, attributes.gid);
-        let extended = self.set_xattrs(file, entry.xattrs);
-        let owned =
-            if owner_differs { self.disk().set_owner(file.as_fd(), attributes.uid, attributes.gid) } else { Ok(()) };
-        let moded = if owner_differs || there.mode != mode { self.disk().set_mode(file.as_fd(), mode) } else { Ok(()) };
-        extended.and(owned).and(moded)
     }
 
     /// Renames what is whole from `spot` to the entry's name in `folder`, as decided; if the name's
@@ -259,21 +124,23 @@ impl Incoming {
                 }
                 Decision::Beside => {
                     spot.discard(folder, name);
-                    return Ok(self.landed_beside(folder, entry));
+                    return Ok(self.policy.landed_beside(folder, entry, &self.results.edits));
                 }
                 Decision::Edited => return self.land_edited(spot, folder, entry),
                 // Receiving it may have taken long enough to edit what is there.
-                Decision::Replace if self.is_edited_now(folder, name) => {
-                    decision = self.decide(folder, entry)?;
+                Decision::Replace if self.policy.is_edited_now(folder, name) => {
+                    decision = self.policy.decide(folder, entry)?;
                     continue;
                 }
                 Decision::Number => return self.land_renamed(spot, folder, entry),
                 Decision::Absent => from.rename_noreplace(from_name, &folder.dir, name),
-                Decision::Replace => self.replace((from, from_name), folder, name),
+                Decision::Replace => self.policy.replace((from, from_name), folder, name),
             };
             match renamed {
                 Ok(()) => return Ok(Landed::There),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => decision = self.decide(folder, entry)?,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    decision = self.policy.decide(folder, entry)?
+                }
                 // A folder took the name.
                 Err(error) if is(&error, Errno::ISDIR) || is(&error, Errno::NOTEMPTY) => {
                     return Err(EntryError::IN_THE_WAY.into());
@@ -288,25 +155,6 @@ impl Incoming {
         .into())
     }
 
-    /// Renames what is whole over what is there, which other names may keep.
-    fn replace(&self, (from, from_name): (&Dir, &[u8]), folder: &Folder, name: &[u8]) -> io::Result<()> {
-        let was = folder.dir.metadata(name).ok();
-        // Losing a name changes its change time.
-        let kept = was.filter(|was| was.nlink > 1 && was.kind == Kind::File && self.is_ours(folder, name, was));
-        let kept = kept.and_then(|was| folder.dir.open_read(name).ok().map(|file| (was, file)));
-        match was.filter(|_| self.keeps_edits(folder)) {
-            Some(was) if self.is_edited(folder, name, &was) => return Err(io::ErrorKind::AlreadyExists.into()),
-            Some(was) => rename_over((from, from_name), (&folder.dir, name), &was)?,
-            None => from.rename(from_name, &folder.dir, name)?,
-        }
-        match (was, kept.and_then(|(was, file)| Some((was, metadata_of(&file).ok()?)))) {
-            (_, Some((was, now))) => self.note_changed(folder, name, &was, &now),
-            (Some(was), None) => self.note_replaced(folder, name, &was),
-            (None, None) => {}
-        }
-        Ok(())
-    }
-
     pub(in crate::receive) fn land_numbered(
         &self,
         from: &Dir,
@@ -315,7 +163,7 @@ impl Incoming {
         name: &[u8],
     ) -> Result<Vec<u8>, Trouble> {
         if let Ok(there) = from.metadata(from_name) {
-            self.note_beside(folder, name, &there);
+            self.policy.top.note_beside(folder, name, &there);
         }
         free_number(name, true, |candidate| from.rename_noreplace(from_name, &folder.dir, candidate))
             .map_err(|error| self.not_named(folder, name, Operation::Rename, error))
@@ -331,29 +179,21 @@ impl Incoming {
         error: io::Error,
     ) -> Trouble {
         let may_refuse_all = is(&error, Errno::PERM) || is(&error, Errno::ACCESS) || is(&error, Errno::ROFS);
-        if folder.landing == Landing::Root && may_refuse_all && !takes_names(folder, &self.temporary_name()) {
+        if folder.landing == Landing::Root && may_refuse_all && !takes_names(folder, &self.staging.temporaries.next()) {
             return self.refused(name, operation, error);
         }
-        self.or_gone(operation)(error)
+        self.staging.or_gone(operation)(error)
     }
 
-    fn keeps_edits(&self, folder: &Folder) -> bool {
-        matches!(folder.landing, Landing::Root | Landing::Merged(Policy::Update))
-    }
-
-    fn is_edited_now(&self, folder: &Folder, name: &[u8]) -> bool {
-        self.keeps_edits(folder) && folder.dir.metadata(name).is_ok_and(|there| self.is_edited(folder, name, &there))
-    }
-
-    /// The sender's version is beside an edited file, where it was before.
-    pub(in crate::receive) fn landed_beside(&self, folder: &Folder, entry: &Entry<'_>) -> Landed {
-        match self.beside(folder, entry) {
-            Some(beside) => {
-                self.note_edit(folder, entry, &beside);
-                Landed::Beside(beside)
-            }
-            None => Landed::Unchanged,
+    /// What is whole cannot have its name, or not for certain: the transfer fails and keeps it, so
+    /// that the same send goes on once nothing is in the way. Both ends hear which name that is.
+    pub(in crate::receive) fn refused(&self, name: &[u8], operation: Operation, source: io::Error) -> Trouble {
+        if is_full(&source) {
+            return LaneError::DestinationFull.into();
         }
+        self.results.failures.add(name, None, failed(operation, &source));
+        let (path, published) = (self.root.path_of(name), self.policy.top.published());
+        LaneError::Refused { path, operation, source, published }.into()
     }
 
     /// Whether the folder takes renames from the staging folder; asks the kernel, as a mount of the
@@ -362,9 +202,9 @@ impl Incoming {
         if folder.is_staged() || folder.is_foreign() {
             return Ok(folder.is_foreign());
         }
-        let _opening = self.open_for_change(folder);
-        let probe = self.temporary_name();
-        parts.create_new(&probe, crate::receive::FILLING_FILE_MODE).map_err(self.or_gone(Operation::Create))?;
+        let _opening = folder.open_for_change(&self.openings);
+        let probe = self.staging.temporaries.next();
+        parts.create_new(&probe, crate::receive::FILLING_FILE_MODE).map_err(self.staging.or_gone(Operation::Create))?;
         let renamed = parts.rename_noreplace(&probe, &folder.dir, &probe);
         match renamed {
             Ok(()) => folder.dir.unlink(&probe).map_err(during(Operation::Create))?,
@@ -374,7 +214,7 @@ impl Incoming {
                     return Err(self.not_named(folder, name, Operation::Rename, error));
                 }
                 folder.foreign.store(true, Ordering::Relaxed);
-                self.clear_left(folder);
+                folder.clear_left(&self.staging.temporaries, &self.openings);
             }
         }
         Ok(folder.is_foreign())
@@ -384,7 +224,11 @@ impl Incoming {
 /// Renames over what `was` under a name. What was saved there since stays: `AlreadyExists`, and
 /// both are where they were. Where the filesystem cannot exchange two names, what is saved in the
 /// instant before the rename is lost.
-fn rename_over((from, from_name): (&Dir, &[u8]), (dir, name): (&Dir, &[u8]), was: &Metadata) -> io::Result<()> {
+pub(in crate::receive) fn rename_over(
+    (from, from_name): (&Dir, &[u8]),
+    (dir, name): (&Dir, &[u8]),
+    was: &Metadata,
+) -> io::Result<()> {
     match from.exchange(from_name, dir, name) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => return from.rename(from_name, dir, name),
         // It was removed meanwhile.

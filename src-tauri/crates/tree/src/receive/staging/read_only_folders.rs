@@ -51,6 +51,8 @@ struct Opened {
 /// The folders that one transfer has opened.
 pub(in crate::receive) struct Openings {
     staging: Dir,
+    /// The receiver said to replace.
+    replaces: bool,
     held: Mutex<HashMap<Identity, Held>>,
     records_made: AtomicU64,
 }
@@ -68,8 +70,15 @@ pub(in crate::receive) struct Opening {
 }
 
 impl Openings {
-    pub(in crate::receive) fn new(staging: Dir) -> Self {
-        Self { staging, held: Mutex::default(), records_made: AtomicU64::new(0) }
+    pub(in crate::receive) fn new(staging: Dir, replaces: bool) -> Self {
+        Self { staging, replaces, held: Mutex::default(), records_made: AtomicU64::new(0) }
+    }
+
+    /// The same for a folder that everybody sees, by its path.
+    #[must_use]
+    pub(in crate::receive) fn open_path_for_change(self: &Arc<Self>, dir: &Arc<Dir>, path: &[u8]) -> Option<Opening> {
+        let replaces = !path.is_empty() && self.replaces;
+        if replaces { self.open(dir, path) } else { None }
     }
 
     /// Once this process is about to end, it does not return.

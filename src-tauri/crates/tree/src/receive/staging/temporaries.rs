@@ -2,8 +2,6 @@
 //! staging folder; and which of them attempts that were killed have left.
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::receive::Incoming;
-
 /// Hex digits that tell an attempt's names from those of earlier attempts at the same transfer.
 const MARK_DIGITS: usize = 16;
 
@@ -29,7 +27,9 @@ impl Temporaries {
         self.may_be_left
     }
 
-    fn next(&self) -> Vec<u8> {
+    /// A name for a temporary file that cannot be in the staging folder, being on another
+    /// filesystem.
+    pub(in crate::receive) fn next(&self) -> Vec<u8> {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         [&self.stem[..], format!("{}-{number}", self.mark).as_bytes()].concat()
     }
@@ -46,14 +46,6 @@ impl Temporaries {
         mark != self.mark.as_bytes()
             && mark.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
             && number.strip_prefix(b"-").is_some_and(is_number)
-    }
-}
-
-impl Incoming {
-    /// A name for a temporary file that cannot be in the staging folder, being on another
-    /// filesystem.
-    pub(in crate::receive) fn temporary_name(&self) -> Vec<u8> {
-        self.staging.temporaries.next()
     }
 }
 

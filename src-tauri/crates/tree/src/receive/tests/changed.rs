@@ -216,7 +216,7 @@ fn a_fifo_in_place_of_the_old_file_is_not_waited_for() {
     let mut changed = changed;
     let (_, wanted) = changed.ask(telling(&old));
     assert_eq!(count(&wanted), wanted.len());
-    assert_eq!(changed.incoming.take_failures().len(), 1, "it is in the way");
+    assert_eq!(changed.incoming.results().take_failures().len(), 1, "it is in the way");
 }
 
 #[test]

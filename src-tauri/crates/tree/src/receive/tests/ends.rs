@@ -175,6 +175,6 @@ fn failures_are_handed_out_once_and_all_counted() {
     }
     let (receipt, _, failures) = cross(&incoming, vec![lane]);
     assert_eq!(failures.len() as u64, ringway_wire::limits::FAILURES_NAMED_MAX);
-    assert_eq!((receipt.failed, incoming.failed()), (12_000, 12_000));
-    assert!(incoming.take_failures().is_empty());
+    assert_eq!((receipt.failed, incoming.results().failed()), (12_000, 12_000));
+    assert!(incoming.results().take_failures().is_empty());
 }

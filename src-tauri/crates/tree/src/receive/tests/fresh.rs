@@ -21,7 +21,7 @@ fn a_fresh_tree_appears_whole_and_staging_goes() {
         incoming.run_lane(&mut Wire::new(bytes), &mut io(mode)).unwrap();
         assert!(!site.at("tree").exists(), "visible before it is whole");
         let (receipt, arrived) = incoming.finish(&sent).unwrap();
-        assert_eq!(incoming.take_failures(), []);
+        assert_eq!(incoming.results().take_failures(), []);
         assert_eq!(receipt.there, sent);
         assert_eq!((receipt.unchanged, receipt.failed), (0, 0));
         assert_eq!(arrived, [site.at("tree")]);
@@ -89,7 +89,7 @@ fn hard_links_find_their_file_on_any_lane() {
         incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Sync)).unwrap();
     }
     let (receipt, _) = incoming.finish(&declared).unwrap();
-    let failures = incoming.take_failures();
+    let failures = incoming.results().take_failures();
     assert_eq!(failures.len(), 1);
     assert_eq!(failures[0].path, "tree/z/c");
     assert_eq!(failures[0].reason, FailureReason::LinkTargetMissing);

@@ -232,7 +232,7 @@ fn a_confined_lane_does_its_work_and_its_thread_reaches_nothing_else() {
         };
         on_its_own(&|| incoming.run_lane(&mut Wire::new(bytes.clone()), &mut io(mode)).unwrap());
         on_its_own(&|| drop(incoming.finish(&sent).unwrap()));
-        assert_eq!(incoming.take_failures(), []);
+        assert_eq!(incoming.results().take_failures(), []);
         assert_eq!((site.text("new/f"), site.text("old/large")), ("x".into(), "xyz".into()));
         assert_eq!(fs::metadata(site.at("old/again")).unwrap().nlink(), 2);
         fs::remove_dir_all(site.at("new")).unwrap();

@@ -1,5 +1,6 @@
 //! What is here already is not asked for: of an earlier attempt that was cut, or in folders that
 //! are merged with.
+use ringway_model::Unfinished;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::mpsc;
@@ -249,7 +250,7 @@ fn what_a_sync_covers_is_believed_and_nothing_else_is() {
         &[0..MIB, MIB..2 * MIB],
         false,
     ));
-    first.incoming.synchronise().unwrap();
+    Finisher::new(&first.incoming).synchronise().unwrap();
     first.run(Lane::default().folder("new").file("late", b"late"));
     drop(first);
     let files = [file("early", 10_000, 0o644), file("late", 4, 0o644)];
@@ -272,7 +273,7 @@ fn covered_files_are_believed_where_the_rest_is_compared() {
     let site = Site::new();
     let first = Asked::begin(&site, OnConflict::Replace);
     first.run(Lane::default().folder("new").file("early", b"early"));
-    first.incoming.synchronise().unwrap();
+    Finisher::new(&first.incoming).synchronise().unwrap();
     let staging = first.killed(&site, Lane::default().folder("new").file("late", b"late").file("lost", b"lost"));
     fs::write(staging.join("tree/new/lost"), "\0\0\0\0").unwrap();
     let modified = fs::metadata(staging.join("tree/new/late")).unwrap().modified().unwrap();
@@ -321,7 +322,7 @@ fn a_sync_that_follows_an_error_covers_nothing() {
     let journal = site.at(&site.names()[0]).join("journal");
     first.incoming.staging.writeback.fail();
     let before = fs::metadata(&journal).unwrap().len();
-    first.incoming.synchronise().unwrap();
+    Finisher::new(&first.incoming).synchronise().unwrap();
     assert_eq!(fs::metadata(&journal).unwrap().len(), before, "nothing was noted");
 }
 
@@ -491,12 +492,12 @@ fn what_is_left_is_told_with_who_sent_what_and_goes_when_asked() {
     let left = unfinished(&site.root).unwrap();
     assert_eq!(left.len(), 2);
     let told = |of: &Incoming| left.iter().find(|left| of.staging.name.ends_with(left.id.as_bytes())).unwrap();
-    let Unfinished { from, names, more_names, files, disk_bytes, is_in_use, folder, .. } = told(&kept);
+    let Unfinished { from, names, more_names, files, disk_bytes, in_use, folder, .. } = told(&kept);
     assert_eq!((from.as_deref(), names.len(), *more_names), (Some("lap top"), 2, 3));
-    assert_eq!(names[0].as_bytes(), b"data\xff");
-    assert!(*files > 0 && *disk_bytes > 0 && !is_in_use);
-    assert_eq!(*folder, site.root);
-    assert!(told(&running).is_in_use);
+    assert_eq!(names[0].as_os_str().as_bytes(), b"data\xff");
+    assert!(*files > 0 && *disk_bytes > 0 && !in_use);
+    assert_eq!(folder.0, site.root);
+    assert!(told(&running).in_use);
 
     assert!(!discard(&site.root, &told(&running).id).unwrap(), "a transfer is at work in it");
     for nothing in ["foreign", "0123456789abcdef", "../../../../etc", ""] {
@@ -708,13 +709,13 @@ fn a_large_file_that_is_another_by_now_starts_over() {
     let lane =
         Lane::default().list_again(0, "new", &[large]).range(0, "new", touched, 0, &contents(0..MIB), RangeStep::More);
     let _ = again.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
-    assert_eq!(again.incoming.progress().bytes, MIB);
+    assert_eq!(again.incoming.results().progress().bytes, MIB);
     assert!(again.incoming.keep().unwrap());
     let again = Asked::begin(&site, OnConflict::Replace);
     let lane = Lane::default().list_again(0, "new", &[large]);
     let lane = lane.of_version(8).range(0, "new", large, 0, &contents(0..MIB), RangeStep::More);
     let _ = again.incoming.run_lane(&mut Wire::new(lane.flush().bytes), &mut io(IoMode::Sync));
-    assert_eq!(again.incoming.progress().bytes, MIB);
+    assert_eq!(again.incoming.results().progress().bytes, MIB);
     again.incoming.abandon().unwrap();
 }
 

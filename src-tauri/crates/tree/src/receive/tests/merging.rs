@@ -600,7 +600,7 @@ fn no_link_is_made_to_a_file_that_its_owner_puts_under_the_name_of_one_that_came
     let mut declared = sent;
     declared += links;
     let (receipt, _) = incoming.finish(&declared).unwrap();
-    let failures = incoming.take_failures();
+    let failures = incoming.results().take_failures();
     assert_eq!((receipt.failed, failures[0].reason), (1, FailureReason::LinkTargetMissing), "{failures:?}");
     assert_eq!((site.text("tree/a").as_str(), names_in(&site.at("tree")).len()), ("mine", 1));
     assert_eq!(fs::metadata(site.at("tree/a")).unwrap().nlink(), 1);

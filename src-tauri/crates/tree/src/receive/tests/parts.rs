@@ -62,7 +62,7 @@ fn many_lanes_and_many_ranged_files_at_once() {
     for id in 0..60 {
         assert_eq!(fs::read(site.at(&format!("top/{}/f{id}", id % 5))).unwrap(), contents, "{id}");
     }
-    assert_eq!(incoming.progress(), control::Progress { entries: 300, bytes: 60 * 40_000 + 240 });
+    assert_eq!(incoming.results().progress(), control::Progress { entries: 300, bytes: 60 * 40_000 + 240 });
 }
 
 /// The file called `name`, wherever it is below `dir`.

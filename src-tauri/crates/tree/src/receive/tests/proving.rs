@@ -39,7 +39,7 @@ fn cross_after(incoming: &Incoming, lane: Lane, meddle: impl FnOnce()) -> (contr
     incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Auto)).unwrap();
     meddle();
     let (receipt, _) = incoming.finish(&sent).unwrap();
-    (receipt, incoming.take_failures())
+    (receipt, incoming.results().take_failures())
 }
 
 /// Alters a byte as a bad medium would: neither size nor time tells.

@@ -211,7 +211,7 @@ impl Site {
         }
         let (receipt, _) = finished.expect("nothing went wrong");
         self.brought.lock().extend(incoming.take_brought());
-        let failures = incoming.take_failures();
+        let failures = incoming.results().take_failures();
         assert!(failed.contains(&receipt.failed), "{failures:?}");
         assert!(failures.iter().all(|failure| failure.reason == FailureReason::LinkTargetMissing), "{failures:?}");
         true

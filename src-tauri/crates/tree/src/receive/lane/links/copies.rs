@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::Ordering;
 
 use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, Metadata, metadata_of, user_xattrs};
@@ -55,7 +54,7 @@ impl Worker<'_> {
         refused: &io::Error,
     ) -> Result<Linked, Trouble> {
         let incoming = self.incoming;
-        let opened = incoming.wait_to_open(|| target.dir.open_read(place.name.as_bytes()));
+        let opened = incoming.flags.wait_to_open(|| target.dir.open_read(place.name.as_bytes()));
         let source = opened.map_err(during(Operation::Link))?;
         let was = metadata_of(&source).map_err(during(Operation::Link))?;
         // Somebody may have given the first name to another file meanwhile.
@@ -64,27 +63,27 @@ impl Worker<'_> {
         }
         let entry = entry_of(&was, link);
         let name = entry.name.as_bytes();
-        let decision = if folder.is_staged() { Decision::Absent } else { incoming.decide(folder, &entry)? };
+        let decision = if folder.is_staged() { Decision::Absent } else { incoming.policy.decide(folder, &entry)? };
         let stays = match decision {
             Decision::Same => Some(Landed::Unchanged),
             Decision::Kept => Some(Landed::Kept),
-            Decision::Beside => Some(incoming.landed_beside(folder, &entry)),
+            Decision::Beside => Some(incoming.policy.landed_beside(folder, &entry, &incoming.results.edits)),
             _ => None,
         };
         if let Some(landed) = stays {
-            incoming.note_link(folder, landed.name().unwrap_or(name), &landed);
+            self.note_link(folder, landed.name().unwrap_or(name), &landed);
             return match decision {
-                Decision::Same => incoming.touch_up(folder, &entry).map_err(during(Operation::Metadata)),
+                Decision::Same => incoming.policy.touch_up(folder, &entry).map_err(during(Operation::Metadata)),
                 _ => Ok(()),
             }
             .map(|()| Linked::Done);
         }
         // A sender may name many links to one large file: their contents count as if they had come.
         // Where they may not, only this name is missing.
-        if !incoming.may_take(was.size) {
+        if !incoming.quota.may_take(was.size) {
             return Err(failed(Operation::Link, refused).into());
         }
-        let _opening = incoming.open_for_change(folder);
+        let _opening = folder.open_for_change(&incoming.openings);
         incoming.is_foreign(folder, name, &self.parts)?;
         let (file, spot) = self.create_patiently(folder, name, CreationMode::Provisional)?;
         let mut dressed = Ok(());
@@ -99,8 +98,8 @@ impl Worker<'_> {
                 }
             })
             .inspect_err(|_| spot.discard(folder, name))?;
-        incoming.note_link(folder, landed.name().unwrap_or(name), &landed);
-        incoming.note_landing(folder, name, &landed, &file);
+        self.note_link(folder, landed.name().unwrap_or(name), &landed);
+        incoming.policy.top.note_landing(folder, name, &landed, &file);
         dressed.map_err(during(Operation::Metadata))?;
         Ok(Linked::Done)
     }
@@ -115,12 +114,12 @@ impl Worker<'_> {
         entry: &Entry<'_>,
     ) -> Result<io::Result<()>, Trouble> {
         let incoming = self.incoming;
-        let is_stopped = || incoming.flags.is_cancelled.load(Ordering::Relaxed);
+        let is_stopped = || !incoming.flags.goes_on();
         // Its own mode may forbid it to be read.
         let (dir, name) = spot.place(folder, entry.name.as_bytes());
         let to_prove =
             incoming.proof.as_ref().map(|_| dir.open_read(name)).transpose().map_err(during(Operation::Open))?;
-        copy_contents(incoming.disk(), source, file, was.size, is_stopped).map_err(during(Operation::Write))?;
+        copy_contents(incoming.root.disk(), source, file, was.size, is_stopped).map_err(during(Operation::Write))?;
         let now = metadata_of(source).map_err(during(Operation::Link))?;
         if is_stopped() {
             return Err(LaneError::Cancelled.into());
@@ -129,18 +128,23 @@ impl Worker<'_> {
             return Err(EntryError { operation: Operation::Link, reason: FailureReason::ChangedWhileReading }.into());
         }
         let xattrs = user_xattrs(source).and_then(|xattrs| {
-            xattrs.iter().try_for_each(|(name, value)| incoming.disk().set_xattr(file.as_fd(), name, value))
+            xattrs.iter().try_for_each(|(name, value)| incoming.root.disk().set_xattr(file.as_fd(), name, value))
         });
-        let dressed = incoming.set_attributes(file, CreationMode::Provisional, &entry.attributes, Xattrs::default());
-        incoming.settle(file, spot).map_err(during(Operation::Sync))?;
+        let dressed = incoming.policy.attributes.set_attributes(
+            file,
+            CreationMode::Provisional,
+            &entry.attributes,
+            Xattrs::default(),
+        );
+        incoming.staging.settle(file, spot).map_err(during(Operation::Sync))?;
         if folder.is_staged() {
             incoming.staging.writeback.owe(was.size);
         }
         if let Some(copy) = to_prove {
             // The first name's contents are proven by then.
-            let written = incoming.write_out_where_it_is(file.as_fd());
-            incoming.noting_loss(written).map_err(during(Operation::Sync))?;
-            incoming.disk().drop_cached(copy.as_fd());
+            let written = incoming.root.write_out_where_it_is(file.as_fd());
+            incoming.staging.noting_loss(written).map_err(during(Operation::Sync))?;
+            incoming.root.disk().drop_cached(copy.as_fd());
             if !readback::is_equal(source, &copy, is_stopped).map_err(during(Operation::Read))? {
                 return Err(EntryError { operation: Operation::Read, reason: FailureReason::Differs }.into());
             }

@@ -2,8 +2,8 @@
 //! Words, icons and colours are the window's and the tray's.
 use serde::{Deserialize, Serialize};
 
+use super::Progress;
 use crate::fault::{DeclineReason, Fault, Outage};
-use crate::progress::Progress;
 use crate::report::{Outcome, Report};
 use crate::transfer::{Direction, Side, Stage};
 

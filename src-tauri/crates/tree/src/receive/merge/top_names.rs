@@ -1,0 +1,350 @@
+//! Top-level names: what this transfer gives them to, whose they were before, and what of it the
+//! receiver has changed since.
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use ringway_model::OnConflict;
+use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of};
+use ringway_wire::RelPath;
+use ringway_wire::lane::Entry;
+
+use crate::disk::Dir;
+use crate::limits::{ARRIVED_LISTED_MAX, BROUGHT_NAMES_MAX};
+use crate::receive::merge::folders::{Folder, Landing, Policy};
+use crate::receive::merge::landing::{Landed, NUMBER_MAX, is_same, numbered};
+use crate::receive::options::{Announce, BroughtBefore};
+use crate::receive::received_before::{self, AllLandings, Brought, FILES_IN_ALL_MAX, Filled, Identity, Landings};
+use crate::receive::root::Root;
+
+/// Top-level names: what this transfer gives them to, and whose they were before.
+pub(in crate::receive) struct TopNames {
+    root: Arc<Root>,
+    on_conflict: OnConflict,
+    brought_before: BroughtBefore,
+    /// None where nothing is remembered.
+    announce_by: Option<Announce>,
+    /// Held while deciding where a top-level folder goes, so that two lanes decide alike.
+    pub(in crate::receive) deciding: Mutex<()>,
+    /// For the report.
+    arrived: Mutex<Vec<Vec<u8>>>,
+    /// Those of them that this transfer has given to what came; not what was there and stays, or
+    /// was only added to.
+    made: Mutex<HashMap<Vec<u8>, Option<Brought>>>,
+    /// Names of folders whose identity was remembered before they got them.
+    announced: Mutex<HashSet<Vec<u8>>>,
+    /// What the same device brought before and this transfer adds to.
+    added_to: Mutex<HashMap<Vec<u8>, Arc<Brought>>>,
+    /// What this transfer has put there, or at the top itself.
+    landings: Mutex<AllLandings>,
+}
+
+impl TopNames {
+    pub(in crate::receive) fn new(
+        root: Arc<Root>,
+        on_conflict: OnConflict,
+        brought_before: BroughtBefore,
+        announce_by: Option<Announce>,
+    ) -> Self {
+        Self {
+            root,
+            on_conflict,
+            brought_before,
+            announce_by,
+            deciding: Mutex::default(),
+            arrived: Mutex::default(),
+            made: Mutex::default(),
+            announced: Mutex::default(),
+            added_to: Mutex::default(),
+            landings: Mutex::default(),
+        }
+    }
+
+    /// What happens if `name` exists in `folder`, and what is known of what the same device brought
+    /// there.
+    pub(in crate::receive) fn policy_for(&self, folder: &Folder, name: &[u8]) -> (Policy, Option<Arc<Brought>>) {
+        match folder.landing {
+            Landing::Merged(policy) => (policy, folder.brought.clone()),
+            Landing::Root if self.on_conflict == OnConflict::RenameTop => match self.brought(name) {
+                Some(brought) => (Policy::Update, Some(Arc::new(brought))),
+                None => (Policy::Number, None),
+            },
+            Landing::Root | Landing::Staged => (Policy::by(self.on_conflict), None),
+        }
+    }
+
+    /// What is known of the top-level entry `top`, if it is the very one that the same device
+    /// brought before.
+    pub(in crate::receive) fn brought(&self, top: &[u8]) -> Option<Brought> {
+        let brought = (self.brought_before)(top)?;
+        (Identity::of(&self.root.dir, top)? == brought.identity).then_some(brought)
+    }
+
+    /// Remembers that this transfer adds to what the same device brought before, whatever the
+    /// policy is.
+    pub(in crate::receive) fn note_added_to(&self, top: &[u8]) {
+        let mut added_to = self.added_to.lock();
+        if added_to.len() < BROUGHT_NAMES_MAX
+            && !added_to.contains_key(top)
+            && let Some(brought) = self.brought(top)
+        {
+            let files: usize = added_to.values().map(|brought| brought.files()).sum();
+            if files + brought.files() <= FILES_IN_ALL_MAX {
+                added_to.insert(top.to_vec(), Arc::new(brought));
+            }
+        }
+    }
+
+    /// The same device's earlier folder that a path lies in.
+    pub(in crate::receive) fn brought_at(&self, path: RelPath<'_>) -> Option<Arc<Brought>> {
+        let top = path.split_first()?.0.as_bytes();
+        let noted = self.added_to.lock().get(top).map(Arc::clone);
+        noted.or_else(|| self.brought(top).map(Arc::new))
+    }
+
+    /// Remembers a top-level name for the report, and whether it was `made` by this transfer: given
+    /// to the entry that the sender has by that very name.
+    pub(in crate::receive) fn note_arrived(&self, top: &[u8], made: bool) {
+        let note = |names: &mut Vec<Vec<u8>>| {
+            if names.len() < ARRIVED_LISTED_MAX && !names.iter().any(|name| name == top) {
+                names.push(top.to_vec());
+            }
+        };
+        note(&mut self.arrived.lock());
+        let mut all = self.made.lock();
+        if made && (all.len() < BROUGHT_NAMES_MAX || all.contains_key(top)) {
+            // A second mark would be another identity than the one that was announced.
+            let identity = match self.announced.lock().contains(top) {
+                true => Identity::of(&self.root.dir, top),
+                false => Identity::given(&self.root.dir, top),
+            };
+            all.insert(top.to_vec(), identity.map(Brought::new));
+        }
+    }
+
+    /// Remembers that this transfer has made the top-level folder `top`, which got that name or a
+    /// numbered one, and filled it before anybody saw it. Under a numbered name it is not the
+    /// folder that the sender has by that name, if it has one.
+    pub(in crate::receive) fn note_published(&self, top: &[u8], name: &[u8], filled: Option<Filled>) {
+        self.note_arrived(name, name == top);
+        if name == top
+            && let Some(filled) = filled
+            && let Some(Some(brought)) = self.made.lock().get_mut(top)
+        {
+            brought.set_filled(filled);
+        }
+    }
+
+    /// Whether anything is remembered.
+    pub(in crate::receive) fn announces(&self) -> bool {
+        self.announce_by.is_some()
+    }
+
+    /// Has the folders of the staging tree remembered that are about to get their names. One whose
+    /// name something has already will get another one.
+    pub(in crate::receive) fn announce(&self, mut names: Vec<Vec<u8>>, tree: &Dir, filled: Option<Filled>) {
+        let Some(announce) = &self.announce_by else { return };
+        names.retain(|name| self.root.dir.metadata(name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
+        let known = |name: Vec<u8>| brought_as(&name, tree, filled).map(|brought| (name, brought));
+        let brought: Vec<_> = names.into_iter().filter_map(known).collect();
+        *self.announced.lock() = brought.iter().map(|(name, _)| name.clone()).collect();
+        if !brought.is_empty() {
+            announce(brought);
+        }
+    }
+
+    /// The first top-level paths that have their names.
+    pub(in crate::receive) fn published(&self) -> Vec<PathBuf> {
+        self.arrived.lock().iter().map(|name| self.root.path_of(name)).collect()
+    }
+
+    /// What the sender has brought by now, under the first top-level names that were given to it,
+    /// and what it brought before and has added to; those not yet taken. What has one of these
+    /// names is the sender's, and nobody else's.
+    pub(in crate::receive) fn take_brought(&self) -> Vec<(Vec<u8>, Brought)> {
+        let made = std::mem::take(&mut *self.made.lock());
+        let added_to = std::mem::take(&mut *self.added_to.lock());
+        let mut landings = std::mem::take(&mut *self.landings.lock());
+        let mut all: HashMap<_, _> = made.into_iter().filter_map(|(name, brought)| Some((name, brought?))).collect();
+        for (name, brought) in added_to {
+            if landings.get(&name).is_some() {
+                all.entry(name).or_insert_with(|| Arc::unwrap_or_clone(brought));
+            }
+        }
+        for (name, brought) in &mut all {
+            if let Some(landed) = landings.take(name) {
+                brought.update(landed);
+            }
+        }
+        all.into_iter().collect()
+    }
+
+    /// The top-level name that `name` in `folder` belongs to.
+    fn top_of<'a>(folder: &'a Folder, name: &'a [u8]) -> &'a [u8] {
+        folder.path.split(|byte| *byte == b'/').next().filter(|top| !top.is_empty()).unwrap_or(name)
+    }
+
+    /// Works on what this transfer has put where others see it, if what it is in was brought by the
+    /// same device.
+    fn with_landings<T>(&self, folder: &Folder, name: &[u8], work: impl FnOnce(&mut Landings) -> T) -> Option<T> {
+        let top = Self::top_of(folder, name);
+        let is_brought = !folder.is_staged()
+            && (self.added_to.lock().contains_key(top)
+                || folder.landing == Landing::Root && self.made.lock().contains_key(top));
+        is_brought.then(|| self.landings.lock().with(top, work))
+    }
+
+    /// Whether something is there just as this transfer has left it.
+    fn has_landed(&self, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
+        self.landings.lock().get(Self::top_of(folder, name)).is_some_and(|landings| landings.has(there))
+    }
+
+    /// Remembers a file of the sender's as it landed where others see it; for after it was booked.
+    pub(in crate::receive) fn note_landing(&self, folder: &Folder, name: &[u8], landed: &Landed, file: impl AsFd) {
+        match landed {
+            Landed::There => self.note_landed(folder, name, file),
+            Landed::As(_) | Landed::Unchanged | Landed::Kept | Landed::Own | Landed::Beside(_) => {}
+        }
+    }
+
+    /// Remembers a file as it landed, by its own descriptor: its name may lead to another one by
+    /// now.
+    pub(in crate::receive) fn note_landed(&self, folder: &Folder, name: &[u8], file: impl AsFd) {
+        if !folder.is_staged()
+            && let Ok(there) = metadata_of(file)
+            && there.nlink > 0
+        {
+            self.with_landings(folder, name, |landings| landings.landed(&there));
+        }
+    }
+
+    /// The same for a symbolic link, which is told by the time that it was given.
+    pub(in crate::receive) fn note_landed_link(&self, folder: &Folder, name: &[u8], mtime: Timestamp) {
+        if !folder.is_staged()
+            && let Ok(there) = folder.dir.metadata(name)
+            && (there.kind, there.mtime) == (Kind::Symlink, mtime)
+        {
+            self.with_landings(folder, name, |landings| landings.landed(&there));
+        }
+    }
+
+    /// Remembers what is about to get a numbered name in `folder`, beside `name`.
+    pub(in crate::receive) fn note_beside(&self, folder: &Folder, name: &[u8], there: &Metadata) {
+        self.with_landings(folder, name, |landings| landings.put_beside(there));
+    }
+
+    /// Whether this transfer has given something a numbered name: it is another entry's than the
+    /// one of that name.
+    pub(in crate::receive) fn is_put_beside(&self, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
+        self.landings.lock().get(Self::top_of(folder, name)).is_some_and(|landings| landings.is_beside(there))
+    }
+
+    /// Remembers that this transfer itself has changed what was as received, by attributes or by
+    /// the number of its names: it `was`, and is now.
+    pub(in crate::receive) fn note_changed(&self, folder: &Folder, name: &[u8], was: &Metadata, now: &Metadata) {
+        // The owner may have written into it just before.
+        let is_written = now.kind == Kind::File && (was.mtime, was.size) != (now.mtime, now.size);
+        if (was.dev, was.ino) != (now.dev, now.ino) || is_written {
+            return;
+        }
+        self.with_landings(folder, name, |landings| {
+            landings.went(was);
+            landings.landed(now);
+        });
+        // Other names of it, at the top or in other folders of the same device.
+        if was.nlink.max(now.nlink) > 1 {
+            self.landings.lock().changed(was, now);
+        }
+    }
+
+    /// Remembers that something was replaced.
+    pub(in crate::receive) fn note_replaced(&self, folder: &Folder, name: &[u8], was: &Metadata) {
+        self.with_landings(folder, name, |landings| landings.went(was));
+    }
+
+    /// Whether something is as it was received, `before` this transfer or in it.
+    pub(in crate::receive) fn is_received(
+        &self,
+        before: &Brought,
+        folder: &Folder,
+        name: &[u8],
+        there: &Metadata,
+    ) -> bool {
+        before.is_as_received(there, || received_before::born_at(&folder.dir, name))
+            || self.has_landed(folder, name, there)
+    }
+
+    /// The same, where it is not known yet whether the device brought anything there. Cheap where
+    /// nothing of that device is known there.
+    pub(in crate::receive) fn is_ours(&self, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
+        if folder.is_staged() {
+            return false;
+        }
+        let top = Self::top_of(folder, name);
+        if folder.landing == Landing::Root {
+            self.note_added_to(top);
+        }
+        let before = self.added_to.lock().get(top).map(Arc::clone);
+        match before {
+            Some(before) => self.is_received(&before, folder, name, there),
+            None => self.has_landed(folder, name, there),
+        }
+    }
+
+    /// Whether an existing file or link must stay because the receiver may have changed it since it
+    /// was received. That it may is enough: nothing is known of its contents.
+    pub(in crate::receive) fn is_edited(&self, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
+        if folder.is_staged() {
+            return false;
+        }
+        match self.policy_for(folder, name) {
+            (Policy::Update, Some(brought)) => !self.is_received(&brought, folder, name, there),
+            (Policy::Update, None) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether an entry of that name may replace what is there: it is as it was received.
+    fn is_replaceable(&self, folder: &Folder, name: &[u8], there: &Metadata) -> bool {
+        match self.policy_for(folder, name) {
+            (Policy::Update, Some(brought)) => self.is_received(&brought, folder, name, there),
+            _ => false,
+        }
+    }
+
+    /// The numbered name beside an edited file under which this very version of the sender's is
+    /// there, by size and time.
+    pub(in crate::receive) fn beside(&self, folder: &Folder, entry: &Entry<'_>) -> Option<Vec<u8>> {
+        self.beside_where(folder, entry, |candidate, there| is_same(&folder.dir, candidate, there, entry))
+    }
+
+    /// The first numbered name of an entry, before the first free one, for which `is_it` holds. A
+    /// name that the sender has itself, and may update, is none.
+    pub(in crate::receive) fn beside_where(
+        &self,
+        folder: &Folder,
+        entry: &Entry<'_>,
+        mut is_it: impl FnMut(&[u8], &Metadata) -> bool,
+    ) -> Option<Vec<u8>> {
+        for number in 1..=NUMBER_MAX {
+            let candidate = numbered(entry.name.as_bytes(), number, true);
+            let there = folder.dir.metadata(&candidate).ok()?;
+            if !self.is_replaceable(folder, &candidate, &there) && is_it(&candidate, &there) {
+                return Some(candidate);
+            }
+        }
+        None
+    }
+}
+
+/// What will be known of the staged folder `top` once it has that name.
+fn brought_as(top: &[u8], tree: &Dir, filled: Option<Filled>) -> Option<Brought> {
+    let mut brought = Brought::new(Identity::given(tree, top)?);
+    if let Some(filled) = filled {
+        brought.set_filled(filled);
+    }
+    Some(brought)
+}
