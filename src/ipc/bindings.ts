@@ -54,6 +54,15 @@ export const commands = {
 };
 
 /* Types */
+/**  This program's version, and where it keeps what it owns. */
+export type About = {
+	version: string,
+	/**  The folder of the settings. */
+	settingsFolder: string,
+	/**  The folder of identity, paired devices and history. */
+	dataFolder: string,
+};
+
 /**  What was sent before, chosen once more. */
 export type Again = {
 	chosen: Chosen,
@@ -1095,6 +1104,10 @@ export type PageAnswers = {
 	startAtLogin: StartAtLogin,
 	/**  Switches the start at login on or off. */
 	setStartAtLogin: StartAtLogin,
+	/**  This program's version, and where it keeps what it owns. */
+	about: About,
+	/**  What `ringway doctor` prints, which has no secrets. */
+	diagnose: string,
 };
 
 /**  What the window's page may ask for, in the same JSON. Nothing else parses as one. */
@@ -1220,7 +1233,11 @@ export type PageCall =
 /**  Switches the start at login on or off. */
 ({ setStartAtLogin: {
 	on: boolean,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never };
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never } | 
+/**  This program's version, and where it keeps what it owns. */
+"about" | 
+/**  What `ringway doctor` prints, which has no secrets. */
+"diagnose";
 
 /**  A paired device. */
 export type PairedDevice = {

@@ -1,6 +1,7 @@
 //! What crosses to the front end: the engine's types as serde sees them, every text already safe to
 //! show.
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
+mod about;
 mod copying;
 mod given_path;
 mod machine;
@@ -18,6 +19,7 @@ use ringway_model::{
 use serde::{Deserialize, Serialize};
 
 use crate::text::{shown, shown_text};
+pub use about::About;
 pub use copying::CopyFolder;
 pub use given_path::GivenPath;
 pub use machine::Machine;

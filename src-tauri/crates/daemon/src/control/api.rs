@@ -17,7 +17,7 @@ pub(super) mod types {
     pub(crate) use ringway_model::{Consent, IntoHome, OnConflict, OnExisting, PastDetails, ShownSize};
 
     pub(crate) use crate::dto::{
-        Again, Asked, Chosen, CopyFolder, Earlier, Everything, GivenPath, Moving, Recipient, SettingsChange,
+        About, Again, Asked, Chosen, CopyFolder, Earlier, Everything, GivenPath, Moving, Recipient, SettingsChange,
         StartAtLogin, StoredSettings, Unfinished, View,
     };
 }
@@ -114,6 +114,10 @@ macro_rules! operations {
                 /// Switches the start at login on or off.
                 SetStartAtLogin set_start_at_login(on: bool) -> StartAtLogin =
                     blocking |app| app.settings.set_start_at_login(on)?;
+                /// This program's version, and where it keeps what it owns.
+                About about -> About = blocking |app| app.about()?;
+                /// What `ringway doctor` prints, which has no secrets.
+                Diagnose diagnose -> String = blocking |app| app.diagnose()?;
             }
             programs {
                 /// Everything to show. The client is sent events from then on.
