@@ -578,8 +578,24 @@ export function notFoundWords(number: number, found: Pick<Nearby, "name" | "addr
 
 /** The number of a code, as it is typed; none of anything else, a standing secret too. */
 export function codeNumber(typed: string): number | null {
-  const [, number] = /^(\d{1,5})-\p{L}+-\p{L}+$/u.exec(typed.trim()) ?? [];
+  const [, number] = /^(\d{1,5})-\p{L}+-\p{L}+$/u.exec(tidyCode(typed)) ?? [];
   return number === undefined ? null : Number(number);
+}
+
+/**
+ * A number and two words, with anything between that a hand or a messenger puts there; never what
+ * is in an address.
+ */
+const CODE = /^(?:.*[\s:])?(\d{1,5})[\s\p{Pd}_,+]+(\p{L}+)[\s\p{Pd}_,+]+(\p{L}+)[.!]?$/su;
+
+/**
+ * A code as it is shown, however it was typed or pasted: with spaces, capitals, other dashes, or
+ * words in front. A secret that is not of this form stays as it is.
+ */
+export function tidyCode(typed: string): string {
+  const text = typed.normalize("NFC").trim();
+  const [, ...parts] = CODE.exec(text) ?? [];
+  return parts.length > 0 ? parts.join("-").toLowerCase() : text;
 }
 
 /** How long a code is still good for. */

@@ -16,10 +16,15 @@ export const commands = {
 	/**  Asks for folders or files to send with the desktop's own picker. */
 	chooseSources: (pick: Pick) => typedError<Chosen | null, Fault>(__TAURI_INVOKE("choose_sources", { pick })),
 	/**
-	 *  Starts sending what was chosen. What was chosen from the history goes to a new target only after
+	 *  Chooses the files that were copied elsewhere, for the key that pastes; none where the clipboard
+	 *  has no files.
+	 */
+	pasteSources: () => typedError<Chosen | null, Fault>(__TAURI_INVOKE("paste_sources")),
+	/**
+	 *  Starts sending what was chosen, or has it wait for its turn. What was chosen from the history goes to a new target only after
 	 *  a click in a native dialog.
 	 */
-	send: (chosen: number, target: Recipient, code: string | null, verify: boolean) => typedError<Moving, Fault>(__TAURI_INVOKE("send", { chosen, target, code, verify })),
+	send: (chosen: number, target: Recipient, code: string | null, verify: boolean, limit: number | null) => typedError<Sent, Fault>(__TAURI_INVOKE("send", { chosen, target, code, verify, limit })),
 	/**  Asks for another folder to copy into; none where none was picked. */
 	chooseCopyFolder: (chosen: number) => typedError<CopyFolder | null, Fault>(__TAURI_INVOKE("choose_copy_folder", { chosen })),
 	/**  Lets a transfer's snapshots flow through the channel until it ends. */
@@ -91,7 +96,14 @@ export type Aim =
 "restart_service";
 
 /**  What happens while the window is open, in order. */
-export type AppEvent = { event: "listeningChanged"; listening: Listening } | { event: "settingsChanged"; settings: StoredSettings } | { event: "devicesChanged"; devices: PairedDevice[] } | { event: "nearbyChanged"; nearby: Nearby[] } | { event: "devicePaired"; name: string } | { event: "pairingFailed"; from: string; fault: Fault; triesLeft: number | null } | { event: "offerChanged"; offer: Offer } | { event: "offerGone"; id: string; how: Left } | { event: "transferStarted"; transfer: Moving } | { event: "dragged"; drag: Drag } | 
+export type AppEvent = { event: "listeningChanged"; listening: Listening } | { event: "settingsChanged"; settings: StoredSettings } | { event: "devicesChanged"; devices: PairedDevice[] } | { event: "nearbyChanged"; nearby: Nearby[] } | { event: "devicePaired"; name: string } | { event: "pairingFailed"; from: string; fault: Fault; triesLeft: number | null } | { event: "offerChanged"; offer: Offer } | { event: "offerGone"; id: string; how: Left } | { event: "transferStarted"; transfer: Moving } | 
+/**
+ *  How large a choice is, whose items are being counted for this client: items whose size has
+ *  changed since this was told last, and all together.
+ */
+{ event: "chosenCounted"; chosen: number; sizes: ItemSize[]; total: ChosenSize } | 
+/**  What waits for its turn, all of it. */
+{ event: "waitingChanged"; waiting: Waiting[] } | { event: "dragged"; drag: Drag } | 
 /**  Somebody opened the window from outside: with something to send, or to see a view. */
 { event: "opened"; chosen: Chosen | null; view: View | null } | 
 /**  The service has gone, or cannot be reached. */
@@ -213,12 +225,35 @@ export type Chosen = {
 	items: ChosenSource[],
 	/**  Items beyond those. */
 	more: number,
+	/**  Of all items together, as far as they have been counted. */
+	total: ChosenSize,
+	/**  The first few that were merged when this choice was made. */
+	merged: MergedSource[],
+	/**  Merged ones beyond those. */
+	moreMerged: number,
+};
+
+/**  How much there is of something. */
+export type ChosenSize = {
+	/**  Files and symbolic links. */
+	files: number,
+	/**  Bytes of the files' contents. */
+	bytes: number,
+	state: SizeState,
 };
 
 /**  One thing to be sent or copied. */
 export type ChosenSource = {
+	/**  Tells it from all others that were ever chosen. */
+	item: number,
 	name: string,
 	kind: SourceKind,
+	size: ChosenSize,
+	/**
+	 *  Another item of the choice has the same name, which only one of them can have at the
+	 *  receiver.
+	 */
+	sameName: boolean,
 };
 
 /**  What is done with a device's offers. */
@@ -423,6 +458,8 @@ export type Everything = {
 	listening: Listening,
 	offers: Offer[],
 	transfers: Moving[],
+	/**  In the order in which they begin. */
+	waiting: Waiting[],
 };
 
 /**  [`Failure`] as it is serialised. */
@@ -799,6 +836,12 @@ export type IoPath =
 /**  Plain system calls, and why. */
 { sync: SyncIoReason };
 
+/**  The size of one item. */
+export type ItemSize = {
+	item: number,
+	size: ChosenSize,
+};
+
 /**  The latest transfer with a device, for its card. */
 export type LastTransfer = {
 	direction: Direction,
@@ -871,6 +914,13 @@ export type Means =
 "autostart" | 
 /**  The systemd user unit. */
 "unit";
+
+/**  Something that was not added to a choice, because the choice has it already. */
+export type MergedSource = {
+	name: string,
+	/**  The chosen folder that it lies in; none if the very same thing was chosen before. */
+	within: string | null,
+};
 
 /**  A transfer as the window lists it. */
 export type Moving = {
@@ -1043,6 +1093,21 @@ export type PackedBytes = {
 
 /**  The type of the answer to each call of the page, for the bindings. Nothing makes one. */
 export type PageAnswers = {
+	/**  Two choices as one, each thing once. */
+	joinChosen: Chosen,
+	/**  A choice without one of its items; none if it was the only one. */
+	withoutItem: Chosen | null,
+	/**  A choice without the items of another one; none if nothing is left. */
+	withoutChosen: Chosen | null,
+	/**  Counts a choice's items for this client, which is sent their sizes; none ends that. */
+	countChosen: null,
+	/**
+	 *  Has a waiting transfer change places with the one before or behind it that goes
+	 *  to the same device.
+	 */
+	shiftWaiting: null,
+	/**  Removes a transfer that waits for its turn. */
+	removeWaiting: null,
 	/**  Where a copy of a choice would go; none if a folder must be picked first. */
 	copyFolder: CopyFolder | null,
 	/**  Copies a choice into that folder. */
@@ -1112,44 +1177,75 @@ export type PageAnswers = {
 
 /**  What the window's page may ask for, in the same JSON. Nothing else parses as one. */
 export type PageCall = 
+/**  Two choices as one, each thing once. */
+({ joinChosen: {
+	chosen: number,
+	added: number,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+/**  A choice without one of its items; none if it was the only one. */
+({ withoutItem: {
+	chosen: number,
+	item: number,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never } | 
+/**  A choice without the items of another one; none if nothing is left. */
+({ withoutChosen: {
+	chosen: number,
+	other: number,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutItem?: never } | 
+/**  Counts a choice's items for this client, which is sent their sizes; none ends that. */
+({ countChosen: {
+	chosen: number | null,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+/**
+ *  Has a waiting transfer change places with the one before or behind it that goes
+ *  to the same device.
+ */
+({ shiftWaiting: {
+	id: string,
+	up: boolean,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; withoutChosen?: never; withoutItem?: never } | 
+/**  Removes a transfer that waits for its turn. */
+({ removeWaiting: {
+	id: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Where a copy of a choice would go; none if a folder must be picked first. */
 ({ copyFolder: {
 	chosen: number,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Copies a choice into that folder. */
 ({ copy: {
 	chosen: number,
 	existing: OnExisting,
 	verify: boolean,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Cancels a transfer. */
 ({ cancel: {
 	id: string,
-} }) & { accept?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Pauses a transfer. */
 ({ pause: {
 	id: string,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Resumes a paused transfer. One that waits to reconnect tries at once. */
 ({ resume: {
 	id: string,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Takes an ended transfer off the list. */
 ({ dismiss: {
 	id: string,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  The latest past transfers that match; 30 at a time. */
 ({ past: {
 	asked: Asked,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  The details of one, which may be long. */
 ({ pastDetails: {
 	number: number,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Removes one from the history; its files stay. */
 ({ forgetPast: {
 	number: number,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Empties the history; the files stay. */
 "clearPast" | 
 /**  The staging folders of unfinished transfers. */
@@ -1158,45 +1254,45 @@ export type PageCall =
 ({ discardUnfinished: {
 	id: string,
 	folder: string,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Chooses again what the transfer of that id sent, and names its target. */
 ({ chooseAgain: {
 	id: string,
-} }) & { accept?: never; cancel?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Accepts an offer of the size that the person saw. */
 ({ accept: {
 	id: string,
 	shown: ShownSize,
 	onConflict: OnConflict,
-} }) & { cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Declines an offer. */
 ({ decline: {
 	id: string,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Draws a new code. */
 "renewCode" | 
 /**  Listens on the port of the settings, or on another for this run (0: a free one). */
 ({ listen: {
 	port: number | null,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Starts or stops looking for nearby devices, for this client. */
 ({ lookAround: {
 	on: boolean,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Pairs with a receiver without sending anything; the answer is its name. */
 ({ pair: {
 	target: Recipient,
 	code: string,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Renames a paired device here. */
 ({ renameDevice: {
 	id: string,
 	name: string,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Forgets a paired device. */
 ({ forgetDevice: {
 	id: string,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  Sets how a paired device's offers are answered, and the size up to which they
  *  are accepted without asking.
@@ -1205,35 +1301,35 @@ export type PageCall =
 	id: string,
 	consent: Consent,
 	maxBytes: number | null,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Receives a paired device's offers into the receive folder. */
 ({ clearDeviceFolder: {
 	id: string,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores name, port, and the rate limit of each transfer that is sent, in bytes/s. */
 ({ saveSettings: {
 	name: string,
 	port: number,
 	sendLimit: number | null,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores whether the service continues when the window is closed. */
 ({ setBackground: {
 	background: boolean,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores whether this device announces itself, and looks for others. */
 ({ setAnnounce: {
 	announce: boolean,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores whether this device receives. */
 ({ setReceiving: {
 	receiving: boolean,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Whether, and by what, the service starts when this user logs in. */
 "startAtLogin" | 
 /**  Switches the start at login on or off. */
 ({ setStartAtLogin: {
 	on: boolean,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  This program's version, and where it keeps what it owns. */
 "about" | 
 /**  What `ringway doctor` prints, which has no secrets. */
@@ -1443,6 +1539,13 @@ export type RoomThere = {
 	namesAtMost: number | null,
 };
 
+/**  What became of something that was to be sent. */
+export type Sent = 
+/**  It has begun. */
+{ is: "begun"; transfer: Moving } | 
+/**  It waits until what goes to that device has ended. */
+{ is: "waits"; waiting: Waiting };
+
 /**  What had been done by a moment. */
 export type SeriesPoint = {
 	/**  Time since bytes began to move; kept to the millisecond. */
@@ -1482,6 +1585,15 @@ export type Side =
 "here" | 
 /**  The other device. */
 "there";
+
+/**  How exact a size is. */
+export type SizeState = 
+/**  Not everything has been counted yet. */
+"counting" | 
+/**  Everything has been counted. */
+"exact" | 
+/**  It is larger: counting ended at a limit, or something cannot be looked into. */
+"atLeast";
 
 /**  What kind of thing is to be sent or copied. */
 export type SourceKind = "folder" | "file" | 
@@ -1667,6 +1779,17 @@ export type UserTlsReason =
 
 /**  A view that the window can be asked for from outside. */
 export type View = "send" | "inbox";
+
+/**  A transfer that waits until another one to the same device has ended. */
+export type Waiting = {
+	id: string,
+	/**  The device's id. */
+	device: string,
+	/**  What the device is called here. */
+	target: string,
+	title: string,
+	moreTitles: number,
+};
 
 /* Tauri Specta runtime */
 async function typedError<T, E>(result: Promise<T>): Promise<{ status: "ok"; data: T } | { status: "error"; error: E }> {

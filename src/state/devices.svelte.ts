@@ -1,5 +1,6 @@
 // The paired devices: rename, forget, and pairing without a transfer.
 import type { Answer, Consent, Fault, Ipc, Nearby, PairedDevice, Recipient } from "../ipc";
+import { tidyCode } from "../words";
 
 export class Devices {
   list = $state.raw<PairedDevice[]>([]);
@@ -55,7 +56,7 @@ export class Devices {
     this.pairing = true;
     this.fault = null;
     try {
-      const answer = await this.#ipc.call({ pair: { target, code } });
+      const answer = await this.#ipc.call({ pair: { target, code: tidyCode(code) } });
       return this.#did(answer) ? answer.data : null;
     } finally {
       this.pairing = false;

@@ -6,6 +6,7 @@ import App from "../App.svelte";
 import {
   type AppEvent,
   type Chosen,
+  type ChosenSource,
   type CopyReport,
   type Earlier,
   type Everything,
@@ -130,7 +131,15 @@ export function earlier(change: Partial<Earlier> = {}): Earlier {
   };
 }
 
-export const chosen: Chosen = { id: 7, items: [{ name: "dataset-v3", kind: "folder" }], more: 0 };
+export function source(change: Partial<ChosenSource> = {}): ChosenSource {
+  return { item: 1, name: "dataset-v3", kind: "folder", size: { files: 40, bytes: 4_000_000, state: "exact" }, sameName: false, ...change };
+}
+
+export function selection(change: Partial<Chosen> = {}): Chosen {
+  return { id: 7, items: [source()], more: 0, total: { files: 40, bytes: 4_000_000, state: "exact" }, merged: [], moreMerged: 0, ...change };
+}
+
+export const chosen = selection();
 
 export const labWs = {
   id: "ab".repeat(32),
@@ -182,6 +191,7 @@ export function everything(change: Partial<Everything> = {}): Everything {
     listening: { is: "on", addresses: ["10.0.0.9"], port: 17464, otherPort: false, code: { text: "42-river-castle", validUntilMs: Date.now() + 590_000 }, firewalls: [] },
     offers: [],
     transfers: [],
+    waiting: [],
     ...change,
   };
 }
@@ -213,6 +223,22 @@ export interface Shell {
 export async function startWindow(all: Partial<Everything> = {}, answers: Answers = {}): Promise<Shell> {
   const calls: Shell["calls"] = [];
   let events: { onmessage: (event: AppEvent) => void } | undefined;
+  /** Every choice that the window has heard of, by its number. */
+  const choices = new Map<unknown, Chosen>([[chosen.id, chosen]]);
+  const remember = (made: unknown) => {
+    const choice = made as Chosen | null;
+    if (choice && typeof choice === "object" && Array.isArray(choice.items)) choices.set(choice.id, choice);
+    return made;
+  };
+  /** As the service does it, but for numbers: a list keeps that of what was added last. */
+  const listed = (command: string, { chosen: id, added, item, other }: Args) => {
+    const all = choices.get(id)?.items ?? [];
+    const others = choices.get(command === "joinChosen" ? added : other)?.items ?? [];
+    const gone = new Set(command === "withoutItem" ? [item] : others.map((one) => one.item));
+    const left = all.filter((one) => !gone.has(one.item));
+    if (command === "joinChosen") return remember(selection({ id: added as number, items: [...left, ...others] }));
+    return left.length > 0 ? remember(selection({ id: id as number, items: left })) : null;
+  };
   const watched = new Map<unknown, { onmessage: (update: Update) => void }>();
   mockWindows("main");
   mockIPC((invoked, payload) => {
@@ -223,7 +249,11 @@ export async function startWindow(all: Partial<Everything> = {}, answers: Answer
       return everything(all);
     }
     if (command === "watch") watched.set(args.id, args.updates as { onmessage: (update: Update) => void });
-    return answers[command]?.(args) ?? (["past", "unfinished"].includes(command) ? [] : null);
+    // A transfer that is answered has begun.
+    if (command === "send") return Promise.resolve(answers.send?.(args)).then((sent) => (sent && typeof sent === "object" && !("is" in sent) ? { is: "begun", transfer: sent } : sent));
+    if (["joinChosen", "withoutItem", "withoutChosen"].includes(command) && !answers[command]) return listed(command, args);
+    if (command === "choose_sources" || command === "paste_sources") return Promise.resolve(answers[command]?.(args) ?? null).then(remember);
+    return remember(answers[command]?.(args)) ?? (["past", "unfinished"].includes(command) ? [] : null);
   });
   const app = new AppState(ipc);
   render(App, { app });
@@ -231,7 +261,11 @@ export async function startWindow(all: Partial<Everything> = {}, answers: Answer
   return {
     calls,
     called: (command) => calls.filter((call) => call.command === command).map((call) => call.args),
-    tell: (event) => events?.onmessage(event),
+    tell: (event) => {
+      if (event.event === "opened") remember(event.chosen);
+      if (event.event === "dragged" && "chosen" in event.drag) remember(event.drag.chosen);
+      events?.onmessage(event);
+    },
     update: (id, update) => watched.get(id)?.onmessage(update),
     app,
   };

@@ -19,6 +19,8 @@ test("keys with Ctrl act anywhere, and others act where nothing is typed", () =>
   expect(pressed("o", { ctrlKey: true })).toEqual({ chooses: "folders" });
   expect(pressed("O", { ctrlKey: true, shiftKey: true })).toEqual({ chooses: "files" });
   expect(pressed("f", { ctrlKey: true })).toBe("search");
+  expect(pressed("v", { ctrlKey: true })).toBe("paste");
+  expect(pressed("v", { ctrlKey: true }, field())).toBeNull();
   expect(pressed("?", { shiftKey: true })).toBe("help");
   expect(pressed("Escape")).toBe("clear");
   expect(pressed("?", {}, field())).toBeNull();

@@ -3,7 +3,7 @@ import type { Pick } from "../../ipc";
 import type { View } from "../../state/app.svelte";
 import { VIEWS } from "../../words";
 
-export type Shortcut = { shows: View } | { chooses: Pick } | "search" | "help" | "clear";
+export type Shortcut = { shows: View } | { chooses: Pick } | "paste" | "search" | "help" | "clear";
 
 const views = Object.keys(VIEWS) as View[];
 
@@ -19,6 +19,8 @@ export function shortcut(event: KeyboardEvent): Shortcut | null {
     const shown = views[Number(event.key) - 1];
     if (shown && !event.shiftKey) return { shows: shown };
     if (event.key.toLowerCase() === "o") return { chooses: event.shiftKey ? "files" : "folders" };
+    // In a field, pasting is the field's.
+    if (event.key === "v" && !isTyping(event)) return "paste";
     return event.key === "f" ? "search" : null;
   }
   if (isTyping(event)) return null;

@@ -162,8 +162,8 @@ describe("copying on this computer", () => {
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
     expect(await screen.findByRole("button", { name: t("copy.starting") })).toBeDisabled();
-    expect(card()).toBeDisabled();
-    expect(screen.getByRole("button", { name: /^Send to lab-ws/ })).toBeDisabled();
+    expect(card()).toHaveAttribute("aria-disabled", "true");
+    expect(screen.getByRole("button", { name: /^Send to lab-ws/ })).toHaveAttribute("aria-disabled", "true");
     expect(screen.getByRole("button", { name: t("send.clear") })).toBeDisabled();
     await user.click(screen.getByRole("button", { name: t("common.cancel") }));
     expect(shell.called("cancel")).toEqual([]);
@@ -210,7 +210,7 @@ describe("copying on this computer", () => {
     expect(alert).toHaveTextContent("Nothing was copied. dataset-v3 cannot be copied into itself.");
     expect(alert).toHaveTextContent("Choose a folder outside it.");
     expect(shell.app.transfers.list).toEqual([]);
-    expect(screen.getByText("dataset-v3", { selector: "li span" })).toBeVisible();
+    expect(screen.getByText("dataset-v3", { selector: "li strong" })).toBeVisible();
     expect(screen.getByRole("button", { name: t("copy.button") })).toBeEnabled();
   });
 
@@ -249,8 +249,8 @@ describe("copying on this computer", () => {
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
     expect(await screen.findByRole("button", { name: t("copy.starting") })).toBeDisabled();
-    expect(card()).toBeDisabled();
-    expect(screen.getByRole("button", { name: /^Send to lab-ws/ })).toBeDisabled();
+    expect(card()).toHaveAttribute("aria-disabled", "true");
+    expect(screen.getByRole("button", { name: /^Send to lab-ws/ })).toHaveAttribute("aria-disabled", "true");
     await shell.app.copying.start();
     expect(shell.called("copy")).toHaveLength(1);
     shell.update("c1", { is: "moved", progress: progress(quiet) });

@@ -28,6 +28,7 @@ use crate::dto::{About, Everything};
 use crate::login;
 use crate::text::shown;
 use choices::Choices;
+pub(crate) use choices::{Counted, Counting};
 use copying::Copying;
 use devices::Devices;
 use history::History;
@@ -37,7 +38,8 @@ use nearby::NearbyDevices;
 use receiving::Receiving;
 pub use receiving::Reception;
 use receiving::offers::Offers;
-use sending::Sending;
+pub(crate) use sending::HowToSend;
+use sending::{Queue, Sending};
 use settings::SettingsInForce;
 pub(crate) use transfers::Standing;
 use transfers::Transfers;
@@ -96,12 +98,13 @@ impl App {
             nearby: nearby.clone(),
             receiving: receiving.clone(),
         };
+        let queue = Queue::new(engine.clone(), listeners.clone(), transfers.clone());
         let sending = Sending {
             engine: engine.clone(),
             choices: choices.clone(),
             nearby: nearby.clone(),
             devices: devices.clone(),
-            transfers: transfers.clone(),
+            queue: Arc::new(queue),
         };
         Self {
             settings,
@@ -147,6 +150,7 @@ impl App {
             listening: self.receiving.listening(),
             offers: self.offers.shown(),
             transfers: self.transfers.shown(),
+            waiting: self.sending.queue.shown(),
         })
     }
 
@@ -173,6 +177,7 @@ impl App {
     /// on later. Copies have none: they end in good order.
     pub async fn wind_down(&self, grace: Duration) -> usize {
         self.offers.close();
+        self.sending.queue.close();
         self.receiving.turn_away().await;
         // Nobody will resume it.
         self.cancel_copies(|stage| stage == Stage::Paused);

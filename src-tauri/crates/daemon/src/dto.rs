@@ -2,6 +2,7 @@
 //! show.
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
 mod about;
+mod choice;
 mod copying;
 mod given_path;
 mod machine;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::{shown, shown_text};
 pub use about::About;
+pub use choice::{Chosen, ChosenSize, ChosenSource, ItemSize, MergedSource, Sent, SizeState, SourceKind, Waiting};
 pub use copying::CopyFolder;
 pub use given_path::GivenPath;
 pub use machine::Machine;
@@ -262,40 +264,6 @@ impl Moving {
     }
 }
 
-/// What kind of thing is to be sent or copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub enum SourceKind {
-    Folder,
-    File,
-    /// A link, or something that is reported when it is sent.
-    Other,
-    /// It cannot be looked at.
-    Unreadable,
-}
-
-/// One thing to be sent or copied.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct ChosenSource {
-    pub name: String,
-    pub kind: SourceKind,
-}
-
-/// What a person chose or dropped; the paths themselves stay on this side.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct Chosen {
-    pub id: u32,
-    /// The first few.
-    pub items: Vec<ChosenSource>,
-    /// Items beyond those.
-    pub more: u64,
-}
-
 /// What the picker should pick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -323,6 +291,8 @@ pub struct Everything {
     pub listening: Listening,
     pub offers: Vec<Offer>,
     pub transfers: Vec<Moving>,
+    /// In the order in which they begin.
+    pub waiting: Vec<Waiting>,
 }
 
 /// Something dragged over the window. Positions are from its top left corner, in CSS pixels: GTK
@@ -396,6 +366,17 @@ pub enum AppEvent {
     },
     TransferStarted {
         transfer: Box<Moving>,
+    },
+    /// How large a choice is, whose items are being counted for this client: items whose size has
+    /// changed since this was told last, and all together.
+    ChosenCounted {
+        chosen: u32,
+        sizes: Vec<ItemSize>,
+        total: ChosenSize,
+    },
+    /// What waits for its turn, all of it.
+    WaitingChanged {
+        waiting: Vec<Waiting>,
     },
     Dragged {
         drag: Drag,

@@ -37,6 +37,7 @@ pub use receiving::receive::{IncomingOffer, Receiver, ShownCode};
 pub use ringway_sys::heap::return_large_blocks;
 pub use ringway_tree::filesystem::free_space::FreeSpace;
 pub use ringway_tree::receive::{Unfinished, close_folders, covered_by};
+pub use ringway_tree::send::{Measured, measure};
 pub use ringway_wire::ProtocolError;
 pub use ringway_wire::announcement::{Announcement, Fingerprint};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};

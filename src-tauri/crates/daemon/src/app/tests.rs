@@ -2,6 +2,7 @@
 mod copying;
 mod devices;
 mod offers;
+mod queue;
 mod receiving;
 mod rules;
 mod sending;
@@ -22,12 +23,14 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use crate::app::Reception;
-use crate::app::{App, Listener};
-use crate::dto::SettingsChange;
-use crate::dto::{AppEvent, Asked, Left, Listening, Offer, Recipient};
+use crate::app::{App, HowToSend, Listener};
+use crate::dto::{AppEvent, Asked, Left, Listening, Moving, Offer, Recipient, Sent, SettingsChange};
 
 /// How long anything may take before a test fails: two engines in a debug build on busy cores.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// As most tests send: read back there.
+const VERIFIED: HowToSend = HowToSend { verify: true, limit: None };
 
 struct Machine {
     app: App,
@@ -117,9 +120,9 @@ impl Machine {
 
     /// Sends `path` and gives the transfer's id.
     fn send(&self, path: &Path, target: &str, code: Option<&str>) -> String {
-        let chosen = self.app.choices.keep(vec![path.to_owned()]).unwrap();
+        let chosen = self.app.choices.keep(vec![path.to_owned()]).unwrap().unwrap();
         let target = self.app.engine.resolve(target).unwrap();
-        self.app.sending.send(chosen.id, target, code.map(str::to_owned), true, None).unwrap().id
+        begun(self.app.sending.send(chosen.id, target, code.map(str::to_owned), VERIFIED, None).unwrap()).id
     }
 
     /// A folder to copy into, picked.
@@ -132,7 +135,7 @@ impl Machine {
 
     /// Copies `path` and gives the transfer's id and end.
     async fn copy(&self, path: &Path, existing: OnExisting, verify: bool) -> (String, Report) {
-        let chosen = self.app.choices.keep(vec![path.to_owned()]).unwrap();
+        let chosen = self.app.choices.keep(vec![path.to_owned()]).unwrap().unwrap();
         let id = self.app.copying.start(chosen.id, existing, verify).unwrap().id;
         let ended = self.ended(&id).await;
         (id, ended)
@@ -143,6 +146,13 @@ impl Machine {
         std::fs::create_dir_all(source.join("below")).unwrap();
         std::fs::write(source.join("below/file"), "content").unwrap();
         source
+    }
+}
+
+fn begun(sent: Sent) -> Moving {
+    match sent {
+        Sent::Begun { transfer } => *transfer,
+        Sent::Waits { waiting } => panic!("{waiting:?}"),
     }
 }
 

@@ -17,8 +17,8 @@ pub(super) mod types {
     pub(crate) use ringway_model::{Consent, IntoHome, OnConflict, OnExisting, PastDetails, ShownSize};
 
     pub(crate) use crate::dto::{
-        About, Again, Asked, Chosen, CopyFolder, Earlier, Everything, GivenPath, Moving, Recipient, SettingsChange,
-        StartAtLogin, StoredSettings, Unfinished, View,
+        About, Again, Asked, Chosen, CopyFolder, Earlier, Everything, GivenPath, Moving, Recipient, Sent,
+        SettingsChange, StartAtLogin, StoredSettings, Unfinished, View,
     };
 }
 
@@ -33,6 +33,24 @@ macro_rules! operations {
     ($generate:ident) => {
         $generate! {
             page {
+                /// Two choices as one, each thing once.
+                JoinChosen join_chosen(chosen: u32, added: u32) -> Chosen =
+                    blocking |app| app.choices.join(chosen, added)?;
+                /// A choice without one of its items; none if it was the only one.
+                WithoutItem without_item(chosen: u32, item: u32) -> Option<Chosen> =
+                    blocking |app| app.choices.without_item(chosen, item)?;
+                /// A choice without the items of another one; none if nothing is left.
+                WithoutChosen without_chosen(chosen: u32, other: u32) -> Option<Chosen> =
+                    blocking |app| app.choices.without_chosen(chosen, other)?;
+                /// Counts a choice's items for this client, which is sent their sizes; none ends
+                /// that.
+                CountChosen count_chosen(chosen: Option<u32>) -> () = ordered |guest| guest.count_chosen(chosen)?;
+                /// Has a waiting transfer change places with the one before or behind it that goes
+                /// to the same device.
+                ShiftWaiting shift_waiting(id: String, up: bool) -> () =
+                    blocking |app| app.sending.queue.shift(&id, up)?;
+                /// Removes a transfer that waits for its turn.
+                RemoveWaiting remove_waiting(id: String) -> () = blocking |app| app.sending.queue.remove(&id)?;
                 /// Where a copy of a choice would go; none if a folder must be picked first.
                 CopyFolder copy_folder(chosen: u32) -> Option<CopyFolder> = blocking |app| app.copying.folder(chosen);
                 /// Copies a choice into that folder.
@@ -124,12 +142,20 @@ macro_rules! operations {
                 Start start -> Everything = ordered |guest| guest.start()?;
                 /// Everything to show, without events.
                 Look look -> Everything = blocking |app| app.everything()?;
-                /// Sends a choice. `confirmed` is a new target that a person confirmed in a dialog
-                /// that no page draws.
-                Send send(chosen: u32, target: Recipient, code: Option<String>, verify: bool, confirmed: Option<String>)
-                    -> Moving = task |shared| {
+                /// Sends a choice, `limit` bytes/s at most if that is not what the settings say.
+                /// `confirmed` is a new target that a person confirmed in a dialog that no page
+                /// draws.
+                Send send(
+                    chosen: u32,
+                    target: Recipient,
+                    code: Option<String>,
+                    verify: bool,
+                    limit: Option<u64>,
+                    confirmed: Option<String>
+                ) -> Sent = task |shared| {
                         let (app, target) = (shared.app.clone(), shared.app.sending.target(&target).await?);
-                        aside(move || app.sending.send(chosen, target, code, verify, confirmed.as_deref())).await?
+                        let how = HowToSend { verify, limit };
+                        aside(move || app.sending.send(chosen, target, code, how, confirmed.as_deref())).await?
                     };
                 /// The folder in which a picker for the folder of copies begins.
                 CopyFolderPicked copy_folder_picked -> Option<GivenPath> =

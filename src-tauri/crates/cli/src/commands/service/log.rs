@@ -137,6 +137,8 @@ impl Log {
             | AppEvent::NearbyChanged { .. }
             | AppEvent::Dragged { .. }
             | AppEvent::Opened { .. }
+            | AppEvent::ChosenCounted { .. }
+            | AppEvent::WaitingChanged { .. }
             | AppEvent::ServiceLost { .. }
             | AppEvent::ServiceFound => {}
         }
