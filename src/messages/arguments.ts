@@ -75,6 +75,8 @@ export interface Arguments {
   "inbox.tooLarge": { missing: string };
   "inbox.tooMany": { n: number };
   "inbox.namesTooLong": { n: number };
+  "inbox.spaceAfter": { free: string; left: string };
+  "inbox.expired": { n: number };
   "inbox.paired": { name: string };
   "inbox.overtaken": { from: string };
   "inbox.pairingFailed": { from: string };
@@ -112,14 +114,13 @@ export interface Arguments {
   "devices.codeBeginsWith": { number: string };
   "devices.paired": { name: string };
   "devices.id": { id: string };
-  "devices.pairedSince": { when: string };
-  "devices.renameNamed": { name: string };
-  "devices.newName": { name: string };
-  "devices.forgetNamed": { name: string };
+  "devices.actions": { name: string };
+  "devices.settingsOf": { name: string };
+  "devices.lastAddressWhen": { address: string; when: string };
   "devices.forgetAsk": { name: string };
   "devices.rule.acceptUpTo": { size: string };
-  "devices.incomingFrom": { name: string };
   "devices.looksLike": { id: string; name: string };
+  "settings.version": { version: string };
   "settings.login.vanished": { program: string };
   "settings.portHint": { port: string };
   "settings.limitBad": { least: string };
