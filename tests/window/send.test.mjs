@@ -12,11 +12,13 @@ import { Device, differences } from "../setup/devices.mjs";
 import { capture } from "../setup/process.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
-import { dragOnto, middleOf, placeWindow } from "./lib/drag.mjs";
+import { clickAt, copyElsewhere, dragOnto, middleOf, placeWindow } from "./lib/drag.mjs";
 import { focus, pickFolder, press, tabTo, type } from "./lib/keyboard.mjs";
-import { KEYS, button, field, showing } from "./lib/webdriver.mjs";
+import { KEYS, button, eventually, field, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
+/** The card of those that have none: an address is typed. */
+const ANOTHER = "//main//button[contains(., 'Another device')]";
 /** Tests only where the window can be driven. */
 /** The form's own: the card of a machine nearby begins with the same word. */
 const SEND = `//main//button[normalize-space(.) = "Send"]`;
@@ -54,6 +56,7 @@ for (const scale of [1, 2]) {
     const page = await openWindow(t, near, { GDK_SCALE: String(scale) });
     await dropInto(t, page, [tree], size);
     await page.wait(showing(basename(tree)));
+    await page.click(ANOTHER);
     await page.fill(field("address"), receiving.target);
     await page.fill(field("code"), CODE);
     await keepPicture(page, `send-chosen-${scale}`);
@@ -96,6 +99,7 @@ driven("a folder dropped on a card while another machine is being reached goes t
   const page = await openWindow(t, near);
   await dropInto(t, page, [tree], [1000, 760]);
   await page.wait(showing(basename(tree)));
+  await page.click(ANOTHER);
   await page.fill(field("address"), `127.0.0.1:${silent.address().port}`);
   await page.click(SEND);
   await page.wait(showing("Connecting to 127.0.0.1"));
@@ -108,11 +112,50 @@ driven("a folder dropped on a card while another machine is being reached goes t
   await page.wait(showing("Sent to far: "));
 });
 
+driven("what is dropped, dropped again and pasted is one list; a click picks a card and a double click sends it", async (t) => {
+  const { base, near, far, inbox, tree } = await meet();
+  const first = await receiver(t, far, inbox);
+  const paired = await near.run(["pair", first.target, "--code-file", near.codeFile(CODE)]);
+  assert.equal(paired.status, 0, paired.said());
+  first.kill();
+  const receiving = far.start(["recv", inbox, "--listen", first.target, "--json", "--yes", "--once"]);
+  t.after(() => receiving.kill());
+  await receiving.event("listening");
+  const [second, third] = ["second", "third"].map((name) => join(base, name));
+  for (const path of [second, third]) oddTree(path);
+  const page = await openWindow(t, near);
+  await dropInto(t, page, [tree]);
+  await page.wait(showing(basename(tree)));
+  await dropInto(t, page, [second, join(tree, readdirSync(tree)[0])]);
+  await page.wait(showing("second"));
+  await page.wait(showing(`is part of ${basename(tree)}.`));
+  await copyElsewhere(t, [third]);
+  const { id } = await placeWindow(page, 1000, 760);
+  focus(id);
+  press("ctrl+v");
+  await page.wait(showing("third"));
+  await page.wait(showing("Total: 3 folders"));
+  await eventually("all to be counted", async () => !/counting/.test(await page.words()));
+  await keepPicture(page, "send-list");
+
+  await page.click("//button[@aria-label = 'Remove second']");
+  await page.wait(showing("Total: 2 folders"));
+  const card = await middleOf(page, await placeWindow(page, 1000, 760), "main [data-card]");
+  clickAt(card);
+  await page.wait(showing("Send 2 folders to far"));
+  clickAt(card, 2);
+  await ended(receiving);
+  for (const path of [tree, third]) same(path, join(inbox, basename(path)));
+  assert.deepEqual(readdirSync(inbox).filter((name) => !name.startsWith(".")).sort(), [basename(tree), "third"].sort());
+  await page.wait(showing("Drop folders or files here"));
+});
+
 driven("a wrong code is told at once, keeps what was chosen, and the right one goes through", async (t) => {
   const { near, far, inbox, tree } = await meet();
   const receiving = await receiver(t, far, inbox);
   const page = await openWindow(t, near);
   await dropInto(t, page, [tree]);
+  await page.click(ANOTHER);
   await page.fill(field("address"), receiving.target);
   await page.fill(field("code"), "7-river-candel");
   await page.click(SEND);
@@ -139,6 +182,7 @@ driven("a transfer under way is cancelled, and nothing half-written stays", asyn
   const network = await harmfulNetwork(t, receiving.target, "--hold-after", 8 * 1024 * 1024);
   const page = await openWindow(t, near);
   await dropInto(t, page, [big]);
+  await page.click(ANOTHER);
   await page.fill(field("address"), network.target);
   await page.fill(field("code"), CODE);
   await page.click(SEND);
@@ -169,6 +213,7 @@ driven("a limit of the settings holds what is sent, and the window says that it 
   await page.wait(showing("Saved"));
   await show(page, "Send");
   await dropInto(t, page, [big]);
+  await page.click(ANOTHER);
   await page.fill(field("address"), receiving.target);
   await page.fill(field("code"), CODE);
   await page.click(SEND);
@@ -191,6 +236,7 @@ driven("what cannot be sent is named, and all the rest arrives", async (t) => {
   const receiving = await receiver(t, far, inbox);
   const page = await openWindow(t, near);
   await dropInto(t, page, [tree]);
+  await page.click(ANOTHER);
   await page.fill(field("address"), receiving.target);
   await page.fill(field("code"), CODE);
   await page.click(SEND);
@@ -207,6 +253,7 @@ driven("an address where nothing listens is told, with what to do", async (t) =>
   const { near, tree } = await meet();
   const page = await openWindow(t, near);
   await dropInto(t, page, [tree]);
+  await page.click(ANOTHER);
   await page.fill(field("address"), "127.0.0.1:9");
   await page.click(SEND);
   await page.wait(showing("127.0.0.1:9 cannot be reached: no program accepts connections there."));
@@ -228,6 +275,8 @@ driven("the keyboard alone chooses a folder, types address and code, and sends",
   await pickFolder(id, plain);
   await page.wait(showing("plain"));
   focus(id);
+  await tabTo(page, /^Another device/);
+  press("Return");
   await tabTo(page, /^address$/);
   type(receiving.target);
   await tabTo(page, /^code$/);

@@ -48,6 +48,7 @@ async function hand(here, near, tree) {
 async function sendToCard(here, name) {
   await show(here, "Send");
   await here.click(`//main//button[@data-card][contains(., '${name}')]`);
+  await here.click(`//main//button[normalize-space(.) = "Send"]`);
 }
 
 driven("two windows pair by a code, and what one sends the other asks about once, and then takes by its rule", async (t) => {

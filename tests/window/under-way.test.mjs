@@ -54,6 +54,7 @@ for (const [theme, name] of Object.entries(THEMES)) {
     await page.evaluate(AXE);
     await page.wait(showing("scan-0412"));
     await page.click("//main//button[@data-card][contains(., 'lab-ws')]");
+    await page.click(`//main//button[normalize-space(.) = "Send"]`);
     await page.wait(showing("Sending to lab-ws"));
     await eventually("some seconds of it", () => page.script(() => Number(document.querySelector("[role=slider]")?.getAttribute("aria-valuemax")) > 1.5));
     await keepPicture(page, `under-way-${theme}`);

@@ -5,6 +5,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { capture, which } from "../../setup/process.mjs";
 import { eventually, sleep, windowId } from "./webdriver.mjs";
 
+const COPIED = join(dirname(fileURLToPath(import.meta.url)), "copy-source.py");
 const SOURCE = join(dirname(fileURLToPath(import.meta.url)), "drag-source.py");
 /** Where the source is put: beside the window under test, which lies in the top left corner. */
 const SOURCE_AT = { x: 1480, y: 60 };
@@ -93,6 +94,20 @@ export async function dragOnto(t, paths, to, before) {
   // It ends by itself once the other side has what it carries: ended sooner, it would take that
   // away.
   await eventually("the drop to be taken", () => hasEnded);
+}
+
+/** Copies `paths` in another program, which has them on the clipboard until the test ends. */
+export async function copyElsewhere(t, paths) {
+  const source = spawn("/usr/bin/python3", [COPIED, ...paths.map((path) => pathToFileURL(path).href)], { stdio: ["ignore", "pipe", "ignore"] });
+  t.after(() => source.kill());
+  let said = "";
+  source.stdout.on("data", (data) => (said += data));
+  await eventually("the clipboard to be taken", () => said.includes("owned"));
+}
+
+/** Clicks at a position on the screen with the pointer, so often. */
+export function clickAt({ x, y }, times = 1) {
+  pointer("mousemove", x, y, "click", "--repeat", times, "--delay", 60, 1);
 }
 
 /** Why nothing can be dragged out of a file manager here; empty where it can. */
