@@ -570,11 +570,13 @@ describe("activity", () => {
     } as const;
     const shell = await startWindow({ transfers: [moving({ report: { ...report, edits: [...report.edits], failures: [...failures], arrived: [] }, progress: progress({ stage: "ended" }) })] });
     await show("activity");
-    expect(screen.getByRole("alert")).toHaveTextContent("All but 1 item transferred: 9 files, 1 folder, 900 B in 0.5 s.");
-    expect(screen.getByRole("alert")).toHaveTextContent("Verified in 0.7 s: 8 files read back from lab-ws's disk, identical.");
-    await user.click(screen.getByText(t("activity.notTransferred", { n: 1 })));
+    const [told] = screen.getAllByText(/^All but 1/).map((told) => told.closest("[role]"));
+    expect(told).toHaveAttribute("role", "status");
+    expect(told).toHaveTextContent("All but 1 item transferred: 9 files, 1 folder, 900 B in 0.5 s.");
+    expect(told).toHaveTextContent("Verified in 0.7 s: 8 files read back from lab-ws's disk, identical.");
+    expect(screen.getByText("data/secret.bin")).toBeVisible();
     expect(screen.getByText(/could not be opened here: permission was denied/)).toBeVisible();
-    expect(screen.getByRole("alert")).toHaveTextContent("1 file edited on lab-ws was kept; your version is beside it.");
+    expect(told).toHaveTextContent("1 file edited on lab-ws was kept; your version is beside it.");
     await user.click(screen.getByText(t("activity.edited", { n: 1 })));
     expect(screen.getByText(/New version: p2 \(1\)\.jpg/)).toBeVisible();
     await user.click(screen.getByRole("button", { name: `${t("activity.remove")}: dataset-v3` }));
@@ -608,6 +610,7 @@ describe("activity", () => {
     ]);
     const { report } = failed({ code: "cancelled", by: "here" }) as { report: Report };
     shell.update("t1", { is: "ended", progress: progress({ stage: "ended", seconds: 4 }), report: { ...report, limited_by: "network" } });
+    await user.click(await screen.findByText(t("state.cancelled")));
     expect(await screen.findByText(t("activity.mostlyLimitedBy", { what: "the network" }))).toBeVisible();
   });
 
@@ -634,8 +637,9 @@ describe("activity", () => {
     const series = [1, 2, 3, 4].map((second) => ({ seconds: second, bytes: second > 2 ? 3_000_000 : 0, entries: second, limited_by: "network" as const }));
     const { report } = failed({ code: "cancelled", by: "here" }) as { report: Report };
     const late = moving({ progress: progress({ seconds: 4, bytes_done: 3_000_000 }), series });
-    await startWindow({ transfers: [late, { ...late, id: "t2", progress: progress({ stage: "ended", seconds: 4, bytes_done: 3_000_000 }), report }] });
+    await startWindow({ transfers: [late, moving({ ...late, status: undefined, id: "t2", progress: progress({ stage: "ended", seconds: 4, bytes_done: 3_000_000 }), report })] });
     await show("activity");
+    await user.click(screen.getByText(t("state.cancelled")));
     const graphs = screen.getAllByRole("slider", { name: /Speed over time: .* peak 3.0 MB\/s/ });
     expect(graphs).toHaveLength(2);
     for (const graph of graphs) {
@@ -651,7 +655,73 @@ describe("activity", () => {
     const shell = await startWindow({ transfers: [moving({ progress: progress() })] });
     await show("activity");
     await user.click(screen.getByRole("button", { name: `${t("common.cancel")}: dataset-v3` }));
-    expect(shell.called("cancel")).toEqual([{ id: "t1" }]);
+    expect(shell.called("cancel")).toEqual([{ id: "t1", then: "remove" }]);
+  });
+
+  test("much work is stopped after a question, which keeps it unless told otherwise", async () => {
+    const much = progress({ bytes_done: 3_000_000_000, bytes_total: 9_000_000_000, seconds: 40 });
+    const shell = await startWindow({ transfers: [moving({ progress: much })] });
+    await show("activity");
+    const cancel = screen.getByRole("button", { name: `${t("common.cancel")}: dataset-v3` });
+    await user.click(cancel);
+    const question = await screen.findByRole("dialog", { name: t("activity.stopTitle", { title: "dataset-v3" }) });
+    expect(question).toHaveTextContent("3.0 GB arrived so far.");
+    await waitFor(() => expect(screen.getByRole("button", { name: t("activity.stopKeep") })).toHaveFocus());
+    await user.keyboard("{Escape}");
+    await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
+    expect(shell.called("cancel")).toEqual([]);
+    for (const [button, then] of [["activity.stopKeep", "keep"], ["activity.stopRemove", "remove"]] as const) {
+      await user.click(cancel);
+      await user.click(await screen.findByRole("button", { name: t(button) }));
+      await waitFor(() => expect(shell.called("cancel").at(-1)).toEqual({ id: "t1", then }));
+    }
+  });
+
+  test("the keyboard stays with a transfer that ends, and goes to its neighbour when its line is removed", async () => {
+    const { report } = failed({ code: "cancelled", by: "there" });
+    const other = moving({ id: "t0", title: "pictures", report: { ...report, ended_at: 1 }, progress: progress({ stage: "ended" }) });
+    const shell = await startWindow({ transfers: [moving({ progress: progress() }), other] });
+    await show("activity");
+    screen.getByRole("button", { name: `${t("common.cancel")}: dataset-v3` }).focus();
+    shell.update("t1", { is: "ended", progress: progress({ stage: "ended" }), report: { ...report, ended_at: 2 } });
+    await waitFor(() => expect(document.querySelector('[data-transfer="t1"]')).toHaveFocus());
+    await user.click(screen.getAllByText(t("state.cancelledBy", { peer: "lab-ws" }))[0]!);
+    await user.click(screen.getByRole("button", { name: `${t("activity.remove")}: dataset-v3` }));
+    await waitFor(() => expect(document.activeElement?.closest("[data-transfer]")).toHaveAttribute("data-transfer", "t0"));
+  });
+
+  test("what people decided is no alert, and what failed stands first and open", async () => {
+    const ended = (id: string, fault: Parameters<typeof failed>[0], at: number) => moving({ id, title: id, report: { ...failed(fault).report, ended_at: at }, progress: progress({ stage: "ended" }) });
+    const transfers = [
+      ended("broken", { code: "destination_gone" }, 1),
+      ended("cancelled", { code: "cancelled", by: "there" }, 2),
+      ended("declined", { code: "declined", reason: "by_choice" }, 3),
+    ];
+    await startWindow({ transfers });
+    await show("activity");
+    const lines = () => [...document.querySelectorAll("[data-transfer]")].map((line) => line.getAttribute("data-transfer"));
+    expect(lines()[0]).toBe("broken");
+    expect(screen.getAllByRole("alert")).toHaveLength(1);
+    await user.click(screen.getByText(t("state.declined")));
+    await user.click(screen.getByText(t("state.cancelledBy", { peer: "lab-ws" })));
+    expect(screen.getAllByRole("alert")).toHaveLength(1);
+    expect(screen.getByText(t("fault.cancelled.there", { peer: "lab-ws" }))).toBeVisible();
+  });
+
+  test("failures stand by reason, are retried together, and are copied as a list", async () => {
+    const failure = (path: string, errno: number) => ({ path, side: "here", operation: "open", reason: "os", errno, detail: "" }) as const;
+    const { report } = failed({ code: "destination_gone" });
+    const partial: Report = { ...report, outcome: "partial", failed: 4, failures: [failure("a", 2), failure("b", 13), failure("c", 13)] };
+    const again = { chosen, target: { to: "device", id: labWs.id }, label: labWs.name, verify: false };
+    const shell = await startWindow({ transfers: [moving({ report: partial, progress: progress({ stage: "ended" }) })] }, { chooseAgain: () => again, send: () => moving({ id: "t2" }) });
+    await show("activity");
+    const reasons = screen.getAllByRole("heading", { level: 3 }).map((heading) => heading.textContent);
+    expect(reasons).toEqual([expect.stringMatching(/permission was denied.*2$/), expect.stringMatching(/1$/)]);
+    expect(screen.getByText(t("activity.unnamed", { n: 1 }))).toBeVisible();
+    await user.click(screen.getByRole("button", { name: t("activity.copyList") }));
+    expect(await navigator.clipboard.readText()).toMatch(/permission was denied:\nb\nc\n\n.*:\na\n$/);
+    await user.click(screen.getByRole("button", { name: t("activity.retry") }));
+    await waitFor(() => expect(shell.called("chooseAgain")).toEqual([{ id: "t1" }]));
   });
 
   test("one that waits is told to go on by its own button, where that can help", async () => {
@@ -662,7 +732,7 @@ describe("activity", () => {
     await show("activity");
     expect(screen.getByText(/^Paused: .* 5.0 kB more needed/)).toBeVisible();
     expect(screen.queryByRole("button", { name: `${t("activity.tryNow")}: pictures` })).toBeNull();
-    await user.click(screen.getByRole("button", { name: `${t("activity.resume")}: dataset-v3` }));
+    await user.click(screen.getByRole("button", { name: `${t("activity.tryNow")}: dataset-v3` }));
     expect(shell.called("resume")).toEqual([{ id: "t1" }]);
   });
 
@@ -930,7 +1000,7 @@ describe("what has ended before", () => {
     expect(await screen.findByText(/All but 2 items transferred/)).toBeVisible();
     expect(await screen.findByText("thesis/pipe")).toBeInTheDocument();
     expect(await screen.findByText("Limited by the network")).toBeVisible();
-    expect(screen.getByText("3.0 MB/s on average", { selector: "p" })).toBeVisible();
+    expect(screen.getByText("3.0 MB/s on average", { selector: "li" })).toBeVisible();
     expect(shell.called("pastDetails")).toEqual([{ number: 7 }]);
     expect((await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } })).violations).toEqual([]);
   });
@@ -980,7 +1050,7 @@ describe("what has ended before", () => {
     await user.click(await screen.findByText("survey"));
     await user.click(await screen.findByRole("button", { name: t("common.openFolder") }));
     expect(shell.called("open_past")).toEqual([{ number: 12 }]);
-    await user.click(screen.getByRole("button", { name: `${t("history.remove")}: survey` }));
+    await user.click(screen.getByRole("button", { name: `${t("activity.remove")}: survey` }));
     await waitFor(() => expect(screen.queryByText("survey")).toBeNull());
     expect(shell.called("forgetPast")).toEqual([{ number: 12 }]);
     await user.click(screen.getByRole("button", { name: t("history.clear") }));
@@ -1020,7 +1090,7 @@ describe("what has ended before", () => {
     expect(screen.queryByText(t("inbox.nothingReceived"))).toBeNull();
     await user.click(await screen.findByRole("button", { name: t("common.openFolder") }));
     expect(shell.called("open_past")).toEqual([{ number: 12 }]);
-    await user.click(screen.getByRole("button", { name: `${t("history.remove")}: survey` }));
+    await user.click(screen.getByRole("button", { name: `${t("activity.remove")}: survey` }));
     expect(await screen.findByText(t("inbox.nothingReceived"))).toBeVisible();
   });
 });

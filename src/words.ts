@@ -379,7 +379,7 @@ function rowOf(fault: Fault, peer: string): Sentence {
     case "declined":
       return declined(fault, peer);
     case "cancelled":
-      return { what: fault.by === "here" ? t("fault.cancelled.here") : t("fault.cancelled.there", { peer }), next: "" };
+      return { what: fault.by === "here" ? t("fault.cancelled.here") : t("fault.cancelled.there", { peer }), next: fault.kept ? t("fault.cancelled.kept.next") : "" };
     case "connection_lost":
       return connectionLost(fault, peer);
     case "protocol":

@@ -433,6 +433,8 @@ export type Earlier = {
 	moreTitles: number,
 	/**  The other machine as it was called then, or whom it was to reach; of a copy, its folder. */
 	peer: string,
+	/**  How it ended, and what a person can do about it. */
+	status: TransferStatus,
 	/**  Without failures by name, which [`PastDetails`](ringway_model::PastDetails) has. */
 	report: Report,
 };
@@ -543,7 +545,7 @@ export type Fault =
 /**  The limit. */
 has: number; 
 /**  The least that will do. */
-least: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+least: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; kept?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  An operation on a local path. */
 ({ code: "path"; 
 /**  The path. */
@@ -551,7 +553,7 @@ path: PathText;
 /**  What was being done. */
 operation: Operation; 
 /**  What the kernel said. */
-source: OsError }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+source: OsError }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  All of a transfer is there, but a final name in the destination was refused. What is whole
  *  is kept, and the same send resumes with it.
@@ -564,11 +566,11 @@ operation: Operation;
 /**  What the kernel said. */
 source: OsError; 
 /**  The first top-level paths that have their names. */
-published: PathText[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+published: PathText[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The target is neither a paired device's name nor an address. */
 ({ code: "unknown_target"; 
 /**  What was given. */
-target: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+target: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The peer could not be reached at any of its addresses. */
 ({ code: "unreachable"; 
 /**  What was tried, as `host:port`. */
@@ -576,7 +578,7 @@ target: string;
 /**  The last address's error. */
 source: OsError; 
 /**  What lets its port in at the other machine, where a firewall of that one may be why. */
-remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Listening failed, for example because the port is taken. */
 ({ code: "listen"; 
 /**  What was asked for. */
@@ -584,7 +586,7 @@ address: string;
 /**  What the kernel said. */
 source: OsError; 
 /**  What shows who has the port. */
-remedies: Remedy[] }) & { by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The receiver declined. */
 {
 	code: "declined",
@@ -592,7 +594,9 @@ remedies: Remedy[] }) & { by?: never; bytes?: never; bytes_max?: never; detail?:
 /**  Cancelled, here or there. */
 ({ code: "cancelled"; 
 /**  Where. */
-by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+by: Side; 
+/**  Whether what arrived was to be kept at the receiver, so that the same send resumes. */
+kept?: boolean }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The connection ended before the receipt. */
 {
 	code: "connection_lost",
@@ -601,47 +605,47 @@ by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: neve
  *  The receiver closed the connection before anything was offered: it has no place for more
  *  connections, or ends.
  */
-({ code: "turned_away" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "turned_away" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The peer broke the protocol. */
 ({ code: "protocol"; 
 /**  How, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The other device has a name that reads as an id or an address, which no device may have. */
-({ code: "misleading_name" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "misleading_name" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  The receipt contradicts what was sent, the failures that were named, or itself: what arrived
  *  is not known.
  */
 ({ code: "receipt_contradicts"; 
 /**  How, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  The receiver took nothing more, and claimed no work of its own, for as long as was to be
  *  waited, or was at its own work for longer than any disk takes. What is whole there is kept.
  */
 ({ code: "stalled"; 
 /**  How long. */
-seconds: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+seconds: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The peer speaks no version that we speak. */
 ({ code: "version"; 
 /**  Our version. */
 ours: number; 
 /**  Theirs. */
-theirs: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+theirs: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  TLS failed: not a Ringway peer, or tampering. */
 ({ code: "tls"; 
 /**  How, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Kernel TLS was demanded and is unavailable on this machine. */
 ({ code: "no_kernel_tls"; 
 /**  Why. */
 reason: UserTlsReason; 
 /**  What turns it on, where its module is not loaded. */
-remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  io_uring was demanded and is unavailable on this machine. */
 ({ code: "no_io_uring"; 
 /**  Why. */
-reason: SyncIoReason }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+reason: SyncIoReason }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The settings file says what is not acceptable. */
 ({ code: "config"; 
 /**  The file. */
@@ -651,7 +655,7 @@ line: number | null;
 /**  What is wrong there, in English. */
 detail: string; 
 /**  The setting that was probably meant, where its name is misspelt. */
-nearest: string | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; more?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+nearest: string | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; more?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The settings, the identity or the trust store cannot be used. */
 ({ code: "store"; 
 /**  The file or folder. */
@@ -659,7 +663,7 @@ path: PathText;
 /**  What kind of trouble it is, for the remedy. */
 trouble: StoreTrouble; 
 /**  What was wrong with it, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; was?: never; what?: never } | 
 /**  What was asked for is not acceptable. */
 {
 	code: "invalid",
@@ -667,17 +671,17 @@ detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: ne
 /**  This machine does not give what is needed, or something went wrong inside. */
 ({ code: "machine"; 
 /**  What, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The other side failed during the transfer, and says why itself. */
-({ code: "failed_there" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "failed_there" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The destination ran out of free space during the transfer, or the copy. */
 ({ code: "destination_full"; 
 /**  What it has and lacks; none where there are no figures. */
-shortage: Shortage | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+shortage: Shortage | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Nothing can be announced on the local network, or heard there. */
 ({ code: "discovery"; 
 /**  What the mDNS library says. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  More was found, or came, than the receiver lets in without asking a person: what is whole is
  *  kept, and the same offered again is asked about.
@@ -686,28 +690,28 @@ detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: ne
 /**  What it lets in, in bytes of contents. */
 bytes_max: number; 
 /**  Whose rule that is: [`Side::Here`] at the receiver. */
-by: Side }) & { address?: never; bytes?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+by: Side }) & { address?: never; bytes?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  A person has paused it, and it was not resumed in time. What is whole is kept. */
 ({ code: "paused"; 
 /**  Where. */
-by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  A person here forgot the other device while the transfer ran. Unfinished files are removed,
  *  as with a cancel.
  */
-({ code: "peer_forgotten" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "peer_forgotten" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The destination was removed, renamed or unmounted during the transfer. */
-({ code: "destination_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "destination_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Nobody here answered an offer before it was withdrawn, or in time. */
-({ code: "unanswered" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "unanswered" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  An offer is larger by now than a yes to what was shown of it covers. It still waits. */
 ({ code: "grown"; 
 /**  What it has by now, in bytes of contents. */
-bytes: number }) & { address?: never; by?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+bytes: number }) & { address?: never; by?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  What a client refers to is gone: answered, withdrawn or forgotten meanwhile. */
-({ code: "gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  More was sent at once than is remembered, to be sent again. */
-({ code: "too_many_sent" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "too_many_sent" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  A choice from the history went to `was` before: nobody confirmed outside the page that it
  *  may go to `to`.
@@ -720,23 +724,23 @@ more: number;
 /**  The new target. */
 to: string; 
 /**  The target before. */
-was: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; trouble?: never } | 
+was: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; trouble?: never } | 
 /**  What was typed cannot be a code. */
-({ code: "not_a_code" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "not_a_code" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No code has that word. */
 ({ code: "unknown_word"; 
 /**  1 for the first, 2 for the second. */
-position: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+position: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No code has a number that large. */
-({ code: "code_number_too_large" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "code_number_too_large" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The connection to the service of this machine has ended. */
-({ code: "service_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "service_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The service could not be started, or does not answer. */
 ({ code: "service_failed"; 
 /**  How, in English. */
 detail: string; 
 /**  What shows why. */
-remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The service that runs is of another version. */
 ({ code: "service_differs"; 
 /**  This program's version. */
@@ -744,21 +748,21 @@ ours: string;
 /**  The service's. */
 theirs: string; 
 /**  What replaces it. */
-remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  systemd does not let the service's unit be switched on or off. */
 ({ code: "systemd"; 
 /**  What it says. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No `ringway` is found that will be there at the next login. */
-({ code: "no_program" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "no_program" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No file manager could be started. */
 ({ code: "no_file_manager"; 
 /**  What was to be shown. */
-path: PathText }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+path: PathText }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  What a past transfer failed with, or what a newer program says, where only words are known. */
 ({ code: "other"; 
 /**  The words, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Authentication failed. Its own codes stand beside those above. */
 AuthError;
 
@@ -932,6 +936,8 @@ export type Moving = {
 	target: string,
 	startedAtMs: number,
 	progress: Progress,
+	/**  Its state, and what a person can do about it. */
+	status: TransferStatus,
 	/**  What it has done so far, for those who see it late. */
 	series: SeriesPoint[],
 	/**  Once it has ended. */
@@ -981,6 +987,16 @@ export type Offer = {
 	/**  Why somebody is asked in spite of its device's rule; none where that is the rule. */
 	askedBecause: AskedBecause | null,
 };
+
+/**
+ *  What becomes of what a transfer has brought so far when a person cancels it. It is about the
+ *  staging folder of that transfer alone; a copy inside this machine has none.
+ */
+export type OnCancel = 
+/**  It stays at the receiver: the same sent again resumes. */
+"keep" | 
+/**  The receiver removes it. */
+"remove";
 
 /**  What happens to a file that exists already. Nothing else is ever deleted. */
 export type OnConflict = 
@@ -1112,7 +1128,7 @@ export type PageAnswers = {
 	copyFolder: CopyFolder | null,
 	/**  Copies a choice into that folder. */
 	copy: Moving,
-	/**  Cancels a transfer. */
+	/**  Cancels a transfer, and says whether the receiver keeps what has arrived. */
 	cancel: null,
 	/**  Pauses a transfer. */
 	pause: null,
@@ -1218,9 +1234,10 @@ export type PageCall =
 	existing: OnExisting,
 	verify: boolean,
 } }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
-/**  Cancels a transfer. */
+/**  Cancels a transfer, and says whether the receiver keeps what has arrived. */
 ({ cancel: {
 	id: string,
+	then: OnCancel,
 } }) & { accept?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Pauses a transfer. */
 ({ pause: {
@@ -1741,6 +1758,78 @@ export type TlsPath =
 /**  Userspace, and why. */
 { user: UserTlsReason };
 
+/**  What a person can do about a transfer. */
+export type TransferAction = 
+/**  Before the one in front of it. */
+"move_up" | 
+/**  After the one behind it. */
+"move_down" | 
+/**  Pause it. */
+"pause" | 
+/**  Let a paused one continue. */
+"resume" | 
+/**  Look at once whether it can continue. */
+"try_now" | 
+/**  Stop it. */
+"cancel" | 
+/**  Show what it brought. */
+"open_folder" | 
+/**  Send the same to the same device once more. */
+"send_again" | 
+/**  The same where something failed: what arrived is not sent again. */
+"retry" | 
+/**  Copy the list of failures. */
+"copy_list" | 
+/**  Copy why it failed. */
+"copy_details" | 
+/**  Take it off the list; files stay. */
+"remove";
+
+/**  What a transfer is doing, or how it ended. */
+export type TransferState = 
+/**  It waits here for another transfer to the same device. It has not begun. */
+"waiting_turn" | 
+/**  The receiver has not answered the offer yet. */
+"awaiting_answer" | 
+/**  It was accepted and waits for a place at the receiver. */
+"queued" | 
+/**  The sender reaches the receiver; a copy looks at what there is. */
+"preparing" | 
+/**  Bytes move. */
+"moving" | 
+/**  Nothing has moved for a while, although both ends are connected. */
+"stalled" | 
+/**  The connection was lost; it continues by itself once there is a new one. */
+"interrupted" | 
+/**  A person has paused it, here or there. */
+"paused" | 
+/**  The disk that it goes to is full; it continues by itself once there is space. */
+"out_of_space" | 
+/**  Everything has been moved; it is synchronised, renamed or read back. */
+"finishing" | 
+/**  Everything arrived. */
+"done" | 
+/**  It ended, and some entries failed. */
+"done_with_failures" | 
+/**  A person there, or a rule of theirs, said no. */
+"declined" | 
+/**  Nobody answered the offer in time. */
+"unanswered" | 
+/**  A person here stopped it. */
+"cancelled_here" | 
+/**  A person there stopped it. */
+"cancelled_there" | 
+/**  It failed. */
+"failed";
+
+/**  A transfer's state, and what a person can do about it. */
+export type TransferStatus = {
+	/**  Its state. */
+	state: TransferState,
+	/**  The actions that exist in it, the most likely first. */
+	actions: TransferAction[],
+};
+
 /**  What a transfer that did not end keeps in a folder, so that the same send again goes on with it. */
 export type Unfinished = {
 	/**  Tells it from others in that folder. */
@@ -1759,7 +1848,7 @@ export type Unfinished = {
 };
 
 /**  What a transfer's own channel carries. */
-export type Update = { is: "moved"; progress: Progress } | { is: "ended"; progress: Progress; report: Report };
+export type Update = { is: "moved"; progress: Progress; status: TransferStatus } | { is: "ended"; progress: Progress; report: Report; status: TransferStatus };
 
 /**  Why a lane is encrypted in userspace. */
 export type UserTlsReason = 

@@ -91,8 +91,6 @@ export interface Arguments {
   "activity.failed": { n: number };
   "activity.edited": { n: number };
   "activity.newVersion": { name: string };
-  "activity.notTransferred": { n: number };
-  "activity.notCopied": { n: number };
   "activity.graph": { highest: string; rate: string };
   "activity.together": { n: number };
   "graph.files": { n: number };
@@ -103,6 +101,11 @@ export interface Arguments {
   "activity.limitedBy": { what: string };
   "activity.mostlyLimitedBy": { what: string };
   "activity.average": { rate: string };
+  "state.cancelledBy": { peer: string };
+  "activity.unnamed": { n: number };
+  "activity.progressSaid": { share: string; title: string };
+  "activity.stopTitle": { title: string };
+  "activity.stopText": { size: string };
   "activity.progress": { title: string };
   "activity.to": { peer: string };
   "activity.copiedTo": { peer: string };
@@ -296,6 +299,9 @@ export interface Arguments {
   "notice.soFar": { size: string };
   "notice.dotNames": { n: number };
   "notice.looksLike": { from: string; name: string };
+  "notice.declined": { peer: string };
+  "notice.cancelled": { peer: string };
+  "notice.unanswered": { peer: string };
   "notice.fullThere": { peer: string };
   "notice.waitsThere": { what: string };
   "notice.portInUse": { port: string };

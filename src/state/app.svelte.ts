@@ -3,6 +3,8 @@ import type { AppEvent, Chosen, Drag, Everything, Fault, Ipc, Moving } from "../
 import { t } from "../messages";
 import { endWords } from "../transfer-words";
 import { isOfService, type VIEWS } from "../words";
+import { percent } from "../format";
+import { Announcer } from "./announcer";
 import { Copying } from "./copying.svelte";
 import { Devices } from "./devices.svelte";
 import { Inbox } from "./inbox.svelte";
@@ -40,6 +42,7 @@ export class AppState {
   readonly waiting: WaitingTransfers;
   readonly outbox: Outbox;
   readonly copying: Copying;
+  readonly #announcer = new Announcer();
   readonly #ipc: Ipc;
   /** Events that came before everything they are about; null once that is there. */
   #early: AppEvent[] | null = [];
@@ -64,7 +67,14 @@ export class AppState {
     this.transfers.onUpdate = (transfer) => {
       this.outbox.follow(transfer);
       this.copying.follow(transfer);
-      if (!transfer.report) return;
+      if (!transfer.report) {
+        const { progress, status, title } = transfer;
+        const isCounted = status.state === "moving" && progress.totals_final && progress.bytes_total > 0;
+        if (isCounted && this.#announcer.mayTell()) {
+          this.announcement = t("activity.progressSaid", { title, share: percent(progress.bytes_done, progress.bytes_total) });
+        }
+        return;
+      }
       const { what } = endWords(transfer.report, transfer.peer, transfer.direction);
       this.announcement = `${transfer.title}: ${what}`;
     };

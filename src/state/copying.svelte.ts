@@ -112,7 +112,7 @@ export class Copying {
     } finally {
       this.#asking = false;
     }
-    if (this.#withdrawn) void this.#transfers.cancel(transfer);
+    if (this.#withdrawn) void this.#transfers.cancel(transfer, "keep");
     this.follow(transfer);
   }
 
@@ -136,7 +136,7 @@ export class Copying {
   }
 
   async cancel(): Promise<void> {
-    if (this.attempt) await this.#transfers.cancel(this.attempt);
+    if (this.attempt) await this.#transfers.cancel(this.attempt, "keep");
     else if (this.#asking) this.#withdrawn = true;
     else this.close();
   }

@@ -353,7 +353,7 @@ export class Outbox {
   }
 
   async cancelAttempt(): Promise<void> {
-    if (this.attempt) await this.#transfers.cancel(this.attempt);
+    if (this.attempt) await this.#transfers.cancel(this.attempt, "remove");
   }
 }
 

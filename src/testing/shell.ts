@@ -18,6 +18,8 @@ import {
   type PageCall,
   type PairedDevice,
   type Progress,
+  type Report,
+  type TransferStatus,
   type StoredSettings,
   type Update,
 } from "../ipc";
@@ -53,7 +55,49 @@ export function progress(change: Partial<Progress> = {}): Progress {
   };
 }
 
-export function moving(change: Partial<Moving> = {}): Moving {
+/** An update as tests say it: the service adds the status. */
+export type Told = { is: "moved"; progress: Progress } | { is: "ended"; progress: Progress; report: Report };
+
+/** What the service derives (`model::state`), as far as these tests need it. */
+export function statusOf(progress: Progress, report: Report | null, direction: Moving["direction"] = "sending"): TransferStatus {
+  if (report) {
+    const state = endedState(report);
+    const actions: TransferStatus["actions"] = [];
+    if (report.arrived.length > 0) actions.push("open_folder");
+    if (direction === "sending") actions.push(["failed", "done_with_failures"].includes(state) ? "retry" : "send_again");
+    return { state, actions: [...actions, "remove"] };
+  }
+  const { stage, interruption } = progress;
+  const pausedThere = interruption?.why === "paused" && interruption.by === "there";
+  const actions: TransferStatus["actions"] = stage === "reconnecting" && direction === "sending" ? ["try_now"] : [];
+  if (stage === "paused" && interruption?.why === "full") return { state: "out_of_space", actions: ["try_now", "cancel"] };
+  if (stage === "paused" && !pausedThere) actions.push("resume");
+  if (progress.can_pause) actions.push("pause");
+  const states = { connecting: "preparing", awaiting_answer: "awaiting_answer", queued: "queued", running: progress.stalled_seconds === null ? "moving" : "stalled", finishing: "finishing", verifying: "finishing", reconnecting: "interrupted", paused: "paused", ended: "finishing" } as const;
+  return { state: states[stage], actions: [...actions, "cancel"] };
+}
+
+/** An update as the service says it. */
+export function told(update: Told, direction?: Moving["direction"]): Update {
+  return { ...update, status: statusOf(update.progress, update.is === "ended" ? update.report : null, direction) };
+}
+
+function endedState(report: Report): TransferStatus["state"] {
+  if (report.outcome === "complete") return "done";
+  if (report.outcome === "partial") return "done_with_failures";
+  const { error } = report;
+  if (error.code === "cancelled") return error.by === "here" ? "cancelled_here" : "cancelled_there";
+  if (error.code === "unanswered") return "unanswered";
+  return error.code === "declined" && error.reason === "by_choice" ? "declined" : "failed";
+}
+
+/** Its status is derived, unless it is given. */
+export function moving(change: Partial<Moving> | (Omit<Moving, "status"> & { status: undefined }) = {}): Moving {
+  const one = begun(change);
+  return { ...one, status: change.status ?? statusOf(one.progress, one.report, one.direction) };
+}
+
+function begun({ status: _, ...change }: Parameters<typeof moving>[0] & object): Omit<Moving, "status"> {
   return {
     id: "t1",
     direction: "sending",
@@ -87,7 +131,7 @@ export const copyReport: CopyReport = {
   began: null,
 };
 
-export function failed(fault: Fault): Update {
+export function failed(fault: Fault): Extract<Told, { is: "ended" }> {
   const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], times: null, lanes: 0, lanes_dropped: 0, packed: null, arrived: [], left_behind: null, copy: null };
   return {
     is: "ended",
@@ -118,8 +162,8 @@ export function offer(change: Partial<Offer> = {}): Offer {
 }
 
 export function earlier(change: Partial<Earlier> = {}): Earlier {
-  const { report } = failed({ code: "cancelled", by: "here" }) as Extract<Update, { is: "ended" }>;
-  return {
+  const { report } = failed({ code: "cancelled", by: "here" });
+  const one = {
     number: 12,
     id: "p12",
     direction: "receiving",
@@ -128,7 +172,8 @@ export function earlier(change: Partial<Earlier> = {}): Earlier {
     peer: "laptop",
     report: { ...report, outcome: "complete", files: 3, bytes: 6_000_000, moved: 6_000_000, seconds: 2, arrived: [{ path: "/in/survey" }], ended_at: Date.now() / 1000 - 7_200 },
     ...change,
-  };
+  } satisfies Omit<Earlier, "status">;
+  return { ...one, status: change.status ?? statusOf(progress({ stage: "ended" }), one.report, one.direction) };
 }
 
 export function source(change: Partial<ChosenSource> = {}): ChosenSource {
@@ -215,7 +260,7 @@ export interface Shell {
   /** Sends an event to the window. */
   tell: (event: AppEvent) => void;
   /** Sends a transfer's update. */
-  update: (id: string, update: Update) => void;
+  update: (id: string, update: Told) => void;
   app: AppState;
 }
 
@@ -266,7 +311,9 @@ export async function startWindow(all: Partial<Everything> = {}, answers: Answer
       if (event.event === "dragged" && "chosen" in event.drag) remember(event.drag.chosen);
       events?.onmessage(event);
     },
-    update: (id, update) => watched.get(id)?.onmessage(update),
+    update: (id, update) => {
+      watched.get(id)?.onmessage(told(update, app.transfers.find(id)?.direction));
+    },
     app,
   };
 }

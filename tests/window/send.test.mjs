@@ -41,9 +41,10 @@ async function ended(running, status = 0) {
   assert.equal(await running.exit(), status, running.said());
 }
 
+/** Beside the cards, which lie higher once something is chosen. */
 async function dropInto(t, page, paths, size = [1000, 760]) {
   await placeWindow(page, ...size);
-  await dragOnto(t, paths, { x: 600, y: 250 }, () => page.wait(showing("Drop to")));
+  await dragOnto(t, paths, { x: 600, y: 60 }, () => page.wait(showing("Drop to")));
 }
 
 // At scale 2 one CSS pixel is two of the screen's: the card under the pointer must still be the one

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 use ringway_engine::Transfer;
 use ringway_model::{
-    Direction, FailureReason, Fault, Interruption, Outage, Outcome, PackedBytes, Progress, Proven, Report, Side, Stage,
-    sentences,
+    Direction, FailureReason, Fault, Interruption, OnCancel, Outage, Outcome, PackedBytes, Progress, Proven, Report,
+    Side, Stage, sentences,
 };
 
 use crate::ask::prompt;
@@ -80,7 +80,7 @@ pub(crate) async fn follow(transfer: &Transfer, out: &Output, interrupts: &Inter
                     _ => {}
                 }
                 out.say("Stopping cleanly; Ctrl-C again quits at once.");
-                transfer.cancel();
+                transfer.cancel(OnCancel::Keep);
             }
             Ok(()) = continued.changed() => transfer.resume(),
             _ = ticks.tick() => view.show(&transfer.progress()),

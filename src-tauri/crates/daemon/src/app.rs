@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_engine::{Engine, Paths, Transfer};
-use ringway_model::{Direction, Fault, Stage};
+use ringway_model::{Direction, Fault, OnCancel, Stage};
 
 use crate::doctor;
 use crate::dto::{About, Everything};
@@ -192,7 +192,7 @@ impl App {
 
     fn cancel_copies(&self, of: impl Fn(Stage) -> bool) {
         let running = self.transfers.running_of(is_copy);
-        running.iter().filter(|copy| of(copy.progress().stage)).for_each(Transfer::cancel);
+        running.iter().filter(|copy| of(copy.progress().stage)).for_each(|copy| copy.cancel(OnCancel::Keep));
     }
 }
 

@@ -16,6 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ringway_engine::{Device, FreeSpace, OfferSummary, Past, ThisDevice, Transfer};
 use ringway_model::{
     AskedBecause, DeviceRule, Direction, Fault, LookAlike, Progress, Remedy, Report, SeriesPoint, ShownSize,
+    TransferStatus,
 };
 use serde::{Deserialize, Serialize};
 
@@ -241,6 +242,8 @@ pub struct Moving {
     pub target: String,
     pub started_at_ms: u64,
     pub progress: Progress,
+    /// Its state, and what a person can do about it.
+    pub status: TransferStatus,
     /// What it has done so far, for those who see it late.
     pub series: Vec<SeriesPoint>,
     /// Once it has ended.
@@ -250,14 +253,16 @@ pub struct Moving {
 impl Moving {
     pub fn new(id: &str, transfer: &Transfer, target: &str, started_at: SystemTime, report: Option<Report>) -> Self {
         let (title, more_titles) = transfer.title();
+        let (direction, progress) = (transfer.direction(), transfer.progress());
         Self {
             id: id.to_owned(),
-            direction: transfer.direction(),
+            status: TransferStatus::of(direction, &progress, report.as_ref()),
+            direction,
             title: shown(title),
             more_titles,
             target: shown_text(target),
             started_at_ms: unix_ms(started_at),
-            progress: transfer.progress(),
+            progress,
             series: transfer.series(),
             report,
         }
@@ -399,8 +404,8 @@ pub enum AppEvent {
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "is", rename_all = "camelCase")]
 pub enum Update {
-    Moved { progress: Box<Progress> },
-    Ended { progress: Box<Progress>, report: Box<Report> },
+    Moved { progress: Box<Progress>, status: TransferStatus },
+    Ended { progress: Box<Progress>, report: Box<Report>, status: TransferStatus },
 }
 
 #[cfg(test)]

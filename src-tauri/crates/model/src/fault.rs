@@ -446,6 +446,9 @@ pub enum Fault {
     Cancelled {
         /// Where.
         by: Side,
+        /// Whether what arrived was to be kept at the receiver, so that the same send resumes.
+        #[serde(default)]
+        kept: bool,
     },
     /// The connection ended before the receipt.
     ConnectionLost(OsError),
@@ -655,9 +658,9 @@ impl Fault {
         Self::Listen { address, source, remedies }
     }
 
-    /// Cancelled on that side.
+    /// Cancelled on that side; what arrived is removed.
     pub const fn cancelled(by: Side) -> Self {
-        Self::Cancelled { by }
+        Self::Cancelled { by, kept: false }
     }
 
     /// Paused on that side, and not resumed in time.
@@ -829,6 +832,7 @@ mod tests {
             Fault::unreachable("10.0.0.9:17464", io::ErrorKind::TimedOut),
             Fault::listen("[::]:17464", io::Error::from_raw_os_error(98)),
             Fault::cancelled(Side::There),
+            Fault::Cancelled { by: Side::Here, kept: true },
             Fault::lost(io::ErrorKind::UnexpectedEof),
             Fault::TurnedAway,
             Fault::Version { ours: 1, theirs: 2 },

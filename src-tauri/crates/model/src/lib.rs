@@ -12,6 +12,7 @@ mod progress;
 mod report;
 mod rule;
 pub mod sentences;
+mod state;
 mod text;
 mod time;
 mod transfer;
@@ -27,9 +28,10 @@ pub use report::{
     CopyReport, Counts, Edit, Outcome, PackedBytes, PastDetails, Proven, Report, SeriesPoint, StageTimes,
 };
 pub use rule::{AskedBecause, Consent, DeviceRule};
+pub use state::{TransferAction, TransferState, TransferStatus};
 pub use text::{PathJson, PathText, Text, misleading};
 pub use time::moment;
 pub use transfer::{
-    Bottleneck, Compression, Delta, Direction, IntoHome, IoMode, IoPath, OnConflict, OnExisting, PathTaken, Planned,
-    ShownSize, Side, Source, Stage, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason,
+    Bottleneck, Compression, Delta, Direction, IntoHome, IoMode, IoPath, OnCancel, OnConflict, OnExisting, PathTaken,
+    Planned, ShownSize, Side, Source, Stage, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason,
 };

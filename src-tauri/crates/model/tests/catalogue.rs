@@ -93,6 +93,7 @@ fn faults() -> Vec<Fault> {
     }
     for side in [Side::Here, Side::There] {
         all.extend([Fault::cancelled(side), Fault::paused(side), Fault::TooMuch { bytes_max: 20, by: side }]);
+        all.push(Fault::Cancelled { by: side, kept: true });
     }
     let remedies = [Vec::new(), vec![Remedy::new(Aim::LoadTls, "x"), Remedy::new(Aim::KeepTls, "y")]];
     all.extend(remedies.map(|remedies| Fault::NoKernelTls { reason: UserTlsReason::ModuleNotLoaded, remedies }));

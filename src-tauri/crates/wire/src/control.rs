@@ -166,8 +166,10 @@ pub struct Wanted {
 /// Why a session is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancel {
-    /// A person did.
+    /// A person did; what has come is removed.
     ByPerson,
+    /// A person did, and what is whole stays for the next attempt. The transfer is over.
+    ByPersonKeeping,
     /// Something failed at the side that says so.
     Failed,
     /// The destination has no room left: what is whole stays, and the transfer may be offered

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use ringway_engine::{Announcement, Engine, Fingerprint, NearbyDevice, Paths, Target};
 use ringway_model::{
-    AuthError, DeclineReason, Direction, FailureReason, Fault, LookAlike, OnConflict, OnExisting, Outcome, Report,
-    ShownSize, Side, Stage, TransferKey,
+    AuthError, DeclineReason, Direction, FailureReason, Fault, LookAlike, OnCancel, OnConflict, OnExisting, Outcome,
+    Report, ShownSize, Side, Stage, TransferKey,
 };
 use tempfile::TempDir;
 use tokio::sync::mpsc;

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use ringway_engine::Transfer;
-use ringway_model::{Direction, Fault, Outage, Report, Stage};
+use ringway_model::{Direction, Fault, Report, TransferState};
 use tokio::sync::Notify;
 
 use super::devices::Devices;
@@ -127,9 +127,10 @@ impl Transfers {
     pub(crate) fn standing(&self) -> Standing {
         let mut standing = Standing::default();
         for transfer in self.running_of(|_| true) {
-            match transfer.progress().stage {
-                Stage::Paused if lacks_space(&transfer) => standing.without_room += 1,
-                Stage::Paused => standing.paused += 1,
+            match TransferState::of(&transfer.progress(), None) {
+                // Where the other machine's disk is full, that machine says so.
+                TransferState::OutOfSpace if transfer.direction() != Direction::Sending => standing.without_room += 1,
+                TransferState::Paused | TransferState::OutOfSpace => standing.paused += 1,
                 _ => standing.moving += 1,
             }
         }
@@ -189,12 +190,6 @@ fn fold(list: &mut Vec<Listed>) {
             list.remove(first);
         }
     }
-}
-
-/// Whether it is paused because this machine's disk is full.
-fn lacks_space(transfer: &Transfer) -> bool {
-    let why = transfer.progress().interruption.map(|interruption| interruption.why);
-    transfer.direction() != Direction::Sending && matches!(why, Some(Outage::Full(_)))
 }
 
 /// The one folder that came, else the one that holds what came. A link that a peer sent is not

@@ -14,7 +14,7 @@
 
 /// The types of fields and answers, for the modules that use the rows.
 pub(super) mod types {
-    pub(crate) use ringway_model::{Consent, IntoHome, OnConflict, OnExisting, PastDetails, ShownSize};
+    pub(crate) use ringway_model::{Consent, IntoHome, OnCancel, OnConflict, OnExisting, PastDetails, ShownSize};
 
     pub(crate) use crate::dto::{
         About, Again, Asked, Chosen, CopyFolder, Earlier, Everything, GivenPath, Moving, Recipient, Sent,
@@ -56,8 +56,9 @@ macro_rules! operations {
                 /// Copies a choice into that folder.
                 Copy copy(chosen: u32, existing: OnExisting, verify: bool) -> Moving =
                     blocking |app| app.copying.start(chosen, existing, verify)?;
-                /// Cancels a transfer.
-                Cancel cancel(id: String) -> () = blocking |app| app.transfers.find(&id)?.cancel();
+                /// Cancels a transfer, and says whether the receiver keeps what has arrived.
+                Cancel cancel(id: String, then: OnCancel) -> () =
+                    blocking |app| app.transfers.find(&id)?.cancel(then);
                 /// Pauses a transfer.
                 Pause pause(id: String) -> () = blocking |app| app.transfers.find(&id)?.pause()?;
                 /// Resumes a paused transfer. One that waits to reconnect tries at once.

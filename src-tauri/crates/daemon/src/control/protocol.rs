@@ -51,7 +51,7 @@ macro_rules! page_fields {
     };
 }
 
-page_fields!(bool, u16, u32, u64, String, Asked, Consent, OnConflict, OnExisting, Recipient, ShownSize);
+page_fields!(bool, u16, u32, u64, String, Asked, Consent, OnCancel, OnConflict, OnExisting, Recipient, ShownSize);
 
 impl<T: PageField> PageField for Option<T> {}
 
@@ -177,7 +177,9 @@ mod tests {
             r#"{"number":-1,"call":"start"}"#,
             r#"{"number":1,"call":"begin"}"#,
             r#"{"number":1,"call":{"cancel":{}}}"#,
-            r#"{"number":1,"call":{"cancel":{"id":"x","more":1}}}"#,
+            r#"{"number":1,"call":{"cancel":{"id":"x"}}}"#,
+            r#"{"number":1,"call":{"cancel":{"id":"x","then":"leave"}}}"#,
+            r#"{"number":1,"call":{"cancel":{"id":"x","then":"keep","more":1}}}"#,
             r#"{"number":1,"call":"start","call":"stop"}"#,
         ] {
             assert!(request(bad).is_err(), "{bad}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use ringway_engine::{Engine, Paths};
-use ringway_model::{Fault, IntoHome, OnConflict};
+use ringway_model::{Fault, IntoHome, OnCancel, OnConflict};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -120,7 +120,7 @@ async fn a_send_between_two_services_is_driven_by_their_clients() {
     assert!(soon("the last update", updates.recv()).await.is_none());
     let arrived = elsewhere.join(OsStr::from_bytes(b"caf\xe9"));
     assert_eq!(std::fs::read_to_string(arrived).unwrap(), "content");
-    assert!(matches!(near.cancel("no such transfer".into()).await, Err(Fault::Gone)));
+    assert!(matches!(near.cancel("no such transfer".into(), OnCancel::Keep).await, Err(Fault::Gone)));
     assert_eq!(far.past(Default::default()).await.unwrap().len(), 1);
 }
 

@@ -1,6 +1,6 @@
 //! What has ended before, as the window lists it.
 use ringway_engine::Past;
-use ringway_model::{Direction, Outcome, Report};
+use ringway_model::{Direction, Outcome, Report, TransferStatus};
 use serde::{Deserialize, Serialize};
 
 use super::{Chosen, Recipient, unix_ms};
@@ -34,6 +34,8 @@ pub struct Earlier {
     pub more_titles: u64,
     /// The other machine as it was called then, or whom it was to reach; of a copy, its folder.
     pub peer: String,
+    /// How it ended, and what a person can do about it.
+    pub status: TransferStatus,
     /// Without failures by name, which [`PastDetails`](ringway_model::PastDetails) has.
     pub report: Report,
 }
@@ -49,6 +51,7 @@ impl From<&Past> for Earlier {
             title: shown(&past.title.0),
             more_titles: past.title.1,
             peer: folder.map_or_else(|| name.map(|name| shown_text(name)).unwrap_or_default(), shown),
+            status: TransferStatus::past(past.direction, &past.report),
             report: past.report.clone(),
         }
     }

@@ -386,7 +386,7 @@ mod tests {
         let words = ["-j1".into(), "a b".into(), "c".into()];
         let way = |report: &Report, began, made| go_on(&report.failures, &words, began, made);
         let plain = report(None);
-        let stopped = error(&Fault::Cancelled { by: Side::Here }, &plain, &way(&plain, Some("1.5"), false), false);
+        let stopped = error(&Fault::cancelled(Side::Here), &plain, &way(&plain, Some("1.5"), false), false);
         assert!(
             stopped.what.contains("100,000 files, 100 folders (410 MB)") && stopped.what.contains("half-written"),
             "{stopped:?}"
@@ -404,9 +404,9 @@ mod tests {
         let full = error(&Fault::DestinationFull { shortage: None }, &full, &way(&full, Some("1.5"), false), false);
         assert!(full.what.contains("100,000 files, 100 folders (410 MB)") && full.what.contains("removed"), "{full:?}");
         assert!(full.next.unwrap().starts_with("Make room there. What is complete is kept. To finish "));
-        assert_eq!(error(&Fault::Cancelled { by: Side::Here }, &plain, "", true).what, "Stopped. Nothing was written.");
+        assert_eq!(error(&Fault::cancelled(Side::Here), &plain, "", true).what, "Stopped. Nothing was written.");
         let cut = Report { failures: vec![failed(FailureReason::CutShort { errno: 125 })], ..report(None) };
-        let stopped = error(&Fault::Cancelled { by: Side::Here }, &cut, &way(&cut, Some("1.5"), false), false);
+        let stopped = error(&Fault::cancelled(Side::Here), &cut, &way(&cut, Some("1.5"), false), false);
         assert!(stopped.next.unwrap().contains("files that were being written over are copied again. To finish"));
         let full = error(&Fault::DestinationFull { shortage: None }, &cut, &way(&cut, Some("1.5"), true), false);
         assert!(full.what.contains("incomplete") && !full.what.contains("removed"), "{full:?}");

@@ -4,11 +4,11 @@ use std::time::SystemTime;
 use anyhow::Result;
 use ringway_daemon::control::{Client, Place};
 use ringway_daemon::dto::{Everything, Listening, Offer, PairedDevice};
-use ringway_model::Fault;
+use ringway_model::{Fault, OnCancel};
 
 use super::{refusal, shown};
 use crate::args::destination::destination;
-use crate::args::{AcceptArgs, CodeShownArgs, OfferArgs, ReportArgs, TransferArgs};
+use crate::args::{AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, ReportArgs, TransferArgs};
 use crate::exit::{Exit, Refusal};
 use crate::json::{self, Event};
 use crate::output::Output;
@@ -114,11 +114,19 @@ pub(crate) async fn code(args: CodeShownArgs) -> Result<Exit> {
 }
 
 /// `ringway cancel`.
-pub(crate) async fn cancel(args: TransferArgs) -> Result<Exit> {
-    let (out, client, id) = running(args).await?;
-    client.cancel(id.clone()).await?;
+pub(crate) async fn cancel(args: CancelArgs) -> Result<Exit> {
+    let (out, client, id) = running(args.transfer).await?;
+    let then = if args.remove { OnCancel::Remove } else { OnCancel::Keep };
+    client.cancel(id.clone(), then).await?;
     out.event(&Event::Cancelled { id: &id });
-    out.say(format_args!("Transfer {} is cancelled.", shown::short(&id)));
+    let short = shown::short(&id);
+    match then {
+        OnCancel::Keep => out.say(format_args!(
+            "Transfer {short} is cancelled. The receiver keeps what arrived: sending the same again resumes. \
+             `ringway inbox discard` removes it there."
+        )),
+        OnCancel::Remove => out.say(format_args!("Transfer {short} is cancelled. What arrived is removed.")),
+    }
     Ok(Exit::All)
 }
 

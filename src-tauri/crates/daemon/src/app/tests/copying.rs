@@ -103,6 +103,6 @@ async fn a_copy_that_is_paused_when_the_service_ends_leaves_no_half() {
         return;
     }
     assert_eq!(machine.app.wind_down(Duration::from_secs(60)).await, 0);
-    assert_eq!(fault(machine.ended(&id).await), Fault::Cancelled { by: Side::Here });
+    assert_eq!(fault(machine.ended(&id).await), Fault::cancelled(Side::Here));
     assert!(!sets.join("set/large").exists());
 }

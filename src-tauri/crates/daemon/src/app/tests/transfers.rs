@@ -57,7 +57,7 @@ async fn what_is_accepted_by_the_id_of_what_has_ended_takes_no_card_away() {
     relaying.abort();
     let _ = relaying.await;
     let given_up = far.app.transfers.find(&first).unwrap();
-    given_up.cancel();
+    given_up.cancel(OnCancel::Remove);
     far.ended(&first).await;
     // When the sender comes again by itself, nothing is known of its offer but that card: a quarter
     // of an hour has passed, say.
@@ -84,7 +84,7 @@ async fn what_is_accepted_by_the_id_of_what_has_ended_takes_no_card_away() {
     app.transfers.dismiss(&first);
     let running = app.transfers.find(&second).unwrap();
     assert!(app.transfers.find(&first).is_err(), "each is dismissed by itself");
-    near.app.transfers.find(&sent).unwrap().cancel();
+    near.app.transfers.find(&sent).unwrap().cancel(OnCancel::Remove);
     tokio::time::timeout(PATIENCE, running.wait()).await.expect("it ends");
     relaying.abort();
 }
