@@ -68,11 +68,7 @@ impl Login {
         let runs = absolute_in_env("XDG_RUNTIME_DIR").is_some_and(|runtime| runtime.join("systemd/private").exists());
         let own_units = config.join("systemd/user");
         let has_unit = runs && UNIT_FOLDERS.iter().map(Path::new).chain([&*own_units]).any(|at| at.join(UNIT).exists());
-        Self {
-            config,
-            program: own_program(),
-            has_unit,
-        }
+        Self { config, program: own_program(), has_unit }
     }
 
     /// Whether it starts, and by what.
