@@ -411,6 +411,54 @@ describe("receiving", () => {
     await waitFor(() => expect(screen.queryByRole("article", { name: t("inbox.offerFrom", { from: "laptop" }) })).toBeNull());
   });
 
+  test("questions stand first, then what arrives, then what came; the code for new devices last, and first while nothing is paired", async () => {
+    const arriving = moving({ id: "a1", direction: "receiving", title: "arriving" });
+    const shell = await startWindow({ devices: [labWs], offers: [offer(), offer({ id: "o2", from: "nas" })], transfers: [arriving] }, { past: () => [earlier()] });
+    await show("inbox");
+    await screen.findByText("survey");
+    const titles = () => screen.getAllByRole("heading", { level: 2 }).map(({ textContent }) => textContent).filter((title) => title !== t("view.devices"));
+    const order = [t("inbox.offers"), t("inbox.arriving"), t("inbox.received"), t("inbox.newDevices")];
+    expect(titles()).toEqual(order);
+    expect(document.querySelectorAll("main button.primary"), "one button leads").toHaveLength(1);
+    shell.tell({ event: "devicesChanged", devices: [] });
+    await waitFor(() => expect(titles()).toEqual([order[0], order[3], order[1], order[2]]));
+    const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } });
+    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+  });
+
+  test("an offer says what it leaves free, and what is done with existing files; the keyboard goes on with the next one", async () => {
+    const shell = await startWindow({ offers: [offer({ totals_final: true, names: ["holiday", "b", "c", "d", "e", "f"].map((path) => ({ path })) }), offer({ id: "o2", from: "nas" })] });
+    await show("inbox");
+    const card = within(screen.getByRole("article", { name: t("inbox.offerFrom", { from: "laptop" }) }));
+    expect(card.getByText(t("devices.id", { id: "aaaa-bbbb-cccc-dddd" }))).toBeVisible();
+    expect(card.getByText("9.0 GB free, 9.0 GB afterwards")).toBeVisible();
+    expect(card.queryByText("f")).toBeNull();
+    await user.click(card.getByRole("button", { name: t("inbox.showNames") }));
+    expect(card.getByText("f")).toBeVisible();
+    const existing = card.getByLabelText(t("inbox.existing"));
+    expect(existing).toHaveAccessibleDescription(t("inbox.existing.renameTop.hint"));
+    await user.selectOptions(existing, "replace");
+    expect(existing).toHaveAccessibleDescription(t("inbox.existing.replace.hint"));
+    await user.click(card.getByRole("button", { name: t("inbox.accept") }));
+    expect(shell.called("accept")).toMatchObject([{ id: "o1", onConflict: "replace" }]);
+    await waitFor(() => expect(screen.getByRole("button", { name: t("inbox.accept") })).toHaveFocus());
+  });
+
+  test("offers that expired are one line, which opens into them", async () => {
+    const { report } = failed({ code: "unanswered" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
+    const expired = (number: number) => earlier({ number, id: `x${number}`, title: `set ${number}`, report });
+    const shell = await startWindow({}, { past: () => [earlier(), expired(11), expired(10)], pastDetails: () => ({ failures: [], edits: [], series: [] }) });
+    await show("inbox");
+    const line = await screen.findByRole("button", { name: "2 expired offers" });
+    expect(screen.queryByText("set 11")).toBeNull();
+    await user.click(line);
+    expect(screen.getByText("set 11")).toBeVisible();
+    await user.click(screen.getByRole("button", { name: t("inbox.removeExpired") }));
+    await waitFor(() => expect(shell.called("forgetPast")).toEqual([{ number: 11 }, { number: 10 }]));
+    await waitFor(() => expect(screen.queryByText(/expired/)).toBeNull());
+    expect(screen.getByText("survey")).toBeVisible();
+  });
+
   test("a destination that cannot be used is told, with the path", async () => {
     const shell = await startWindow({ offers: [offer()] }, {
       accept: () => {
@@ -705,22 +753,63 @@ describe("activity", () => {
 });
 
 describe("settings and devices", () => {
-  test("name and port are checked before they are stored", async () => {
-    const stored = { name: "lab", receive_folder: { path: "/srv" }, port: 9000, send_limit: null };
-    const shell = await startWindow({}, { saveSettings: () => stored });
+  test("a field is in force with Enter or when it is left; what is wrong stands beside it, and Escape puts back what was there", async () => {
+    const shell = await startWindow({}, { saveSettings: (args) => ({ ...stored, ...args }) });
     await show("settings");
     const port = screen.getByLabelText(t("settings.port"));
     await user.clear(port);
-    await user.type(port, "70000");
-    expect(screen.getByText(t("settings.portBad"))).toBeVisible();
-    expect(screen.getByRole("button", { name: t("settings.save") })).toBeDisabled();
+    await user.type(port, "70000{Enter}");
+    expect(port).toHaveAccessibleDescription(t("settings.portBad"));
+    expect(shell.called("saveSettings")).toEqual([]);
+    await user.keyboard("{Escape}");
+    expect(port).toHaveValue("17464");
+    expect(port).toHaveFocus();
     await user.clear(port);
-    await user.type(port, "9000");
+    await user.type(port, "9000{Enter}");
+    expect(shell.called("saveSettings")).toEqual([{ name: "here", port: 9000, sendLimit: null }]);
+    expect(await screen.findByText(t("settings.saved"))).toBeVisible();
+    expect(port).toHaveFocus();
     const name = screen.getByLabelText(t("settings.name"));
     await user.clear(name);
-    await user.type(name, "lab{Enter}");
-    expect(shell.called("saveSettings")).toEqual([{ name: "lab", port: 9000, sendLimit: null }]);
-    expect(await screen.findByText(t("settings.saved"))).toBeVisible();
+    await user.type(name, " lab ");
+    await user.tab();
+    expect(shell.called("saveSettings").at(-1)).toEqual({ name: "lab", port: 9000, sendLimit: null });
+    await waitFor(() => expect(name).toHaveValue("lab"));
+    await user.click(name);
+    await user.tab();
+    expect(shell.called("saveSettings"), "what is in force is not stored again").toHaveLength(2);
+  });
+
+  test("why a setting was refused stands beside it, and a view that is left takes what was typed along", async () => {
+    const shell = await startWindow({}, { saveSettings: ({ name }) => (name === "nas" ? Promise.reject({ code: "invalid", reason: "name_taken" }) : { ...stored, name }) });
+    await show("settings");
+    const name = screen.getByLabelText(t("settings.name"));
+    await user.clear(name);
+    await user.type(name, "nas{Enter}");
+    await waitFor(() => expect(name).toHaveAccessibleDescription(new RegExp(t("fault.unfit.nameTaken"))));
+    await user.clear(name);
+    await user.type(name, "lab");
+    await user.keyboard("{Control>}4{/Control}");
+    await waitFor(() => expect(shell.app.settings.stored.name).toBe("lab"));
+  });
+
+  test("About says the version, the folders and the licences, and copies what doctor says", async () => {
+    const about = { version: "1.2.3", settingsFolder: "/home/me/.config/ringway", dataFolder: "/home/me/.local/share/ringway" };
+    let fails = true;
+    await startWindow({}, { about: () => about, diagnose: () => (fails ? Promise.reject({ code: "no_program" }) : "ok  All is well.") });
+    await show("settings");
+    expect(await screen.findByText(t("settings.version", { version: "1.2.3" }))).toBeVisible();
+    for (const folder of [about.settingsFolder, about.dataFolder]) expect(screen.getByText(folder)).toBeVisible();
+    await user.click(screen.getByRole("button", { name: t("settings.licences") }));
+    expect(screen.getByText("OFL-1.1")).toBeVisible();
+    const copy = screen.getByRole("button", { name: t("settings.diagnosticsCopy") });
+    await user.click(copy);
+    expect(await screen.findByRole("alert")).toHaveTextContent(t("fault.noProgram"));
+    fails = false;
+    await user.click(copy);
+    expect(await screen.findByText(t("common.copied"))).toBeVisible();
+    expect(await navigator.clipboard.readText()).toBe("ok  All is well.");
+    expect(screen.queryByRole("alert")).toBeNull();
   });
 
   test("where the kernel could encrypt, the commands that turn it on are there to be copied", async () => {
@@ -730,7 +819,7 @@ describe("settings and devices", () => {
     ];
     await startWindow({ machine: { ...everything().machine, remedies } });
     await show("settings");
-    const machine = within(screen.getByRole("region", { name: t("settings.system") }));
+    const machine = within(screen.getByRole("group", { name: t("settings.system") }));
     expect(machine.getByText(t("settings.loadTls"))).toBeVisible();
     for (const { command } of remedies) {
       expect(machine.getByText(command)).toBeVisible();
@@ -751,73 +840,108 @@ describe("settings and devices", () => {
   });
 
   test("a limit is typed in megabytes and stored in bytes; nothing typed is none", async () => {
-    const stored = { name: "here", receive_folder: { path: "/home/me/Downloads" }, port: 17464, send_limit: 1_500_000 };
-    const shell = await startWindow({}, { saveSettings: () => stored });
+    const shell = await startWindow({}, { saveSettings: (args) => ({ ...stored, ...args }) });
     await show("settings");
     const limit = screen.getByLabelText(t("settings.limit"));
-    const save = screen.getByRole("button", { name: t("settings.save") });
     for (const bad of ["0", "fast", "-5", "1e9"]) {
       await user.clear(limit);
-      await user.type(limit, bad);
-      expect(screen.getByText(t("settings.limitBad", { least: "0.001" }))).toBeVisible();
-      expect(save).toBeDisabled();
+      await user.type(limit, `${bad}{Enter}`);
+      expect(limit).toHaveAccessibleDescription(t("settings.limitBad", { least: "0.001" }));
     }
+    expect(shell.called("saveSettings")).toEqual([]);
     await user.clear(limit);
     await user.type(limit, "1,5{Enter}");
     expect(shell.called("saveSettings")).toEqual([{ name: "here", port: 17464, sendLimit: 1_500_000 }]);
-    expect(await screen.findByText(t("settings.saved"))).toBeVisible();
+    await waitFor(() => expect(limit).toHaveValue("1.5"));
     await user.clear(limit);
-    await user.click(save);
+    await user.tab();
     expect(shell.called("saveSettings").at(-1)).toEqual({ name: "here", port: 17464, sendLimit: null });
   });
+
+  const choose = async (name: string, what: string) => {
+    await user.click(screen.getByRole("button", { name: t("devices.actions", { name }) }));
+    await user.click(await screen.findByRole("menuitem", { name: what }));
+  };
+  const openRow = (name: string) => user.click(within(screen.getByRole("main")).getByRole("button", { name: new RegExp(`^${name}`) }));
 
   test("forgetting asks first", async () => {
     const shell = await startWindow({ devices: [labWs] });
     await show("devices");
-    await user.click(screen.getByRole("button", { name: `${t("devices.forget")} lab-ws` }));
+    await choose("lab-ws", t("devices.forget"));
+    const asked = await screen.findByRole("dialog", { name: t("devices.forgetAsk", { name: "lab-ws" }) });
     expect(shell.called("forgetDevice")).toEqual([]);
-    await user.click(screen.getByRole("button", { name: t("devices.forget") }));
+    await user.click(within(asked).getByRole("button", { name: t("devices.forget") }));
     expect(shell.called("forgetDevice")).toEqual([{ id: labWs.id }]);
   });
 
   test("the keyboard is where the question is, and goes back where it came from", async () => {
     const shell = await startWindow({ devices: [labWs] });
     await show("devices");
-    const [rename, forget] = [screen.getByRole("button", { name: "Rename lab-ws" }), screen.getByRole("button", { name: "Forget lab-ws" })];
-    await user.click(forget);
-    expect(screen.getByRole("button", { name: t("common.cancel") })).toHaveFocus();
+    const menu = screen.getByRole("button", { name: t("devices.actions", { name: "lab-ws" }) });
+    await choose("lab-ws", t("devices.forget"));
+    await waitFor(() => expect(screen.getByRole("button", { name: t("common.cancel") })).toHaveFocus());
     await user.keyboard("{Enter}");
-    await waitFor(() => expect(forget).toHaveFocus());
-    await user.click(rename);
-    const field = screen.getByLabelText(t("devices.newName", { name: "lab-ws" }));
-    expect(field).toHaveFocus();
-    await user.keyboard("{Escape}");
-    await waitFor(() => expect(rename).toHaveFocus());
-    expect(field).not.toBeInTheDocument();
-    await user.keyboard("{Enter}lab{Enter}");
+    await waitFor(() => expect(menu).toHaveFocus());
+    expect(shell.called("forgetDevice")).toEqual([]);
+    await choose("lab-ws", t("devices.rename"));
+    const field = await screen.findByLabelText(t("devices.name"));
+    await waitFor(() => expect(field).toHaveFocus());
+    await user.keyboard("lab{Enter}");
     expect(shell.called("renameDevice")).toEqual([{ id: labWs.id, name: "lab" }]);
-    await waitFor(() => expect(rename).toHaveFocus());
-    await user.click(forget);
-    await user.click(screen.getByRole("button", { name: t("devices.forget") }));
+    shell.tell({ event: "devicesChanged", devices: [{ ...labWs, name: "lab" }] });
+    await waitFor(() => expect(screen.getByRole("button", { name: t("devices.actions", { name: "lab" }) })).toBeVisible());
+    expect(field).toHaveFocus();
+    await choose("lab", t("devices.forget"));
+    await user.click(await screen.findByRole("button", { name: t("devices.forget") }));
     shell.tell({ event: "devicesChanged", devices: [] });
     await waitFor(() => expect(screen.getByRole("heading", { level: 1 })).toHaveFocus());
+    expect(screen.getByText(t("devices.emptyNext"))).toBeVisible();
   });
 
   test("a name that cannot be is told while it is typed", async () => {
-    await startWindow({ devices: [labWs, { ...labWs, id: "cd".repeat(32), name: "nas" }] });
+    const shell = await startWindow({ devices: [labWs, { ...labWs, id: "cd".repeat(32), name: "nas" }] });
     await show("devices");
-    await user.click(screen.getByRole("button", { name: "Rename lab-ws" }));
-    const field = screen.getByLabelText(t("devices.newName", { name: "lab-ws" }));
+    await openRow("lab-ws");
+    const field = screen.getByLabelText(t("devices.name"));
     const told = [[" ", "name.empty"], ["nas ", "name.taken"], ["x".repeat(65), "name.tooLong"], ["photo\u202egpj", "name.hidden"]] as const;
     for (const [name, why] of told) {
       await user.clear(field);
-      await user.type(field, name);
+      await user.type(field, `${name}{Enter}`);
       expect(field).toHaveAccessibleDescription(t(why));
-      expect(screen.getByRole("button", { name: t("devices.save") })).toBeDisabled();
     }
+    expect(shell.called("renameDevice")).toEqual([]);
     await user.clear(field);
-    await user.type(field, "مختبر");
-    expect(screen.getByRole("button", { name: t("devices.save") })).toBeEnabled();
+    await user.type(field, "مختبر{Enter}");
+    expect(shell.called("renameDevice")).toEqual([{ id: labWs.id, name: "مختبر" }]);
+  });
+
+  test("a row says whether a device is there, what is done with its offers and what was last moved; its address is where it is now", async () => {
+    const lastTransfer = earlier({ title: "set", report: { bytes: 2_100_000_000 } });
+    const device = { ...labWs, last_transfer: lastTransfer, last_seen: Date.now() / 1000 - 3_600, rule: { consent: "accept", folder: null, bytes_max: 20e9 } } as const;
+    const shell = await startWindow({ devices: [device] });
+    await show("devices");
+    const row = within(screen.getByRole("main")).getByRole("button", { name: /^lab-ws/ });
+    for (const fact of ["Last seen 1 hour ago", "Accept up to 20 GB", "Received 2.1 GB 2 hours ago"]) expect(row).toHaveTextContent(fact);
+    await user.click(row);
+    expect(screen.getByText("10.0.0.5, 1 hour ago")).toBeVisible();
+    shell.tell({ event: "nearbyChanged", nearby: [nearby({ paired_id: labWs.id, addresses: ["10.0.0.8:17464"] })] });
+    await waitFor(() => expect(row).toHaveTextContent(t("send.online")));
+    expect(screen.getByText("10.0.0.8:17464")).toBeVisible();
+    expect(screen.queryByText(/10\.0\.0\.5/)).toBeNull();
+    expect(row).toHaveAttribute("aria-expanded", "true");
+  });
+
+  test("a half-typed code survives a change of view, and may be pasted in any spelling", async () => {
+    const shell = await startWindow({ nearby: [nearby({ code_number: 42 })] }, { pair: () => "desk" });
+    await show("devices");
+    await user.type(screen.getByLabelText(t("send.code"), { selector: "[name=pair-code]" }), "42 River");
+    await user.click(screen.getByRole("button", { name: /Pair… desk/ }));
+    await user.type(screen.getByLabelText(t("devices.nearbyCode", { name: "desk" })), " 42–River_");
+    await show("inbox");
+    await show("devices");
+    expect(screen.getByLabelText(t("send.code"), { selector: "[name=pair-code]" })).toHaveValue("42 River");
+    await user.type(screen.getByLabelText(t("devices.nearbyCode", { name: "desk" })), "Castle {Enter}", { initialSelectionStart: 10, initialSelectionEnd: 10 });
+    await waitFor(() => expect(shell.called("pair")).toEqual([{ target: { to: "nearby", id: nearby().id }, code: "42-river-castle" }]));
   });
 
   test("how long ago something was goes on while one looks", async () => {
@@ -1075,8 +1199,8 @@ describe("machines nearby", () => {
     expect(screen.getByRole("button", { name: /^Send to lab-ws, server/ })).toBeVisible();
     expect(screen.getByRole("button", { name: /^Send to attic\b(?!,)/ })).toBeVisible();
     await show("devices");
-    expect(screen.getByText("laptop ·")).toBeInTheDocument();
-    expect(screen.getByText("server ·")).toBeInTheDocument();
+    expect(screen.getByText("laptop,")).toBeInTheDocument();
+    expect(within(screen.getByRole("main")).getByRole("button", { name: /^lab-ws, server/ })).toBeVisible();
   });
 
   test("that shows a code is waited for, and not for ever", async () => {
@@ -1125,20 +1249,21 @@ describe("machines nearby", () => {
 describe("a machine's rule", () => {
   const open = async () => {
     await show("devices");
-    await user.click(screen.getByText(t("devices.incoming")));
-    return screen.getByRole("form", { name: t("devices.incomingFrom", { name: "lab-ws" }) });
+    await user.click(within(screen.getByRole("main")).getByRole("button", { name: /^lab-ws/ }));
+    return screen.getByRole("group", { name: t("devices.settingsOf", { name: "lab-ws" }) });
   };
 
   test("asks by default, and can accept up to a size, which is typed in gigabytes", async () => {
     const shell = await startWindow({ devices: [labWs] });
     const form = await open();
-    expect(screen.getByText(t("devices.rule.ask"), { selector: "summary *" })).toBeVisible();
+    expect(screen.getByText(t("devices.rule.ask"), { selector: "[data-rule]" })).toBeVisible();
     await user.selectOptions(within(form).getByLabelText(t("devices.rule")), "accept");
     expect(shell.called("setDeviceRule")).toEqual([{ id: labWs.id, consent: "accept", bytesMax: null }]);
     shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, bytes_max: null } }] });
     const size = await screen.findByLabelText(t("devices.ruleSize"));
-    await user.type(size, "x");
+    await user.type(size, "x{Enter}");
     expect(screen.getByText(t("devices.ruleSizeBad"))).toBeVisible();
+    expect(shell.called("setDeviceRule")).toHaveLength(1);
     await user.clear(size);
     await user.type(size, "20,5{Enter}");
     expect(shell.called("setDeviceRule").at(-1)).toEqual({ id: labWs.id, consent: "accept", bytesMax: 20_500_000_000 });
@@ -1264,7 +1389,7 @@ describe("where and when this machine receives", () => {
   ] as const)("%s is a switch in the settings", async (what, command) => {
     const shell = await startWindow({}, { [command]: (args) => ({ ...stored, ...args }) });
     await show("settings");
-    const box = screen.getByRole("checkbox", { name: t(`settings.${what}`) });
+    const box = screen.getByRole("switch", { name: t(`settings.${what}`) });
     expect(box).toBeChecked();
     await user.click(box);
     expect(shell.called(command)).toEqual([{ [what]: false }]);
@@ -1276,7 +1401,7 @@ describe("where and when this machine receives", () => {
     const fault: Fault = { code: "listen", address: "[::]:17464", source: { errno: 98, detail: "" }, remedies: [] };
     await startWindow({ settings: { ...stored, receiving: false }, listening: { is: "off", refused: null } }, { setReceiving: () => Promise.reject(fault) });
     await show("settings");
-    const box = screen.getByRole("checkbox", { name: t("settings.receiving") });
+    const box = screen.getByRole("switch", { name: t("settings.receiving") });
     await user.click(box);
     expect(await screen.findByRole("alert")).toHaveTextContent(t("os.portInUse"));
     expect(box).not.toBeChecked();
@@ -1323,7 +1448,7 @@ describe("where and when this machine receives", () => {
       },
     );
     await show("settings");
-    const box = screen.getByRole("checkbox", { name: t("settings.login") });
+    const box = screen.getByRole("switch", { name: t("settings.login") });
     await waitFor(() => expect(box).toHaveAccessibleDescription(t("settings.login.vanished", { program: "/old/ringway" })));
     expect(box).not.toBeChecked();
     await user.click(box);
@@ -1342,7 +1467,7 @@ describe("where and when this machine receives", () => {
     shell.tell({ event: "settingsChanged", settings: { ...stored, name: "elsewhere", background: false } });
     await waitFor(() => expect(screen.getByLabelText(t("settings.name"))).toHaveValue("elsewhere"));
     expect(screen.getByLabelText(t("settings.port"))).toHaveValue("174641");
-    expect(screen.getByRole("checkbox", { name: t("settings.background") })).not.toBeChecked();
+    expect(screen.getByRole("switch", { name: t("settings.background") })).not.toBeChecked();
   });
 });
 

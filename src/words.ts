@@ -480,6 +480,13 @@ export function nameWords(name: string): string | undefined {
   return unfit ? t(UNFIT_NAME[unfit]) : undefined;
 }
 
+/** Why something was refused, beside what was refused; undefined where nothing was. */
+export function refusalWords(fault: Fault | null): string | undefined {
+  if (!fault) return undefined;
+  const { what, next } = faultWords(fault);
+  return `${what} ${next}`.trim();
+}
+
 /** Whether only another code helps. */
 export function asksForCode(fault: Fault): boolean {
   return ["pairing_needed", "wrong_code", "not_a_code", "unknown_word", "code_number_too_large", "no_code_open"].includes(fault.code);

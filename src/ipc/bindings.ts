@@ -59,6 +59,15 @@ export const commands = {
 };
 
 /* Types */
+/**  This program's version, and where it keeps what it owns. */
+export type About = {
+	version: string,
+	/**  The folder of the settings. */
+	settings_folder: string,
+	/**  The folder of identity, paired devices and history. */
+	data_folder: string,
+};
+
 /**  What was sent before, chosen once more. */
 export type Again = {
 	chosen: Chosen,
@@ -1203,6 +1212,10 @@ export type PageAnswers = {
 	startAtLogin: StartAtLogin,
 	/**  Switches the start at login on or off. */
 	setStartAtLogin: StartAtLogin,
+	/**  This program's version, and where it keeps what it owns. */
+	about: About,
+	/**  What `ringway doctor` prints, which has no secrets. */
+	diagnose: string,
 };
 
 /**  What the window's page may ask for, in the same JSON. Nothing else parses as one. */
@@ -1360,7 +1373,11 @@ export type PageCall =
 /**  Switches the start at login on or off. */
 ({ setStartAtLogin: {
 	on: boolean,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never };
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+/**  This program's version, and where it keeps what it owns. */
+"about" | 
+/**  What `ringway doctor` prints, which has no secrets. */
+"diagnose";
 
 /**  A paired device, as the window lists it. */
 export type PairedDevice = {

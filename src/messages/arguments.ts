@@ -65,6 +65,8 @@ export interface Arguments {
   "inbox.offerFrom": { from: string };
   "inbox.inAll": { n: number; size: string };
   "inbox.soFar": { n: number; size: string };
+  "inbox.spaceAfter": { free: string; left: string };
+  "inbox.expired": { n: number };
   "inbox.paired": { name: string };
   "inbox.overtaken": { from: string };
   "activity.items": { done: number; total: number };
@@ -101,13 +103,12 @@ export interface Arguments {
   "devices.codeBeginsWith": { number: string };
   "devices.paired": { name: string };
   "devices.id": { id: string };
-  "devices.pairedSince": { when: string };
-  "devices.renameNamed": { name: string };
-  "devices.newName": { name: string };
-  "devices.forgetNamed": { name: string };
+  "devices.actions": { name: string };
+  "devices.settingsOf": { name: string };
+  "devices.lastAddressWhen": { address: string; when: string };
   "devices.forgetAsk": { name: string };
   "devices.rule.acceptUpTo": { size: string };
-  "devices.incomingFrom": { name: string };
+  "settings.version": { version: string };
   "settings.login.vanished": { program: string };
   "settings.portHint": { port: string };
   "settings.limitBad": { least: string };

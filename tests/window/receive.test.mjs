@@ -23,6 +23,9 @@ async function meet() {
   return { base, near, far, tree };
 }
 
+/** What was received, as a line that opens. */
+const ARRIVED = "//*[@data-transfer][@data-ended = 'complete']";
+
 /** The shown code. */
 function code(page) {
   return page.text("//*[@data-code]//*[contains(@class, 'text')]");
@@ -44,11 +47,12 @@ driven("the window shows its code, asks, receives an identical tree, and opens i
   await keepPicture(page, "inbox-offer");
   assert.deepEqual(readdirSync(near.inbox), [], "nothing lands before it is accepted");
   await page.click(button("Accept"));
-  await page.wait(showing("Received: "));
+  await page.wait(ARRIVED);
   assert.equal(await sending.exit(), EXIT.all, sending.said());
   same(tree, join(near.inbox, basename(tree)));
   await page.wait(showing("far is now paired with this device."));
   await keepPicture(page, "inbox-arrived");
+  if (!(await page.find(button("Open folder")))) await page.click(`${ARRIVED}//button[@aria-expanded]`);
   await page.click(button("Open folder"));
   await eventually("the opener", () => existsSync(opened));
   assert.equal(readFileSync(opened, "utf8"), join(near.inbox, basename(tree)));
@@ -82,7 +86,7 @@ driven("an offer that its sender withdraws goes away by itself, and is among wha
   await sending.exit();
   await eventually("the offer to go", async () => !(await page.find("//*[@data-offer]")));
   assert.deepEqual(readdirSync(near.inbox), []);
-  await page.click("//details[@data-past][contains(., 'Not answered')]/summary");
+  await page.click("//*[@data-past][contains(., 'Not answered')]//*[self::summary or @aria-expanded]");
   await page.wait(showing("Nobody answered this offer."));
   await page.wait(showing("accept offers from far automatically"));
   await keepPicture(page, "inbox-unanswered");
@@ -110,7 +114,7 @@ driven("hostile names are shown as text, before and after they arrive", async (t
   };
   await unharmed();
   await page.click(button("Accept"));
-  await page.wait(showing("Received: "));
+  await page.wait(ARRIVED);
   assert.equal(await sending.exit(), EXIT.all, sending.said());
   assert.deepEqual(readdirSync(near.inbox).sort(), [...names].sort());
   await page.wait(showing(names[1]));

@@ -210,7 +210,7 @@ driven("a limit of the settings holds what is sent, and the window says that it 
   await page.fill(field("limit"), "fast");
   await page.wait(showing("Enter a number of at least"));
   await page.fill(field("limit"), "2.5");
-  await page.click(button("Save"));
+  await page.keys(KEYS.enter);
   await page.wait(showing("Saved"));
   await show(page, "Send");
   await dropInto(t, page, [big]);

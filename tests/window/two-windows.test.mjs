@@ -12,7 +12,7 @@ import { Device, freePort } from "../setup/devices.mjs";
 import { EXIT, oddTree, same } from "../transfer/harness.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
-import { button, eventually, field, showing } from "./lib/webdriver.mjs";
+import { button, device, eventually, field, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
@@ -30,9 +30,9 @@ async function paired(t, base) {
   await here.fill(field("pair-code"), await code(there));
   await here.click("//section[@aria-labelledby = 'pair']//button");
   await here.wait(showing("Paired with lab."));
-  await here.wait("//article[@aria-label = 'lab']");
+  await here.wait(device("lab"));
   await show(there, "Devices");
-  await there.wait("//article[@aria-label = 'near']");
+  await there.wait(device("near"));
   return { near, lab, here, there };
 }
 
@@ -68,9 +68,9 @@ driven("two windows pair by a code, and what one sends the other asks about once
   same(trees[0], join(lab.inbox, basename(trees[0])));
 
   await show(there, "Devices");
-  await there.click("//article[@aria-label = 'near']//summary");
-  await there.click("//article[@aria-label = 'near']//select[@name = 'consent']/option[. = 'Accept automatically']");
-  await there.wait("//article[@aria-label = 'near']//summary//*[. = 'Accept automatically']");
+  await there.click(`${device("near")}//button[@aria-expanded]`);
+  await there.click(`${device("near")}//select[@name = 'consent']/option[. = 'Accept automatically']`);
+  await there.wait(`${device("near")}//*[@data-rule][. = 'Accept automatically']`);
 
   await hand(here, near, trees[1]);
   await sendToCard(here, "lab");

@@ -286,3 +286,5 @@ export const button = (name) =>
 export const field = (name) => `//input[@name="${name}"]`;
 /** XPath of the element that contains `text` itself. */
 export const showing = (text) => `//*[text()[contains(., "${text}")]]`;
+/** XPath of a paired device's row under Devices. */
+export const device = (name) => `//li[@data-device][.//strong[starts-with(., "${name}")]]`;

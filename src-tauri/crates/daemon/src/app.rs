@@ -22,10 +22,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_engine::{Engine, Transfer};
+use ringway_engine::{Engine, Paths, Transfer};
 use ringway_model::{Direction, Fault, OnCancel, Stage};
 
-use crate::dto::Everything;
+use crate::doctor;
+use crate::dto::{About, Everything};
+use crate::login;
+use crate::text::shown;
 use choices::Choices;
 pub(crate) use choices::{Counted, Counting};
 use copying::Copying;
@@ -151,6 +154,24 @@ impl App {
             transfers: self.transfers.shown(),
             waiting: self.sending.queue.shown(),
         })
+    }
+
+    /// This program's version, and where it keeps what it owns.
+    ///
+    /// # Errors
+    /// The environment names no folders.
+    pub(crate) fn about(&self) -> Result<About, Fault> {
+        let Paths { config, data, .. } = Paths::from_env()?;
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Ok(About { version, settings_folder: shown(config), data_folder: shown(data) })
+    }
+
+    /// What `ringway doctor` prints. Waits for its checks.
+    ///
+    /// # Errors
+    /// The command is not there, or ends without having printed anything.
+    pub(crate) fn diagnose(&self) -> Result<String, Fault> {
+        doctor::report(&login::own_program().ok_or(Fault::NoProgram)?)
     }
 
     /// Takes no further offers, declines those that wait, gives what runs `grace` to end, and stops

@@ -1,6 +1,7 @@
 //! What crosses to windows and commands beyond the model's nouns: what composes several of them,
 //! and what only a window has.
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
+mod about;
 mod choice;
 mod copying;
 mod given_path;
@@ -14,6 +15,7 @@ use ringway_model::{
 };
 use serde::{Deserialize, Serialize};
 
+pub use about::About;
 pub use choice::{Chosen, ChosenSize, ChosenSource, ItemSize, MergedSource, Sent, SizeState, SourceKind, Waiting};
 pub use copying::CopyFolder;
 pub use given_path::GivenPath;

@@ -20,7 +20,7 @@ pub(super) mod types {
     };
 
     pub(crate) use crate::dto::{
-        Again, Chosen, CopyFolder, Earlier, Everything, GivenPath, Moving, Recipient, Sent, SettingsChange,
+        About, Again, Chosen, CopyFolder, Earlier, Everything, GivenPath, Moving, Recipient, Sent, SettingsChange,
         StartAtLogin, View,
     };
 }
@@ -136,6 +136,10 @@ macro_rules! operations {
                 /// Switches the start at login on or off.
                 SetStartAtLogin set_start_at_login(on: bool) -> StartAtLogin =
                     blocking |app| app.settings.set_start_at_login(on)?;
+                /// This program's version, and where it keeps what it owns.
+                About about -> About = blocking |app| app.about()?;
+                /// What `ringway doctor` prints, which has no secrets.
+                Diagnose diagnose -> String = blocking |app| app.diagnose()?;
             }
             programs {
                 /// Everything to show. The client is sent events from then on.
