@@ -754,7 +754,7 @@ describe("activity", () => {
 
 describe("settings and devices", () => {
   test("a field is in force with Enter or when it is left; what is wrong stands beside it, and Escape puts back what was there", async () => {
-    const shell = await startWindow({}, { saveSettings: (args) => ({ ...stored, ...args }) });
+    const shell = await startWindow({}, { saveSettings: ({ sendLimit, ...args }) => ({ ...stored, ...args, send_limit: sendLimit }) });
     await show("settings");
     const port = screen.getByLabelText(t("settings.port"));
     await user.clear(port);
@@ -794,12 +794,12 @@ describe("settings and devices", () => {
   });
 
   test("About says the version, the folders and the licences, and copies what doctor says", async () => {
-    const about = { version: "1.2.3", settingsFolder: "/home/me/.config/ringway", dataFolder: "/home/me/.local/share/ringway" };
+    const about = { version: "1.2.3", settings_folder: "/home/me/.config/ringway", data_folder: "/home/me/.local/share/ringway" };
     let fails = true;
     await startWindow({}, { about: () => about, diagnose: () => (fails ? Promise.reject({ code: "no_program" }) : "ok  All is well.") });
     await show("settings");
     expect(await screen.findByText(t("settings.version", { version: "1.2.3" }))).toBeVisible();
-    for (const folder of [about.settingsFolder, about.dataFolder]) expect(screen.getByText(folder)).toBeVisible();
+    for (const folder of [about.settings_folder, about.data_folder]) expect(screen.getByText(folder)).toBeVisible();
     await user.click(screen.getByRole("button", { name: t("settings.licences") }));
     expect(screen.getByText("OFL-1.1")).toBeVisible();
     const copy = screen.getByRole("button", { name: t("settings.diagnosticsCopy") });
@@ -840,7 +840,7 @@ describe("settings and devices", () => {
   });
 
   test("a limit is typed in megabytes and stored in bytes; nothing typed is none", async () => {
-    const shell = await startWindow({}, { saveSettings: (args) => ({ ...stored, ...args }) });
+    const shell = await startWindow({}, { saveSettings: ({ sendLimit, ...args }) => ({ ...stored, ...args, send_limit: sendLimit }) });
     await show("settings");
     const limit = screen.getByLabelText(t("settings.limit"));
     for (const bad of ["0", "fast", "-5", "1e9"]) {
