@@ -31,6 +31,9 @@ const SUITE_HANGS_AFTER_MS = 60 * 60 * 1000;
 /** Files of tests that run at once, each in a network of its own: most of their time is waiting. */
 const FILES_AT_ONCE = 4;
 
+/** Rust's test programs that run at once: they wait, too, but for each other's threads. */
+const PROGRAMS_AT_ONCE = 3;
+
 /** The same for files that drive windows, which draw: two cores are busy with two of them. */
 const WINDOWS_AT_ONCE = 2;
 
@@ -52,7 +55,8 @@ const SUITES = [
       wantGroup("copying", "copying on every filesystem");
       if (!quick) prepareWindow(tally);
     },
-    steps: () => rustSteps(scope({ withWindow: !quick })),
+    steps: () => rustSteps(scope({ withWindow: !quick }), { quick }),
+    atOnce: canBeApart() ? PROGRAMS_AT_ONCE : 1,
   },
   {
     name: "front end",

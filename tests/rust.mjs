@@ -2,6 +2,7 @@
 // does not give them.
 import { spawnSync } from "node:child_process";
 import { delimiter, dirname, join, relative } from "node:path";
+import { APART, canBeApart } from "./setup/apart.mjs";
 import { TARGET, WORKSPACE } from "./setup/build.mjs";
 
 /**
@@ -17,10 +18,27 @@ const BUILD_HANGS_AFTER_MS = 60 * 60 * 1000;
 const MESSAGES_BYTES_MAX = 256 * 1024 * 1024;
 
 /**
- * Builds the tests of the packages that `select` names (none: the default ones), and returns a step
- * for each test program and one for the tests in the documentation.
+ * Programs that take 10 s or more on two cores, the longest first. Those start first, so that none
+ * is left over at the end; the inner loop leaves them out.
  */
-export function rustSteps(select) {
+const LONG = [
+  "crates/engine/tests/crossing.rs",
+  "crates/engine/tests/hostile.rs",
+  "crates/cli/tests/copy.rs",
+  "crates/copy/tests/copying.rs",
+  "crates/tree/tests/simulation.rs",
+  "crates/engine/src/lib.rs",
+  "crates/cli/tests/terminal.rs",
+  "crates/daemon/src/lib.rs",
+];
+
+/**
+ * Builds the tests of the packages that `select` names (none: the default ones), and returns a step
+ * for each test program and one for the tests in the documentation; `quick` leaves out the long
+ * ones. Each program has a network of its own where that can be had, so that several may run at
+ * once.
+ */
+export function rustSteps(select, { quick = false } = {}) {
   const cargo = (args, stdio) =>
     spawnSync("cargo", args, {
       cwd: WORKSPACE,
@@ -36,15 +54,18 @@ export function rustSteps(select) {
   const programs = testPrograms(built.stdout);
   if (programs.length === 0) throw new Error("Cargo built no test program");
   // --show-output brings out what tests say about being skipped; libtest swallows it otherwise.
-  const steps = programs.map(({ name, path, env, folder }) => ({
+  const rank = ({ name }) => (LONG.includes(name) ? LONG.indexOf(name) : LONG.length);
+  const chosen = programs.filter(({ name }) => !quick || !LONG.includes(name)).sort((one, other) => rank(one) - rank(other));
+  const [wrapper, ...before] = canBeApart() ? APART : [];
+  const steps = chosen.map(({ name, path, env, folder }) => ({
     name,
-    command: path,
-    args: ["--show-output"],
+    command: wrapper ?? path,
+    args: wrapper ? [...before, path, "--show-output"] : ["--show-output"],
     // As `cargo test` does: the package's folder, and what it was built with.
     options: { cwd: folder, env },
     limitMs: PROGRAM_HANGS_AFTER_MS,
   }));
-  if (programs.some(({ hasDocs }) => hasDocs)) {
+  if (!quick && programs.some(({ hasDocs }) => hasDocs)) {
     steps.push({
       name: "tests in the documentation",
       command: "cargo",
