@@ -36,7 +36,7 @@ const SUITE_HANGS_AFTER_MS = 60 * 60 * 1000;
  */
 const FILES_AT_ONCE = 4;
 
-/** Rust test programs that run at once, each in a network of its own. Most of their time is waiting. */
+/** Rust test programs that run at once, each in its own network: they mostly wait. */
 const PROGRAMS_AT_ONCE = 3;
 
 /** The same for files that drive windows. Windows draw, so two of them keep two cores busy. */
