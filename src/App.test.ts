@@ -3,8 +3,8 @@ import userEvent from "@testing-library/user-event";
 import axe from "axe-core";
 import { tick as painted } from "svelte";
 import { describe, expect, test, vi } from "vitest";
-import { askedFor, chosen, earlier, everything, failed, here, labWs, moving, nearby, offer, startWindow, stored, progress } from "./testing/shell";
-import type { AppEvent, Report, Fault, Remedy, RoomThere } from "./ipc";
+import { askedFor, chosen, earlier, everything, failed, labWs, moving, nearby, offer, startWindow, stored, progress } from "./testing/shell";
+import type { AppEvent, FreeSpace, Report, Fault, Remedy } from "./ipc";
 import { t } from "./messages";
 import type { View } from "./state/app.svelte";
 import { VIEWS } from "./words";
@@ -23,7 +23,7 @@ describe("sending", () => {
     await user.type(screen.getByLabelText(t("send.addressOrCode")), "10.0.0.5");
     await user.type(screen.getByLabelText(t("send.code")), "42-river-castle{Enter}");
     expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: "42-river-castle", verify: false }]);
-    expect(await screen.findByText(t("send.connecting", { peer: "10.0.0.5" }))).toBeVisible();
+    expect(await screen.findByText(t("stage.connecting", { peer: "10.0.0.5" }))).toBeVisible();
     shell.update("t1", { is: "moved", progress: progress() });
     expect(await screen.findByText("Sending to lab-ws")).toBeVisible();
     expect(screen.getByRole("progressbar")).toHaveAttribute("aria-valuetext", "25 %, 1.0 MB/s");
@@ -117,7 +117,7 @@ describe("sending", () => {
     await shell.app.outbox.sendToTyped("10.0.0.5", "");
     expect(shell.called("send")).toHaveLength(1);
     answer(moving());
-    expect(await screen.findByText(t("send.connecting", { peer: "lab-ws" }))).toBeVisible();
+    expect(await screen.findByText(t("stage.connecting", { peer: "lab-ws" }))).toBeVisible();
   });
 
   test("a misspelt code costs no try", async () => {
@@ -163,13 +163,13 @@ describe("sending", () => {
       document.elementFromPoint = () => null;
     };
     await drop(chosen, "lab-ws");
-    expect(await screen.findByText(t("send.connecting", { peer: "lab-ws" }))).toBeVisible();
+    expect(await screen.findByText(t("stage.connecting", { peer: "lab-ws" }))).toBeVisible();
     expect(screen.getByRole("button", { name: /^Send to nas/ })).toBeDisabled();
     // Once more to where it is on its way is a slip; to another machine it is meant.
     await drop(chosen, "lab-ws");
     await drop(second, "nas");
     await waitFor(() => expect(sent()).toEqual([[7, labWs.id], [8, nas.id]]));
-    expect(await screen.findByText(t("send.connecting", { peer: "nas" }))).toBeVisible();
+    expect(await screen.findByText(t("stage.connecting", { peer: "nas" }))).toBeVisible();
     // The first one's end is told where transfers are, and what is chosen stays.
     shell.update("t1", failed({ code: "connection_lost", errno: 104, detail: "" }));
     expect(shell.app.outbox.chosen?.id).toBe(8);
@@ -220,8 +220,8 @@ describe("receiving", () => {
   });
 
   test("a code that has run out is not shown, whether or not that was told", async () => {
-    const code = { text: "42-river-castle", validUntilMs: Date.now() - 1 };
-    await startWindow({ listening: { is: "on", addresses: ["10.0.0.9"], port: 17464, otherPort: false, code, firewalls: [] } });
+    const code = { code: "42-river-castle", code_valid_until: Date.now() / 1000 - 1 };
+    await startWindow({ listening: { is: "on", addresses: ["10.0.0.9"], port: 17464, other_port: false, code, firewalls: [] } });
     await show("inbox");
     expect(screen.getByText(t("inbox.noCode"))).toBeVisible();
     expect(screen.queryByText("42-river-castle")).toBeNull();
@@ -251,7 +251,7 @@ describe("receiving", () => {
     const other = { ...labWs, id: "cd".repeat(32), name: "nas" };
     const shell = await startWindow({ devices: [labWs] });
     await show("inbox");
-    for (const name of ["lab-ws", "nas"]) shell.tell({ event: "devicePaired", name });
+    for (const device of [labWs, other]) shell.tell({ event: "devicePaired", device });
     shell.tell({ event: "devicesChanged", devices: [labWs, other] });
     expect(await screen.findByText(t("inbox.paired", { name: "lab-ws" }))).toBeVisible();
     shell.tell({ event: "devicesChanged", devices: [other] });
@@ -300,7 +300,7 @@ describe("receiving", () => {
     await show("inbox");
     await user.click(screen.getByRole("button", { name: t("inbox.accept") }));
     expect(await screen.findByRole("alert")).toHaveTextContent("The offer from laptop has grown to 7.0 GB since you saw it. Accept it again to receive all of it.");
-    shell.tell({ event: "offerChanged", offer: offer({ bytesSoFar: 7_000_000_000 }) });
+    shell.tell({ event: "offerChanged", offer: offer({ bytes_so_far: 7_000_000_000 }) });
     grown = false;
     await user.click(screen.getByRole("button", { name: t("inbox.accept") }));
     expect(shell.called("accept")[1]).toEqual({ id: "o1", shown: { bytes: 7_000_000_000, is_final: false }, onConflict: "rename_top" });
@@ -310,7 +310,7 @@ describe("receiving", () => {
 
   test("hostile names are text", async () => {
     const names = ["<img src=x onerror=alert(1)>", "{{constructor}}", "a\\u{202e}gpj.exe"];
-    await startWindow({ offers: [offer({ from: "<b>bold</b>", names })] });
+    await startWindow({ offers: [offer({ from: "<b>bold</b>", names: names.map((path) => ({ path })) })] });
     await show("inbox");
     for (const name of names) expect(screen.getByText(name)).toBeVisible();
     expect(screen.getByRole("heading", { name: "Offer from <b>bold</b>" })).toBeVisible();
@@ -318,23 +318,23 @@ describe("receiving", () => {
   });
 
   test("a name that looks like another device's is pointed out, with both ids", async () => {
-    const looksLike = { name: "nas", id: "ee".repeat(32) };
-    await startWindow({ devices: [{ ...labWs, looksLike }, { ...labWs, id: "cd".repeat(32) }], offers: [offer({ from: "n\u0430s", looksLike })] });
+    const looks_like = { name: "nas", id: "ee".repeat(32) };
+    await startWindow({ devices: [{ ...labWs, looks_like }, { ...labWs, id: "cd".repeat(32) }], offers: [offer({ from: "n\u0430s", looks_like })] });
     await show("inbox");
-    const words = t("inbox.looksLike", { from: "n\u0430s", fromId: "aaaa-bbbb-cccc-dddd", name: "nas", id: "eeee-eeee-eeee-eeee" });
+    const words = t("offer.looksLike", { from: "n\u0430s", fromId: "aaaa-bbbb-cccc-dddd", name: "nas", id: "eeee-eeee-eeee-eeee" });
     expect(screen.getByText(words)).toBeVisible();
     await show("devices");
     expect(screen.getAllByText(/looks like/)).toHaveLength(1);
-    expect(screen.getByText(t("devices.looksLike", { name: "nas", id: "eeee-eeee-eeee-eeee" }))).toBeVisible();
+    expect(screen.getByText(`${t("device.looksLike", { name: "nas", id: "eeee-eeee-eeee-eeee" })} ${t("device.looksLike.next")}`)).toBeVisible();
   });
 
   test("an offer says what its folder has no room for", async () => {
-    const room = (change: Partial<RoomThere>) => ({ freeBytes: 2_000_000, freeEntries: 5, writable: true, namesAtMost: null, ...change });
+    const room = (change: Partial<FreeSpace>): FreeSpace => ({ free_bytes: 2_000_000, free_entries: 5, name_max: 255, writable: true, is_exact: true, ...change });
     const offers = [
-      offer({ id: "o1", from: "big", room: room({}) }),
-      offer({ id: "o2", from: "fits", room: room({ freeBytes: 9_000_000, freeEntries: null }) }),
-      offer({ id: "o3", from: "barred", room: room({ writable: false }) }),
-      offer({ id: "o4", from: "narrow", room: room({ freeBytes: 9_000_000, freeEntries: null, namesAtMost: 143 }) }),
+      offer({ id: "o1", from: "big", free_space: room({}) }),
+      offer({ id: "o2", from: "fits", free_space: room({ free_bytes: 9_000_000, free_entries: null }) }),
+      offer({ id: "o3", from: "barred", free_space: room({ writable: false }) }),
+      offer({ id: "o4", from: "narrow", free_space: room({ free_bytes: 9_000_000, free_entries: null, name_max: 143 }), names: [{ path: "n".repeat(144) }] }),
     ];
     await startWindow({ offers });
     await show("inbox");
@@ -342,7 +342,7 @@ describe("receiving", () => {
     expect(card("big")).toHaveTextContent("2.0 MB free. 3.0 MB more needed, unless part of it already exists. The disk can hold only 5 more items.");
     expect(card("fits")).toHaveTextContent("9.0 MB free");
     expect(card("fits")).not.toHaveTextContent(/more needed|only/);
-    expect(card("barred")).toHaveTextContent(t("inbox.notWritable"));
+    expect(card("barred")).toHaveTextContent(t("offer.notWritable"));
     expect(card("narrow")).toHaveTextContent("9.0 MB free. One name is too long: the disk allows 143 bytes.");
   });
 
@@ -369,10 +369,9 @@ describe("receiving", () => {
   test("wrong codes from elsewhere are told, the void one too", async () => {
     const shell = await startWindow();
     await show("inbox");
-    const wrong = { code: "wrong_code" } as const;
-    shell.tell({ event: "pairingFailed", from: "10.0.0.7", fault: wrong, triesLeft: 1 });
+    shell.tell({ event: "pairingFailed", failed: { from: "10.0.0.7", code: "wrong_code", attempts_left: 1 } });
     expect(await screen.findByText("Wrong code from 10.0.0.7. 1 attempt left.")).toBeVisible();
-    shell.tell({ event: "pairingFailed", from: "10.0.0.7", fault: wrong, triesLeft: 0 });
+    shell.tell({ event: "pairingFailed", failed: { from: "10.0.0.7", code: "wrong_code", attempts_left: 0 } });
     expect(await screen.findByText(/this code is no longer valid/)).toBeVisible();
   });
 });
@@ -452,7 +451,7 @@ describe("activity", () => {
     const series = [1, 2, 3, 4].map((second) => ({ seconds: second, bytes: second > 2 ? 3_000_000 : 0, entries: second, limited_by: "network" as const }));
     const { report } = failed({ code: "cancelled", by: "here" }) as { report: Report };
     const late = moving({ progress: progress({ seconds: 4, bytes_done: 3_000_000 }), series });
-    await startWindow({ transfers: [late, { ...late, id: "t2", progress: progress({ stage: "ended", seconds: 4, bytes_done: 3_000_000 }), report }] });
+    await startWindow({ transfers: [late, { ...late, ...progress({ stage: "ended", seconds: 4, bytes_done: 3_000_000 }), id: "t2", report }] });
     await show("activity");
     const graphs = screen.getAllByRole("slider", { name: /Speed over time: .* peak 3.0 MB\/s/ });
     expect(graphs).toHaveLength(2);
@@ -503,7 +502,7 @@ describe("activity", () => {
 
 describe("settings and devices", () => {
   test("name and port are checked before they are stored", async () => {
-    const stored = { name: "lab", receiveFolder: "/srv", port: 9000, sendLimit: null };
+    const stored = { name: "lab", receive_folder: { path: "/srv" }, port: 9000, send_limit: null };
     const shell = await startWindow({}, { saveSettings: () => stored });
     await show("settings");
     const port = screen.getByLabelText(t("settings.port"));
@@ -525,7 +524,7 @@ describe("settings and devices", () => {
       { aim: "load_tls", command: "sudo modprobe tls" },
       { aim: "keep_tls", command: "echo tls | sudo tee /etc/modules-load.d/ringway.conf" },
     ];
-    await startWindow({ machine: { kernel: "6.12", ...here, cpuAes: true, remedies } });
+    await startWindow({ machine: { ...everything().machine, remedies } });
     await show("settings");
     const machine = within(screen.getByRole("region", { name: t("settings.system") }));
     expect(machine.getByText(t("settings.loadTls"))).toBeVisible();
@@ -536,10 +535,10 @@ describe("settings and devices", () => {
   });
 
   test("a home that was allowed is pointed out where offers land and in the settings", async () => {
-    const shell = await startWindow({ settings: { ...stored, receiveFolder: "/home/me", isHome: true } });
+    const shell = await startWindow({ settings: { ...stored, receive_folder: { path: "/home/me" }, is_home: true } });
     await show("settings");
     expect(screen.getByRole("group", { name: t("settings.folder") })).toHaveTextContent(t("folder.home"));
-    shell.tell({ event: "offerChanged", offer: offer({ folder: "/home/me", isHome: true }) });
+    shell.tell({ event: "offerChanged", offer: offer({ destination: { path: "/home/me" }, is_home: true }) });
     await show("inbox");
     const into = within(await screen.findByRole("article")).getByRole("group", { name: t("folder.destination") });
     expect(within(into).getByText(t("folder.home"))).toBeVisible();
@@ -548,7 +547,7 @@ describe("settings and devices", () => {
   });
 
   test("a limit is typed in megabytes and stored in bytes; nothing typed is none", async () => {
-    const stored = { name: "here", receiveFolder: "/home/me/Downloads", port: 17464, sendLimit: 1_500_000 };
+    const stored = { name: "here", receive_folder: { path: "/home/me/Downloads" }, port: 17464, send_limit: 1_500_000 };
     const shell = await startWindow({}, { saveSettings: () => stored });
     await show("settings");
     const limit = screen.getByLabelText(t("settings.limit"));
@@ -620,7 +619,7 @@ describe("settings and devices", () => {
   test("how long ago something was goes on while one looks", async () => {
     vi.useFakeTimers({ toFake: ["Date", "setInterval", "clearInterval"] });
     try {
-      await startWindow({ devices: [{ ...labWs, lastSeenMs: Date.now() }] });
+      await startWindow({ devices: [{ ...labWs, last_seen: Date.now() / 1000 }] });
       const card = screen.getByRole("button", { name: /^Send to lab-ws/ });
       expect(card).toHaveTextContent(t("send.lastSeen", { when: t("time.justNow") }));
       await vi.advanceTimersByTimeAsync(5 * 60_000 + 10_000);
@@ -655,7 +654,7 @@ test.each(["send", "inbox", "activity", "devices", "settings"] as const)("%s has
 });
 
 describe("what has ended before", () => {
-  const seven = earlier({ number: 7, id: "p7", direction: "sending", title: "thesis", peer: "lab-ws", report: { ...earlier().report, outcome: "partial", failed: 2, arrived: [], limited_by: "network" } });
+  const seven = earlier({ number: 7, id: "p7", direction: "sending", title: "thesis", peer: "lab-ws", report: { outcome: "partial", failed: 2, arrived: [], limited_by: "network" } });
 
   test("is listed, and one opens into its course, where it lies and what failed", async () => {
     const details = {
@@ -679,21 +678,21 @@ describe("what has ended before", () => {
 
   test("is searched and read on by the shell, a page at a time", async () => {
     const page = (from: number) => Array.from({ length: 30 }, (_, n) => earlier({ number: from - n, id: `p${from - n}`, title: `tree ${from - n}` }));
-    const shell = await startWindow({}, { past: ({ asked }) => ((asked as { before: number | null }).before === null ? page(99) : [seven]) });
+    const shell = await startWindow({}, { past: ({ query }) => ((query as { before: number | null }).before === null ? page(99) : [seven]) });
     await show("activity");
     await user.click(await screen.findByRole("button", { name: t("history.more") }));
     expect(await screen.findByText("thesis")).toBeVisible();
-    expect(shell.called("past").at(-1)).toEqual({ asked: { direction: null, failedOnly: false, search: "", before: 70 } });
+    expect(shell.called("past").at(-1)).toEqual({ query: { direction: null, failed_only: false, search: "", before: 70 } });
     expect(screen.queryByRole("button", { name: t("history.more") })).toBeNull();
     await user.type(screen.getByLabelText(t("history.search")), "nas");
-    await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ asked: { direction: null, failedOnly: false, search: "nas", before: null } }));
+    await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ query: { direction: null, failed_only: false, search: "nas", before: null } }));
     await user.click(screen.getByLabelText(t("history.failedOnly")));
-    await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ asked: { direction: null, failedOnly: true, search: "nas", before: null } }));
+    await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ query: { direction: null, failed_only: true, search: "nas", before: null } }));
   });
 
   test("is sent again, to where it went and as it was", async () => {
     const { report } = failed({ code: "destination_gone" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
-    const sent = earlier({ direction: "sending", report: { ...earlier().report, ...report } });
+    const sent = earlier({ direction: "sending", report });
     const again = { chosen, target: { to: "device", id: labWs.id }, label: labWs.name, verify: true };
     const shell = await startWindow({}, { past: () => [sent], pastDetails: () => ({ failures: [], edits: [], series: [] }), chooseAgain: () => again, send: () => moving() });
     await show("activity");
@@ -746,7 +745,7 @@ describe("what has ended before", () => {
   test("can be read on where all of the latest still stand above", async () => {
     const page = Array.from({ length: 30 }, (_, n) => earlier({ number: 99 - n, id: `p${99 - n}` }));
     const all = { transfers: page.map(({ id }) => moving({ id, direction: "receiving", title: id })) };
-    await startWindow(all, { past: ({ asked }) => ((asked as { before: number | null }).before === null ? page : [seven]) });
+    await startWindow(all, { past: ({ query }) => ((query as { before: number | null }).before === null ? page : [seven]) });
     await show("activity");
     const more = await screen.findByRole("button", { name: t("history.more") });
     expect(screen.queryByText(t("history.noResults"))).toBeNull();
@@ -758,7 +757,7 @@ describe("what has ended before", () => {
     const shell = await startWindow({}, { past: () => [earlier()], pastDetails: () => ({ failures: [], edits: [], series: [] }) });
     await show("inbox");
     await user.click(await screen.findByText("survey"));
-    expect(shell.called("past")).toEqual([{ asked: { direction: "receiving", failedOnly: false, search: "", before: null } }]);
+    expect(shell.called("past")).toEqual([{ query: { direction: "receiving", failed_only: false, search: "", before: null } }]);
     expect(screen.queryByText(t("inbox.nothingReceived"))).toBeNull();
     await user.click(await screen.findByRole("button", { name: t("common.openFolder") }));
     expect(shell.called("open_past")).toEqual([{ number: 12 }]);
@@ -777,7 +776,7 @@ describe("machines nearby", () => {
     );
     await user.click(screen.getByRole("button", { name: /Send to desk/ }));
     await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "nearby", id: stranger.id }, code: null, verify: false }]));
-    expect(await screen.findByText(t("send.connecting", { peer: "desk" }))).toBeVisible();
+    expect(await screen.findByText(t("stage.connecting", { peer: "desk" }))).toBeVisible();
   });
 
   test("one that does not answer is told, and what was chosen is kept", async () => {
@@ -796,12 +795,12 @@ describe("machines nearby", () => {
   });
 
   test("appear and vanish while one looks, and a paired one says that it is there and what was last moved", async () => {
-    const lastTransfer = { direction: "sending", title: "set", moreTitles: 0, bytes: 2_100_000_000, isWhole: true, atMs: Date.now() - 7_200_000 } as const;
-    const shell = await startWindow({ devices: [{ ...labWs, lastTransfer }] });
+    const last_transfer = earlier({ direction: "sending", report: { bytes: 2_100_000_000 } });
+    const shell = await startWindow({ devices: [{ ...labWs, last_transfer }] });
     const card = screen.getByRole("button", { name: /Send to lab-ws/ });
     expect(card).toHaveTextContent("Sent 2.1 GB 2 hours ago");
     expect(card).not.toHaveTextContent(t("send.online"));
-    shell.tell({ event: "nearbyChanged", nearby: [nearby({ known: labWs.id }), stranger] });
+    shell.tell({ event: "nearbyChanged", nearby: [nearby({ paired_id: labWs.id }), stranger] });
     await waitFor(() => expect(card).toHaveTextContent(t("send.online")));
     expect(screen.getByRole("button", { name: /Send to desk/ })).toBeEnabled();
     shell.tell({ event: "nearbyChanged", nearby: [] });
@@ -843,8 +842,8 @@ describe("machines nearby", () => {
   });
 
   test("is found by its code alone, to send and to pair; where several show its number an address is asked for", async () => {
-    const desk = nearby({ code: 42 });
-    const shell = await startWindow({ nearby: [desk, nearby({ id: "b-1", name: "attic", code: 7 })] }, { pair: () => "desk-2", send: () => moving() });
+    const desk = nearby({ code_number: 42 });
+    const shell = await startWindow({ nearby: [desk, nearby({ id: "b-1", name: "attic", code_number: 7 })] }, { pair: () => "desk-2", send: () => moving() });
     shell.app.outbox.take(chosen);
     await user.type(screen.getByLabelText(t("send.addressOrCode")), "42-river-castle");
     expect(screen.getByText(t("send.byCode"))).toBeVisible();
@@ -858,14 +857,14 @@ describe("machines nearby", () => {
     await waitFor(() => expect(shell.called("pair")).toEqual([{ target: { to: "nearby", id: nearby().id }, code: "42-river-castle" }]));
     // What it proved to be called, whatever it had announced.
     expect(await screen.findByText(t("devices.paired", { name: "desk-2" }))).toBeVisible();
-    shell.tell({ event: "nearbyChanged", nearby: [desk, nearby({ id: "b-1", name: "attic", code: 42 })] });
+    shell.tell({ event: "nearbyChanged", nearby: [desk, nearby({ id: "b-1", name: "attic", code_number: 42 })] });
     await user.type(screen.getByLabelText(t("send.code"), { selector: "[name=pair-code]" }), "42-river-castle{Enter}");
     expect(await screen.findByText(/^Several devices show a code that begins with 42: desk .*, attic/)).toBeVisible();
     expect(shell.called("pair")).toHaveLength(1);
   });
 
   test("says what it looks like to those who do not see its icon", async () => {
-    const known = nearby({ id: "abababababababab-17464", name: "lab-ws", kind: "server", known: labWs.id });
+    const known = nearby({ id: "abababababababab-17464", name: "lab-ws", kind: "server", paired_id: labWs.id });
     await startWindow({ devices: [labWs], nearby: [nearby(), known, nearby({ id: "b-1", name: "attic", kind: "other" })] });
     expect(screen.getByRole("button", { name: /^Send to desk, laptop/ })).toBeVisible();
     expect(screen.getByRole("button", { name: /^Send to lab-ws, server/ })).toBeVisible();
@@ -881,19 +880,19 @@ describe("machines nearby", () => {
     try {
       const late = shell.app.surroundings.showing(42);
       await vi.advanceTimersByTimeAsync(3_000);
-      shell.tell({ event: "nearbyChanged", nearby: [nearby({ code: 42 })] });
+      shell.tell({ event: "nearbyChanged", nearby: [nearby({ code_number: 42 })] });
       await vi.advanceTimersByTimeAsync(1_000);
       expect(await late).toMatchObject({ nearby: { name: "desk" } });
       const nobody = shell.app.surroundings.showing(5);
       await vi.advanceTimersByTimeAsync(9_000);
-      expect(await nobody).toEqual({ unfound: { what: t("send.codeNotFound", { number: "5" }), next: t("send.codeNotFound.next") } });
+      expect(await nobody).toEqual({ unfound: { what: t("code.notFound", { number: "5" }), next: t("code.notFound.next") } });
     } finally {
       vi.useRealTimers();
     }
   });
 
   test("is paired with by its code, under Devices", async () => {
-    const shell = await startWindow({ nearby: [nearby({ code: 42 })] }, { pair: () => "desk" });
+    const shell = await startWindow({ nearby: [nearby({ code_number: 42 })] }, { pair: () => "desk" });
     await show("devices");
     expect(screen.getByText(/Code begins with 42/)).toBeVisible();
     await user.click(screen.getByRole("button", { name: /Pair… desk/ }));
@@ -930,14 +929,14 @@ describe("a machine's rule", () => {
     const form = await open();
     expect(screen.getByText(t("devices.rule.ask"), { selector: "summary *" })).toBeVisible();
     await user.selectOptions(within(form).getByLabelText(t("devices.rule")), "accept");
-    expect(shell.called("setDeviceRule")).toEqual([{ id: labWs.id, consent: "accept", maxBytes: null }]);
+    expect(shell.called("setDeviceRule")).toEqual([{ id: labWs.id, consent: "accept", bytesMax: null }]);
     shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, bytes_max: null } }] });
     const size = await screen.findByLabelText(t("devices.ruleSize"));
     await user.type(size, "x");
     expect(screen.getByText(t("devices.ruleSizeBad"))).toBeVisible();
     await user.clear(size);
     await user.type(size, "20,5{Enter}");
-    expect(shell.called("setDeviceRule").at(-1)).toEqual({ id: labWs.id, consent: "accept", maxBytes: 20_500_000_000 });
+    expect(shell.called("setDeviceRule").at(-1)).toEqual({ id: labWs.id, consent: "accept", bytesMax: 20_500_000_000 });
     shell.tell({ event: "devicesChanged", devices: [{ ...labWs, rule: { consent: "accept", folder: null, bytes_max: 20_500_000_000 } }] });
     expect(await screen.findByText(t("devices.rule.acceptUpTo", { size: "20.5 GB" }))).toBeVisible();
     const { violations } = await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } });
@@ -958,9 +957,9 @@ describe("a machine's rule", () => {
   });
 
   test("an offer says why somebody is asked in spite of it", async () => {
-    await startWindow({ offers: [offer({ askedBecause: { because: "too_much", bytes_max: 1_000_000 } })] });
+    await startWindow({ offers: [offer({ asked_because: { because: "too_much", bytes_max: 1_000_000 } })] });
     await show("inbox");
-    expect(screen.getByText(t("inbox.askedTooMuch", { size: "1.0 MB" }))).toBeVisible();
+    expect(screen.getByText(t("offer.tooMuch", { size: "1.0 MB" }))).toBeVisible();
   });
 });
 
@@ -997,7 +996,7 @@ describe("the service behind the window", () => {
     });
     const withCode = (text: string) => {
       const all = everything();
-      if (all.listening.is === "on" && all.listening.code) all.listening.code.text = text;
+      if (all.listening.is === "on" && all.listening.code) all.listening.code.code = text;
       return all;
     };
     const lost = { event: "serviceLost", fault: { code: "service_gone" } } as const;
@@ -1143,14 +1142,14 @@ describe("where and when this machine receives", () => {
 });
 
 describe("the first run", () => {
-  const unset = { isSetUp: false, listening: { is: "off", refused: null } } as const;
+  const unset = { is_set_up: false, listening: { is: "off", refused: null } } as const;
   const atLogin = (on: boolean) => ({ now: { by: on ? "autostart" : "nothing" }, means: "autostart" });
 
   test("asks for name, folder and when to run, and goes on to the next view with its heading", async () => {
     const shell = await startWindow(unset, {
       startAtLogin: () => atLogin(false),
-      choose_first_folder: () => "/home/me/Incoming",
-      set_up: (args) => ({ ...stored, ...args, receiveFolder: "/home/me/Incoming" }),
+      choose_first_folder: () => ({ path: "/home/me/Incoming" }),
+      set_up: (args) => ({ ...stored, ...args, receive_folder: { path: "/home/me/Incoming" } }),
     });
     expect(screen.queryByRole("navigation")).toBeNull();
     const name = screen.getByLabelText(t("settings.name"));

@@ -1,7 +1,7 @@
 // What a machine's card says of it: whether it is there, and what was last moved.
 import { now } from "./clock";
 import { ago, bytes } from "./format";
-import type { AskedBecause, LastTransfer, DeviceKind, DeviceRule, Nearby, PairedDevice } from "./ipc";
+import type { AskedBecause, DeviceKind, DeviceRule, Nearby, PairedDevice, Past } from "./ipc";
 import { type Key, t } from "./messages";
 import type { IconName } from "./ui/Icon.svelte";
 
@@ -24,14 +24,14 @@ export function kindWords(nearby: Nearby | undefined): string {
 /** Whether a paired machine is there now, or else when it last was, or where. */
 export function presenceWords(device: PairedDevice, nearby: Nearby | undefined): string {
   if (nearby) return t("send.online");
-  return device.lastSeenMs === null ? (device.lastAddress ?? "") : t("send.lastSeen", { when: ago(device.lastSeenMs, now()) });
+  return device.last_seen === null ? (device.last_address ?? "") : t("send.lastSeen", { when: ago(device.last_seen * 1000, now()) });
 }
 
 /** What was last moved between a machine and this one. */
-export function lastWords(last: LastTransfer | null): string {
+export function lastWords(last: Past | null): string {
   if (!last) return "";
-  const when = ago(last.atMs, now());
-  if (!last.isWhole) return t("send.lastIncomplete", { when });
+  const when = ago(last.ended_at * 1000, now());
+  if (last.outcome !== "complete") return t("send.lastIncomplete", { when });
   const told = { size: bytes(last.bytes), when };
   return last.direction === "receiving" ? t("send.lastReceived", told) : t("send.lastSent", told);
 }
@@ -53,7 +53,7 @@ export function ruleWords({ consent, bytes_max: most, folder }: DeviceRule): str
 
 /** Why somebody is asked in spite of a rule. */
 export function askedWords(asked: AskedBecause): string {
-  return asked.because === "too_much" ? t("inbox.askedTooMuch", { size: bytes(asked.bytes_max) }) : t("inbox.askedNoFolder", { folder: asked.folder.path });
+  return asked.because === "too_much" ? t("offer.tooMuch", { size: bytes(asked.bytes_max) }) : t("offer.noFolder", { folder: asked.folder.path });
 }
 
 /** A device's id as people compare it: the first 16 digits in groups. */

@@ -49,7 +49,7 @@ describe("the language", () => {
 
   test("is that of what was told before, too", async () => {
     const shell = await startWindow();
-    shell.tell({ event: "devicePaired", name: "lab-ws" });
+    shell.tell({ event: "devicePaired", device: labWs });
     await user.click(screen.getByRole("button", { name: "Inbox" }));
     expect(screen.getByText("lab-ws is now paired with this device.")).toBeVisible();
     language.choice = "de";
@@ -69,7 +69,7 @@ describe("German", () => {
       "Die Verbindung wurde einmal unterbrochen.",
       "Die Verbindung wurde 2-mal unterbrochen.",
     ]);
-    expect(t("inbox.wrongCodeLeft", { from: "10.0.0.7", n: 1 })).toBe("Falscher Code von 10.0.0.7. Noch 1 Versuch.");
+    expect(t("pairing.wrongCodeLeft", { from: "10.0.0.7", n: 1 })).toBe("Falscher Code von 10.0.0.7. Noch 1 Versuch.");
   });
 
   test("numbers and sizes", () => {
@@ -105,7 +105,7 @@ describe("German", () => {
   });
 
   test("how a transfer ended, and what limited it", () => {
-    const { report } = earlier();
+    const report = earlier();
     expect(endWords({ ...report, folders: 1, reused: 1_500_000 }, "nas", "sending")).toEqual({
       what: "An nas gesendet: 3 Dateien, 1 Ordner, 6,0 MB in 2,0 s.",
       next: "nas hat den Empfang bestätigt. 1,5 MB wurden aus den ersetzten Dateien übernommen.",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Report, FailureReason, Bottleneck, Interruption, Side, Direction } from "./ipc/bindings";
 import { LIMIT_MARKS } from "./limit-marks";
-import { cameToNothing, copyFaultWords, copyPathWords, copyRefusedWords, endWords, failureWords, limitWords, stageWords } from "./transfer-words";
+import { cameToNothing, copyPathWords, copyRefusedWords, endWords, failureWords, faultWordsOf, limitWords, stageWords } from "./transfer-words";
 import { copyReport, progress } from "./testing/shell";
 
 const copied = { ...copyReport, filesystem: "vfat" };
@@ -71,7 +71,7 @@ describe("copies in words", () => {
   });
 
   test.each([
-    [failure({ reason: "into_itself" }), "cannot be copied into itself", "Choose a folder outside it."],
+    [failure({ reason: "into_itself" }), "cannot be copied into itself", "Choose a folder outside the one that is copied."],
     [failure({ reason: "same_file" }), "is the same file at the source and at the destination", "Choose another folder."],
     [failure(os(2)), "it does not exist", "It may have been moved, removed or disconnected. Choose again."],
     [failure(os(13)), "permission was denied", "Change its permissions, or choose something else."],
@@ -130,9 +130,9 @@ describe("copies in words", () => {
   });
 
   test("a destination that went away says what to do", () => {
-    expect(copyFaultWords({ code: "destination_gone" }, "/mnt/stick")).toEqual({
+    expect(faultWordsOf({ code: "destination_gone" }, "/mnt/stick", "copying")).toEqual({
       what: "/mnt/stick no longer exists.",
-      next: "Reconnect or create it again, or choose another folder.",
+      next: "Reconnect or create it again, or choose another folder, then copy again.",
     });
   });
 
@@ -172,9 +172,9 @@ describe("a lost connection", () => {
   test("is nothing that a full disk is taken for", () => {
     const full = (missingBytes: number, missingEntries = 0) =>
       progress({ stage: "paused", interruption: { why: "full", needed: missingBytes, free: 0, entries: missingEntries, next_try_seconds: null, gives_up_seconds: 60 } });
-    expect(stageWords(full(32_000_000), "lab-ws", "sending")).toBe("Paused: the disk of lab-ws is full, 32.0 MB more needed. The transfer resumes once there is space");
+    expect(stageWords(full(32_000_000), "lab-ws", "sending")).toBe("Paused: the disk of lab-ws is full, 32.0 MB more needed. Resumes once there is space, times out in 1 min 00 s");
     expect(stageWords(full(0, 1200), "lab-ws", "sending")).toContain(", 1,200 items too many");
-    expect(stageWords(full(0), "laptop", "receiving")).toBe("Paused: the disk is full. Free up space to resume");
+    expect(stageWords(full(0), "laptop", "receiving")).toBe("Paused: the disk is full. Free up space within 1 min 00 s to resume");
   });
 
   test("is nothing that a pause is taken for, which is told with who it was", () => {

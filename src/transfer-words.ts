@@ -12,7 +12,7 @@ export function stageWords(progress: Progress, peer: string, direction: Directio
   const sending = direction === "sending";
   switch (progress.stage) {
     case "connecting":
-      return direction === "copying" ? t("copy.starting") : t("send.connecting", { peer });
+      return direction === "copying" ? t("stage.starting") : t("stage.connecting", { peer });
     case "awaiting_answer":
       return t("stage.awaitingAnswer", { peer });
     case "queued":
@@ -25,22 +25,23 @@ export function stageWords(progress: Progress, peer: string, direction: Directio
       return t("stage.verifying");
     case "reconnecting":
     case "paused":
-      return progress.interruption ? waitWords(progress.interruption, peer, sending) : t("stage.resuming");
+      return progress.interruption ? waitWords(progress.interruption, peer, direction) : t("stage.resuming");
     case "ended":
       return "";
   }
 }
 
-/** Why a transfer does not go on that was under way, and what is done about it. */
-function waitWords(interruption: Interruption, peer: string, sending: boolean): string {
-  if (interruption.why === "full") {
-    const missing = shortageWords(interruption);
-    return sending ? t("wait.fullThere", { peer, missing }) : t("wait.fullHere", { missing });
-  }
+/** Why a transfer does not continue, and until when that is waited for. */
+function waitWords(interruption: Interruption, peer: string, direction: Direction): string {
+  const sending = direction !== "receiving";
   const { next_try_seconds: nextTry, gives_up_seconds: givesUp } = interruption;
-  // A copy inside this machine waits for as long as one likes.
+  // Only a copy inside this machine is never given up: it was paused here.
   if (givesUp === null) return t("wait.paused");
   const time = left(givesUp * 1000);
+  if (interruption.why === "full") {
+    const missing = shortageWords(interruption);
+    return sending ? t("wait.fullThere", { peer, missing, left: time }) : t("wait.fullHere", { missing, left: time });
+  }
   if (interruption.why === "paused") return interruption.by === "here" ? t("wait.pausedHere", { left: time }) : t("wait.pausedThere", { peer, left: time });
   if (!sending) return t("wait.forPeer", { peer, left: time });
   const why = t(WAITS[interruption.why], { peer });
@@ -128,7 +129,7 @@ export function endWords(report: Report, peer: string, direction: Direction): Se
     case "partial":
       return { what: t("end.partial", { n: report.failed, moved }), next: [listedWords(report.failed, direction), ...notes].join(" ") };
     case "failed":
-      return sending ? faultWords(report.error, peer) : acceptFaultWords(report.error, peer);
+      return faultWordsOf(report.error, peer, direction);
   }
 }
 
@@ -212,11 +213,11 @@ function copyNotes({ verified, attributes_lost, owners_lost, filesystem }: CopyR
 function copyEndWords(report: Report, folder: string): Sentence {
   const moved = whatMoved(report);
   if (report.outcome === "failed") {
-    const { what, next } = copyFaultWords(report.error, folder);
-    return { what, next: report.files > 0 ? `${next} ${t("copied.soFar", { moved })}` : next };
+    const { what, next } = faultWordsOf(report.error, folder, "copying");
+    return { what, next: report.files > 0 ? `${next} ${t("copyFault.soFar", { moved })}` : next };
   }
   const partial = report.outcome === "partial";
-  if (cameToNothing(report)) return { what: t("copied.nothing"), next: listedWords(report.failed, "copying") };
+  if (cameToNothing(report)) return { what: t("copyFault.nothing"), next: listedWords(report.failed, "copying") };
   const next = partial ? [listedWords(report.failed, "copying")] : [];
   const kept = report.unchanged + report.skipped;
   const unchanged = t("copied.unchanged", { n: kept });
@@ -239,20 +240,23 @@ export function cameToNothing(report: Report): boolean {
 
 /** Why a copy came to nothing, and what to do. */
 export function copyRefusedWords(report: Report, folder: string): Sentence {
-  if (report.outcome === "failed") return copyFaultWords(report.error, folder);
+  if (report.outcome === "failed") return faultWordsOf(report.error, folder, "copying");
   const [first] = report.failures;
   if (!first) return copyEndWords(report, folder);
-  const what = [t("refused.entry", { path: first.path, reason: copyFailureWords(first) })];
-  if (report.failed > 1) what.push(t("refused.others", { n: report.failed - 1 }));
-  return { what: what.join(" "), next: refusedNext(first) };
+  const what = [t("copyFault.nothing"), t("copied.refused", { path: first.path, reason: copyFailureWords(first) })];
+  if (report.failed > 1) what.push(t("copied.refusedToo", { n: report.failed - 1 }));
+  return { what: what.join(" "), next: copyStep(first) };
 }
 
-function refusedNext(failure: Failure): string {
+/** What to do about an entry that was not copied. */
+export function copyStep(failure: Failure): string {
   switch (failure.reason) {
     case "into_itself":
       return t("refused.intoItself.next");
     case "same_file":
       return t("refused.sameFile.next");
+    case "in_the_way":
+      return t("refused.conflict.next");
     case "os":
       return osNext(failure) ?? t("refused.other.next");
     default:
@@ -260,17 +264,29 @@ function refusedNext(failure: Failure): string {
   }
 }
 
-/** A fault of a copy in words; `folder` is where it was to go. */
-export function copyFaultWords(fault: Fault, folder: string): Sentence {
+/**
+ * A fault of a transfer in that direction; `peer` is what to call the other machine, or the folder
+ * of a copy.
+ */
+export function faultWordsOf(fault: Fault, peer: string, direction: Direction): Sentence {
+  switch (direction) {
+    case "sending":
+      return faultWords(fault, peer);
+    case "receiving":
+      return acceptFaultWords(fault, peer);
+    case "copying":
+      return copyFaultWords(fault, peer);
+  }
+}
+
+function copyFaultWords(fault: Fault, destination: string): Sentence {
   switch (fault.code) {
-    case "path":
-      return { what: faultWords(fault).what, next: osNext(fault.source) ?? t("refused.other.next") };
     case "destination_full":
-      return { what: t("copyFault.full", { folder }), next: t("copyFault.full.next") };
+      return { what: t("copyFault.full", { destination }), next: t("copyFault.full.next") };
     case "destination_gone":
-      return { what: t("copyFault.gone", { folder }), next: t("copyFault.gone.next") };
+      return { what: t("copyFault.gone", { destination }), next: t("copyFault.gone.next") };
     case "cancelled":
-      return { what: t("copyFault.cancelled"), next: t("copyFault.cancelled.next", { folder }) };
+      return { what: t("copyFault.cancelled"), next: t("copyFault.cancelled.next", { destination }) };
     case "gone":
       return { what: t("copyFault.selectionGone"), next: t("copyFault.selectionGone.next") };
     default:

@@ -6,19 +6,21 @@ import type {
   DeclineReason,
   Operation,
   Fault,
+  FreeSpace,
   IoPath,
   Means,
   Nearby,
   Offer,
   OsError,
   PathTaken,
+  PathText,
   Remedy,
-  RoomThere,
   Shortage,
   StartAtLogin,
   StoreTrouble,
   SyncIoReason,
   TlsPath,
+  TurnedAway,
   Invalid,
   UserTlsReason,
 } from "./ipc/bindings";
@@ -560,20 +562,22 @@ function syncIoWords(reason: SyncIoReason): string {
 }
 
 /**
- * That somebody elsewhere typed a wrong code; `left` is how many tries the code has, where that is
- * known.
+ * That a device failed to pair with this one; `left` is how many attempts the code has, where that
+ * is known.
  */
-export function wrongCodeWords(from: string, left: number | null): string {
-  if (left === null) return t("inbox.wrongCode", { from });
-  return left === 0 ? t("inbox.wrongCodeLast", { from }) : t("inbox.wrongCodeLeft", { from, n: left });
+export function pairingFailedWords({ from, code, attempts_left: left }: Pick<TurnedAway, "from" | "code" | "attempts_left">): string {
+  if (code === "no_code_open") return t("pairing.noCode", { from });
+  if (code !== "wrong_code") return t("pairing.failed", { from });
+  if (left === null) return t("pairing.wrongCode", { from });
+  return left === 0 ? t("pairing.wrongCodeLast", { from }) : t("pairing.wrongCodeLeft", { from, n: left });
 }
 
 /** Why nobody is meant by a code whose number `found` show. */
-export function notFoundWords(number: number, found: Pick<Nearby, "name" | "address">[]): Sentence {
+export function notFoundWords(number: number, found: Pick<Nearby, "name" | "addresses">[]): Sentence {
   const shown = String(number);
-  if (found.length === 0) return { what: t("send.codeNotFound", { number: shown }), next: t("send.codeNotFound.next") };
-  const names = found.map(({ name, address }) => `${name} (${address})`).join(", ");
-  return { what: t("send.codeAmbiguous", { number: shown, names }), next: t("send.codeAmbiguous.next") };
+  if (found.length === 0) return { what: t("code.notFound", { number: shown }), next: t("code.notFound.next") };
+  const names = found.map(({ name, addresses: [first] }) => `${name} (${first ?? ""})`).join(", ");
+  return { what: t("code.ambiguous", { number: shown, names }), next: t("code.ambiguous.next") };
 }
 
 /** The number of a code, as it is typed; none of anything else, a standing secret too. */
@@ -587,7 +591,7 @@ export function codeValidWords(ms: number): string {
   return ms < 60_000 ? t("inbox.validForLess") : t("inbox.validFor", { minutes: Math.floor(ms / 60_000) });
 }
 
-/** A fault of what was to be received here, in words; `from` is who offered it. */
+/** A fault of what was to be received here: this device may itself have declined it. */
 export function acceptFaultWords(fault: Fault, from: string): Sentence {
   if (fault.code !== "declined") return faultWords(fault, from);
   switch (fault.reason) {
@@ -613,11 +617,17 @@ function missingWords(missingBytes: number, missingEntries: number): string {
 }
 
 /** What an offer's folder has no room for; empty where it will do. */
-export function roomWords(offer: Pick<Offer, "bytesSoFar" | "entriesSoFar">, room: RoomThere): string {
-  if (!room.writable) return t("inbox.notWritable");
-  const missing = offer.bytesSoFar - room.freeBytes;
-  const lacking = missing > 0 ? [t("inbox.tooLarge", { missing: bytes(missing) })] : [];
-  if (room.freeEntries !== null && room.freeEntries < offer.entriesSoFar) lacking.push(t("inbox.tooMany", { n: room.freeEntries }));
-  if (room.namesAtMost !== null) lacking.push(t("inbox.namesTooLong", { n: room.namesAtMost }));
+export function roomWords(offer: Pick<Offer, "bytes_so_far" | "entries_so_far" | "names">, free: FreeSpace): string {
+  if (!free.writable) return `${t("offer.notWritable")} ${t("offer.notWritable.next")}`;
+  const missing = offer.bytes_so_far - free.free_bytes;
+  const lacking = missing > 0 ? [t("offer.tooLarge", { missing: bytes(missing) })] : [];
+  if (free.free_entries !== null && free.free_entries < offer.entries_so_far) lacking.push(t("offer.tooMany", { n: free.free_entries }));
+  const max = free.name_max;
+  if (max !== null && offer.names.some((name) => length(name) > max)) lacking.push(t("offer.namesTooLong", { n: max }));
   return lacking.join(" ");
+}
+
+/** Bytes of a name. */
+function length({ path, path_bytes: hex }: PathText): number {
+  return hex ? hex.length / 2 : new TextEncoder().encode(path).length;
 }

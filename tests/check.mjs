@@ -1,17 +1,19 @@
-// `npm run check`: every linter, each with its set-up, going on after a failure; no test is run.
+// `npm run check`: every linter, each with its set-up. It continues after a failure, and runs no
+// tests.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { TOOLS_FOLDER, WORKSPACE, buildFrontEnd, needRust } from "./setup/build.mjs";
 import { needGroup } from "./setup/packages.mjs";
 import { CACHE, ROOT, capture, run, say, which } from "./setup/process.mjs";
 
-/**
- * Checked with this version; cargo keeps it inside the clone where the machine has none of its own.
- */
+/** The checks use this version. cargo installs it inside the clone if the machine has none. */
 const DENY_VERSION = "0.20.2";
 const DENY_FOLDER = join(CACHE, "tools");
 const FUZZ_FOLDER = join(ROOT, "tests/fuzz");
-/** What is known of holes, as cargo-deny fetches it; whoever is not there by then is not asked. */
+/**
+ * Known vulnerabilities, as cargo-deny fetches them. If they cannot be fetched, this check is left
+ * out.
+ */
 const ADVISORIES = "https://github.com/rustsec/advisory-db";
 const ADVISORIES_TIME_MAX_MS = 10_000;
 const FORMAT = ["--check", "--", "--config-path", join(WORKSPACE, "rustfmt.toml")];
@@ -44,8 +46,7 @@ function clippy(folder, scope) {
 }
 
 /**
- * One workspace's dependencies, by what all of them have in common; most are asked for more than
- * they need.
+ * One workspace's dependencies, with the options that all workspaces share. Most checks need more.
  */
 function judge(folder, ...checks) {
   const where = ["--manifest-path", join(folder, "Cargo.toml"), "--config", join(WORKSPACE, "deny.toml"), "--locked"];
@@ -62,8 +63,8 @@ function knownHoles() {
 }
 
 /**
- * cargo-deny, from PATH or built once into the clone: unoptimised, because building it is longer
- * than its work.
+ * cargo-deny, from PATH or built once into the clone. It is built unoptimised, because its build
+ * takes longer than its work.
  */
 function deny() {
   const own = join(DENY_FOLDER, "bin/cargo-deny");

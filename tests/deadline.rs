@@ -1,22 +1,22 @@
-//! Waiting in tests: what is waited for has a deadline, after which the test fails instead of
-//! hanging. Included by the test programs that wait.
-// Each program uses some of it.
+//! Waiting in tests: each wait has a deadline, after which the test fails instead of hanging.
+//! Included by the test programs that wait.
+// Each program uses a part of this.
 #![allow(dead_code)]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Far more than anything takes on a busy machine.
+/// Far longer than anything takes on a busy machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Waits until that is so; fails the test where it never is. Not for a test that others then wait
-/// for: see [`comes`].
+/// Waits until the condition is true; fails the test if it is not by the deadline. Not for a test
+/// in which other threads must be released first: see [`comes`].
 pub(crate) fn until(what: &str, is_so: impl FnMut() -> bool) {
     assert!(comes(is_so), "waited in vain until {what}");
 }
 
-/// Waits until that is so; false if it is not by the deadline. For tests that have to let other
-/// threads go before they fail.
+/// Waits until the condition is true; false if it is not by the deadline. For tests that have to
+/// release other threads before they fail.
 pub(crate) fn comes(mut is_so: impl FnMut() -> bool) -> bool {
     let begun = Instant::now();
     while !is_so() {
@@ -28,8 +28,8 @@ pub(crate) fn comes(mut is_so: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// For a thread that is at work until the test is over: false once it is, and after the deadline,
-/// so that the thread ends where the test failed before it could say so.
+/// For a thread that works until the test is over: false once it is, and after the deadline, so
+/// that the thread also ends if the test fails before it can say so.
 pub(crate) fn while_not(over: &AtomicBool) -> impl Fn() -> bool + '_ {
     let begun = Instant::now();
     move || !over.load(Ordering::Relaxed) && begun.elapsed() < DEADLINE

@@ -1,31 +1,31 @@
-// Running test programs with a limit: what runs longer is killed with all that it has started, and
-// counts as a failure that names it.
+// Runs test programs with a limit. A program that runs longer is killed with all processes that it
+// has started, and counts as a failure with its name.
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 
 /**
- * After that a killed program's output is not waited for any more: a process of another group may
- * hold it open.
+ * After this time, the output of a killed program is not waited for any more, because a process of
+ * another group may hold it open.
  */
 const OUTPUT_AFTER_MS = 5000;
 
 /**
- * Runs a command with its output line by line. Resolves to its exit status (null after a signal),
- * and whether it ran into the limit.
+ * Runs a command and passes its output on line by line. Resolves to its exit status (null after a
+ * signal), and whether it reached the limit.
  *
  * @returns {Promise<{ status: number | null, hung: boolean }>}
  */
 export function runLimited(command, args, options, limitMs, onLine) {
-  // A group of its own, so that what it started can be killed with it.
+  // A process group of its own, so that the processes that it started can be killed with it.
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], ...options, detached: true });
   const kill = () => {
     try {
       process.kill(-child.pid, "SIGKILL");
     } catch {
-      // It has ended just now.
+      // It has just ended.
     }
   };
-  // The terminal's Ctrl+C reaches this process alone.
+  // The terminal's Ctrl+C reaches only this process.
   const interrupted = (signal) => {
     kill();
     process.exit(signal === "SIGINT" ? 130 : 143);
@@ -59,12 +59,13 @@ export function runLimited(command, args, options, limitMs, onLine) {
 }
 
 /**
- * Runs steps, so many at once, each within its limit, and tallies their output. A step that hangs
- * is one failure, which names the step and the test that libtest said was running. Of steps that
- * run at once the output is shown when they end, one after the other.
+ * Runs steps, `atOnce` at a time, each within its limit, and tallies their output. A step that
+ * hangs is one failure, with the name of the step and of the test that libtest reported as running.
+ * The output of simultaneous steps is shown when they end, one after the other.
  *
  * @param {Iterable<{ name: string, command: string, args: string[], options?: object, limitMs:
- * number }>} steps @returns {Promise<number>} the last status of a step that failed; 0 without one
+ * number }>} steps
+ * @returns {Promise<number>} the last status of a step that failed; 0 without one
  */
 export async function runSteps(steps, tally, onLine, { atOnce = 1 } = {}) {
   let worst = 0;

@@ -1,5 +1,5 @@
-// `npm test`: every suite in order, each with its set-up, going on after a failure; the last line
-// is the count of them all.
+// `npm test`: every suite in order, each with its set-up, continuing after a failure. The last line
+// is the count of all.
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { runSteps } from "./limited.mjs";
@@ -13,34 +13,42 @@ import { Tally } from "./tally.mjs";
 
 const quick = process.argv.includes("--quick");
 /**
- * Packages of release builds, as `npm run package` makes them; else the builds of the other tests
- * are packed.
+ * With `--release`, packages of release builds, as `npm run package` makes them. Otherwise the
+ * builds of the other tests are packed.
  */
 const packing = process.argv.includes("--release") ? {} : { RINGWAY_PACKAGE: "trial" };
 const only = process.argv.slice(2).filter((argument) => !argument.startsWith("-"));
 
-/** The inner loop leaves the window out, which takes a while to link. */
+/** The inner loop leaves out the window, which takes a while to link. */
 const BUILDS = { withWindow: !quick, forTests: true };
 
-/** No file of tests takes half as long on two slow cores; a hanging one costs this and fails. */
+/**
+ * No file of tests takes half as long on two slow cores. A hanging one costs this time and fails.
+ */
 const HANGING_AFTER_MS = 15 * 60 * 1000;
 
-/** The same for a suite that is one command: all of its files together. */
+/** The same for a suite that is one command, for all of its files together. */
 const SUITE_HANGS_AFTER_MS = 60 * 60 * 1000;
 
-/** Files of tests that run at once, each in a network of its own: most of their time is waiting. */
+/**
+ * Files of tests that run at once, each in a network of its own, because most of their time is
+ * waiting.
+ */
 const FILES_AT_ONCE = 4;
 
-/** The same for files that drive windows, which draw: two cores are busy with two of them. */
+/** The same for files that drive windows. Windows draw, so two of them keep two cores busy. */
 const WINDOWS_AT_ONCE = 2;
 
-/** What a program or file of tests has to take to be named among the slowest, and how many are. */
+/**
+ * A program or file of tests that takes this long is named among the slowest, of which this many
+ * are named.
+ */
 const SLOW_MS = 20_000;
 const SLOW_MAX = 25;
 
 /**
- * A suite: what it needs first, then the command whose output is counted, or the steps, of which
- * each has its own limit. `quick` ones run in the inner loop too.
+ * A suite: its set-up first, then the command whose output is counted, or the steps, each with its
+ * own limit. Those with `quick` also run in the inner loop.
  */
 const SUITES = [
   { name: "house", quick: true, setUp: needRust, command: () => nodeTests("house") },
@@ -120,7 +128,7 @@ const SUITES = [
   },
 ];
 
-/** The shell is built and tested with the rest; where it cannot be, that is a skip. */
+/** The shell is built and tested with the rest. If it cannot be built, it counts as skipped. */
 function prepareWindow(tally) {
   try {
     needGroup("desktop", "building the window");
@@ -143,8 +151,8 @@ function nodeTests(folder, names = testFiles(folder)) {
 }
 
 /**
- * A step for each file, in a network namespace of its own where that can be had: ports, and what is
- * announced, are its own.
+ * A step for each file, in a network namespace of its own if possible, so that ports and
+ * announcements of different files do not collide.
  */
 function filesApart(folder, names) {
   return names.map((name) => {
@@ -169,7 +177,7 @@ async function runSuite(suite) {
     tally.end(`${suite.name}: set-up`, 1);
     return tally;
   }
-  // No colours: the lines are read by a program, here and in CI.
+  // No colours, because a program reads the lines, here and in CI.
   const env = { ...process.env, ...suite.env, NO_COLOR: "1", FORCE_COLOR: "0", CARGO_TERM_COLOR: "never", RINGWAY_TARGET: TARGET };
   try {
     const steps = (suite.steps ?? (() => oneStep(suite)))();

@@ -1,24 +1,23 @@
-// Cargo's test programs, one by one: each with a limit of its own, which `cargo test` as a whole
-// does not give them.
+// Cargo's test programs, one by one, each with its own limit, which `cargo test` as a whole does
+// not set.
 import { spawnSync } from "node:child_process";
 import { delimiter, dirname, join, relative } from "node:path";
 import { TARGET, WORKSPACE } from "./setup/build.mjs";
 
 /**
- * No test program takes a third as long on two slow cores; building from nothing does not either.
+ * No test program takes a third as long on two slow cores. A build from nothing does not either.
  */
 const PROGRAM_HANGS_AFTER_MS = 20 * 60 * 1000;
 const BUILD_HANGS_AFTER_MS = 60 * 60 * 1000;
 
 /**
- * What Cargo says of each artifact in a line of JSON is a kilobyte or so; of all of them a few
- * megabytes.
+ * Cargo's message for each artifact is about a kilobyte of JSON; all of them are a few megabytes.
  */
 const MESSAGES_BYTES_MAX = 256 * 1024 * 1024;
 
 /**
- * Builds the tests of the packages that `select` names (none: the default ones), and returns a step
- * for each test program and one for the tests in the documentation.
+ * Builds the tests of the packages in `select` (by default Cargo's default ones), and returns a
+ * step for each test program and one for the tests in the documentation.
  */
 export function rustSteps(select) {
   const cargo = (args, stdio) =>
@@ -35,12 +34,12 @@ export function rustSteps(select) {
   if (built.status !== 0) throw new Error(`the tests do not build: ${built.signal ?? `exit ${built.status}`}`);
   const programs = testPrograms(built.stdout);
   if (programs.length === 0) throw new Error("Cargo built no test program");
-  // --show-output brings out what tests say about being skipped; libtest swallows it otherwise.
+  // --show-output prints messages of tests about being skipped, which libtest would swallow.
   const steps = programs.map(({ name, path, env, folder }) => ({
     name,
     command: path,
     args: ["--show-output"],
-    // As `cargo test` does: the package's folder, and what it was built with.
+    // As in `cargo test`: the package's folder, and the variables of its build.
     options: { cwd: folder, env },
     limitMs: PROGRAM_HANGS_AFTER_MS,
   }));
@@ -57,15 +56,15 @@ export function rustSteps(select) {
 }
 
 /**
- * The test programs among the messages of `cargo test --no-run`, with what Cargo sets for them when
- * it runs them.
+ * The test programs in the messages of `cargo test --no-run`, with the variables that Cargo sets
+ * for them when it runs them.
  */
 export function testPrograms(messages) {
   const artifacts = messages
     .split("\n")
     .filter((line) => line.startsWith("{"))
     .map((line) => JSON.parse(line));
-  // Integration tests find the programs of their package by these.
+  // Integration tests find the programs of their package by these variables.
   const binaries = artifacts
     .filter((message) => message.reason === "compiler-artifact" && message.target.kind.includes("bin") && message.executable && !message.profile.test)
     .map((message) => [message.package_id, `CARGO_BIN_EXE_${message.target.name}`, message.executable]);

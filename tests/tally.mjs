@@ -1,12 +1,12 @@
-// Counting what test programs say: cargo's, node's and vitest's closing lines, and every `skipped:
-// name: why`.
+// Counts the results in the output of test programs: the closing lines of cargo, node and vitest,
+// and every `skipped: name: why`.
 
-/** Of what a failed test printed, so many lines are repeated at the end of everything. */
+/** This many lines of a failed test's output are repeated at the end. */
 const DETAILS_MAX = 40;
 
 /**
- * What one stage's output amounts to. `take` is fed line by line; `end` closes the books with the
- * exit status.
+ * The results in one stage's output. `take` gets it line by line; `end` finishes with the exit
+ * status.
  */
 export class Tally {
   passed = 0;
@@ -14,9 +14,9 @@ export class Tally {
   skipped = 0;
   /** Each skip as `name: why`. */
   skips = [];
-  /** Names of failed tests, as far as the output gave them. */
+  /** Names of failed tests, as far as the output has them. */
   failures = [];
-  /** What the failed tests printed, as the test programs repeat it. */
+  /** The output of failed tests, as the test programs repeat it. */
   details = [];
   /**
    * How many lines of the current failed test may still be kept; null outside the list of failures.
@@ -35,8 +35,8 @@ export class Tally {
   }
 
   /**
-   * A stage that failed without a failed test (a build error, a crash, no closing line) is one
-   * failure itself.
+   * A stage that failed without a failed test (a build error, a crash, no closing line) counts as
+   * one failure.
    */
   end(name, status) {
     if (status !== 0 && this.failed === 0) this.#fail(`${name} ended with ${status ?? "a signal"}`);
@@ -44,8 +44,8 @@ export class Tally {
   }
 
   /**
-   * One of several programs ended with a failure. If it named no failed test, it is one failure
-   * itself.
+   * One of several programs ended with a failure. If it named no failed test, it counts as one
+   * failure.
    */
   broke(name, status) {
     if (this.failed === this.#failedBefore) this.#fail(`${name} ended with ${status ?? "a signal"}`);
@@ -85,8 +85,8 @@ export class Tally {
   }
 
   /**
-   * Keeps the beginning of each failed test's output out of the list that cargo, node and vitest
-   * print of them.
+   * Keeps the beginning of each failed test's output from the list that cargo, node and vitest
+   * print.
    */
   #detail(line) {
     if (/^(failures:|✖ failing tests:|⎯+ Failed Tests \d+ ⎯+)$/.test(line)) this.#detailsLeft = 0;
@@ -136,7 +136,7 @@ export class Tally {
   }
 
   /**
-   * A Rust test that cannot run here says so and returns; the test harness then counts it as
+   * A Rust test that cannot run here prints that and returns. The test harness then counts it as
    * passed.
    */
   #said(line) {

@@ -37,18 +37,18 @@ export const commands = {
 	/**  Asks for the folder that a paired device's offers are to land in; false where none was chosen. */
 	chooseDeviceFolder: (id: string) => typedError<boolean, Fault>(__TAURI_INVOKE("choose_device_folder", { id })),
 	/**  Asks for another receive folder and stores it; none where none was chosen. */
-	chooseReceiveFolder: () => typedError<StoredSettings | null, Fault>(__TAURI_INVOKE("choose_receive_folder")),
+	chooseReceiveFolder: () => typedError<SettingsInForce | null, Fault>(__TAURI_INVOKE("choose_receive_folder")),
 	/**
 	 *  Asks for the folder to receive into, for [`set_up`]; what to show of it, none where none was
 	 *  chosen.
 	 */
-	chooseFirstFolder: () => typedError<string | null, Fault>(__TAURI_INVOKE("choose_first_folder")),
+	chooseFirstFolder: () => typedError<PathText | null, Fault>(__TAURI_INVOKE("choose_first_folder")),
 	/**
 	 *  Sets this machine up: its first settings, with the folder that was picked, if one was. The start
 	 *  at login is left as it is where nothing is said of it; where it cannot be had, nothing is
 	 *  stored.
 	 */
-	setUp: (name: string, background: boolean, startAtLogin: boolean | null) => typedError<StoredSettings, Fault>(__TAURI_INVOKE("set_up", { name, background, startAtLogin })),
+	setUp: (name: string, background: boolean, startAtLogin: boolean | null) => typedError<SettingsInForce, Fault>(__TAURI_INVOKE("set_up", { name, background, startAtLogin })),
 	/**  Has the service started that was lost; whether that went well comes as an event. */
 	startService: () => typedError<null, Fault>(__TAURI_INVOKE("start_service")),
 };
@@ -82,25 +82,13 @@ export type Aim =
 "restart_service";
 
 /**  What happens while the window is open, in order. */
-export type AppEvent = { event: "listeningChanged"; listening: Listening } | { event: "settingsChanged"; settings: StoredSettings } | { event: "devicesChanged"; devices: PairedDevice[] } | { event: "nearbyChanged"; nearby: Nearby[] } | { event: "devicePaired"; name: string } | { event: "pairingFailed"; from: string; fault: Fault; triesLeft: number | null } | { event: "offerChanged"; offer: Offer } | { event: "offerGone"; id: string; how: Left } | { event: "transferStarted"; transfer: Moving } | { event: "dragged"; drag: Drag } | 
+export type AppEvent = { event: "listeningChanged"; listening: Listening } | { event: "settingsChanged"; settings: SettingsInForce } | { event: "devicesChanged"; devices: PairedDevice[] } | { event: "nearbyChanged"; nearby: Nearby[] } | { event: "devicePaired"; device: Device } | { event: "pairingFailed"; failed: TurnedAway } | { event: "offerChanged"; offer: Offer } | { event: "offerGone"; id: string; how: Left } | { event: "transferStarted"; transfer: Moving } | { event: "dragged"; drag: Drag } | 
 /**  Somebody opened the window from outside: with something to send, or to see a view. */
 { event: "opened"; chosen: Chosen | null; view: View | null } | 
 /**  The service has gone, or cannot be reached. */
 { event: "serviceLost"; fault: Fault } | 
 /**  The service is there again: everything is to be asked for anew. */
 { event: "serviceFound" };
-
-/**  Which past transfers are asked for. */
-export type Asked = {
-	/**  Only what went that way; all where that is null. */
-	direction: Direction | null,
-	/**  Only what did not bring everything. */
-	failedOnly: boolean,
-	/**  In names, paths, device or target; empty for all. */
-	search: string,
-	/**  To read on: only those before that number. */
-	before: number | null,
-};
 
 /**  Why a person is asked in spite of a rule. */
 export type AskedBecause = 
@@ -197,6 +185,27 @@ export type Bottleneck =
 /**  Nothing: both ends waited for the network, and no byte moved for 5 s or longer. */
 "stalled";
 
+/**  What this machine can do. */
+export type Capabilities = {
+	/**  The running kernel's release, as uname(2) says. */
+	kernel: string,
+	/**  What a lane would be encrypted by. */
+	tls: TlsPath,
+	/**  What file IO would run on. */
+	io: IoPath,
+	/**
+	 *  Why the threads that write what is received can reach more than its folder (Landlock). None
+	 *  where they cannot.
+	 */
+	unconfined: Unconfined | null,
+	/**  Whether openat2 confines (else the component-by-component fallback does). */
+	openat2: boolean,
+	/**  Whether the CPU has AES instructions; without them ChaCha20-Poly1305 is preferred. */
+	cpu_aes: boolean,
+	/**  Descriptors this process may open, after raising the soft limit. */
+	open_files_max: number,
+};
+
 /**  What a person chose or dropped; the paths themselves stay on this side. */
 export type Chosen = {
 	id: number,
@@ -227,13 +236,13 @@ export type Consent =
  */
 export type CopyFolder = {
 	/**  The folder. */
-	path: string,
+	path: PathText,
 	/**  What the copy will be called there if one thing was chosen, else the folder. */
-	lands: string,
+	lands: PathText,
 	/**  How many of the chosen names are there already. */
-	thereAlready: number,
+	there_already: number,
 	/**  Free bytes there. */
-	freeBytes: number | null,
+	free_bytes: number | null,
 };
 
 /**  The choices that a copy inside this machine made by itself, and its counts beyond [`Counts`]. */
@@ -343,6 +352,22 @@ export type DeclineReason =
 /**  Milliseconds to wait; seconds in JSON. */
 wait_seconds: number };
 
+/**  A device that was paired with this one. */
+export type Device = {
+	/**  Its id. */
+	id: string,
+	/**  What it is called here; no other paired device is called so. */
+	name: string,
+	/**  When it was paired, in seconds since 1970. */
+	paired_at: number,
+	/**  When it was last seen, in seconds since 1970. */
+	last_seen: number | null,
+	/**  Where it was last reached or came from, as `HOST:PORT` or an address. */
+	last_address: string | null,
+	/**  What its offers meet here. */
+	rule: DeviceRule,
+};
+
 /**  What a device looks like, for an icon and a word. */
 export type DeviceKind = 
 /**  A laptop, or another machine that is carried about. */
@@ -379,20 +404,6 @@ export type Direction =
  */
 export type Drag = { is: "entered"; chosen: Chosen } | { is: "over"; x: number; y: number } | { is: "dropped"; chosen: Chosen; x: number; y: number } | { is: "left" };
 
-/**  A past transfer. */
-export type Earlier = {
-	number: number,
-	/**  The id that it had while it ran. */
-	id: string,
-	direction: Direction,
-	title: string,
-	moreTitles: number,
-	/**  The other machine as it was called then, or whom it was to reach; of a copy, its folder. */
-	peer: string,
-	/**  Without failures by name, which [`PastDetails`](ringway_model::PastDetails) has. */
-	report: Report,
-};
-
 /**  A file or link of the receiver that was changed there since it was received, and was kept. */
 export type Edit = {
 	/**  The name, in the same folder, under which the sender's version is there. */
@@ -401,13 +412,13 @@ export type Edit = {
 
 /**  Everything the window shows, at its start. */
 export type Everything = {
-	device: OwnDevice,
-	settings: StoredSettings,
+	device: ThisDevice,
+	settings: SettingsInForce,
 	/**  False until settings were stored for the first time. */
-	isSetUp: boolean,
-	defaultPort: number,
-	/**  Wrong tries after which a code is void. */
-	codeTriesMax: number,
+	is_set_up: boolean,
+	default_port: number,
+	/**  Wrong attempts after which a code is void. */
+	code_attempts_max: number,
 	machine: Machine,
 	devices: PairedDevice[],
 	nearby: Nearby[],
@@ -716,6 +727,23 @@ detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: ne
 /**  Authentication failed. Its own codes stand beside those above. */
 AuthError;
 
+/**
+ *  Free space in a folder, as its filesystem reports it. These are estimates: compressed, sparse or
+ *  existing files need less space than their length.
+ */
+export type FreeSpace = {
+	/**  Bytes that may still be written. */
+	free_bytes: number,
+	/**  Files and folders that may still be made. None where there is no such limit. */
+	free_entries: number | null,
+	/**  Bytes that a name may have there. None where that is not known. */
+	name_max: number | null,
+	/**  Whether this user may make something there. */
+	writable: boolean,
+	/**  Whether files need as much space as they are long. */
+	is_exact: boolean,
+};
+
 /**  A transfer whose connection was lost, as it waits to go on. */
 export type Interruption = {
 	/**  At the sender: until it tries next. None while it does, and at the receiver. */
@@ -790,17 +818,6 @@ export type IoPath =
 /**  Plain system calls, and why. */
 { sync: SyncIoReason };
 
-/**  The latest transfer with a device, for its card. */
-export type LastTransfer = {
-	direction: Direction,
-	title: string,
-	moreTitles: number,
-	bytes: number,
-	/**  Whether everything arrived. */
-	isWhole: boolean,
-	atMs: number,
-};
-
 /**  How an offer left those that wait. */
 export type Left = 
 /**  It was accepted. */
@@ -826,7 +843,7 @@ refused: Fault | null } |
 /**  What others type, one for each address of this machine. */
 addresses: string[]; port: number; 
 /**  The port was chosen for this run, not by the settings. */
-otherPort: boolean; code: OpenCode | null; 
+other_port: boolean; code: OpenCode | null; 
 /**
  *  What lets its port in, for each firewall that is on here, as long as nobody has come
  *  from elsewhere.
@@ -848,15 +865,11 @@ export type LookAlike = {
 
 /**  What this machine can do. */
 export type Machine = {
-	kernel: string,
-	tls: TlsPath,
-	io: IoPath,
-	cpuAes: boolean,
 	/**  What would turn kernel TLS on. */
 	remedies: Remedy[],
-};
+} & Capabilities;
 
-/**  What starts it where it is switched on. */
+/**  What starts the service where that is switched on. */
 export type Means = 
 /**  The desktop's autostart entry. */
 "autostart" | 
@@ -865,62 +878,78 @@ export type Means =
 
 /**  A transfer as the window lists it. */
 export type Moving = {
-	id: string,
-	direction: Direction,
-	title: string,
-	moreTitles: number,
-	/**  What the person gave as the target; the folder of a copy; empty when receiving. */
-	target: string,
-	startedAtMs: number,
-	progress: Progress,
 	/**  What it has done so far, for those who see it late. */
 	series: SeriesPoint[],
 	/**  Once it has ended. */
 	report: Report | null,
-};
+} & UnderWay;
 
-/**  A receiver that announces itself. */
+/**  A receiver that announces itself, under the id by which windows name it. */
 export type Nearby = {
-	/**  What it is told apart by here: the beginning of the id that it says to have, and its port. */
+	/**  What tells it apart from the others: the beginning of its id, and its port. */
 	id: string,
-	/**  That beginning as people compare it. */
-	shortId: string,
+} & NearbyDevice;
+
+/**
+ *  A receiver that announces itself on the local network. All of it is what a device there says,
+ *  unproven, but for the paired device that it would be.
+ */
+export type NearbyDevice = {
+	/**  What it calls itself. */
 	name: string,
+	/**  The first 16 digits of its id. */
+	id_begins: string,
+	/**  What it looks like. */
 	kind: DeviceKind,
-	/**  Where it would be tried first, for showing. */
-	address: string,
-	/**  The number in front of the code that it shows, if it shows one. */
-	code: number | null,
-	/**  The id of the paired device that it would be. */
-	known: string | null,
-	/**  Whether it speaks this program's protocol. */
+	/**  The number that its code begins with. None where no code is open. */
+	code_number: number | null,
+	/**  The version of the protocol that it speaks. */
+	version: number,
+	/**  Whether this program speaks that version. */
 	compatible: boolean,
+	/**  Where it is, as `HOST:PORT`. */
+	addresses: string[],
+	/**  The name of the paired device that it would be. */
+	paired_as: string | null,
+	/**  The id of that device. */
+	paired_id: string | null,
 };
 
-/**  An offer that waits for an answer. */
+/**  What an offer says of itself before anything moves, and where it would land. */
 export type Offer = {
-	/**  Drawn here for this offer alone, whatever its transfer's id is. */
+	/**  The transfer's id. At the service: an id of this offer alone, which the service drew. */
 	id: string,
+	/**  What the device that offers it is called here. */
 	from: string,
-	fromShortId: string,
-	/**  Another paired device whose name looks like the sender's. */
-	looksLike: LookAlike | null,
-	names: string[],
-	moreNames: number,
-	/**  The first of all names that begin with a dot, and how many more there are. */
-	dotNames: string[],
-	moreDotNames: number,
-	entriesSoFar: number,
-	bytesSoFar: number,
-	totalsFinal: boolean,
-	/**  Where it would land, for showing. */
-	folder: string,
-	/**  Whether that is a home, which somebody has allowed. */
-	isHome: boolean,
-	/**  What there is room for there. */
-	room: RoomThere | null,
-	/**  Why somebody is asked in spite of its device's rule; none where that is the rule. */
-	askedBecause: AskedBecause | null,
+	/**  That device's id. */
+	from_id: string,
+	/**  Another paired device whose name looks the same. */
+	looks_like: LookAlike | null,
+	/**  The first of its top-level names. */
+	names: PathText[],
+	/**  How many more there are. */
+	more_names: number,
+	/**
+	 *  The first of all its names that begin with a dot: such files can configure and start
+	 *  programs.
+	 */
+	dot_names: PathText[],
+	/**  How many more of those there are. */
+	more_dot_names: number,
+	/**  Files, folders and links that the sender has found so far. */
+	entries_so_far: number,
+	/**  Bytes of contents that the sender has found so far. */
+	bytes_so_far: number,
+	/**  Whether that is all. */
+	totals_final: boolean,
+	/**  The folder that it would land in. */
+	destination: PathText,
+	/**  Whether that is a home folder, which a person has allowed. */
+	is_home: boolean,
+	/**  What there is room for. None where the filesystem could not be asked. */
+	free_space: FreeSpace | null,
+	/**  Why a person is asked although the device's rule accepts. */
+	asked_because: AskedBecause | null,
 };
 
 /**  What happens to a file that exists already. Nothing else is ever deleted. */
@@ -949,9 +978,10 @@ export type OnExisting =
 
 /**  The code that is open. It has no Debug: it is a secret while it lasts. */
 export type OpenCode = {
-	/**  None where a standing secret is in force. */
-	text: string | null,
-	validUntilMs: number | null,
+	/**  The code; null where none is open, or a given one is. */
+	code: string | null,
+	/**  Until when the code is valid, in seconds since 1970; null where it has no end. */
+	code_valid_until: number | null,
 };
 
 /**  An operation on a file or folder, for naming what failed. */
@@ -1017,13 +1047,6 @@ export type Outcome =
 /**  Nothing was completed, or it cannot be known: why. */
 { outcome: "failed"; error: Fault };
 
-/**  This device. */
-export type OwnDevice = {
-	name: string,
-	/**  What people compare: 16 hex digits in groups. */
-	shortId: string,
-};
-
 /**  What packing came to. */
 export type PackedBytes = {
 	/**  Bytes of file contents that were packed. */
@@ -1047,7 +1070,7 @@ export type PageAnswers = {
 	/**  Takes an ended transfer off the list. */
 	dismiss: null,
 	/**  The latest past transfers that match; 30 at a time. */
-	past: Earlier[],
+	past: Past[],
 	/**  The details of one, which may be long. */
 	pastDetails: PastDetails,
 	/**  Removes one from the history; its files stay. */
@@ -1084,13 +1107,13 @@ export type PageAnswers = {
 	/**  Receives a paired device's offers into the receive folder. */
 	clearDeviceFolder: null,
 	/**  Stores name, port, and the rate limit of each transfer that is sent, in bytes/s. */
-	saveSettings: StoredSettings,
+	saveSettings: SettingsInForce,
 	/**  Stores whether the service continues when the window is closed. */
-	setBackground: StoredSettings,
+	setBackground: SettingsInForce,
 	/**  Stores whether this device announces itself, and looks for others. */
-	setAnnounce: StoredSettings,
+	setAnnounce: SettingsInForce,
 	/**  Stores whether this device receives. */
-	setReceiving: StoredSettings,
+	setReceiving: SettingsInForce,
 	/**  Whether, and by what, the service starts when this user logs in. */
 	startAtLogin: StartAtLogin,
 	/**  Switches the start at login on or off. */
@@ -1127,7 +1150,7 @@ export type PageCall =
 } }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
 /**  The latest past transfers that match; 30 at a time. */
 ({ past: {
-	asked: Asked,
+	query: PastQuery,
 } }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
 /**  The details of one, which may be long. */
 ({ pastDetails: {
@@ -1191,7 +1214,7 @@ export type PageCall =
 ({ setDeviceRule: {
 	id: string,
 	consent: Consent,
-	maxBytes: number | null,
+	bytesMax: number | null,
 } }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setReceiving?: never; setStartAtLogin?: never } | 
 /**  Receives a paired device's offers into the receive folder. */
 ({ clearDeviceFolder: {
@@ -1222,24 +1245,41 @@ export type PageCall =
 	on: boolean,
 } }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never };
 
-/**  A paired device. */
+/**  A paired device, as the window lists it. */
 export type PairedDevice = {
-	/**  The whole id in hex: what commands take. */
-	id: string,
-	shortId: string,
-	name: string,
 	/**  Another paired device whose name looks the same. */
-	looksLike: LookAlike | null,
-	pairedAtMs: number,
-	lastSeenMs: number | null,
-	lastAddress: string | null,
-	/**  The latest one with it that ended and is remembered. */
-	lastTransfer: LastTransfer | null,
-	rule: DeviceRule,
-};
+	looks_like: LookAlike | null,
+	/**  The latest transfer with it that ended and is remembered. */
+	last_transfer: Past | null,
+} & Device;
 
 /**  The service's answer to a call of the page, as it came. [`PageAnswers`] has its type. */
 export type Passed = unknown;
+
+/**  A transfer that has ended and is remembered. */
+export type Past = {
+	/**
+	 *  What it is called here: `inbox show` and `send --again` take it. Later ones have higher
+	 *  numbers, and none is used again.
+	 */
+	number: number,
+	/**  The transfer's id. */
+	id: string,
+	/**  Which way it went, seen from here. */
+	direction: Direction,
+	/**  What the other device was called. None for a copy, and where it was not reached. */
+	peer: string | null,
+	/**  The other device's id. None for a copy, and where it was not reached. */
+	peer_id: string | null,
+	/**  What it was to reach: a device's name then, or an address. None where it was received. */
+	target: string | null,
+	/**  The first top-level name. */
+	title: PathText,
+	/**  How many more top-level names there were. */
+	more_names: number,
+	/**  What was sent, or where it lies, or else the folder that it was to land in: the first paths. */
+	paths: PathText[],
+} & Report;
 
 /**  What is long of a past transfer. */
 export type PastDetails = {
@@ -1249,6 +1289,21 @@ export type PastDetails = {
 	edits: Edit[],
 	/**  Its course. */
 	series: SeriesPoint[],
+};
+
+/**  Which past transfers are asked for; all of them by default, the latest first. */
+export type PastQuery = {
+	/**  Those of one direction; all where that is null. */
+	direction: Direction | null,
+	/**  Those that did not bring everything. */
+	failed_only: boolean,
+	/**
+	 *  Those in whose names, paths, device or target this text is found, whatever the case of its
+	 *  letters; all where it is empty.
+	 */
+	search: string,
+	/**  Those before that number, to read on. */
+	before: number | null,
 };
 
 /**  Both paths of one end. */
@@ -1415,17 +1470,6 @@ export type Report = {
 	ended_at: number,
 } & Outcome & Counts;
 
-/**  What a folder has room for. */
-export type RoomThere = {
-	freeBytes: number,
-	/**  Files and folders that may still be made; none where there is no limit. */
-	freeEntries: number | null,
-	/**  Whether something may be made there. */
-	writable: boolean,
-	/**  Bytes that a name may have there, where one of those that are offered has more. */
-	namesAtMost: number | null,
-};
-
 /**  What had been done by a moment. */
 export type SeriesPoint = {
 	/**  Time since bytes began to move; kept to the millisecond. */
@@ -1437,6 +1481,39 @@ export type SeriesPoint = {
 	/**  What limited it since the point before, where that is known: the last of several. */
 	limited_by: Bottleneck | null,
 };
+
+/**  This machine's settings, `$XDG_CONFIG_HOME/ringway/config.toml`. */
+export type Settings = {
+	/**  What this device is called, 1 to 64 bytes of printable UTF-8. Default: the host's name. */
+	name: string,
+	/**
+	 *  The folder that the service receives into. Default: the downloads folder (as xdg-user-dirs
+	 *  has it), else `Ringway` in the home folder.
+	 */
+	receive_folder: PathText,
+	/**  The port that the service listens at. Default: 17464. */
+	port: number,
+	/**  Whether this device is announced on its network, and hears others there. Default: yes. */
+	announce: boolean,
+	/**
+	 *  Bytes a second that each transfer may be sent at that is not given another limit. None where
+	 *  there is no limit, which is the default.
+	 */
+	send_limit: number | null,
+	/**  Whether the service stays when the window is closed. Default: yes. */
+	background: boolean,
+	/**
+	 *  Whether the service receives. Default: yes. A program that was asked to receive once does so
+	 *  whatever this says.
+	 */
+	receiving: boolean,
+};
+
+/**  The settings in force: a folder that was given for this run stands before the stored one. */
+export type SettingsInForce = {
+	/**  Whether the folder is a home folder, which a person has allowed. */
+	is_home: boolean,
+} & Settings;
 
 /**
  *  What a destination has, and what it lacks for what is to come, as its filesystem says. A quota
@@ -1538,9 +1615,9 @@ export type StartsBy =
 { by: "autostart" } | 
 /**  The systemd user unit. */
 { by: "unit" } | 
-/**  An autostart entry, whose program is not there. */
+/**  An autostart entry whose program is not there. */
 { by: "vanished"; 
-/**  What it names. */
+/**  The program that the entry names. */
 program: PathText };
 
 /**
@@ -1565,26 +1642,6 @@ export type StoreTrouble =
 /**  Something else, which the reason names. */
 "other";
 
-/**
- *  The stored settings. The folder is text for showing only: it is chosen by the native picker,
- *  never typed here.
- */
-export type StoredSettings = {
-	name: string,
-	receiveFolder: string,
-	/**  Whether that is a home, which somebody has allowed. */
-	isHome: boolean,
-	port: number,
-	/**  Bytes a second that each transfer may be sent at; none is no limit. */
-	sendLimit: number | null,
-	/**  Whether the service goes on receiving when the window is closed. */
-	background: boolean,
-	/**  Whether it is found on its network, and finds others there. */
-	announce: boolean,
-	/**  Whether the service receives. */
-	receiving: boolean,
-};
-
 /**  Why files are read and written with plain system calls. */
 export type SyncIoReason = 
 /**  Asked for. */
@@ -1605,6 +1662,14 @@ export type SyncIoReason =
 /**  Another errno. */
 { refused: number };
 
+/**  This device. */
+export type ThisDevice = {
+	/**  This device's id. */
+	id: string,
+	/**  What this device is called. */
+	name: string,
+};
+
 /**  Who encrypts a lane at one end. */
 export type TlsPath = 
 /**  The kernel (kTLS), both directions. */
@@ -1612,21 +1677,64 @@ export type TlsPath =
 /**  Userspace, and why. */
 { user: UserTlsReason };
 
-/**  What a transfer that did not end keeps in a folder, so that the same send again goes on with it. */
-export type Unfinished = {
-	/**  Tells it from others in that folder. */
-	id: string,
-	folder: string,
-	/**  Who sent it; empty where that is not known. */
+/**  A device that failed to pair with this one, or to be recognised. */
+export type TurnedAway = {
+	/**  The address that it came from. */
 	from: string,
-	/**  The first top-level name; empty where it is not known. */
-	title: string,
-	moreTitles: number,
+	/**  Wrong attempts left for this code. None where that is not what failed. */
+	attempts_left: number | null,
+} & AuthError;
+
+/**  Why the threads that write what is received can reach more than its folder. */
+export type Unconfined = 
+/**  The kernel has no Landlock, which Linux has from 5.13 on. */
+"not_in_kernel" | 
+/**  The kernel has it, and was started without it. */
+"switched_off" | 
+/**  The kernel's is too old: it has what is needed from Linux 5.19 on. */
+"too_old" | 
+/**  The kernel refused it with this errno, as a container's policy may. */
+{ refused: number };
+
+/**  A transfer that the service has under way. */
+export type UnderWay = {
+	/**  Its id, as `pause`, `resume` and `cancel` take it. */
+	id: string,
+	/**  Which way it goes, seen from here. */
+	direction: Direction,
+	/**  What was given as the target; the folder of a copy. None where it is received. */
+	target: string | null,
+	/**  The first top-level name. */
+	title: PathText,
+	/**  How many more top-level names there are. */
+	more_names: number,
+	/**  When it was started here, in seconds since 1970. */
+	started_at: number,
+} & Progress;
+
+/**
+ *  What a transfer that did not end keeps hidden in the folder that it was received into. The same
+ *  send again continues with it.
+ */
+export type Unfinished = {
+	/**  Tells it from others in that folder: 16 digits. */
+	id: string,
+	/**  The folder. */
+	folder: PathText,
+	/**  What the device that sent it was called. None where nothing says so. */
+	from: string | null,
+	/**  The first of its top-level names. */
+	names: PathText[],
+	/**  How many more there were. */
+	more_names: number,
+	/**  Regular files that are there, whole or begun; the first 2,000,000 entries count. */
 	files: number,
-	/**  What it takes on the disk. */
-	diskBytes: number,
-	/**  When it was last added to, in milliseconds since 1970. */
-	atMs: number,
+	/**  Bytes that they take on the disk. */
+	disk_bytes: number,
+	/**  When an attempt was at work in it for the last time, in seconds since 1970. */
+	last_at_work: number,
+	/**  Whether one is now: then it cannot be removed. */
+	in_use: boolean,
 };
 
 /**  What a transfer's own channel carries. */

@@ -60,7 +60,7 @@ test("what is not there, or lacks what it has to be told, does not compile", () 
     // @ts-expect-error: no such message
     () => t("send.everything"),
     // @ts-expect-error: it has to be told the peer
-    () => t("send.connecting"),
+    () => t("stage.connecting"),
     // @ts-expect-error: it is told a number, which it formats itself
     () => t("common.andMore", { n: "3" }),
     // @ts-expect-error: it has nothing to be told

@@ -1,37 +1,78 @@
 // The window chooses the row that `model::sentences` has for the same fault or reason: what each
 // one is was written by `npm run messages`.
 import { describe, expect, test } from "vitest";
-import type { Bottleneck, Direction, Failure, Fault, SyncIoReason, UserTlsReason } from "../ipc/bindings";
+import { askedWords } from "../device-words";
+import type { AskedBecause, Bottleneck, Direction, Failure, Fault, Progress, SyncIoReason, TurnedAway, UserTlsReason } from "../ipc/bindings";
 import choices from "../testing/sentences.json";
-import { failureWords, limitWords } from "../transfer-words";
-import { encryptionHere, faultWords, fileIoWords } from "../words";
+import { copyStep, failureWords, faultWordsOf, limitWords, stageWords } from "../transfer-words";
+import { encryptionHere, faultWords, fileIoWords, pairingFailedWords, type Sentence } from "../words";
 import en from "./en.json";
 
-interface Choice<Of> {
-  of: Of;
+interface Rows {
   what: string;
   next: string | null;
 }
 
-/** Whether a text is that message of the catalogue, whatever its arguments are. */
-function shows(key: string | null): RegExp {
-  const message = key === null ? "" : (en as Record<string, string>)[key]!;
-  const parts = message.split(/\{[^{}]*\}/).map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  return new RegExp(`^${parts.join(".+")}$`);
+interface Choice<Of> extends Rows {
+  of: Of;
 }
 
-/** An argument that ends with its sentence is empty where nothing is missing. */
-const withEmpty = (of: Fault): Fault => (of.code === "destination_full" ? { ...of, shortage: { needed: 9, free: 4, entries: 1 } } : of);
+/** A fault, with the rows of a transfer in some direction where those differ. */
+type FaultChoice = Choice<Fault> & Partial<Record<Direction, Rows>>;
 
-const faults = choices.faults as Choice<Fault>[];
+const DIRECTIONS: Direction[] = ["sending", "receiving", "copying"];
+
+/**
+ * A pattern for that message of the catalogue, whatever its arguments are, of which `missing` alone
+ * may be empty; `why` is the message that stands in it as the argument of that name.
+ */
+function pattern(key: string | null, why?: string): string {
+  const message = key === null ? "" : (en as Record<string, string>)[key]!;
+  // Plural forms have arguments within braces.
+  const parts = message.split(/(\{(?:[^{}]|\{[^{}]*\})*\})/);
+  const shown = (part: string) => {
+    if (part === "{missing}") return ".*";
+    return why !== undefined && part === "{why}" ? pattern(why) : ".+";
+  };
+  return parts.map((part, at) => (at % 2 === 1 ? shown(part) : part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))).join("");
+}
+
+/** Whether a text is that message. */
+function shows(key: string | null, why?: string): RegExp {
+  return new RegExp(`^${pattern(key, why)}$`);
+}
+
+function expectRows({ what, next }: Sentence, rows: Rows): void {
+  expect(what).toMatch(shows(rows.what));
+  expect(next).toMatch(shows(rows.next));
+  expect(what + next).not.toMatch(/[{}]|undefined|NaN/);
+}
+
+const faults = choices.faults as FaultChoice[];
+const stages = choices.stages as (Choice<{ progress: Progress; direction: Direction }> & { why?: string })[];
+const pairing = choices.pairing as Choice<{ fault: Fault; left: number | null }>[];
 const failures = choices.failures as Choice<{ failure: Failure; direction: Direction }>[];
 
 describe("what the window says is the row that the table has", () => {
-  test.each(faults.map((choice) => [JSON.stringify(choice.of), choice] as const))("%s", (_, { of, what, next }) => {
-    const said = faultWords(withEmpty(of), "nas");
-    expect(said.what).toMatch(shows(what));
-    expect(said.next).toMatch(shows(next));
-    expect(said.what + said.next).not.toMatch(/[{}]|undefined|NaN/);
+  test.each(faults.map((choice) => [JSON.stringify(choice.of), choice] as const))("%s", (_, choice) => {
+    expectRows(faultWords(choice.of, "nas"), choice);
+    for (const direction of DIRECTIONS) expectRows(faultWordsOf(choice.of, "nas", direction), choice[direction] ?? choice);
+  });
+
+  test.each(stages.map((choice) => [JSON.stringify(choice.of), choice] as const))("%s", (_, { of, what, why }) => {
+    expect(stageWords(of.progress, "nas", of.direction)).toMatch(shows(what, why));
+  });
+
+  test.each(pairing.map((choice) => [JSON.stringify(choice.of), choice] as const))("%s", (_, { of, what }) => {
+    expect(pairingFailedWords({ from: "nas", code: of.fault.code as TurnedAway["code"], attempts_left: of.left })).toMatch(shows(what));
+  });
+
+  test("what to do about an entry that was not copied", () => {
+    for (const { of, next } of choices.copy_steps as { of: Failure; next: string }[]) expect(copyStep(of), JSON.stringify(of)).toMatch(shows(next));
+  });
+
+  test("why a person is asked in spite of a rule", () => {
+    for (const { of, what } of choices.asked as Choice<AskedBecause>[]) expect(askedWords(of)).toMatch(shows(what));
   });
 
   test.each(failures.map((choice) => [JSON.stringify(choice.of), choice] as const))("%s", (_, { of, what }) => {

@@ -115,11 +115,11 @@ export class AppState {
     this.copying.reset();
     this.transfers.list = [];
     this.settings.stored = all.settings;
-    this.settings.isSetUp = all.isSetUp;
+    this.settings.isSetUp = all.is_set_up;
     this.settings.device = all.device;
     this.settings.machine = all.machine;
-    this.settings.defaultPort = all.defaultPort;
-    this.settings.codeTriesMax = all.codeTriesMax;
+    this.settings.defaultPort = all.default_port;
+    this.settings.codeAttemptsMax = all.code_attempts_max;
     this.devices.list = all.devices;
     this.surroundings.list = all.nearby;
     this.inbox.listening = all.listening;
@@ -147,10 +147,10 @@ export class AppState {
         this.surroundings.list = event.nearby;
         return;
       case "devicePaired":
-        this.inbox.paired(event.name);
+        this.inbox.paired(event.device.name);
         return;
       case "pairingFailed":
-        this.inbox.pairingFailed(event.from, event.fault, event.triesLeft);
+        this.inbox.pairingFailed(event.failed);
         return;
       case "offerChanged":
         if (!this.inbox.offers.some((offer) => offer.id === event.offer.id)) {

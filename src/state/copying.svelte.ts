@@ -2,7 +2,7 @@
 // copied, so that what was wrong is mended here.
 import type { Chosen, OnExisting, CopyFolder, Report, Fault, Ipc } from "../ipc";
 import { t } from "../messages";
-import { cameToNothing, copyFaultWords, copyRefusedWords } from "../transfer-words";
+import { cameToNothing, copyRefusedWords, faultWordsOf } from "../transfer-words";
 import type { Sentence } from "../words";
 import type { Outbox } from "./outbox.svelte";
 import type { Transfer, Transfers } from "./transfers.svelte";
@@ -32,9 +32,9 @@ export class Copying {
   #refused = $state.raw<Report | null>(null);
   /** Why nothing was copied, and what to do. */
   problem: Sentence | null = $derived.by(() => {
-    const folder = this.folder?.path ?? t("copy.destinationFolder");
+    const folder = this.folder?.path.path ?? t("copy.destinationFolder");
     if (this.#refused) return copyRefusedWords(this.#refused, folder);
-    return this.#fault ? copyFaultWords(this.#fault, folder) : null;
+    return this.#fault ? faultWordsOf(this.#fault, folder, "copying") : null;
   });
   /** Called once the first thing has been copied. */
   onBegun: (transfer: Transfer) => void = () => {};

@@ -14,7 +14,7 @@ export class Devices {
   /** The paired device that `text` names, by name or by where it was last reached. */
   named(text: string): PairedDevice | undefined {
     const wanted = text.trim();
-    return this.list.find((device) => device.name === wanted || (wanted !== "" && device.lastAddress === wanted));
+    return this.list.find((device) => device.name === wanted || (wanted !== "" && device.last_address === wanted));
   }
 
   async rename(device: PairedDevice, name: string): Promise<boolean> {
@@ -26,8 +26,8 @@ export class Devices {
   }
 
   /** Says what is done with a machine's offers; what it is then comes as an event. */
-  async setRule(device: PairedDevice, consent: Consent, maxBytes: number | null): Promise<boolean> {
-    return this.#did(await this.#ipc.call({ setDeviceRule: { id: device.id, consent, maxBytes } }));
+  async setRule(device: PairedDevice, consent: Consent, bytesMax: number | null): Promise<boolean> {
+    return this.#did(await this.#ipc.call({ setDeviceRule: { id: device.id, consent, bytesMax } }));
   }
 
   /** Asks for the folder in which a machine's offers land. */

@@ -1,8 +1,8 @@
 // Receiving: whether this machine listens, the code on show, offers that wait, and who tried to
 // pair.
-import type { OnConflict, Fault, Ipc, Left, Listening, Offer } from "../ipc";
+import type { OnConflict, Fault, Ipc, Left, Listening, Offer, TurnedAway } from "../ipc";
 import { t } from "../messages";
-import { wrongCodeWords } from "../words";
+import { pairingFailedWords } from "../words";
 
 /** Notices kept on the screen: the latest are the ones that matter. */
 const NOTICES_MAX = 3;
@@ -43,9 +43,8 @@ export class Inbox {
     this.offers = this.offers.filter((offer) => offer.id !== id);
   }
 
-  pairingFailed(from: string, fault: Fault, triesLeft: number | null): void {
-    const wrong = fault.code === "wrong_code";
-    this.#notice(() => (wrong ? wrongCodeWords(from, triesLeft) : t("inbox.pairingFailed", { from })), true);
+  pairingFailed(failed: TurnedAway): void {
+    this.#notice(() => pairingFailedWords(failed), true);
   }
 
   paired(name: string): void {
@@ -67,7 +66,7 @@ export class Inbox {
   }
 
   async accept(offer: Offer, existing: OnConflict): Promise<boolean> {
-    const shown = { bytes: offer.bytesSoFar, is_final: offer.totalsFinal };
+    const shown = { bytes: offer.bytes_so_far, is_final: offer.totals_final };
     const answer = await this.#ipc.call({ accept: { id: offer.id, shown, onConflict: existing } });
     if (answer.status === "error" && answer.error.code === "grown") {
       // Its card stays, with the new size, to be answered again.

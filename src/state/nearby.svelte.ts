@@ -18,7 +18,7 @@ const CARD = "nearby:";
 export class Surroundings {
   list = $state.raw<Nearby[]>([]);
   /** Those that are not paired with this machine. */
-  strangers = $derived(this.list.filter(({ known }) => known === null));
+  strangers = $derived(this.list.filter(({ paired_id: known }) => known === null));
   readonly #ipc: Ipc;
 
   constructor(ipc: Ipc) {
@@ -27,7 +27,7 @@ export class Surroundings {
 
   /** What is heard of a paired machine now. */
   of(device: PairedDevice): Nearby | undefined {
-    return this.list.find(({ known }) => known === device.id);
+    return this.list.find(({ paired_id: known }) => known === device.id);
   }
 
   /** The id of a machine's card. */
@@ -45,7 +45,7 @@ export class Surroundings {
    * machine.
    */
   async showing(number: number): Promise<{ nearby: Nearby } | { unfound: Sentence }> {
-    const look = () => this.list.filter(({ code, compatible }) => code === number && compatible);
+    const look = () => this.list.filter(({ code_number: code, compatible }) => code === number && compatible);
     for (let waited = 0; waited < FIND_MS && look().length === 0; waited += LOOK_MS) await sleep(LOOK_MS);
     if (look().length > 0) await sleep(OTHERS_MS);
     const found = look();

@@ -1,6 +1,6 @@
 // What has ended before, as every program of this machine remembers it: a page at a time, searched
 // by the shell.
-import type { Earlier, Fault, Ipc, Direction, PastDetails, SeriesPoint } from "../ipc";
+import type { Direction, Fault, Ipc, Past as PastTransfer, PastDetails, SeriesPoint } from "../ipc";
 import { LimitHistory, type LimitShare, type Stretch } from "./limits";
 import { RateHistory, type RatePoints } from "./rate";
 
@@ -27,9 +27,14 @@ export function course(points: SeriesPoint[]): Course {
   return { points: rates.points(), highest: rates.highest, stretches: limits.stretches(), shares: limits.shares() };
 }
 
+/** The id that a past transfer had while it ran. */
+export function keyOf({ id, direction, peer_id: from }: PastTransfer): string {
+  return direction === "receiving" && from !== null ? `${id}-${from}` : id;
+}
+
 export class Past {
   /** Latest first; replaced whole. */
-  list = $state.raw<Earlier[]>([]);
+  list = $state.raw<PastTransfer[]>([]);
   /** Whether there may be earlier ones. */
   hasMore = $state(false);
   search = $state("");
@@ -63,22 +68,22 @@ export class Past {
     if (page) this.list = [...this.list, ...page];
   }
 
-  async #page(before: number | null): Promise<Earlier[] | null> {
+  async #page(before: number | null): Promise<PastTransfer[] | null> {
     const asked = (this.#asked += 1);
-    const wanted = { direction: this.#direction, failedOnly: this.failedOnly, search: this.search, before };
-    const answer = await this.#ipc.call({ past: { asked: wanted } });
+    const query = { direction: this.#direction, failed_only: this.failedOnly, search: this.search, before };
+    const answer = await this.#ipc.call({ past: { query } });
     if (asked !== this.#asked || !this.#did(answer)) return null;
     this.hasMore = answer.data.length === PAGE;
     return answer.data;
   }
 
-  async details(earlier: Earlier): Promise<PastDetails | null> {
+  async details(earlier: PastTransfer): Promise<PastDetails | null> {
     const answer = await this.#ipc.call({ pastDetails: { number: earlier.number } });
     return this.#did(answer) ? answer.data : null;
   }
 
   /** Takes one off the list for good; what it brought stays. */
-  async forget(earlier: Earlier): Promise<void> {
+  async forget(earlier: PastTransfer): Promise<void> {
     if (this.#did(await this.#ipc.call({ forgetPast: { number: earlier.number } }))) {
       this.list = this.list.filter(({ number }) => number !== earlier.number);
     }
@@ -91,13 +96,13 @@ export class Past {
   }
 
   /** Shows what it brought in the desktop's file manager; the fault where that cannot be done. */
-  async open(earlier: Earlier): Promise<Fault | null> {
+  async open(earlier: PastTransfer): Promise<Fault | null> {
     const answer = await this.#ipc.openPast(earlier.number);
     return answer.status === "error" ? answer.error : null;
   }
 
   /** Selects what it brought in the desktop's file manager; the fault where that cannot be done. */
-  async reveal(earlier: Earlier): Promise<Fault | null> {
+  async reveal(earlier: PastTransfer): Promise<Fault | null> {
     const answer = await this.#ipc.revealPast(earlier.number);
     return answer.status === "error" ? answer.error : null;
   }

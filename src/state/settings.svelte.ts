@@ -1,20 +1,29 @@
 // This machine: its identity, what it can do, the stored settings, and its start at login.
-import type { Answer, Fault, Ipc, Machine, OwnDevice, StartAtLogin, StoredSettings } from "../ipc";
+import type { Answer, Fault, Ipc, Machine, PathText, SettingsInForce, StartAtLogin, ThisDevice } from "../ipc";
 
-const NONE: StoredSettings = { name: "", receiveFolder: "", isHome: false, port: 0, sendLimit: null, background: true, announce: true, receiving: true };
+const NONE: SettingsInForce = {
+  name: "",
+  receive_folder: { path: "" },
+  is_home: false,
+  port: 0,
+  send_limit: null,
+  background: true,
+  announce: true,
+  receiving: true,
+};
 
 export class Settings {
   stored = $state.raw(NONE);
-  device = $state.raw<OwnDevice>({ name: "", shortId: "" });
+  device = $state.raw<ThisDevice>({ id: "", name: "" });
   machine = $state.raw<Machine | null>(null);
   defaultPort = $state(0);
-  codeTriesMax = $state(0);
+  codeAttemptsMax = $state(0);
   /** Whether the service starts when this user logs in; null until that is known. */
   atLogin = $state.raw<StartAtLogin | null>(null);
   /** Whether settings were ever stored here: until then the first run asks for them. */
   isSetUp = $state(true);
   /** The folder that was picked before anything is stored. */
-  firstFolder = $state<string | null>(null);
+  firstFolder = $state.raw<PathText | null>(null);
   /** What was wrong with the name, the port or the limit. */
   fault = $state.raw<Fault | null>(null);
   /** What was wrong with where and when this machine receives. */
@@ -51,7 +60,7 @@ export class Settings {
     this.#changed(await this.#ipc.chooseReceiveFolder());
   }
 
-  #changed(answer: Answer<StoredSettings | null>): void {
+  #changed(answer: Answer<SettingsInForce | null>): void {
     this.receptionFault = answer.status === "error" ? answer.error : null;
     // A switch that was pressed in vain goes back, too: what is stored is told anew.
     this.stored = (answer.status === "ok" && answer.data) || { ...this.stored };

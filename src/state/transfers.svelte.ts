@@ -1,7 +1,8 @@
 // The transfers of every way, each fed by its own channel.
-import type { Earlier, Report, Fault, Ipc, Moving, Progress, Update, Direction } from "../ipc";
+import type { Past, Report, Fault, Ipc, Moving, Progress, Update, Direction } from "../ipc";
 import { t } from "../messages";
 import { LimitHistory, type LimitShare, type Stretch } from "./limits";
+import { keyOf } from "./past.svelte";
 import { NO_POINTS, RateHistory, type RatePoints } from "./rate";
 import { Together } from "./together.svelte";
 
@@ -46,16 +47,16 @@ export class Transfer {
   constructor(moving: Moving) {
     this.id = moving.id;
     this.direction = moving.direction;
-    this.title = moving.title;
-    this.more = moving.moreTitles;
-    this.target = moving.target;
-    this.startedAtMs = moving.startedAtMs;
+    this.title = moving.title.path;
+    this.more = moving.more_names;
+    this.target = moving.target ?? "";
+    this.startedAtMs = moving.started_at * 1000;
     for (const { seconds, bytes, entries, limited_by: by } of moving.series) {
       const ranMs = Math.round(seconds * 1000);
       this.history.add(ranMs, bytes, entries);
       this.#limits.add(ranMs, by, Infinity);
     }
-    this.#look(moving.progress, moving.series.at(-1));
+    this.#look(moving, moving.series.at(-1));
     this.report = moving.report;
   }
 
@@ -115,7 +116,7 @@ export class Transfers {
   /** Lists a transfer, once, and follows it until it has ended. */
   add(moving: Moving): Transfer {
     const known = this.find(moving.id);
-    if (known && known.startedAtMs === moving.startedAtMs) return known;
+    if (known && known.startedAtMs === moving.started_at * 1000) return known;
     const transfer = new Transfer(moving);
     // The service gives each id once: what has it already is of one that was started anew.
     this.list = [transfer, ...this.list.filter((other) => other !== known)];
@@ -146,9 +147,9 @@ export class Transfers {
   }
 
   /** Those of past transfers that are not listed here. */
-  without(past: Earlier[]): Earlier[] {
+  without(past: Past[]): Past[] {
     const listed = new Set(this.list.map(({ id, direction }) => `${direction} ${id}`));
-    return past.filter(({ id, direction }) => !listed.has(`${direction} ${id}`));
+    return past.filter((earlier) => !listed.has(`${earlier.direction} ${keyOf(earlier)}`));
   }
 
   async cancel(transfer: Transfer): Promise<void> {

@@ -23,7 +23,7 @@ export class Unfinished {
   }
 
   async discard({ id, folder }: Kept): Promise<void> {
-    const answer = await this.#ipc.call({ discardUnfinished: { id, folder } });
+    const answer = await this.#ipc.call({ discardUnfinished: { id, folder: folder.path } });
     this.fault = answer.status === "error" ? answer.error : null;
     await this.load();
   }

@@ -7,7 +7,6 @@ import {
   type AppEvent,
   type Chosen,
   type CopyReport,
-  type Earlier,
   type Everything,
   type Fault,
   ipc,
@@ -16,8 +15,10 @@ import {
   type Offer,
   type PageCall,
   type PairedDevice,
+  type Past,
   type Progress,
-  type StoredSettings,
+  type Report,
+  type SettingsInForce,
   type Update,
 } from "../ipc";
 import { AppState } from "../state/app.svelte";
@@ -52,15 +53,18 @@ export function progress(change: Partial<Progress> = {}): Progress {
   };
 }
 
-export function moving(change: Partial<Moving> = {}): Moving {
+/** With its title as text, and its figures apart. */
+type MovingChange = Partial<Omit<Moving, "title">> & { title?: string; progress?: Progress };
+
+export function moving({ title = "dataset-v3", progress: now, ...change }: MovingChange = {}): Moving {
   return {
     id: "t1",
     direction: "sending",
-    title: "dataset-v3",
-    moreTitles: 0,
+    title: { path: title },
+    more_names: 0,
     target: "10.0.0.5",
-    startedAtMs: 1_800_000_000_000,
-    progress: progress({ stage: "connecting", peer: null, peer_id: null, entries_done: 0, bytes_done: 0, seconds: 0, here: null, there: null }),
+    started_at: 1_800_000_000,
+    ...(now ?? progress({ stage: "connecting", peer: null, peer_id: null, entries_done: 0, bytes_done: 0, seconds: 0, here: null, there: null })),
     series: [],
     report: null,
     ...change,
@@ -99,71 +103,86 @@ export function offer(change: Partial<Offer> = {}): Offer {
   return {
     id: "o1",
     from: "laptop",
-    fromShortId: "aaaa-bbbb-cccc-dddd",
-    looksLike: null,
-    names: ["holiday"],
-    moreNames: 0,
-    dotNames: [],
-    moreDotNames: 0,
-    entriesSoFar: 12,
-    bytesSoFar: 5_000_000,
-    totalsFinal: false,
-    folder: "/home/me/Downloads",
-    isHome: false,
-    room: { freeBytes: 9_000_000_000, freeEntries: null, writable: true, namesAtMost: null },
-    askedBecause: null,
+    from_id: "aaaabbbbccccdddd".repeat(4),
+    looks_like: null,
+    names: [{ path: "holiday" }],
+    more_names: 0,
+    dot_names: [],
+    more_dot_names: 0,
+    entries_so_far: 12,
+    bytes_so_far: 5_000_000,
+    totals_final: false,
+    destination: { path: "/home/me/Downloads" },
+    is_home: false,
+    free_space: { free_bytes: 9_000_000_000, free_entries: null, name_max: 255, writable: true, is_exact: true },
+    asked_because: null,
     ...change,
   };
 }
 
-export function earlier(change: Partial<Earlier> = {}): Earlier {
+/** With its title as text, and its report apart. */
+type PastChange = Partial<Omit<Past, "title">> & { title?: string; report?: Partial<Report> };
+
+export function earlier({ title = "survey", report: ended, ...change }: PastChange = {}): Past {
   const { report } = failed({ code: "cancelled", by: "here" }) as Extract<Update, { is: "ended" }>;
   return {
     number: 12,
     id: "p12",
     direction: "receiving",
-    title: "survey",
-    moreTitles: 0,
+    title: { path: title },
+    more_names: 0,
     peer: "laptop",
-    report: { ...report, outcome: "complete", files: 3, bytes: 6_000_000, moved: 6_000_000, seconds: 2, arrived: [{ path: "/in/survey" }], ended_at: Date.now() / 1000 - 7_200 },
+    peer_id: null,
+    target: null,
+    paths: [{ path: "/in/survey" }],
+    ...report,
+    outcome: "complete",
+    files: 3,
+    bytes: 6_000_000,
+    moved: 6_000_000,
+    seconds: 2,
+    arrived: [{ path: "/in/survey" }],
+    ended_at: Date.now() / 1000 - 7_200,
+    ...ended,
     ...change,
-  };
+  } as Past;
 }
 
 export const chosen: Chosen = { id: 7, items: [{ name: "dataset-v3", kind: "folder" }], more: 0 };
 
 export const labWs = {
   id: "ab".repeat(32),
-  shortId: "abab-abab-abab-abab",
   name: "lab-ws",
-  looksLike: null,
-  pairedAtMs: 1_790_000_000_000,
-  lastSeenMs: null,
-  lastAddress: "10.0.0.5",
-  lastTransfer: null,
+  looks_like: null,
+  paired_at: 1_790_000_000,
+  last_seen: null,
+  last_address: "10.0.0.5",
+  last_transfer: null,
   rule: { consent: "ask", folder: null, bytes_max: null },
 } satisfies PairedDevice;
 
 export function nearby(change: Partial<Nearby> = {}): Nearby {
   return {
     id: "cdcdcdcdcdcdcdcd-17464",
-    shortId: "cdcd-cdcd-cdcd-cdcd",
     name: "desk",
+    id_begins: "cdcdcdcdcdcdcdcd",
     kind: "laptop",
-    address: "10.0.0.7:17464",
-    code: null,
-    known: null,
+    code_number: null,
+    version: 2,
     compatible: true,
+    addresses: ["10.0.0.7:17464"],
+    paired_as: null,
+    paired_id: null,
     ...change,
   };
 }
 
-export const stored: StoredSettings = {
+export const stored: SettingsInForce = {
   name: "here",
-  receiveFolder: "/home/me/Downloads",
-  isHome: false,
+  receive_folder: { path: "/home/me/Downloads" },
+  is_home: false,
   port: 17464,
-  sendLimit: null,
+  send_limit: null,
   background: true,
   announce: true,
   receiving: true,
@@ -171,15 +190,15 @@ export const stored: StoredSettings = {
 
 export function everything(change: Partial<Everything> = {}): Everything {
   return {
-    device: { name: "here", shortId: "1111-2222-3333-4444" },
+    device: { name: "here", id: "1111222233334444".repeat(4) },
     settings: stored,
-    isSetUp: true,
-    defaultPort: 17464,
-    codeTriesMax: 3,
-    machine: { kernel: "6.12", ...here, cpuAes: true, remedies: [] },
+    is_set_up: true,
+    default_port: 17464,
+    code_attempts_max: 3,
+    machine: { kernel: "6.12", ...here, unconfined: null, openat2: true, cpu_aes: true, open_files_max: 1_048_576, remedies: [] },
     devices: [],
     nearby: [],
-    listening: { is: "on", addresses: ["10.0.0.9"], port: 17464, otherPort: false, code: { text: "42-river-castle", validUntilMs: Date.now() + 590_000 }, firewalls: [] },
+    listening: { is: "on", addresses: ["10.0.0.9"], port: 17464, other_port: false, code: { code: "42-river-castle", code_valid_until: Date.now() / 1000 + 590 }, firewalls: [] },
     offers: [],
     transfers: [],
     ...change,

@@ -1,5 +1,5 @@
-// Contenders of a copy inside this machine: Ringway and its peers, each given what makes it do what
-// `cp -a` does, as far as it can.
+// Contenders of a copy inside this machine: Ringway and other tools. Each gets the options that
+// bring it as close as possible to `cp -a`.
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { CACHE, capture, say, which } from "../setup/process.mjs";
@@ -15,7 +15,10 @@ const UNSHARED = "ringway, no reflink";
 const EVERYTHING = { folders: true };
 const FILES_ALONE = { folders: false };
 
-/** A program that copies `source` to the new name `into`; `command` gives it and its arguments. */
+/**
+ * A program that copies `source` to the new name `into`. `command` returns the program and its
+ * arguments.
+ */
 class Copier {
   kinds = KINDS;
 
@@ -25,7 +28,7 @@ class Copier {
 
   async run({ source, destination, scratch }) {
     const [program, ...args] = this.command(source, join(destination, basename(source)));
-    // Its text and libraries are read beforehand, or a cold source would be raced with cold
+    // Its text and libraries are read beforehand, so that a cold source is not measured with cold
     // programs.
     capture(program, ["--version"]);
     const copier = await new End("copy", scratch, program, args).end();
@@ -36,8 +39,8 @@ class Copier {
 }
 
 /**
- * The path that Ringway took, from what it says at the end: threads, and the part of the bytes that
- * went each way.
+ * The path that Ringway took, from its closing event: threads, and the share of the bytes for each
+ * method.
  */
 function taken(finished) {
   if (!finished?.copy) return "";
@@ -53,7 +56,7 @@ function taken(finished) {
   return [`${threads} threads`, ...parts].join(", ");
 }
 
-/** Ours, and with what some filesystems do by sharing blocks switched off. */
+/** Ringway itself, also without the block sharing that some filesystems support. */
 function ringway(binary) {
   const command = (...options) => (source, into) => [binary, "copy", "--quiet", "--json", ...options, source, into];
   return [
@@ -76,8 +79,8 @@ function coreutils() {
 }
 
 /**
- * The program `xcp`, installed for this benchmark where it is not on PATH; or the reason why there
- * is none.
+ * The program `xcp`, installed for this benchmark if it is not on PATH; or the reason why it is
+ * missing.
  */
 function xcp() {
   const note =
@@ -118,15 +121,15 @@ function uringSync() {
   });
 }
 
-/** All that copy; each one that cannot run here has `skip`, the reason. */
+/** All contenders of a copy. One that cannot run here has `skip`, the reason. */
 export async function contenders(_scratch, binary) {
   const rest = which("rsync") ? [rsync] : [{ name: "rsync -a", skip: "rsync is not installed" }];
   return [...ringway(binary), ...coreutils(), ...rest, xcp(), tar, uringSync()];
 }
 
 /**
- * For how the cost grows with the number of files: beside Ringway those that show what the kernel's
- * part of that is.
+ * The contenders for the cost by the number of files: besides Ringway, those that show the kernel's
+ * part of it.
  */
 export async function growth(_scratch, binary) {
   return [ringway(binary)[0], coreutils()[0], xcp()];

@@ -1,5 +1,4 @@
-// The datasets: seeded, incompressible, the same bytes on every machine; and a tree that nobody
-// generated.
+// The datasets: seeded, incompressible, the same bytes on every machine; and one real tree.
 import { createCipheriv } from "node:crypto";
 import { closeSync, existsSync, mkdirSync, openSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -9,11 +8,11 @@ import { contents } from "./trees.mjs";
 
 const KB = 1000;
 const MIB = 1024 * 1024;
-/** Any fixed value does; changing it makes figures of different days incomparable. */
+/** Any fixed value works. Changing it makes figures of different days incomparable. */
 const SEED = 0x52494e47;
 /**
- * Files of generated sets spread over `folders`; each has `mean` bytes give or take the `spread`
- * part of it.
+ * Files of generated sets, distributed over `folders`. Each has `mean` bytes, plus or minus the
+ * share `spread` of it.
  */
 const GENERATED = {
   ml_small: { files: 10_000, folders: 10, mean: 4 * KB, spread: 0.75 },
@@ -22,8 +21,8 @@ const GENERATED = {
   one_big: { files: 1, folders: 0, mean: 2048 * MIB, spread: 0 },
 };
 /**
- * Next to no bytes: what a file costs by itself, and whether ten times as many cost ten times as
- * much.
+ * Almost no bytes, to measure the cost of a file by itself, and whether ten times as many cost ten
+ * times as much.
  */
 const TINY = {
   tiny_10k: { files: 10_000, folders: 10, mean: 16, spread: 0 },
@@ -36,10 +35,7 @@ const SHAPES = { ...GENERATED, ...TINY };
 /** Bytes written at a time. */
 const PIECE = 4 * MIB;
 
-/**
- * A number in 0..1 from a 32-bit state: mulberry32, whose whole point is to be short and the same
- * everywhere.
- */
+/** A number in 0..1 from a 32-bit state: mulberry32, which is short and the same everywhere. */
 function dice(seed) {
   let state = seed >>> 0;
   return () => {
@@ -50,10 +46,7 @@ function dice(seed) {
   };
 }
 
-/**
- * Bytes that nothing compresses, at the speed of memory: the key stream of a cipher under a fixed
- * key.
- */
+/** Incompressible bytes at the speed of memory: the key stream of a cipher with a fixed key. */
 function stream(seed) {
   const key = Buffer.alloc(16);
   key.writeUInt32LE(seed >>> 0);
@@ -62,21 +55,21 @@ function stream(seed) {
   return (length) => cipher.update(zeros.subarray(0, length));
 }
 
-/** The Rust toolchain's folder; a scaled-down run takes its programs only. */
+/** The Rust toolchain's folder. A scaled-down run takes only its programs. */
 function realTree(scale) {
   const root = capture("rustc", ["--print", "sysroot"]).out.trim();
   const part = join(root, "bin");
   return scale < 1 && existsSync(part) ? part : root;
 }
 
-/** How many files `name` will have and of how many bytes, roughly: what decides whether it fits. */
+/** How many files `name` will have and of how many bytes, roughly. This decides whether it fits. */
 export function estimate(name, scale) {
   if (name === "real") return contents(realTree(scale));
   const { files, mean } = SHAPES[name];
   return files === 1 ? { files, bytes: mean * scale } : { files: files * scale, bytes: files * mean * scale };
 }
 
-/** Makes dataset `name` as the new folder `path`. Yields now and then, so that Ctrl-C is heard. */
+/** Makes dataset `name` as the new folder `path`. It yields now and then, so that Ctrl-C works. */
 export async function make(name, scale, path) {
   if (name === "real") return run("cp", ["-a", realTree(scale), path]);
   const { files, folders, mean, spread } = SHAPES[name];

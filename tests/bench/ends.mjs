@@ -1,5 +1,5 @@
-// One end of a transfer as a measured process: GNU time gives the CPU seconds and peak memory of it
-// and of all it waited for.
+// One end of a transfer as a measured process. GNU time reports the CPU seconds and peak memory of
+// it and of all processes that it waited for.
 import { spawn } from "node:child_process";
 import { openSync, closeSync, readFileSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -8,17 +8,17 @@ import { setTimeout as pause } from "node:timers/promises";
 import { which } from "../setup/process.mjs";
 import { undoLater } from "./undo.mjs";
 
-/** A server that is not listening by then never will, ms. */
+/** A server that does not listen after this time never will, ms. */
 const LISTEN_MS = 10_000;
-/** A server's children that outlive the client by more than this are stuck, ms. */
+/** Children of a server that outlive the client by more than this are stuck, ms. */
 const SETTLE_MS = 20_000;
-/** One transfer that takes longer than this is hung, ms. */
+/** A transfer that takes longer than this has hung, ms. */
 const HANG_MS = 900_000;
 const LISTENING = "0A";
 let count = 0;
 
 /**
- * The processes below `pid`, deepest last, those included that have ended but not been waited for.
+ * The processes below `pid`, deepest last, including those that have ended and were not waited for.
  */
 export function descendants(pid) {
   const parents = new Map();
@@ -30,7 +30,7 @@ export function descendants(pid) {
       const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
       parents.set(Number(name), Number(fields[1]));
     } catch {
-      // It ended while we looked.
+      // It ended meanwhile.
     }
   }
   const found = [pid];
@@ -41,7 +41,7 @@ export function descendants(pid) {
 }
 
 /**
- * Whether somebody listens on TCP `port`, without connecting: some receivers take the first
+ * Whether a process listens on TCP `port`, without connecting: some receivers take the first
  * connection for the transfer.
  */
 function listened(port) {
@@ -56,7 +56,8 @@ function listened(port) {
 }
 
 /**
- * A started end. Output goes to a file: a pipe would make this program part of what is measured.
+ * A started end. Its output goes to a file, because with a pipe this program would be part of the
+ * measurement.
  */
 export class End {
   constructor(name, folder, command, args, { env } = {}) {
@@ -66,8 +67,8 @@ export class End {
     const log = openSync(this.log, "w");
     const wrapped = ["-q", "-o", this.figures, "-f", "%U %S %M", command, ...args];
     this.started = performance.now();
-    // A session of its own keeps the terminal's Ctrl-C away: cleaning up is done in one place, in
-    // order.
+    // A session of its own keeps the terminal's Ctrl-C away, so that cleaning up happens in one
+    // place, in order.
     const child = spawn(which("time"), wrapped, { env, stdio: ["ignore", log, log], detached: true });
     closeSync(log);
     this.pid = child.pid;
@@ -84,7 +85,7 @@ export class End {
     this.forget = undoLater(() => this.kill());
   }
 
-  /** Sends `signal` to the measured program itself, not to the stopwatch around it. */
+  /** Sends `signal` to the measured program itself, not to GNU time around it. */
   signal(signal) {
     const program = descendants(this.pid)[0];
     if (program) process.kill(program, signal);
@@ -95,7 +96,7 @@ export class End {
       try {
         process.kill(pid, "SIGKILL");
       } catch {
-        // Already gone.
+        // It has ended already.
       }
     }
   }
@@ -107,7 +108,7 @@ export class End {
     }
   }
 
-  /** Waits for its end, but not for ever. */
+  /** Waits for its end, with a limit. */
   async end() {
     const timer = setTimeout(() => this.kill(), HANG_MS);
     await this.ended;
@@ -115,7 +116,10 @@ export class End {
     return this;
   }
 
-  /** Ends a server that stays: once its children are gone, so that they are in its sums. */
+  /**
+   * Ends a server that would keep running, once its children are gone, so that its sums include
+   * them.
+   */
   async stop() {
     const start = performance.now();
     while (descendants(this.pid).length > 1 && performance.now() - start < SETTLE_MS) await pause(5);
@@ -127,7 +131,7 @@ export class End {
     return this.failure ?? readFileSync(this.log, "utf8").trim().slice(-600);
   }
 
-  /** What it wrote as JSON lines. */
+  /** Its output as JSON lines. */
   events() {
     const lines = readFileSync(this.log, "utf8").split("\n");
     return lines.filter((line) => line.startsWith("{")).flatMap((line) => {
@@ -140,7 +144,7 @@ export class End {
   }
 
   usage() {
-    // A line about the exit status may come before the figures.
+    // A line about the exit status may precede the figures.
     const last = readFileSync(this.figures, "utf8").trim().split("\n").at(-1);
     const [user, system, peak] = last.split(" ").map(Number);
     for (const file of [this.figures, this.log]) rmSync(file, { force: true });

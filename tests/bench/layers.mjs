@@ -1,5 +1,5 @@
 // Each layer of a copy by itself, measured by `layers` (an example of ringway-sys) on each
-// filesystem: what a copy cannot be faster than.
+// filesystem: the limit of what a copy can reach.
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { TARGET, WORKSPACE, needRust } from "../setup/build.mjs";
@@ -13,9 +13,9 @@ const PROGRAM = join(TARGET, "release/examples/layers");
  */
 const FILES = 20_000;
 const LARGE_MIB = 512;
-/** The trees that a layer has at its most, and their largest files. */
+/** The most trees that a layer has at a time, and their largest files. */
 const SIZE = { files: 3 * FILES, bytes: 3 * LARGE_MIB * 1024 * 1024 };
-/** The one layer that is about a real disk. */
+/** The only layer that needs a real disk. */
 const COLD = "read-cold";
 
 function build(whether) {
@@ -26,7 +26,7 @@ function build(whether) {
   if (!existsSync(PROGRAM)) throw new Error(`there is no ${PROGRAM}: leave --no-build out`);
 }
 
-/** What one layer took in one round, a record for each way. */
+/** The results of one layer in one round, a record for each way. */
 function measureOnce(layer, place, scale) {
   const folder = join(place.source, "layer");
   clear(folder);
@@ -71,14 +71,14 @@ export async function layers(part, { kinds }, { where, rounds, scale, report, ke
   }
 }
 
-/** Faster than memory: no byte was copied, the blocks are shared. */
+/** A rate above this exceeds memory's: no byte was copied, the blocks are shared. */
 const SHARED_GBPS = 100;
 
-/** How a way's figures on one filesystem are written: medians of its rounds. */
+/** The text for a way's figures on one filesystem: medians of its rounds. */
 function figure(runs, median) {
   if (runs.length === 0) return "";
   const [wall, cpu] = ["wall_ns", "cpu_ns"].map((key) => median(runs.map((one) => one[key])));
-  // Bytes a nanosecond are GB/s; nanoseconds a byte are seconds a GB.
+  // Bytes per nanosecond are GB/s; nanoseconds per byte are seconds per GB.
   if (runs[0].unit === "byte" && 1 / wall > SHARED_GBPS) return "blocks shared";
   if (runs[0].unit === "byte") return `${(1 / wall).toFixed(2)} GB/s · ${cpu.toFixed(2)}`;
   return `${(wall / 1000).toFixed(2)} · ${(cpu / 1000).toFixed(2)}`;

@@ -5,19 +5,19 @@ import { capture, say } from "../setup/process.mjs";
 import { open, title, tooLarge, unavailable } from "./places.mjs";
 
 const MIB = 1024 * 1024;
-/** At full scale: what the command takes by itself. */
+/** The full scale: the command's own default. */
 const FULL = { small: 20_000, medium: 3_000, hugeMib: 512 };
 /** The bytes of a small and of a medium file. */
 const LENGTHS = { small: 4_096, medium: 100_000 };
 
-/** One dataset is there at a time. */
+/** Only one dataset exists at a time. */
 function largest({ small, medium, hugeMib }) {
   return { files: Math.max(small, medium), bytes: Math.max(small * LENGTHS.small, medium * LENGTHS.medium, hugeMib * MIB) };
 }
 
 /**
  * All modes on all filesystems into `report.modes`: {filesystem, conditions, rows}, as the command
- * gives them.
+ * returns them.
  */
 export async function modes(part, { kinds }, { ringway, where, rounds, scale, report, keep }) {
   const amounts = Object.fromEntries(Object.entries(FULL).map(([name, full]) => [name, Math.max(1, Math.round(full * scale))]));
@@ -78,8 +78,8 @@ function table(rows) {
 }
 
 /**
- * The tables: one for each filesystem, dataset and number of lanes; what this machine lacks is
- * named below.
+ * The tables: one for each filesystem, dataset and number of lanes. Below each is what this machine
+ * lacks.
  */
 export function modesTables(all) {
   const parts = [];

@@ -1,4 +1,4 @@
-// Where trees lie while they are measured: tmpfs; ext4, btrfs and xfs fresh on loop images over
+// The places of trees while they are measured: tmpfs; new ext4, btrfs and xfs on loop images over
 // tmpfs; and a source on the machine's disk.
 import { closeSync, existsSync, ftruncateSync, mkdirSync, mkdtempSync, openSync, rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
@@ -9,28 +9,28 @@ import { undoLater } from "./undo.mjs";
 
 const TMPFS_MAGIC = 0x01021994;
 const MIB = 1024 * 1024;
-/** A file takes whole pages, and its inode and name take memory too. */
+/** A file takes whole pages, and memory for its inode and name. */
 const FILE_BYTES = 4096 + 1024;
 /**
- * An image holds source and destination, what was deleted between rounds and is not free yet, and
- * the filesystem's own tables.
+ * An image holds source and destination, files deleted between rounds whose blocks are not free
+ * yet, and the filesystem's own tables.
  */
 const IMAGE_FACTOR = 4;
 const IMAGE_SPARE = 512 * MIB;
-/** 100,000 small files want more inodes than mkfs gives an image of their size. */
+/** 100,000 small files need more inodes than mkfs gives an image of their size. */
 const BYTES_PER_INODE = 4096;
 const MEMORY_SPARE = 1024 * MIB;
 /**
- * Memory to heat for a run besides that of the copy, for what is under way. Touching it takes more
- * of a benchmark than all that is measured.
+ * Memory to warm for a run in addition to that of the copy, for data under way. Warming takes more
+ * of a benchmark's time than all measurements.
  */
 const HEAT_SPARE = 256 * MIB;
-/** A disk's discards after a large deletion go on for a while after sync returns, s. */
+/** After a large deletion, a disk's discards continue for a while after sync returns, s. */
 const DISCARD_PAUSE_S = 5;
 
 /**
- * How an image is made. Nothing is left for the background of the first rounds, and nothing
- * discarded: that is another cost.
+ * How an image is made. mkfs leaves no background work to the first rounds, and discards nothing,
+ * because that is another cost.
  */
 const IMAGES = {
   ext4: ["-q", "-F", "-i", String(BYTES_PER_INODE), "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"],
@@ -38,8 +38,8 @@ const IMAGES = {
   xfs: ["-q", "-f", "-K"],
 };
 /**
- * Memory that data of one byte takes: source and destination, and the pages of an image that lie
- * over cached ones.
+ * Bytes of memory for each byte of data: source and destination, and the pages of an image in
+ * addition to cached ones.
  */
 const MEMORY_FACTOR = { tmpfs: 2, ext4: 5, btrfs: 5, xfs: 5, disk: 2 };
 
@@ -47,14 +47,14 @@ export const KINDS = Object.keys(MEMORY_FACTOR);
 /** Where FICLONE works. */
 export const REFLINK_KINDS = ["btrfs", "xfs"];
 
-/** How tables name a kind. */
+/** The name of a kind in tables. */
 export function title(kind) {
   return kind === "disk" ? "disk to tmpfs" : kind;
 }
 
 /**
- * A source on a real disk is read from there; elsewhere it is in the page cache, for it was written
- * just before.
+ * A source on a real disk is read from there. Otherwise it is in the page cache, because it was
+ * written just before.
  */
 export function cacheOf(kind) {
   return kind === "disk" ? "cold" : "warm";
@@ -65,7 +65,7 @@ function must(command, args) {
   if (done.status !== 0) throw new Error(`${command}: ${lastLine(done.err)}`);
 }
 
-/** Removes a tree quickly, and without a word if it is not there. */
+/** Removes a tree quickly, if it exists. */
 export function clear(path) {
   must("rm", ["-rf", path]);
 }
@@ -89,13 +89,14 @@ export function unavailable(kind, { base, disk }) {
   return onTmpfs(disk) ? `${disk} is not on a disk` : cannotDropCaches();
 }
 
-/** Bytes that a dataset takes up in memory. */
+/** Bytes of memory for a dataset. */
 function occupied({ files, bytes }) {
   return bytes + files * FILE_BYTES;
 }
 
 /**
- * Whether `base` has inodes for two copies of a dataset; a filesystem without a limit says 0 of 0.
+ * Whether `base` has inodes for two copies of a dataset. A filesystem without a limit reports 0 of
+ * 0.
  */
 function enoughInodes(base, size) {
   const { files, ffree } = statfsSync(base);
@@ -113,9 +114,9 @@ export function tooLarge(kind, { base, disk }, size) {
 }
 
 /**
- * A fresh, empty place on a filesystem of `kind` for data of that size: the folder for the source,
- * the one for the destination, `settle` to call right before each run, and `close`, which takes
- * everything away.
+ * A new, empty place on a filesystem of `kind` for data of that size: the folder for the source,
+ * the one for the destination, `settle` to call right before each run, and `close`, which removes
+ * everything.
  */
 export function open(kind, { base, disk }, size) {
   const folder = mkdtempSync(join(base, `${kind}-`));
@@ -123,12 +124,12 @@ export function open(kind, { base, disk }, size) {
   const place = { kind, source: folder, destination: folder, close: removed };
   const warm = () => {
     const bytes = occupied(size) + HEAT_SPARE;
-    // Single pages first, for whoever writes little at a time; then blocks as large as this
+    // Single pages first, for programs that write little at a time; then blocks as large as this
     // filesystem takes.
     if (kind in IMAGES && onTmpfs(base)) heat(base, bytes);
     heat(place.destination, bytes);
   };
-  // Nobody pays for writing what another run has left.
+  // So that no run pays for the writes of another one.
   place.settle = () => (must("sync", ["-f", place.source]), warm());
   if (kind === "disk") return onDisk(place, disk, warm);
   if (kind === "tmpfs" && enoughInodes(base, size)) return place;
@@ -137,7 +138,7 @@ export function open(kind, { base, disk }, size) {
   if (kind === "tmpfs") must("mount", ["-t", "tmpfs", "-o", "nr_inodes=0,size=100%,noatime", "ringway-bench", mount]);
   else mountImage(kind, join(folder, "image"), occupied(size), mount);
   const unmounted = undoLater(() => {
-    // A killed end may hold the mount a moment longer; lazily it goes when that is gone.
+    // A killed end may hold the mount a moment longer. A lazy unmount ends with it.
     if (capture("umount", [mount]).status !== 0) must("umount", ["--lazy", mount]);
   });
   return Object.assign(place, { source: mount, destination: mount, close: () => (unmounted(), removed()) });
@@ -152,7 +153,7 @@ function mountImage(kind, image, bytes, mount) {
 }
 
 /**
- * The source on a disk, the destination on tmpfs: what is written does not wait for the disk that
+ * The source on a disk, the destination on tmpfs, so that writing does not wait for the disk that
  * is read.
  */
 function onDisk(place, disk, warm) {

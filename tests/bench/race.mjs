@@ -1,4 +1,4 @@
-// A race: contenders interleaved over datasets and places, each run checked for having delivered
+// A race: contenders interleaved over datasets and places. Each run is checked for having delivered
 // everything.
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -8,8 +8,8 @@ import { cacheOf, clear, open, tooLarge, unavailable } from "./places.mjs";
 import { contents, difference } from "./trees.mjs";
 
 /**
- * What came of a run: everything there, and as its maker says it leaves it. Null if so, else what
- * is wrong.
+ * What is wrong with a run's result, or null: everything must be there, with the attributes that
+ * the contender claims to keep.
  */
 function shortcoming(contender, { source, destination, wanted }) {
   if (contender.delivers === false) return null;
@@ -20,7 +20,7 @@ function shortcoming(contender, { source, destination, wanted }) {
   return contender.keeps ? difference(source, copy, contender.keeps) : null;
 }
 
-/** One run: destination emptied before, looked at after, both outside the measured time. */
+/** One run. The destination is emptied before and checked after, both outside the measured time. */
 async function once(contender, { source, wanted, place, scratch }) {
   const destination = join(place.destination, "destination");
   clear(destination);
@@ -41,7 +41,7 @@ async function once(contender, { source, wanted, place, scratch }) {
   };
 }
 
-/** All rounds of all contenders on one dataset in one fresh place. */
+/** All rounds of all contenders on one dataset in one new place. */
 async function measure(what, contenders, { where, scratch, rounds, scale }) {
   const size = estimate(what.dataset, scale);
   const cannot = tooLarge(what.filesystem, where, size);
@@ -77,8 +77,8 @@ function tell({ filesystem, dataset, round, contender, wall_s, cpu_s, ends, wron
 }
 
 /**
- * Runs `part` with everything that the command line left of it, into `report` (runs, contenders,
- * skipped); `keep` is called after each dataset with what there is so far.
+ * Runs everything of `part` that the command line selected, into `report` (runs, contenders,
+ * skipped). `keep` is called after each dataset with the results so far.
  */
 export async function race(part, { contenders: list, kinds, datasets }, { ringway, only, report, keep, ...conditions }) {
   const { where, scratch } = conditions;

@@ -1,4 +1,5 @@
-// Figures to tables: medians, ratios to Ringway's own, losses in bold; and one line of conditions.
+// Turns figures into tables: medians, ratios to Ringway's own, losses in bold, and one line of
+// conditions.
 import { readFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
 import { layersTable } from "./layers.mjs";
@@ -10,9 +11,9 @@ import { WINDOW_NOTE, windowTable } from "./window.mjs";
 const GIB = 1024 ** 3;
 const MIB = 1024 ** 2;
 const OURS = "ringway";
-/** Moves no files: what the others are held against, and no race to lose. */
+/** It moves no files: the others are compared with it, and it does not race. */
 const CEILING = "iperf3";
-/** What identifies a cell's place and data. */
+/** The properties that identify a cell's place and data. */
 const WHERE = ["part", "filesystem", "cache", "dataset"];
 
 const distinct = (list) => [...new Set(list)];
@@ -72,7 +73,7 @@ function row(columns) {
   return `| ${columns.join(" | ")} |`;
 }
 
-/** Seconds as far as they can be told apart. */
+/** Seconds with the precision that is meaningful. */
 function seconds(value) {
   return value.toFixed(value < 0.1 ? 3 : 2);
 }
@@ -81,7 +82,7 @@ function span({ wall_s, wall_min_s, wall_max_s }) {
   return `${seconds(wall_s)} (${seconds(wall_min_s)} to ${seconds(wall_max_s)})`;
 }
 
-/** Ringway, as it is or with an option. */
+/** Ringway, without or with options. */
 const isOurs = ({ contender }) => contender.startsWith(OURS);
 
 function figure(cell) {
@@ -123,7 +124,7 @@ function details(group) {
   return lines.join("\n");
 }
 
-/** How cost grows with the number of files, one line for each number and contender. */
+/** The cost by the number of files, one line for each number and contender. */
 function growth(group) {
   const lines = [
     row(["files", "contender", "wall s, median (min to max)", "CPU s", "µs of wall a file", "µs of CPU a file", "peak MiB"]),
@@ -161,7 +162,7 @@ function conditionsLine({ machine: on, rounds, scale }) {
   );
 }
 
-/** What makes figures of one table comparable, as a heading. */
+/** The conditions that one table's figures share, as a heading. */
 function heading({ part, filesystem, cache }) {
   return `### ${TITLES[part] ?? part}: ${title(filesystem)}, ${cache} source`;
 }

@@ -19,7 +19,7 @@ import { vm } from "./vm.mjs";
 import { window } from "./window.mjs";
 import { again, contenders as wire } from "./wire.mjs";
 
-/** Kept over a reboot (hier(7)), so on a disk. */
+/** Kept over a reboot (hier(7)), so it is on a disk. */
 const DISK = "/var/tmp";
 const HELP = `npm run bench -- [OPTIONS]
   --scale N       part of the full size; "small" is 0.02, for trying it out (default 1)
@@ -38,7 +38,10 @@ RINGWAY_BENCH_COMMAND=/path/to/ringway measures that one, with --no-build.
 RINGWAY_BENCH_URING_SYNC=/path/to/uring-sync adds that peer. RINGWAY_SETUP=skip installs no packages.
 `;
 const SMALL = 0.02;
-/** What can be measured: contenders that race, or how else; on which filesystems and datasets. */
+/**
+ * What can be measured: contenders that race, or another function; on which filesystems and
+ * datasets.
+ */
 const PARTS = {
   wire: { contenders: wire, kinds: ["tmpfs", "ext4"], datasets: DATASETS },
   again: { contenders: again, kinds: ["tmpfs", "ext4"], datasets: DATASETS },
@@ -89,14 +92,14 @@ function options() {
   };
 }
 
-/** What the chosen parts need from the distribution. */
+/** The distribution's packages that the chosen parts need. */
 function packages(parts) {
   if (process.env.RINGWAY_SETUP === "skip") return;
   need(["rsync", "time", "e2fsprogs", "btrfs-progs", "xfsprogs"], "the benchmark");
   if (!parts.includes("wire") && !parts.includes("again")) return;
   need(["openssh-client", "iperf3"], "the benchmark");
-  // Where an init system runs, the package would open this machine to the network: left to whoever
-  // looks after it.
+  // With an init system, the package would open this machine to the network. Its administrator has
+  // to decide that.
   if (!existsSync("/run/systemd/system")) need(["openssh-server"], "the benchmark");
   else if (missing(["openssh-server"]).length) say("bench: install openssh-server to measure what goes over ssh");
 }
@@ -112,7 +115,7 @@ function command(whether) {
   return ringway;
 }
 
-/** What the command line left of a part's own kinds or datasets. */
+/** The selected ones of a part's own kinds or datasets. */
 function left(part, own, chosen) {
   const both = own.filter((name) => chosen.includes(name));
   if (both.length === 0) say(`bench: ${part}: nothing of ${chosen.join(", ")} there`);
@@ -143,7 +146,7 @@ async function main() {
   for (const name of chosen.parts) {
     const { measure = race, ...part } = PARTS[name];
     const kinds = left(name, part.kinds, chosen.kinds);
-    // A part's only datasets are not chosen among.
+    // A part with only its own datasets offers no choice.
     const datasets = part.datasets === DATASETS ? left(name, DATASETS, chosen.datasets) : part.datasets;
     await measure(name, { ...part, kinds, datasets }, conditions);
   }
@@ -152,7 +155,7 @@ async function main() {
   if (report.runs.some((run) => run.error && run.contender === "ringway")) process.exitCode = 1;
 }
 
-/** Writes what there is so far: a long benchmark that is broken off has been of use. */
+/** Writes the results so far, so that an interrupted long benchmark was not in vain. */
 function keep(report) {
   mkdirSync(OUT, { recursive: true });
   const whole = { ...report, cells: cells(report.runs) };

@@ -9,7 +9,7 @@ import { lastLine } from "../setup/packages.mjs";
 import { End } from "./ends.mjs";
 import { undoLater } from "./undo.mjs";
 
-/** sshd wants this folder when it runs as root, and refuses to start without. */
+/** sshd needs this folder when it runs as root, and refuses to start without it. */
 const PRIVILEGE_FOLDER = "/run/sshd";
 const CIPHER = "aes128-gcm@openssh.com";
 export const HOST = "ringway-bench";
@@ -84,8 +84,7 @@ Subsystem sftp internal-sftp
   }
 
   async serve(folder) {
-    // sshd starts itself anew for each connection, and therefore wants to be called by its full
-    // path.
+    // sshd starts itself again for each connection, and therefore must be called by its full path.
     const end = new End("receiver", folder, which("sshd"), ["-D", "-e", "-f", this.server]);
     await end.listening(this.port);
     return end;

@@ -1,11 +1,11 @@
-// What is in a tree, and whether a copy of it has kept what its maker says it keeps; looked at
+// The contents of a tree, and whether a copy of it kept what the tool claims to keep. Checked
 // outside the measured time.
 import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * One file in so many is compared: a program that keeps times keeps them for all of a kind, or
- * fails visibly.
+ * One of this many files is compared. A program that keeps times keeps them for all files of a
+ * kind, or fails visibly.
  */
 const SAMPLE_EVERY = 61;
 
@@ -38,9 +38,9 @@ function unlike(source, copy) {
 }
 
 /**
- * The first difference in mode or modification time between a tree and its copy, or null: of a
- * sample of its files, and with `folders` also of every folder, which must keep its time although
- * files were made in it.
+ * The first difference in mode or modification time between a tree and its copy, or null. It checks
+ * a sample of the files. With `folders` it also checks every folder, which must keep its time
+ * although files were made in it.
  */
 export function difference(source, copy, { folders }) {
   let seen = 0;

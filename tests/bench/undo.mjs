@@ -1,12 +1,12 @@
-// What must be undone however the run ends: processes, mounts, folders; last made, first undone,
-// also on Ctrl-C.
+// Actions that must be undone however the run ends: processes, mounts, folders. The last is undone
+// first, also on Ctrl-C.
 import { say } from "../setup/process.mjs";
 
 const pending = new Set();
-/** 128 + the signal's number, as shells say it. */
+/** 128 + the signal's number, as in shells. */
 const STATUS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
 
-/** Registers `action`; returns a function that does it now, once, and forgets it. */
+/** Registers `action`. Returns a function that runs it now, once, and forgets it. */
 export function undoLater(action) {
   const once = () => {
     if (pending.delete(once)) action();
@@ -15,7 +15,7 @@ export function undoLater(action) {
   return once;
 }
 
-/** Does everything that is still pending; one failure does not keep the others from being done. */
+/** Runs all pending actions; a failing one does not keep the others from running. */
 export function undoAll() {
   for (const action of [...pending].reverse()) {
     try {

@@ -1,4 +1,4 @@
-// What the wire costs in instructions: whole transfers in a virtual machine whose kernel has TLS
+// The cost of the wire in instructions: whole transfers in a virtual machine whose kernel has TLS
 // and whose clock counts instructions.
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,30 +6,30 @@ import { CACHE, ROOT, say, which } from "../setup/process.mjs";
 import { runInVm, vmMissing } from "../vm/vm.mjs";
 
 const SCRIPT = join(ROOT, "tests/bench/vm.sh");
-/** At full scale. */
+/** The number at full scale. */
 const MANY_FILES = 2_000;
 const MANY_BYTES = 4_096;
 const LARGE_BYTES = 64_000_000;
-/** What the script takes from this machine: the guest's busybox has neither. */
+/** The script's tools from this machine, which the guest's busybox lacks. */
 const TOOLS = ["bash", "split"];
-/** Emulated on one processor: a round of all takes about half a minute. */
+/** Emulated on one processor, a round of all takes about half a minute. */
 const SECONDS_PER_ROUND = 120;
 const SECONDS_TO_START = 180;
 
-/** How the script calls them, and what the table does. */
+/** The contenders' names in the script and in the table. */
 const CONTENDERS = {
   "ringway-kernel": "ringway, kernel TLS at both ends",
   "ringway-user": "ringway, userspace TLS at both ends",
   "uring-sync-ktls": "uring-sync, kernel TLS",
   "uring-sync-plain": "uring-sync, not encrypted",
 };
-/** What the others are held against. */
+/** The others are compared with it. */
 const PEER = "uring-sync-ktls";
 const DATASETS = ["start", "many", "large"];
 
 /**
- * All rounds into `report.vm`: {conditions, rows}, a row for each transfer, in nanoseconds, which
- * are instructions.
+ * All rounds into `report.vm`: {conditions, rows}, with a row for each transfer, in nanoseconds,
+ * which are instructions.
  */
 export async function vm(part, _conditions, { ringway, rounds, scale, report, keep }) {
   const missing = TOOLS.find((tool) => !which(tool));
@@ -72,7 +72,7 @@ function row(line) {
 
 const line = (columns) => `| ${columns.join(" | ")} |`;
 
-/** The table: millions of instructions, medians, and how much of uring-sync's each is. */
+/** The table: medians of millions of instructions, and their ratio to uring-sync's. */
 export function vmTable({ amounts, rows }, median) {
   const millions = (count) => (count / 1e6).toFixed(1);
   const measured = (contender, dataset, key) => {
@@ -106,7 +106,7 @@ export function vmTable({ amounts, rows }, median) {
   return lines.join("\n");
 }
 
-/** What the figures are, for below the table. */
+/** The explanation of the figures, for below the table. */
 export const VM_NOTE =
   "*All* is every instruction of the guest's processor, kernel included, from before the receiver's start to after both ends have ended, waiting and the script's own left out; " +
   "a sender's and a receiver's are those that the kernel counts to their processes. Ringway's devices know each other and have their keys; its " +

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Whole transfers by separate processes over the guest's loopback, from tmpfs to tmpfs, where the clock counts instructions: for each
-# `figure CONTENDER DATASET ROUND SENDER RECEIVER ALL`, in nanoseconds of processor time; `fault ...` for what went wrong.
-# Runs in the guest only. Needs ringway, bash, split; and uring-sync where it is there.
+# Measures whole transfers by separate processes over the guest's loopback, from tmpfs to tmpfs,
+# where the clock counts instructions. Prints a line `figure CONTENDER DATASET ROUND SENDER RECEIVER
+# ALL` for each, in nanoseconds of processor time, and `fault ...` for failures. Runs in the guest
+# only. Needs ringway, bash and split; uses uring-sync if it is there.
 [ -n "${BASH_VERSION:-}" ] || exec bash "$0" "$@"
 set -u
 . /payload/amounts
@@ -10,7 +11,7 @@ mkdir -p "$work/far" "$work/near"
 cd "$work" || exit 1
 failed=0
 port=47300
-# Three digits behind the point: microseconds are kept by the kernel, milliseconds shown.
+# Three decimals: the kernel keeps microseconds and shows milliseconds.
 TIMEFORMAT='%3U %3S'
 
 fault() {
@@ -18,7 +19,7 @@ fault() {
   failed=1
 }
 
-# as DEVICE COMMAND...: with folders of its own.
+# as DEVICE COMMAND...: runs it with the device's own folders.
 as() {
   local device=$work/$1
   shift
@@ -32,7 +33,7 @@ for device in near far; do
   chmod 700 "$device/runtime"
 done
 
-# busy: into `now`, the nanoseconds that the processor has been at anything but waiting. No process is started for it.
+# busy: sets `now` to the nanoseconds that the processor has not been idle. Starts no process.
 busy() {
   local name counters
   while read -r name counters; do
@@ -44,14 +45,15 @@ busy() {
   done < /proc/schedstat
 }
 
-# spent FILE: into `ns`, the user and system time in it.
+# spent FILE: sets `ns` to the user and system time in it.
 spent() {
   local user system
   read -r user system < "$1"
   ns=$(((10#${user/./} + 10#${system/./}) * 1000000))
 }
 
-# The receivers and senders: each runs in the foreground of its own subshell; TREE, and the folder INBOX.
+# The receivers and senders, each in the foreground of its own subshell. Their arguments are TREE
+# and the folder INBOX.
 receive_ringway() { as far ringway recv "$inbox" --listen "127.0.0.1:$port" --yes --once --no-pairing --json --tls "$1"; }
 send_ringway() { as near ringway send "$tree" "127.0.0.1:$port" --json --tls "$1"; }
 receive_uring() { uring-sync recv "$inbox" --listen "$port" --secret bench "$@"; }
@@ -89,9 +91,9 @@ transfer() {
   before=$now
   ({ time receive "$1" > recv.out 2> recv.err; } 2> recv.time) &
   local pid=$!
-  # Both listen well within that; the guest's clock does not wait for it.
+  # Both listen well within that time; the guest's clock does not wait for it.
   sleep 1
-  # In a shell of its own, whose only child it is: what the other has taken is not its.
+  # In a shell of its own, whose only child it is, so that the other end's time is not counted.
   ({ time send "$1" > send.out 2> send.err; } 2> send.time)
   status=$?
   wait "$pid" || status=$?
@@ -110,7 +112,7 @@ transfer() {
   [ "$3" = 0 ] || echo "figure $1 $2 $3 $sender $receiver $((after - before))"
 }
 
-# The two devices get to know each other, so that no transfer pays for the code, and nobody's keys are made while it is counted.
+# The two devices pair first, so that no measured transfer includes pairing or the making of keys.
 pair() {
   echo 7-river-canal > code
   chmod 600 code
@@ -127,7 +129,7 @@ mkdir start many large
 printf x > start/file
 head -c $((many_files * many_bytes)) /dev/urandom > bytes
 split -b "$many_bytes" -a 4 bytes many/sample-
-# Ten folders of them.
+# Ten folders of such files.
 count=0
 for file in many/sample-*; do
   folder=many/part-$((count * 10 / many_files))
@@ -139,16 +141,17 @@ head -c "$large_bytes" /dev/urandom > large/file
 rm bytes
 
 pair
-# Nothing: what this script itself takes.
+# Nothing: the time of this script itself.
 contenders="nothing ringway-kernel ringway-user"
 [ -x /bin/uring-sync ] && contenders="$contenders uring-sync-ktls uring-sync-plain"
 for round in $(seq 0 "$rounds"); do
   for dataset in start many large; do
     for contender in $contenders; do
-      # Once without counting: programs and directories come into memory.
+      # Once without counting, so that programs and directories are in memory.
       [ "$round" = 0 ] && [ "$dataset" != start ] && continue
       [ "$contender" = nothing ] && [ "$dataset" != start ] && continue
-      # It fails where all that is sent fits into buffers: the receiver asks for kernel TLS when the sender has closed.
+      # It fails if all sent data fits into buffers: the receiver asks for kernel TLS after the
+      # sender has closed.
       [ "$contender $dataset" = "uring-sync-ktls start" ] && continue
       transfer "$contender" "$dataset" "$round"
     done

@@ -1,4 +1,4 @@
-// Runs on a display of its own: opens the window, reads what it costs, and says that as one line of
+// Runs on a display of its own: opens the window, measures its cost, and prints that as one line of
 // JSON.
 import { closeSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { randomBytes } from "node:crypto";
@@ -10,12 +10,12 @@ import { TICKS_PER_S, firstPaint, pss, sum } from "../window/lib/figures.mjs";
 import { family, processes, serviceProcess } from "../window/lib/processes.mjs";
 import { Page, button, showing, sleep } from "../window/lib/webdriver.mjs";
 
-/** After the first paint WebKit still tidies up. */
+/** After the first paint WebKit still does some work. */
 const SETTLE_MS = 5000;
 const REST_S = 60;
 /** How long frames are counted while nothing runs. */
 const STILL_MS = 3000;
-/** Two frames of sixty a second, and a little. */
+/** Two frames at sixty a second, and a little more. */
 const LATE_MS = 34;
 
 const { ringway, program, rounds, bytes, scratch } = JSON.parse(process.argv[2]);
@@ -23,7 +23,7 @@ await startWindowManager();
 const near = await windowDevice(scratch, "near");
 const far = new Device(scratch, "far", { program: ringway });
 
-/** The window's processes and the service, by what they are. */
+/** The window's processes and the service, by their kind. */
 function members() {
   const named = { "ringway-desktop": "window", WebKitWebProces: "its page", WebKitNetworkPr: "its network process" };
   const own = family(near.env).map((process) => [named[readFileSync(`/proc/${process.pid}/comm`, "utf8").trim()], process]);
@@ -42,7 +42,7 @@ for (let round = 0; round < rounds; round += 1) {
   if (round < rounds - 1) await page.close();
 }
 
-/** What all threads of these processes have used so far, ticks. */
+/** Ticks that all threads of these processes have used so far. */
 const used = () => {
   const all = processes();
   return Object.fromEntries(Object.entries(members()).map(([name, { pid }]) => [name, all.find((process) => process.pid === pid).ticks]));
@@ -52,7 +52,7 @@ await sleep(REST_S * 1000);
 const after = used();
 const percent = Object.fromEntries(Object.entries(after).map(([name, ticks]) => [name, ((ticks - before[name]) / TICKS_PER_S / REST_S) * 100]));
 
-/** What the page was given between two moments. */
+/** The page's frames between two moments. */
 async function frames(during) {
   await page.script(() => {
     const given = (window.givenFrames = []);
@@ -88,7 +88,7 @@ const sending = far.start(["send", file, near.target, "--json", "--code-file", f
 await page.wait(button("Accept"));
 const receiving = await frames(async () => {
   await page.click(button("Accept"));
-  // The page is not asked meanwhile: that would cost it frames.
+  // The page is not queried meanwhile, because that would cost it frames.
   if ((await sending.exit()) !== 0) throw new Error(sending.said());
 });
 await page.wait(showing("Received: "));

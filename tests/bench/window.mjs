@@ -1,5 +1,5 @@
-// What the window costs: start to first paint, memory, the processor at rest, and how smoothly it
-// draws while a fast transfer runs.
+// The cost of the window: time from start to first paint, memory, the processor at rest, and how
+// smoothly it draws while a fast transfer runs.
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,10 +8,10 @@ import { run, say } from "../setup/process.mjs";
 import { lacking, onDisplay } from "../window/lib/display.mjs";
 
 const INSIDE = fileURLToPath(new URL("window-inside.mjs", import.meta.url));
-/** Of what is received while frames are counted, at full size: some seconds' worth. */
+/** Bytes that are received at full scale while frames are counted: enough for some seconds. */
 const BYTES = 3 * 1024 ** 3;
 
-/** Measures the window beside the release build of the command, on a display in memory. */
+/** Measures the window together with the release build of the command, on a virtual display. */
 export async function window(_name, _part, { ringway, build, rounds, scale, scratch, report, keep }) {
   const program = join(dirname(ringway), "ringway-desktop");
   if (build) {
@@ -52,7 +52,7 @@ export function windowTable({ paint_s, pss_mib, rest, frames }, median) {
   return lines.join("\n");
 }
 
-/** What the figures are, for below the table. */
+/** The explanation of the figures, for below the table. */
 export const WINDOW_NOTE =
   "On a virtual screen that is drawn by the processor (Xvfb): no graphics card helps, and both ends of the transfer, the page and the screen share this machine's processors. " +
   "Frames are those that the page was given (requestAnimationFrame).";

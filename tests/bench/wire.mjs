@@ -1,4 +1,4 @@
-// Contenders over the wire: Ringway and its peers, both ends on this machine, over loopback.
+// Contenders over the wire: Ringway and other tools, both ends on this machine, over loopback.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { Device, freePort } from "../setup/devices.mjs";
@@ -11,11 +11,11 @@ const CODE = "7-river-canal";
 /** uring-sync's secret is an argument, and guards nothing here. */
 const SECRET = "bench";
 
-/** A client that ran to its end: time from its start to the last of `ends` that counts. */
-/** What ran, of a path taken: its name, or the key that its reason stands under. */
+/** A client that ran to its end: the time from its start to the last of `ends` that counts. */
+/** What ran, from a path taken: its name, or the key of the object that has its reason. */
 const choice = (path) => (typeof path === "object" && path ? Object.keys(path)[0] : (path ?? "?"));
 
-/** Why something was not the fast path, by end and kind. */
+/** Why a fast path was not taken, by end and kind. */
 function reasons({ here, there }) {
   const all = Object.entries({ here, there }).flatMap(([end, paths]) => Object.entries(paths ?? {}).map(([kind, path]) => [`${kind}_${end}`, path]));
   return Object.fromEntries(all.filter(([, path]) => typeof path === "object").map(([name, path]) => [name, Object.values(path)[0]]));
@@ -30,8 +30,8 @@ function fail(end) {
 }
 
 /**
- * Starts `server`, runs `client` to its end, stops the server; both are killed by the caller's
- * clean-up if this throws.
+ * Starts `server`, runs `client` to its end, and stops the server. If this throws, the caller's
+ * clean-up kills both.
  */
 async function served(server, client, { serverEnds = false } = {}) {
   await client.end();
@@ -51,7 +51,7 @@ class Ringway {
     this.binary = binary;
   }
 
-  /** Both devices get to know each other, so that no run pays for the code. */
+  /** Pairs both devices, so that no run includes the pairing. */
   async prepare(scratch) {
     this.near = new Device(scratch, "near");
     this.far = new Device(scratch, "far");
@@ -74,7 +74,7 @@ class Ringway {
   async run({ source, destination, scratch }) {
     const port = await freePort();
     const target = `127.0.0.1:${port}`;
-    // As root the peers keep owners; so do we.
+    // As root the other tools keep owners, so Ringway does too.
     const owner = isRoot ? ["--owner"] : [];
     const receive = ["recv", destination, "--listen", target, "--once", "--yes", "--no-pairing", "--json", ...owner];
     const server = this.#end(this.far, "receiver", scratch, receive);
@@ -89,7 +89,7 @@ class Ringway {
   }
 }
 
-/** What goes through ssh: `command` gives the client's program and arguments. */
+/** A tool over ssh. `command` returns the client's program and arguments. */
 class OverSsh {
   path = "AES-128-GCM by OpenSSH";
 
@@ -143,7 +143,10 @@ const rsyncDaemon = {
   },
 };
 
-/** Says success from the socket's buffer, so its time runs until the receiver has ended too. */
+/**
+ * It reports success once the socket has buffered everything, so its time runs until the receiver
+ * has ended too.
+ */
 function uringSync(binary) {
   return {
     name: "uring-sync",
@@ -176,8 +179,8 @@ const iperf = {
 };
 
 /**
- * Those that compare what is there, sending a tree that the destination has already: the first time
- * counts for nothing.
+ * The tools that compare existing files, sending a tree that the destination has already. The first
+ * run does not count.
  */
 export async function again(scratch, ringway) {
   const comparing = ["ringway", "rsync over ssh", "rsync daemon"];
@@ -194,7 +197,7 @@ export async function again(scratch, ringway) {
   }));
 }
 
-/** All contenders over the wire; each one that cannot run here has `skip`, the reason. */
+/** All contenders over the wire. One that cannot run here has `skip`, the reason. */
 export async function contenders(scratch, ringway) {
   const all = [new Ringway(ringway)];
   if (which("sshd") && which("ssh")) all.push(...overSsh(await Ssh.prepare(scratch)));

@@ -1,4 +1,4 @@
-// What packages install for desktops and systemd, judged by the tools that read it there.
+// Files that packages install for desktops and systemd, validated by the tools that read them.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,7 +10,7 @@ import { eventually } from "./lib/session.mjs";
 
 const PACKAGING = join(ROOT, "src-tauri/packaging");
 /**
- * systemd's own figure, 0 to 10. A user's unit cannot be held from that user's files, which is most
+ * systemd's own figure, 0 to 10. A user's unit cannot be kept from that user's files, which is most
  * of the difference.
  */
 const EXPOSURE_MAX = { system: 2.0, user: 6.5 };
@@ -20,12 +20,12 @@ for (const kind of ["system", "user"]) {
   test(`the ${kind} unit is one that systemd takes, and as closed as it can be`, { skip }, (t) => {
     const folder = mkdtempSync(join(tmpdir(), "ringway-unit-"));
     t.after(() => rmSync(folder, { recursive: true }));
-    // Where it would look for the user's own units.
+    // The place where it would look for the user's own units.
     const env = { ...process.env, XDG_RUNTIME_DIR: join(folder, "run") };
     mkdirSync(env.XDG_RUNTIME_DIR, { mode: 0o700 });
     const unit = join(folder, "ringway.service");
     const text = readFileSync(join(PACKAGING, "systemd", kind, "ringway.service"), "utf8");
-    // It is judged with a program that is there.
+    // It is validated with a program that exists.
     assert.match(text, /^ExecStart=\/usr\/bin\/ringway serve$/m);
     writeFileSync(unit, text.replace("/usr/bin/ringway", RINGWAY));
     const whose = kind === "user" ? ["--user"] : [];
@@ -44,11 +44,11 @@ for (const kind of ["system", "user"]) {
     const [unit, service] = text.split("[Service]");
     const figure = (part, key) => Number(part.match(new RegExp(`^${key}=(\\d+)$`, "m"))?.[1]);
     assert.equal(figure(service, "RestartPreventExitStatus"), 2);
-    // systemd counts starts within the interval (systemd.unit(5)): pauses that fill it would never
-    // reach the limit.
+    // systemd counts starts within the interval (systemd.unit(5)). Pauses that fill the interval
+    // would never reach the limit.
     const [interval, burst] = [figure(unit, "StartLimitIntervalSec"), figure(unit, "StartLimitBurst")];
-    // A start may take 10 s until it has failed: 5 s for a locked database, and what a loaded
-    // machine needs.
+    // A start may take 10 s until it has failed: 5 s for a locked database, and more on a loaded
+    // machine.
     assert.ok(burst >= 3 && burst * (figure(service, "RestartSec") + 10) < interval, text);
   });
 }
@@ -57,8 +57,8 @@ const VALIDATOR = { skip: !which("desktop-file-validate") && "desktop-file-valid
 const MANAGERS = join(PACKAGING, "file-managers");
 
 /**
- * A service menu's action as an entry of its own: what judges and starts such files knows KDE's
- * kind of them not.
+ * A service menu's action as an entry of its own, because the tools that validate and start such
+ * files do not know KDE's kind.
  */
 function actionAsEntry(text) {
   const [, action] = text.split("[Desktop Action send]\n");
@@ -91,7 +91,7 @@ test("a folder is opened by a file manager, and offered to what sends it", { ski
   mkdirSync(entries);
   writeFileSync(join(base, "ringway-desktop"), "#!/bin/sh\n", { mode: 0o755 });
   for (const name of readdirSync(join(PACKAGING, "desktop"))) writeFileSync(join(entries, name), readFileSync(join(PACKAGING, "desktop", name)));
-  // The last of the file managers that are there, by its name.
+  // The last of the file managers here, by its name.
   writeFileSync(join(entries, "xfe.desktop"), "[Desktop Entry]\nType=Application\nName=Files\nExec=sh %U\nMimeType=inode/directory;\n");
   assert.equal(capture("update-desktop-database", [entries]).status, 0);
   const none = join(base, "none");
@@ -101,7 +101,7 @@ test("a folder is opened by a file manager, and offered to what sends it", { ski
   assert.match(out, /^\tzz-org\.ringway\.Ringway\.Send\.desktop$/m);
 });
 
-/** What a file manager does with an entry and what was selected: GLib expands the Exec line. */
+/** What a file manager does with an entry and the selected files: GLib expands the Exec line. */
 const LAUNCH = `import os, sys
 from gi.repository import Gio
 entry = Gio.DesktopAppInfo.new_from_filename(sys.argv[1])
@@ -109,8 +109,8 @@ files = [Gio.File.new_for_path(os.path.join(os.fsencode(sys.argv[2]), name)) for
 entry.launch(files, None)`;
 
 /**
- * Nemo's way with an action: the paths in double quotes, and what comes of that read as a shell
- * would read it.
+ * What Nemo does with an action: it puts the paths in double quotes, and parses the result like a
+ * shell.
  */
 const NEMO = `import sys
 from gi.repository import GLib

@@ -1,4 +1,4 @@
-// Start at login, as a login does it: the desktop's autostart entry launched in a session of its
+// Start at login, as at a real login: the desktop's autostart entry launched in a session of its
 // own, and the unit by a user's systemd.
 import assert from "node:assert/strict";
 import { copyFileSync, mkdirSync, readFileSync, renameSync } from "node:fs";
@@ -14,7 +14,7 @@ import { onPrivateBus, pair } from "./lib/session.mjs";
 import { userManager } from "./lib/systemd.mjs";
 
 const ENTRY = "autostart/org.ringway.Ringway.desktop";
-/** What a session does with an entry: GLib reads it and starts what its Exec line says. */
+/** What a session does with an entry: GLib reads it and starts the program of its Exec line. */
 const LAUNCH = `import sys
 from gi.repository import Gio, GLib
 entry = Gio.DesktopAppInfo.new_from_filename(sys.argv[1])
@@ -26,7 +26,7 @@ loop.run()`;
 function settings(device, ...args) {
   const { status, out, err } = capture(device.command ?? RINGWAY, ["settings", "--json", ...args], { env: device.env });
   assert.equal(status, 0, err);
-  return linesOf(out).at(-1).start_at_login;
+  return linesOf(out).at(-1).start_at_login.by;
 }
 
 async function receives(t, { here, there, inbox, source, target }, own = () => {}) {
@@ -47,15 +47,16 @@ if (onPrivateBus(import.meta.url)) {
     for (const path of [first, second]) mkdirSync(path);
     copyFileSync(RINGWAY, join(first, "ringway"));
     here.command = join(first, "ringway");
-    assert.equal(settings(here), "off");
+    assert.equal(settings(here), "nothing");
     assert.equal(settings(here, "--start-at-login", "on"), "autostart");
-    // Moved, as by a package that installs elsewhere: the next command that runs there notices.
+    // The program has moved, as with a package that installs elsewhere. The next command that runs
+    // there notices it.
     renameSync(join(first, "ringway"), join(second, "ringway"));
     here.command = join(second, "ringway");
     assert.equal(settings(here), "autostart");
     const entry = join(here.env.XDG_CONFIG_HOME, ENTRY);
     assert.ok(readFileSync(entry, "utf8").includes(`Exec="${here.command}" serve\n`));
-    // Back to the path with everything in it that an Exec line has to quote.
+    // Back to the path with all characters that an Exec line has to quote.
     renameSync(here.command, join(first, "ringway"));
     here.command = join(first, "ringway");
     assert.equal(settings(here), "autostart");
@@ -63,9 +64,9 @@ if (onPrivateBus(import.meta.url)) {
     const session = new Running("session", "dbus-run-session", ["--", "/usr/bin/python3", "-c", LAUNCH, entry], { env: here.env, input: null });
     try {
       await receives(t, both);
-      assert.equal(settings(here, "--start-at-login", "off"), "off");
+      assert.equal(settings(here, "--start-at-login", "off"), "nothing");
     } finally {
-      // It was started by nobody who would end it.
+      // Nothing that started it would end it.
       const { status, err } = capture(RINGWAY, ["stop"], { env: here.env });
       session.child.stdin.end();
       assert.equal(status, 0, err);
@@ -82,11 +83,11 @@ if (onPrivateBus(import.meta.url)) {
     if (!manager) return;
     const unit = readFileSync(join(ROOT, "src-tauri/packaging/systemd/user/ringway.service"), "utf8");
     manager.install("ringway.service", unit.replace("/usr/bin/ringway", command));
-    const setting = (...args) => linesOf(manager.as(command, "settings", "--json", ...args).out)[0].start_at_login;
+    const setting = (...args) => linesOf(manager.as(command, "settings", "--json", ...args).out)[0].start_at_login.by;
     const shown = (property) => manager.systemctl("show", "-p", property, "--value", "ringway").out.trim();
     assert.equal(setting("--start-at-login", "on"), "unit");
     assert.equal(manager.systemctl("is-enabled", "ringway").out.trim(), "enabled");
-    // Type=notify: it returns once the service says that it is ready.
+    // Type=notify: the call returns once the service reports that it is ready.
     const started = manager.systemctl("start", "ringway");
     assert.equal(started.status, 0, started.err);
     const [, advised] = manager.as(command, "settings").out.match(/yes, by systemd \(`([^`]*)`\)/);
@@ -94,16 +95,16 @@ if (onPrivateBus(import.meta.url)) {
     const status = readFileSync(`/proc/${shown("MainPID")}/status`, "utf8");
     assert.match(status, /^NoNewPrivs:\t1$/m);
     assert.match(status, /^Seccomp:\t2$/m);
-    // Nobody else, root included, believes what lies in this user's folders; the sender's are whose
-    // they were.
+    // No other user, not even root, accepts files in this user's folders. The sender's stay its
+    // own.
     here.command = manager.runner(command);
     capture("chown", ["-R", "0:0", join(base, "device-there")]);
-    // What is received belongs to who receives: so does what it is compared with.
+    // Received files belong to the receiving user, so the files that they are compared with do too.
     await receives(t, both, manager.own);
     const stopped = manager.systemctl("stop", "ringway");
     assert.equal(stopped.status, 0, stopped.err);
     assert.equal(shown("Result"), "success");
-    assert.equal(setting("--start-at-login", "off"), "off");
+    assert.equal(setting("--start-at-login", "off"), "nothing");
     assert.equal(manager.systemctl("is-enabled", "ringway").out.trim(), "disabled");
   });
 }

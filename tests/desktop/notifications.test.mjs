@@ -1,4 +1,4 @@
-// Notifications at a server's end: what it is told, and what its buttons do.
+// Notifications at a server's end: their contents, and the effects of their buttons.
 import assert from "node:assert/strict";
 import { chmodSync, copyFileSync, existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,9 +8,7 @@ import { EXIT, oddTree, same, sender } from "../transfer/harness.mjs";
 import { eventually, notifier, onPrivateBus, pair } from "./lib/session.mjs";
 import { notices, service } from "./lib/service.mjs";
 
-/**
- * A name that would be bold, and turn what follows around, where it were taken for more than text.
- */
+/** A name that would be bold, and change the following text, if it were read as markup. */
 const MARKED = "<b>lab</b> & co";
 
 const shown = (server, wanted) => server.event((event) => event.event === "shown" && wanted(event));
@@ -54,7 +52,7 @@ if (onPrivateBus(import.meta.url)) {
     withdrawn.kill();
     const closed = await server.event(({ event, id }) => event === "closed" && id === second.id);
     assert.equal(closed.why, 3, "closed by a call");
-    // A click that comes too late, or on somebody else's notification, does nothing.
+    // A click that comes too late, or on another program's notification, does nothing.
     for (const id of [first.id, second.id, 4711]) click(server, id, "accept");
     assert.deepEqual(readdirSync(inbox), []);
   });
@@ -98,7 +96,7 @@ if (onPrivateBus(import.meta.url)) {
     oddTree(join(source, "tree"));
     const early = sender(t, there, join(source, "tree"), target, { code: await running.code() });
     await eventually("the log to say it", () => notices(running, "no notifications now").length > 0);
-    // The two know each other only once it offers.
+    // The two are paired only once it offers.
     await running.event(({ event }) => event === "offer_waits");
     early.kill();
     const server = await notifier(t, "actions");

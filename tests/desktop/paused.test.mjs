@@ -1,5 +1,4 @@
-// Transfers that are paused, as the desktop shows them: by the icon, its words, and a notification
-// where a disk is full.
+// Paused transfers on the desktop: the icon, its words, and a notification if a disk is full.
 import assert from "node:assert/strict";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,10 +12,7 @@ const ICONS = { idle: "ringway-idle-symbolic", active: "ringway-active-symbolic"
 const SLOWLY = ["--limit", "4M", "--compress", "off"];
 const MIB = 1 << 20;
 
-/**
- * Files that take some seconds, coming from `there`; resolves to their sender once they are
- * accepted.
- */
+/** A transfer from `there` that takes some seconds. Resolves to its sender once it is accepted. */
 async function coming(t, running, { there, source, target }) {
   for (let number = 0; number < 24; number += 1) writeFileSync(join(source, `${number}`), Buffer.alloc(MIB, number));
   const sending = sender(t, there, source, target, { code: await running.code(), args: SLOWLY });

@@ -1,5 +1,5 @@
-// The system's unit as a machine has it: started while a real systemd boots, under an account of
-// its own, with all of its hardening, receiving.
+// The system's unit as on a real machine: started while a real systemd boots, with its own account
+// and all of its hardening, and receiving.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -13,7 +13,7 @@ import { machine } from "./lib/machine.mjs";
 import { asking } from "./lib/service.mjs";
 
 const PACKAGING = join(ROOT, "src-tauri/packaging/systemd/system");
-/** As in the unit's own heading. */
+/** As in the heading of the unit file. */
 const AS_RINGWAY = ["setpriv", "--reuid=ringway", "--regid=ringway", "--clear-groups", "env", "HOME=/var/lib/ringway", "XDG_RUNTIME_DIR=/run/ringway"];
 
 test("the system's unit starts with the machine, receives under its own account with all of its hardening, and ends in order", async (t) => {
@@ -48,16 +48,16 @@ test("the system's unit starts with the machine, receives under its own account 
   };
   const { code, accept } = asking(ringway);
   const [service] = (await ringway.run(["status", "--json"])).events;
-  assert.equal(service.destination, "/var/lib/ringway/Ringway", "never its home, which holds its key");
+  assert.equal(service.destination.path, "/var/lib/ringway/Ringway", "never its home, which holds its key");
   assert.match(booted.as("cat", `/proc/${shown("MainPID")}/limits`).out, /^Max core file size +0 +0 /m);
   const tree = join(base, "tree");
   oddTree(tree);
-  // What is received belongs to who receives: so does what it is compared with.
+  // Received files belong to the receiving user, so the files that they are compared with do too.
   capture("chown", ["-hR", `${owner}:${owner}`, tree]);
   const sending = sender(t, new Device(base, "far"), tree, there.address, { code: await code(), wrap: here.wrap });
   await accept();
   assert.equal(await sending.exit(), EXIT.all, sending.said());
-  same(tree, join(booted.root, service.destination, "tree"));
+  same(tree, join(booted.root, service.destination.path, "tree"));
 
   const stopped = booted.systemctl("stop", "ringway");
   assert.equal(stopped.status, 0, stopped.err);

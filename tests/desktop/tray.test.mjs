@@ -1,4 +1,4 @@
-// The tray as a panel sees it: its icon, its words, its menu, over the bus that they are spoken on.
+// The tray as a panel sees it, over the bus: its icon, its words, its menu.
 import assert from "node:assert/strict";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -9,11 +9,11 @@ import { EXIT, oddTree, same, sender } from "../transfer/harness.mjs";
 import { codeIn, eventually, labels, looker, notifier, onPrivateBus, pair, panel, sleep } from "./lib/session.mjs";
 import { notices, service } from "./lib/service.mjs";
 
-/** Names and shapes: two of the same would not be told apart without colour. */
+/** Names and shapes. Two equal ones could not be distinguished without colour. */
 const ICONS = { idle: "ringway-idle-symbolic", active: "ringway-active-symbolic", needsYou: "ringway-attention-symbolic", off: "ringway-off-symbolic" };
-/** What a receiver in the background may take, development builds included. */
+/** The memory limit of a receiver in the background, also for development builds. */
 const PSS_KIB_MAX = 40 * 1024;
-/** At rest nothing wakes it; what its start has left to do may cost a tick or two of 10 ms. */
+/** At rest nothing wakes it. Work left from its start may cost a tick or two of 10 ms. */
 const REST_MS = 5000;
 const REST_TICKS_MAX = 2;
 const ENTRIES = ["Open Inbox", "Send folder…", "Open Ringway", "Quit"];
@@ -59,7 +59,7 @@ if (onPrivateBus(import.meta.url)) {
     same(join(source, "tree"), join(inbox, "tree"));
     await tray.says("ready to receive");
 
-    // It may have ended before it has answered the click.
+    // It may end before it answers the click.
     await tray.click("Quit").catch(() => {});
     assert.equal(await running.exit(), 0, running.said());
   });
@@ -111,7 +111,7 @@ if (onPrivateBus(import.meta.url)) {
       assert.match(status.stdout, new RegExp(`could not be switched on: .*port ${port}.*\n.*settings --port`), status.said());
       assert.match((await here.run(["status", "--json"])).events[0].error.message, new RegExp(`port ${port}:`));
 
-      // What is in the way now is the folder.
+      // Now the obstacle is the folder.
       await new Promise((resolve) => other.close(resolve));
       const aside = `${inbox} aside`;
       renameSync(inbox, aside);
@@ -121,7 +121,7 @@ if (onPrivateBus(import.meta.url)) {
       assert.equal(folderWords.exec(second.body)[1], inbox);
       await tray.says(refused);
 
-      // It is back, as a disk is that was connected again.
+      // The folder is back, like a disk that was connected again.
       rmSync(inbox);
       renameSync(aside, inbox);
       await tray.click(receiving);
@@ -165,7 +165,7 @@ if (onPrivateBus(import.meta.url)) {
     await opens("Open Ringway", "");
     await opens(`Code: ${codeIn(menu)}`, "--show inbox");
 
-    // Pairing closes the code: the next one is drawn, and shown where it can be read after the
+    // Pairing closes the code. The next one is drawn, and shown where it can be read after the
     // click.
     oddTree(join(source, "tree"));
     const sending = sender(t, there, join(source, "tree"), target, { code: await running.code() });

@@ -1,4 +1,4 @@
-// Which crate may depend on which, and what each may not depend on at all: read from cargo's own
+// Which crate may depend on which, and which dependencies are forbidden: read from cargo's
 // metadata.
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ const packages = JSON.parse(metadata.out).packages;
 const own = new Set(packages.map((found) => found.name));
 const SHELL = "ringway-desktop";
 
-/** What a crate's code depends on, and what only its tests or build script do. */
+/** The dependencies of a crate's code, or only those of its tests or build script. */
 function dependencies(name, kinds = [null, "build"]) {
   const found = packages.find((candidate) => candidate.name === name);
   assert.ok(found, `${name} is not in the workspace`);
@@ -33,10 +33,11 @@ const ARROWS = {
   [SHELL]: ["ringway-daemon", "ringway-engine", "ringway-model"],
 };
 
-test("every crate of ours has its arrows, and no others", () => {
+test("every crate has the listed dependencies, and no others", () => {
   for (const name of own) {
     assert.ok(name in ARROWS, `${name}: a new crate; give it its arrows here and in ARCHITECTURE.md`);
-    const arrows = dependencies(name, [null, "build", "dev"]).filter((one) => own.has(one));
+    // A crate's tests may ask for a feature of the crate itself.
+    const arrows = dependencies(name, [null, "build", "dev"]).filter((one) => own.has(one) && one !== name);
     assert.deepEqual([...new Set(arrows)].sort(), ARROWS[name], `${name} depends on`);
   }
 });
@@ -70,7 +71,16 @@ test("wire names rand_core's traits, and neither it nor spake2 can draw randomne
   }
 });
 
-test("the real dependencies are there: the product is built on them", () => {
+test("only tests have the samples of faults: no program can be built with them by its own dependencies", () => {
+  const users = packages.flatMap(({ name, dependencies: all }) => all.filter(({ features }) => features.includes("samples")).map(({ kind }) => ({ name, kind })));
+  assert.ok(users.length > 0);
+  for (const { name, kind } of users) assert.equal(kind, "dev", name);
+  for (const { name, features } of packages) {
+    for (const [feature, needs] of Object.entries(features)) assert.ok(!needs.some((need) => /(^|\/)samples$/.test(need)), `${name}/${feature}`);
+  }
+});
+
+test("the product depends on the listed libraries", () => {
   const all = new Set(packages.flatMap((found) => found.dependencies.map((one) => one.name)));
   for (const name of ["io-uring", "ktls", "rustls", "hkdf", "tokio"]) assert.ok(all.has(name), name);
 });

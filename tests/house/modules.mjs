@@ -1,11 +1,11 @@
-// The modules of a crate as a graph: which uses which, read from `use` lines and paths in the code,
-// without unit tests.
+// The modules of a crate as a graph: which module uses which, read from `use` lines and paths in
+// the code, without unit tests.
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ROOT } from "../setup/process.mjs";
 import { rustProductCode, text } from "./sources.mjs";
 
-/** Where the body of a `{` at `open` ends. */
+/** The end of the body of a `{` at `open`. */
 function closing(code, open) {
   let depth = 0;
   for (let at = open; at < code.length; at += 1) {
@@ -15,7 +15,7 @@ function closing(code, open) {
   return code.length;
 }
 
-/** The paths of a `use` tree, each with the name that it gives here: `a::{b, c as d}` is two. */
+/** The paths of a `use` tree, each with its name in this module: `a::{b, c as d}` is two. */
 function useTree(tree, before = []) {
   const open = tree.indexOf("{");
   const prefix = (open < 0 ? tree : tree.slice(0, open)).split("::").map((part) => part.trim()).filter(Boolean);
@@ -38,7 +38,7 @@ function useTree(tree, before = []) {
   return [{ path, name: name ?? path.at(-1) }];
 }
 
-/** A module: its path, the paths that its code names, the names that it imports, its modules. */
+/** A module: its path, the paths in its code, the names that it imports, its modules. */
 function read(tree, file, folder, path, into) {
   const code = rustProductCode(tree.text(file));
   const uses = [...code.matchAll(/^[ \t]*(?:pub(?:\([^)]*\))? )?use ([^;]+);/gm)].flatMap(([, tree]) => useTree(tree));
@@ -67,7 +67,7 @@ export function modulesOf(file, tree = SOURCES) {
 }
 
 /**
- * The module that `named`, a path in `from`'s code, leads to; nothing where another crate has it.
+ * The module to which `named`, a path in `from`'s code, leads; undefined if it is in another crate.
  */
 function resolve(modules, from, named, depth = 0) {
   let at;
@@ -95,9 +95,9 @@ function resolve(modules, from, named, depth = 0) {
 }
 
 /**
- * The arrows between modules that stand side by side, of each folder, with the files they are in.
- * What a module below `a` uses of one below `b` is an arrow from `a` to `b`. What a module uses of
- * its own parent is none, except of the crate's root, which stands above everything as `crate`.
+ * The arrows between modules side by side, for each folder, with the files they are in. If a module
+ * below `a` uses one below `b`, that is an arrow from `a` to `b`. Using the own parent is no arrow,
+ * except for the crate's root, which is named `crate` and is above everything.
  */
 export function arrowsOf(modules) {
   const levels = new Map();
@@ -123,7 +123,7 @@ export function arrowsOf(modules) {
   return levels;
 }
 
-/** The cycles of such arrows: each a sorted list of the modules that reach each other. */
+/** The cycles of such arrows. Each is a sorted list of the modules that reach each other. */
 export function cyclesOf(arrows) {
   const reach = (start) => {
     const seen = new Set();

@@ -1,5 +1,5 @@
-// How the modules of each crate stand to each other: few side by side, and no two that need each
-// other. `modules.mjs` says what counts as an arrow.
+// Checks that each crate has few modules side by side, and that they form no cycle. `modules.mjs`
+// defines arrows.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { arrowsOf, cyclesOf, modulesOf } from "./modules.mjs";
@@ -11,7 +11,7 @@ function nameOf(root) {
   return /crates\/(\w+)\//.exec(root)?.[1] ?? "shell";
 }
 
-/** A dozen is what a reader takes in at once. */
+/** A reader can take in a dozen at once. */
 const SIDE_BY_SIDE_MAX = 12;
 
 test("no crate has more than a dozen modules side by side", () => {
@@ -21,7 +21,7 @@ test("no crate has more than a dozen modules side by side", () => {
   assert.deepEqual(many, [], "group modules that belong together in one");
 });
 
-test("no modules side by side need each other", () => {
+test("modules side by side form no cycle", () => {
   const found = ROOTS.flatMap((root) =>
     [...arrowsOf(modulesOf(root))].flatMap(([level, arrows]) =>
       cyclesOf(arrows).map((cycle) => [[nameOf(root), level].filter(Boolean).join("::"), cycle.join(" ")]),
@@ -32,7 +32,7 @@ test("no modules side by side need each other", () => {
   assert.deepEqual(cycles, {}, "move what both need below both");
 });
 
-/** The arrows of a crate of these files, as `from -> to`, with the folder in front. */
+/** The arrows of a crate with these files, as `from -> to`, with the folder before it. */
 function arrows(sources) {
   const tree = { text: (file) => sources[file], has: (file) => file in sources };
   return [...arrowsOf(modulesOf("lib.rs", tree))].flatMap(([level, from]) =>

@@ -1,11 +1,11 @@
-// The project's own source files, as text without comments where a rule is about code.
+// The project's own source files, as text; without comments for rules about code.
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT } from "../setup/process.mjs";
 
 const LEFT_OUT = new Set(["target", "node_modules", "dist", ".git", ".cache", ".out", "gen"]);
 
-/** Every file below `folder` (relative to the clone) whose name ends in one of `endings`. */
+/** Every file below `folder` (relative to the clone) whose name ends with one of `endings`. */
 export function files(folder, ...endings) {
   const found = [];
   const visit = (relative) => {
@@ -23,7 +23,7 @@ export function text(path) {
   return readFileSync(join(ROOT, path), "utf8");
 }
 
-/** Rust source without comments and string literals; line numbers stay. */
+/** Rust source without comments and string literals. Line numbers stay. */
 export function rustCode(source) {
   const blank = (match) => match.replace(/[^\n]/g, " ");
   return source.replace(
@@ -33,7 +33,7 @@ export function rustCode(source) {
 }
 
 /**
- * Whether a Rust file is code rather than a module of unit tests: those may use what the code may
+ * Whether a Rust file is code rather than a module of unit tests, which may use what the code may
  * not.
  */
 export function isProduct(path) {
@@ -41,7 +41,7 @@ export function isProduct(path) {
 }
 
 /**
- * As `rustCode`, and without the unit tests at the file's end: those may use what the code may not.
+ * Like `rustCode`, without the unit tests at the file's end, which may use what the code may not.
  */
 export function rustProductCode(source) {
   return rustCode(source).replace(/#\[cfg\(test\)\]\s*(?:pub\(crate\)\s+)?mod\s+\w+\s*\{[\s\S]*$/, "");

@@ -1,5 +1,5 @@
-// House rules that the sources themselves show: where unsafe may stand, what wire may not touch,
-// who may import whom.
+// House rules that can be checked in the sources: where unsafe may be, what wire may not use, which
+// code may import which.
 import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -24,7 +24,7 @@ test("no comment is wider than 100 columns", () => {
   none([...rust.flatMap((path) => wide(path, /^\s*\/\//)), ...written.flatMap((path) => wide(path, /^\s*(\/\/|\/\*\*|\* )/))]);
 });
 
-test("unsafe stands in crates/sys alone", () => {
+test("unsafe code is in crates/sys only", () => {
   const found = rust
     .filter((path) => !path.startsWith("src-tauri/crates/sys/"))
     .flatMap((path) => hits(path, rustCode(text(path)), /\bunsafe\b/));
@@ -59,7 +59,7 @@ test("tree, link, copy, bench and engine write nothing to a terminal", () => {
   none(found);
 });
 
-test("plaintext lanes are made and known in one module of the benchmark, and nowhere near a transfer", () => {
+test("plaintext lanes exist in one module of the benchmark only", () => {
   const home = "src-tauri/crates/bench/src/loopback.rs";
   const elsewhere = rust.filter((path) => path !== home);
   none(elsewhere.flatMap((path) => hits(path, rustCode(text(path)), /\bPlainLane\b/)));
@@ -72,7 +72,7 @@ test("every module says in its first line what it owns", () => {
   none(rust.filter((path) => /\/src\//.test(path) && !text(path).startsWith("//!")));
 });
 
-test("nothing is left for later in the sources", () => {
+test("the sources have no marks of unfinished work", () => {
   const sources = [...rust, ...files("src", ".ts", ".svelte"), ...files("tests", ".mjs", ".sh", ".py")];
   const mark = new RegExp(["TO" + "DO", "FIX" + "ME", "\\bXX" + "X\\b", "to" + "do!\\(", "unimple" + "mented!\\("].join("|"));
   none(sources.flatMap((path) => hits(path, text(path), mark)));
@@ -86,7 +86,7 @@ test("only src/ipc imports the desktop API, and plain components import neither 
   none(plain.flatMap((path) => hits(path, text(path), /from\s+["'][^"']*\/(state|ipc)\//)));
 });
 
-/** Whether a Rust source has a test of that name which runs without being asked for. */
+/** Whether a Rust source has a test of that name that is not ignored. */
 function hasRustTest(source, name) {
   const attributes = new RegExp(`((?:^[ \\t]*(?:#\\[.*\\]|//.*)\\n)+)[ \\t]*(?:async )?fn ${name}\\(\\)`, "m").exec(source)?.[1] ?? "";
   const lines = attributes.split("\n").map((line) => line.trim());
@@ -94,14 +94,14 @@ function hasRustTest(source, name) {
 }
 
 /**
- * What tests in JavaScript are begun by: those with a machine of their own, and those with a
- * window, by what gives them that.
+ * The functions that begin a test in JavaScript: `test`, and those that also provide a machine or a
+ * window.
  */
 const SCRIPT_TEST = /^[ \t]*(?:test|mounting|driven)\(\s*(["'`])((?:(?!\1).)*)\1/gm;
 
 /**
- * Whether a source in JavaScript has a test with that title. One may have something from constants:
- * what stands before or after that is named.
+ * Whether a source in JavaScript has a test with that title. If a part of the title comes from a
+ * constant, the text before or after it counts.
  */
 function hasScriptTest(source, name) {
   const beginsWithIt = (title) => ["", " ", " ("].some((between) => title.startsWith(`${name}${between}\${`));
@@ -109,7 +109,7 @@ function hasScriptTest(source, name) {
   return [...source.matchAll(SCRIPT_TEST)].some(([, , title]) => isIt(title));
 }
 
-test("a test that is left out, or only spoken of, is none", () => {
+test("a skipped test, or a mention of one, does not count as a test", () => {
   const rust = (attributes) => `${attributes}fn it_works() {\n`;
   assert.ok(hasRustTest(rust("/// Why.\n#[test]\n"), "it_works"));
   assert.ok(hasRustTest(`mod tests {\n    #[tokio::test(flavor = "multi_thread")]\n    async ${rust("")}`, "it_works"));
@@ -136,14 +136,14 @@ for (const page of ["SECURITY.md", "docs/environments.md"]) {
   });
 }
 
-test("every event of docs/json.schema.json is looked at by a test", () => {
+test("every event of docs/json.schema.json is checked by a test", () => {
   const events = JSON.parse(text("docs/json.schema.json")).oneOf.map((event) => event.properties.event.const);
   const tests = [...files("tests/transfer", ".mjs"), ...files("tests/desktop", ".mjs"), ...files("src-tauri/crates/cli/tests", ".rs")].map(text).join("\n");
   assert.ok(events.includes("finished") && events.length > 35, events.join(", "));
   none(events.filter((event) => !tests.includes(`"${event}"`)));
 });
 
-/** What a newcomer reads to the end; everything else is in docs/. */
+/** A newcomer reads it to the end; everything else is in docs/. */
 const README_WORDS_MAX = 900;
 
 test("the README stays short", () => {
@@ -151,7 +151,7 @@ test("the README stays short", () => {
   assert.ok(words <= README_WORDS_MAX, `${words} words; at most ${README_WORDS_MAX}: move details to docs/`);
 });
 
-/** The map of the code is read in one sitting; each subject has a page in docs/design. */
+/** The map of the code can be read in one sitting. Each subject has a page in docs/design. */
 const ARCHITECTURE = "src-tauri/ARCHITECTURE.md";
 const ARCHITECTURE_LINES_BELOW = 250;
 
@@ -163,8 +163,8 @@ test("ARCHITECTURE.md stays short", () => {
 const designPages = files("docs/design", ".md");
 
 /**
- * The links of a document to files of the repository: paths from its top, each with the heading it
- * names.
+ * The links of a document to files of the repository: paths from its top, each with the named
+ * heading.
  */
 function links(page) {
   return [...text(page).matchAll(/\]\(([^)#:\s]*)(?:#([^)]*))?\)/g)]
@@ -180,7 +180,7 @@ test("ARCHITECTURE.md links every page of docs/design", () => {
 
 const pages = ["README.md", "SECURITY.md", ARCHITECTURE, ...files("docs", ".md")];
 
-test("every file that a document links to is there", () => {
+test("every file that a document links to exists", () => {
   assert.deepEqual(designPages.filter((page) => !pages.includes(page)), []);
   const gone = pages.flatMap((page) =>
     links(page)
@@ -190,13 +190,13 @@ test("every file that a document links to is there", () => {
   assert.deepEqual(gone, []);
 });
 
-/** A heading's name in links, as GitHub makes it. */
+/** A heading's name in links, as on GitHub. */
 function anchors(page) {
   const headings = text(page).replace(/^```[\s\S]*?^```/gm, "").matchAll(/^#+ (.*)$/gm);
   return [...headings].map(([, heading]) => heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, "").replaceAll(" ", "-"));
 }
 
-test("every heading that a document links to is there", () => {
+test("every heading that a document links to exists", () => {
   const gone = pages.flatMap((page) =>
     links(page)
       .filter(({ path, heading }) => heading && path.endsWith(".md") && !anchors(path).includes(heading))
@@ -205,7 +205,7 @@ test("every heading that a document links to is there", () => {
   assert.deepEqual(gone, []);
 });
 
-test("a comment that names a page of docs/design names one that is there", () => {
+test("every page of docs/design that a comment names exists", () => {
   const named = [...rust, ".cargo/config.toml"].flatMap((path) =>
     [...text(path).matchAll(/\bdocs\/design\/[\w-]+\.md\b/g)].map(([page]) => ({ path, page })),
   );
@@ -221,13 +221,14 @@ test("docs/design/session.md names every control message", () => {
   assert.deepEqual(messages.filter((name) => !named.includes(name)), []);
 });
 
-/** Whether `crate::module::Item` is there: a module's file or folder, or an item in such a file. */
+/** Whether `crate::module::Item` exists: a module's file or folder, or an item in such a file. */
 function isInCode(name) {
   const [crate, ...rest] = name.split("::");
   const file = (modules) => {
     const path = join("src-tauri/crates", crate, "src", ...modules);
     if (modules.length === 0) return `${path}/lib.rs`;
-    // A room shows its modules at the crate's root: their names there leave it out.
+    // A crate re-exports the modules of these folders at its root, so their names leave the folder
+    // out.
     const src = join("src-tauri/crates", crate, "src");
     const rooms = readdirSync(join(ROOT, src)).filter((name) => !name.includes("."));
     const places = [path, ...rooms.map((room) => join(src, room, ...modules))];
@@ -238,7 +239,7 @@ function isInCode(name) {
   return Boolean(home) && new RegExp(`\\b(struct|enum|trait|type|fn|const) ${rest.at(-1)}\\b`).test(text(home));
 }
 
-test("the glossary is in order, and what it names is there", () => {
+test("the glossary is in order, and the modules that it names exist", () => {
   const rows = text("docs/design/glossary.md").split("\n").filter((line) => line.startsWith("| ")).slice(1);
   const words = rows.map((row) => row.split(" | ")[0].slice(2));
   assert.ok(words.length > 40, `${words.length} words`);

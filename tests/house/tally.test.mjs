@@ -1,4 +1,4 @@
-// The runner's own arithmetic, on lines as the test programs really print them.
+// The runner's counting, with lines as the test programs really print them.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -54,7 +54,7 @@ test("node: closing lines count, skips carry their reason", () => {
   assert.deepEqual(tally.failures, ["three"]);
 });
 
-test("what failed tests printed is repeated at the end, each within a bound", () => {
+test("the output of failed tests is repeated at the end, up to a limit for each", () => {
   const long = Array.from({ length: 100 }, (_, line) => `at frame ${line}`);
   const cargo = tallied(
     101,
@@ -89,10 +89,7 @@ test("a suite that breaks, or runs nothing, is a failure", () => {
   assert.equal(String(tallied(null, "ℹ pass 3")), "3 passed, 1 failed, 0 skipped");
 });
 
-/**
- * What a process is at (proc(5)): Z once it has ended and nobody has asked how; nothing once it is
- * gone.
- */
+/** A process's state (proc(5)): Z if it has ended and was not waited for; empty once it is gone. */
 function stateOf(id) {
   try {
     return readFileSync(`/proc/${id}/stat`, "utf8").match(/\) (\S)/)[1];
@@ -101,13 +98,13 @@ function stateOf(id) {
   }
 }
 
-/** A test program that prints lines and then ends, or hangs with a child of its own. */
+/** A test program that prints lines and then ends, or hangs together with a child. */
 function program(name, lines, then) {
   const script = `${lines.map((line) => `echo '${line}'`).join("\n")}\n${then}`;
   return { name, command: "sh", args: ["-c", script], limitMs: 500 };
 }
 
-test("a program that does not end is killed with what it started, named, and the others are run", async () => {
+test("a program that hangs is killed with its children and named, and the others run", async () => {
   const tally = new Tally();
   const said = [];
   const started = Date.now();

@@ -1,5 +1,5 @@
-// What the packages hold and say of themselves: files, owners, times, and nothing of the machine
-// that built them.
+// The contents and metadata of packages: files, owners, times, and nothing from the machine that
+// built them.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
@@ -14,10 +14,7 @@ import { packageWith, said, scratch } from "./lib.mjs";
 
 const VERSION = version();
 
-/**
- * What belongs to the two programs in each package; `zsh` is where its systems look for completions
- * of that shell.
- */
+/** Files of the two programs in each package. `zsh` is the folder for completions of that shell. */
 function belongings(zsh) {
   return [
     "usr/share/applications/org.ringway.Ringway.desktop",
@@ -41,7 +38,7 @@ function belongings(zsh) {
   ];
 }
 
-/** The pages of every command that `--help` names, and the first one. */
+/** The pages of every command that `--help` names, and the main page. */
 function manuals() {
   const help = said(join(BUILT, "ringway"), ["--help"]);
   const commands = /^Commands:\n((?: {2}.+\n)+)/m.exec(help)[1].match(/^ {2}[a-z]+/gm).map((name) => name.trim());
@@ -50,7 +47,7 @@ function manuals() {
   return ["ringway.1", ...named.map((name) => `ringway-${name}.1`)];
 }
 
-/** Every file beneath a folder, and what it holds. */
+/** Every file beneath a folder, with its contents. */
 function* contents(folder) {
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
@@ -122,7 +119,7 @@ test("what is shipped leaves the benchmark out and says how to get it", (t) => {
   const folder = scratch(t);
   said("tar", ["-C", folder, "-xzf", packageWith(".tar.gz")]);
   const at = (path) => join(folder, readdirSync(folder)[0], path);
-  // The Debian package of a trial has the tests' own build, which has the benchmark.
+  // The Debian package of a trial contains the tests' own build, which has the benchmark.
   for (const ringway of IS_TRIAL ? [at("bin/ringway")] : [at("bin/ringway"), join(BUILT, "ringway")]) {
     const asked = capture(ringway, ["bench", "modes", "--rounds", "1"]);
     assert.equal(asked.status, 1, asked.err);
@@ -142,7 +139,7 @@ test("nothing packed names a folder of the machine that built it, and everything
   for (const [path, bytes] of contents(folder)) {
     const isProgram = bytes.subarray(0, 4).equals(Buffer.from("\x7fELF", "latin1"));
     programs += Number(isProgram);
-    // The tests' own builds do name them; packing refuses a release build that does.
+    // The tests' own builds contain such names. Packing refuses a release build that does.
     if (!isProgram || !IS_TRIAL) namesNoFolder(path);
     if (!path.includes("/DEBIAN/")) assert.equal(Math.floor(statSync(path).mtimeMs / 1000), epoch(), path);
   }

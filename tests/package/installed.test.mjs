@@ -1,4 +1,4 @@
-// The packages in use: installed, run for two people, opened as a window, and removed with nothing
+// The packages in use: installed, run for two users, opened as a window, and removed with nothing
 // left.
 import assert from "node:assert/strict";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import { Installed, packageWith, said, scratch } from "./lib.mjs";
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
 
-/** A tree with what people have, and a larger file. */
+/** A tree like those that people have, and a larger file. */
 function tree(at) {
   mkdirSync(join(at, "below"), { recursive: true });
   for (let number = 0; number < 200; number++) writeFileSync(join(at, "below", `${number}`), `content ${number}`);
@@ -67,8 +67,8 @@ driven("the package is installed, sends between two people, opens its window, an
 });
 
 /**
- * A root with nothing in it but the command: how to start a program in there, and the surroundings
- * of a device whose folders are in there.
+ * A root that contains only the command: how to start a program in it, and the environment of a
+ * device whose folders are in it.
  */
 function emptyRoot(base, command) {
   const root = join(base, "root");

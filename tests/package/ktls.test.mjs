@@ -1,4 +1,4 @@
-// The packaged commands with kernel TLS, on a kernel that has it: one of them is linked against
+// The packaged commands with kernel TLS, on a kernel that has it. One of them is linked against
 // musl, which the other tests do not run.
 import assert from "node:assert/strict";
 import { copyFileSync, mkdirSync } from "node:fs";
@@ -8,7 +8,7 @@ import { which } from "../setup/process.mjs";
 import { kernelTlsMissing, runWithKernelTls } from "../vm/vm.mjs";
 import { packageWith, said, scratch } from "./lib.mjs";
 
-/** Emulated, four transfers of 40 MB on two busy cores; a hang must still end. */
+/** Emulated, four transfers of 40 MB on two busy cores. A hang must still end. */
 const TIMEOUT_SECONDS = 600;
 const EXPECTED = ["shared-to-static", "static-to-shared"].flatMap((way) => [
   ...[way, `renewed-${way}`].flatMap((name) => [
@@ -20,7 +20,7 @@ const EXPECTED = ["shared-to-static", "static-to-shared"].flatMap((way) => [
   `${way}: the kernel encrypted, and took new keys on the way`,
 ]);
 
-/** The commands out of the packages, each by a name of its own. */
+/** The commands from the packages, each under another name. */
 function unpacked(t) {
   const folder = scratch(t);
   const [deb, tarball, programs] = ["deb", "tarball", "programs"].map((name) => join(folder, name));

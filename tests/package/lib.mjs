@@ -1,35 +1,35 @@
-// The packages under test, and where the Debian one is installed: into the system where this run
-// may do that, else into a root of its own.
+// The packages under test, and where the Debian one is installed: into the system if this run may
+// do that, else into a root of its own.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT, capture, which } from "../setup/process.mjs";
 
-/** Where `npm run package` leaves them. */
+/** The folder in which `npm run package` puts them. */
 export const PACKAGES = join(ROOT, "packages");
 
 /**
- * Set where the machine is nobody's, as in CI: the package is installed into it, by apt, and
- * removed again.
+ * Set if the machine is disposable, as in CI. Then apt installs the package into it and removes it
+ * again.
  */
 const INTO_SYSTEM = process.env.RINGWAY_TEST_INSTALL === "system" && process.getuid() === 0;
 
-/** The package with that end; building is the suite's set-up. */
+/** The package with that ending. The suite's set-up builds it. */
 export function packageWith(end) {
   const found = existsSync(PACKAGES) ? readdirSync(PACKAGES).filter((name) => name.endsWith(end)) : [];
   assert.equal(found.length, 1, `one package with ${end} in packages/, and not ${found.join(", ") || "none"}: npm run package makes them`);
   return join(PACKAGES, found[0]);
 }
 
-/** Runs a program that must succeed, and gives what it said. */
+/** Runs a program that must succeed, and returns its output. */
 export function said(command, args, options) {
   const done = capture(command, args, options);
   assert.equal(done.status, 0, `${command} ${args.join(" ")}\n${done.out}${done.err}`);
   return done.out;
 }
 
-/** A folder that goes away with the test. */
+/** A folder that is removed with the test. */
 export function scratch(t) {
   const path = mkdtempSync(join(tmpdir(), "ringway-package-"));
   t.after(() => rmSync(path, { recursive: true, force: true, maxRetries: 5 }));
@@ -43,12 +43,15 @@ export function listing(root) {
   return new Set(found.split("\n").filter(Boolean));
 }
 
-/** The package, installed. */
+/** The installed package. */
 export class Installed {
-  /** What is there once it is; it is removed with the test whatever becomes of that. */
+  /**
+   * Everything exists once it is constructed. It is removed with the test, whether that passes or
+   * fails.
+   */
   constructor(t, deb) {
-    // Hooks run in the order in which they are given: what is installed is removed before the root
-    // that it is in.
+    // Hooks run in the order of their registration: the package is removed before the root that
+    // contains it.
     t.after(() => this.purge());
     this.root = INTO_SYSTEM ? "/" : `${join(scratch(t), "root")}/`;
     if (!INTO_SYSTEM) this.#prepare();
@@ -65,12 +68,12 @@ export class Installed {
     }
   }
 
-  /** Where one of its programs is. */
+  /** The path of one of its programs. */
   program(name) {
     return join(this.root, "usr/bin", name);
   }
 
-  /** What is not as it was before, once it has been removed. */
+  /** Removes it, and returns what differs from the state before. */
   purge() {
     if (!this.installed) return [];
     this.installed = false;
@@ -93,8 +96,7 @@ export class Installed {
   }
 
   /**
-   * dpkg's own idea of a system: what it needs to begin with is empty lists. Its libraries are this
-   * machine's.
+   * dpkg's database for a system. It needs empty lists to begin with. Libraries are this machine's.
    */
   #prepare() {
     for (const folder of ["var/lib/dpkg/updates", "var/lib/dpkg/info", "etc"]) mkdirSync(join(this.root, folder), { recursive: true });

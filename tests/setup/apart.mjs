@@ -1,5 +1,5 @@
-// Programs with a network and a list of mounts of their own, so that no port, announcement or
-// firewall of one is another's, and none keeps a filesystem mounted that another one unmounts.
+// Programs with their own network and mounts. So ports, announcements and firewalls of different
+// programs do not collide, and none keeps a filesystem mounted that another one unmounts.
 import { capture } from "./process.mjs";
 
 const NETWORK = `
@@ -13,13 +13,13 @@ const NETWORK = `
 `;
 
 /**
- * What to start a program with: it sees a loopback, and an Ethernet link at which nobody else is.
+ * Words to start a program with. It sees a loopback, and an Ethernet link without other machines.
  */
 export const APART = ["unshare", "--net", "--mount", "sh", "-c", NETWORK, "sh"];
 
 let answer;
 
-/** Whether this process may make such a place. */
+/** Whether this process may create such namespaces. */
 export function canBeApart() {
   const [command, ...args] = APART;
   return (answer ??= capture(command, [...args, "true"]).status === 0);

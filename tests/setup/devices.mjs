@@ -1,5 +1,5 @@
-// Two devices on one machine: the real `ringway` command, each with XDG folders of its own, its
-// JSON lines read as they come.
+// Two devices on one machine: the real `ringway` command, each with its own XDG folders. Its JSON
+// lines are read as they arrive.
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -10,14 +10,14 @@ import { capture } from "./process.mjs";
 import { fault } from "./schema.mjs";
 
 /**
- * How long anything awaited may take before the test fails with what was said so far, ms: a debug
+ * How long a test waits for anything before it fails with the output so far, ms: enough for a debug
  * build on two busy cores.
  */
 export const PATIENCE_MS = 120_000;
 
 /** A device: a folder with its own configuration, data, state and runtime folders. */
 export class Device {
-  /** `program` is the command it runs: the one that was built, unless another was installed. */
+  /** `program` is the command that it runs: the built one, unless another is installed. */
   constructor(folder, name, { program = RINGWAY } = {}) {
     this.name = name;
     this.program = program;
@@ -36,12 +36,12 @@ export class Device {
       XDG_RUNTIME_DIR: own("runtime"),
     };
     delete this.env.RINGWAY_CODE;
-    // The name that this device goes by: two of one name would not do on one machine.
+    // The name of this device. Two devices with one name would collide on one machine.
     mkdirSync(join(this.env.XDG_CONFIG_HOME, "ringway"), { recursive: true });
     writeFileSync(join(this.env.XDG_CONFIG_HOME, "ringway/config.toml"), `name = "${name}"\n`);
   }
 
-  /** A file that holds the code, 0600, as `--code-file` wants it. */
+  /** A file with the code, 0600, as `--code-file` requires it. */
   codeFile(code) {
     const path = join(this.folder, "code");
     writeFileSync(path, `${code}\n`, { mode: 0o600 });
@@ -49,8 +49,8 @@ export class Device {
   }
 
   /**
-   * Starts `ringway ARGS`. `described: false` leaves its lines unjudged, where nothing is tested
-   * and npm's modules may be missing.
+   * Starts `ringway ARGS`. With `described: false` its lines are not checked, because nothing is
+   * tested and npm's modules may be missing.
    */
   start(args, { env = {}, input, cwd, wrap = [], described = args.includes("--json") } = {}) {
     const [command, ...rest] = [...wrap, this.program, ...args];
@@ -69,8 +69,9 @@ export class Device {
 }
 
 /**
- * A running program whose standard output is one JSON object per line. `described` ones are held to
- * docs/json.schema.json: a line that it does not describe fails the test that runs.
+ * A running program whose standard output is one JSON object per line. If it is `described`, its
+ * lines are checked against docs/json.schema.json. A line that does not match fails the running
+ * test.
  */
 export class Running {
   stdout = "";
@@ -85,7 +86,7 @@ export class Running {
     this.#described = described;
     this.child = spawn(command, args, { env, cwd, stdio: ["pipe", "pipe", "pipe"] });
     this.pid = this.child.pid;
-    // A program that ends before it has read its input is no error of ours.
+    // A program may end before it has read its input.
     this.child.stdin.on("error", () => {});
     // `input: null` keeps standard input open, for `tell`.
     if (input !== null) this.child.stdin.end(input ?? "");
@@ -113,7 +114,7 @@ export class Running {
       this.events.push({ event: "not JSON", line });
     }
     this.#settle();
-    // Nobody has to ask for it: thrown here, it is the running test's failure.
+    // No test has to ask for it: an error thrown here fails the running test.
     const wrong = this.#described && fault(this.events.at(-1));
     if (wrong) throw new Error(`${this.title}: docs/json.schema.json does not describe ${line}\n${wrong}`);
   }
@@ -122,7 +123,7 @@ export class Running {
     this.#waiting = this.#waiting.filter((attempt) => !attempt());
   }
 
-  /** The first event for which `wanted` (a name, or a predicate) holds, past or to come. */
+  /** The first event, past or future, for which `wanted` (a name, or a predicate) holds. */
   event(wanted) {
     const matches = typeof wanted === "string" ? (event) => event.event === wanted : wanted;
     return new Promise((resolve, reject) => {
@@ -140,7 +141,7 @@ export class Running {
     });
   }
 
-  /** How it ended, within the usual patience; killed when it does not end by itself. */
+  /** Its exit status, within the usual time limit. It is killed if it does not end by itself. */
   async exit() {
     let timer;
     const late = new Promise((_, reject) => {
@@ -157,7 +158,7 @@ export class Running {
     return this.status;
   }
 
-  /** A line on its standard input. */
+  /** Writes a line to its standard input. */
   tell(line) {
     this.child.stdin.write(`${line}\n`);
   }
@@ -166,26 +167,24 @@ export class Running {
     this.child.kill(signal);
   }
 
-  /** Everything it said, for messages. */
+  /** All of its output, for messages. */
   said() {
     return `--- ${this.title}, stdout\n${this.stdout.slice(-4000)}--- stderr\n${this.stderr.slice(-4000)}`;
   }
 }
 
-/**
- * Whether an event shows a code that the receiver drew (other events have codes too: of errors).
- */
+/** Whether an event has a code that the receiver drew. Other events have codes too, of errors. */
 export function drawn(event) {
   return ["listening", "code"].includes(event.event) && typeof event.code === "string";
 }
 
 /**
- * Below what Linux hands out by itself (ip_local_port_range), where any outgoing connection may
- * take it meanwhile.
+ * Below the range from which Linux assigns ports (ip_local_port_range), where any outgoing
+ * connection may take one meanwhile.
  */
 const PORTS = { from: 20_000, to: 32_000 };
 
-/** A TCP port that nobody listens on, and that no outgoing connection will be given. */
+/** A TCP port on which nothing listens, and that no outgoing connection will get. */
 export async function freePort() {
   for (;;) {
     const port = PORTS.from + Math.floor(Math.random() * (PORTS.to - PORTS.from));
@@ -198,9 +197,9 @@ export async function freePort() {
 }
 
 /**
- * What an independent program sees as different between two folders' contents, one line each:
- * bytes, modes, times, links, hard links, extended attributes and names that only one has. Empty
- * when they are the same.
+ * The differences that an independent program sees between two folders' contents, one line each:
+ * bytes, modes, times, links, hard links, extended attributes, and names that only one has. Empty
+ * if they are the same.
  */
 export function differences(from, to) {
   const args = ["-aHAXn", "--delete", "--checksum", "--itemize-changes", "--modify-window=-1", `${from}/`, `${to}/`];

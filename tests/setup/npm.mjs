@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ROOT, run, say } from "./process.mjs";
 
 const LOCK = join(ROOT, "package-lock.json");
-/** What npm wrote about the folder's real content. */
+/** npm's own record of the folder's contents. */
 const INSTALLED = join(ROOT, "node_modules/.package-lock.json");
 
 export function needModules() {
@@ -18,7 +18,7 @@ function current() {
   const installed = JSON.parse(readFileSync(INSTALLED, "utf8")).packages;
   const locked = JSON.parse(readFileSync(LOCK, "utf8")).packages;
   return Object.entries(locked).every(
-    // Optional ones are for other platforms, mostly; the empty path is the project itself.
+    // Optional ones are mostly for other platforms. The empty path is the project itself.
     ([path, wanted]) => path === "" || wanted.optional || installed[path]?.version === wanted.version,
   );
 }

@@ -1,11 +1,11 @@
-// Debian and Ubuntu packages: what each part of Ringway needs, installed only where it is missing.
+// Debian and Ubuntu packages: what each part of Ringway needs, installed only if it is missing.
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { capture, run, say, which } from "./process.mjs";
 
 /**
- * Package groups by what they are for. `desktop` builds the window, `window` drives it in tests,
- * `vm` boots kernel TLS.
+ * Package groups by purpose. `desktop` builds the window, `window` drives it in tests, `vm` boots
+ * kernel TLS.
  */
 export const GROUPS = {
   cli: ["build-essential", "pkg-config"],
@@ -17,19 +17,19 @@ export const GROUPS = {
     "pkg-config",
     "file",
   ],
-  /** A C compiler and library for a command that needs no others. */
+  /** A C compiler and library for a command without dependencies. */
   static: ["musl-tools"],
   /** Packing: dpkg's own tools, and rpm's. */
   package: ["dpkg-dev", "rpm", "xz-utils"],
-  /** Judging what was packed, and installing it where nobody is root. */
+  /** Validating packages, and installing them without root. */
   packed: ["appstream", "desktop-file-utils", "libxml2-utils", "fakeroot"],
   transfer: ["rsync", "attr"],
   /**
-   * Making a disk refuse calls and a firewall packets, and a FUSE filesystem; what they are not
-   * there for is skipped by name.
+   * Making a disk refuse calls and a firewall refuse packets, and a FUSE filesystem. Without these,
+   * tests are skipped by name.
    */
   refusing: ["strace", "nftables", "iproute2", "bindfs"],
-  /** Making filesystems to copy on; what is not there is skipped by name. */
+  /** Making filesystems to copy on. Missing ones are skipped by name. */
   copying: ["e2fsprogs", "btrfs-progs", "xfsprogs", "util-linux", "mount"],
   window: [
     "webkit2gtk-driver",
@@ -50,17 +50,17 @@ export const GROUPS = {
     "adwaita-icon-theme",
   ],
   /**
-   * A Wayland compositor without a screen, and typing there; what they are not there for is skipped
-   * by name.
+   * A Wayland compositor without a screen, and a tool that types there. Without these, tests are
+   * skipped by name.
    */
   wayland: ["sway", "wtype"],
   /**
-   * What people have on their desktops, to drag from, and to show the tray and notifications: what
-   * is not there is skipped by name.
+   * Programs of common desktops: to drag from, and to show the tray and notifications. Without
+   * these, tests are skipped by name.
    */
   everyday: ["pcmanfm", "xfce4-panel", "xfce4-notifyd"],
   /**
-   * A private session bus and what stands at its other end, and the tools that judge units and
+   * A private session bus and the programs at its other end, and the tools that validate units and
    * desktop files.
    */
   session: ["dbus", "python3-gi", "libglib2.0-bin", "systemd", "systemd-container", "desktop-file-utils"],
@@ -68,8 +68,8 @@ export const GROUPS = {
 };
 
 /**
- * This machine does not let us install anything: what needs the packages is skipped by name, where
- * that is allowed.
+ * This machine does not permit installing anything. Tests that need the packages are skipped by
+ * name, if that is allowed.
  */
 export class CannotInstall extends Error {}
 
@@ -93,8 +93,8 @@ export function missing(wanted) {
 }
 
 /**
- * Installs what is missing of `wanted`; `why` completes the sentence "… needs". Throws where that
- * cannot be done.
+ * Installs the missing packages of `wanted`. `why` completes the sentence "… needs". Throws if that
+ * is impossible.
  */
 export function need(wanted, why) {
   if (!which("apt-get") || !which("dpkg-query")) {
@@ -122,8 +122,8 @@ export function need(wanted, why) {
 }
 
 /**
- * As `need` for a named group, unless RINGWAY_SETUP=skip says that the machine is looked after by
- * somebody else.
+ * Like `need` for a named group, unless RINGWAY_SETUP=skip says that another administrator manages
+ * the machine.
  */
 export function needGroup(group, why) {
   if (process.env.RINGWAY_SETUP === "skip") return;
@@ -131,8 +131,8 @@ export function needGroup(group, why) {
 }
 
 /**
- * As `needGroup` for what makes tests cover more: root alone can use it, and where it cannot be
- * installed the tests say what they skip.
+ * Like `needGroup` for packages that make tests cover more. Only root can use them. If they cannot
+ * be installed, the tests report what they skip.
  */
 export function wantGroup(group, why) {
   if (process.getuid() !== 0) return;
@@ -150,7 +150,7 @@ function asRoot(command) {
   if (!which("sudo")) {
     throw new CannotInstall(`this takes root or sudo: ${command.join(" ")}`);
   }
-  // The terminal stays attached: sudo may have to ask for a password there.
+  // The terminal stays attached, because sudo may have to ask for a password there.
   run("sudo", ["DEBIAN_FRONTEND=noninteractive", ...command], { env, stdio: "inherit" });
 }
 
@@ -162,9 +162,9 @@ export function release() {
 }
 
 /**
- * An apt of its own inside `folder`: the same mirror as this machine's, but another suite, with
- * private lists and archives, so that the system's sources stay as they are. Returns a function
- * that runs apt tools in it, or null where the mirror does not offer the suite.
+ * A separate apt inside `folder`: this machine's mirror, but another suite, with private lists and
+ * archives, so that the system's sources stay unchanged. Returns a function that runs apt tools in
+ * it, or null if the mirror does not have the suite.
  */
 export function privateApt(folder, suite) {
   const { codename } = release();
@@ -190,7 +190,7 @@ export function privateApt(folder, suite) {
     `Dir::State::lists=${join(folder, "lists")}`,
     `Dir::Cache=${folder}`,
     `Dir::Cache::archives=${join(folder, "archives")}`,
-    // Our folder need not be readable for apt's own user.
+    // This folder need not be readable for apt's own user.
     ...(process.getuid() === 0 ? ["APT::Sandbox::User=root"] : []),
   ].flatMap((option) => ["-o", option]);
   const apt = (tool, args, cwd = folder, more = {}) => capture(tool, [...options, ...args], { cwd, ...more });
@@ -198,8 +198,8 @@ export function privateApt(folder, suite) {
 }
 
 /**
- * Downloads `packages` with `apt`, in at most `seconds`, and unpacks them into `folder`, whole or
- * not at all; nothing is installed.
+ * Downloads `packages` with `apt`, within `seconds`, and unpacks them into `folder`, completely or
+ * not at all. Nothing is installed.
  */
 export function unpack(apt, packages, folder, seconds) {
   mkdirSync(dirname(folder), { recursive: true });
@@ -219,7 +219,7 @@ export function unpack(apt, packages, folder, seconds) {
   }
 }
 
-/** The last line of what a program said: where they put the reason. */
+/** The last line of a program's output, which is where programs put the reason. */
 export function lastLine(text) {
   return text.trim().split("\n").at(-1);
 }

@@ -1,4 +1,4 @@
-// Starting other programs: streamed or captured, always as an argument list, never through a shell.
+// Starts other programs: streamed or captured, always with an argument list, never through a shell.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, dirname, join, resolve } from "node:path";
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
 export const CACHE = join(ROOT, "tests/.cache");
-/** Captured output beyond this is a runaway program, not a result. */
+/** A program with more captured output than this has run away. */
 const CAPTURE_BYTES_MAX = 64 * 1024 * 1024;
 
 export function say(line) {
@@ -14,7 +14,7 @@ export function say(line) {
 }
 
 /**
- * Where `name` is found on PATH (and in the sbin folders that a plain user's PATH leaves out), or
+ * The path of `name` on PATH (or in the sbin folders, which a plain user's PATH leaves out), or
  * null.
  */
 export function which(name) {
@@ -25,7 +25,7 @@ export function which(name) {
   return null;
 }
 
-/** Runs to the end with the terminal's own streams; throws when it fails. */
+/** Runs a program to its end with the terminal's own streams. Throws if it fails. */
 export function run(command, args, options = {}) {
   const done = spawnSync(command, args, { stdio: "inherit", cwd: ROOT, ...options });
   if (done.error) throw done.error;
@@ -34,7 +34,10 @@ export function run(command, args, options = {}) {
   }
 }
 
-/** Runs to the end and returns what it wrote and how it ended; never throws for an exit status. */
+/**
+ * Runs a program to its end and returns its output and how it ended. Never throws for an exit
+ * status.
+ */
 export function capture(command, args, options = {}) {
   const done = spawnSync(command, args, {
     cwd: ROOT,

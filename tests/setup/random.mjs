@@ -1,8 +1,8 @@
 // Random numbers that a seed repeats.
 
 /**
- * Numbers below `end` from a seed (mulberry32): the same plan for the same seed, though no two runs
- * meet the same instant.
+ * Numbers below `end` from a seed (mulberry32). The same seed gives the same plan, although no two
+ * runs have the same timing.
  */
 export function numbers(seed) {
   let state = seed >>> 0;

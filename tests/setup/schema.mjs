@@ -1,4 +1,4 @@
-// docs/json.schema.json, and whether a line of `--json` is what it says.
+// docs/json.schema.json, and whether a line of `--json` matches it.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
@@ -8,8 +8,8 @@ const PAGE = "docs/json.schema.json";
 const require = createRequire(import.meta.url);
 
 /**
- * One validator for each event, by its name: what they find is about that event alone. Each is made
- * when its first event comes, because making them all takes a while.
+ * One validator for each event, by its name, so that its errors are about that event. Each is made
+ * when its first event arrives, because making all of them takes a while.
  */
 const validators = new Map();
 let ajv;
@@ -18,8 +18,8 @@ let schema;
 function load() {
   const { default: Ajv } = require("ajv/dist/2020");
   schema = JSON.parse(readFileSync(join(ROOT, PAGE), "utf8"));
-  // Formats say which integers they are, for people. A test judges the schema itself. Optimised,
-  // validators take longer to make than they save.
+  // Formats are for people: they say which integers these are. A test validates the schema itself.
+  // Optimised validators take longer to make than they save.
   const trusting = { meta: false, validateSchema: false, code: { optimize: false } };
   ajv = new Ajv({ validateFormats: false, allowUnionTypes: true, strictTypes: false, ...trusting });
 }
@@ -43,7 +43,7 @@ function validator(name) {
   return validators.get(name);
 }
 
-/** What is wrong with an event, as text; null where it is as the schema says. */
+/** What is wrong with an event, as text; null if it matches the schema. */
 export function fault(event) {
   const validate = validator(event?.event);
   if (!validate) return `there is no event ${JSON.stringify(event?.event)}`;
@@ -51,7 +51,7 @@ export function fault(event) {
   return validate.errors.map(({ instancePath, message, params }) => `${instancePath || "/"} ${message} ${JSON.stringify(params)}`).join("\n");
 }
 
-/** One line as an event; fails where the schema does not describe it. */
+/** One line as an event. Fails if the schema does not describe it. */
 export function parsed(line) {
   const event = JSON.parse(line);
   const wrong = fault(event);

@@ -1,5 +1,5 @@
-// `npm start`: builds and opens the window; without a display it does the main job in the terminal
-// and says what it did.
+// `npm start`: builds and opens the window. Without a display it does a transfer in the terminal
+// and reports it.
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join, relative, resolve } from "node:path";
@@ -22,8 +22,8 @@ function toolchain() {
 }
 
 /**
- * Sends `source` from one fresh device to another over loopback, paired by a drawn code, and
- * compares what arrived.
+ * Sends `source` from one new device to another over loopback, paired by a drawn code, and compares
+ * what arrived.
  */
 async function demonstrate(source) {
   if (!existsSync(source)) throw new Error(`${source} does not exist`);

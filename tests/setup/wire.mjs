@@ -1,4 +1,4 @@
-// What goes over the network, counted on the way, and what need not go again because it is there
+// Counts the bytes on the network, and the bytes that need not be sent because they are there
 // already.
 import { readdirSync } from "node:fs";
 import { connect, createServer } from "node:net";
@@ -9,7 +9,7 @@ import { capture } from "./process.mjs";
 
 const OWN_PREFIX = ".ringway-";
 
-/** A network in front of `target` that counts what goes there. */
+/** A network before `target` that counts the bytes sent to it. */
 export async function counting(target) {
   const [host, port] = target.split(":");
   const network = { bytes: 0 };
@@ -26,20 +26,20 @@ export async function counting(target) {
 }
 
 /**
- * The rate of a braked network after its fast part, bytes a second: it keeps a transfer under way
- * for minutes.
+ * The rate of a braked network after its fast part, bytes a second. It keeps a transfer running for
+ * minutes.
  */
 const BRAKED_RATE = 250_000;
 
 /**
- * A network in front of `target` that lets `fast` bytes through and then brakes, until `release`:
- * what is larger stays under way on any machine. It counts what goes there, in `bytes`.
+ * A network before `target` that lets `fast` bytes through and then brakes until `release`, so that
+ * a larger transfer keeps running on any machine. It counts the bytes sent to it, in `bytes`.
  */
 export async function braked(target, fast) {
   const [host, port] = target.split(":");
   const network = { bytes: 0 };
   const released = new AbortController();
-  // One clock for all connections: lanes share the rate.
+  // One clock for all connections, because lanes share the rate.
   let next = 0;
   async function* brake(source) {
     for await (const data of source) {
@@ -54,7 +54,7 @@ export async function braked(target, fast) {
   }
   const server = createServer((near) => {
     const far = connect(Number(port), host);
-    // A connection that breaks off breaks off at its other side, too.
+    // If one side of a connection breaks, so does the other.
     const broken = () => [near, far].forEach((socket) => socket.destroy());
     pipeline(near, brake, far).catch(broken);
     pipeline(far, near).catch(broken);
@@ -69,8 +69,8 @@ export async function braked(target, fast) {
 }
 
 /**
- * Bytes of data of each regular file below `root` that is no other one's name, holes left out, by
- * its path.
+ * Bytes of data of each regular file below `root`, by its path, without holes, and counting a file
+ * with several names once.
  */
 function data(root) {
   const listed = capture("find", [root, "-type", "f", "-printf", "%i %b %s %P\\0"], { encoding: "latin1" });
@@ -87,7 +87,7 @@ function data(root) {
 
 /**
  * Bytes of the tree at `tree` that are not on the disk of `inbox`, neither under their final names
- * nor where they wait for those.
+ * nor in a staging folder.
  */
 export function missingBytes(tree, inbox) {
   const trees = (name) => (name.startsWith(OWN_PREFIX) ? stagedTrees(join(inbox, name, "tree")) : [join(inbox, name)]);
@@ -100,7 +100,7 @@ export function missingBytes(tree, inbox) {
   return missing;
 }
 
-/** The trees that wait in a staging folder. */
+/** The trees in a staging folder. */
 function stagedTrees(root) {
   try {
     return readdirSync(root).map((name) => join(root, name));
@@ -110,8 +110,8 @@ function stagedTrees(root) {
 }
 
 /**
- * What is on its way when an end dies: on each lane a frame of up to 1 MiB that is not whole, and
- * one whose data are written and not noted yet; lanes are two to four here. And what is no data:
- * handshakes, names, attributes.
+ * Bytes under way when an end dies: on each lane a frame of up to 1 MiB that is incomplete, and one
+ * whose data are written and not noted yet, with two to four lanes here. In addition bytes that are
+ * no data: handshakes, names, attributes.
  */
 export const IN_FLIGHT_BYTES = 9_000_000;

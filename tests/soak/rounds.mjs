@@ -1,5 +1,5 @@
-// Crash rounds with the real command: ends killed and networks cut at random instants, the same
-// send again until it is through.
+// Crash rounds with the real command: ends are killed and networks cut at random instants, and the
+// same send is repeated until it succeeds.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { numbers } from "../setup/random.mjs";
 import { IN_FLIGHT_BYTES, counting, missingBytes } from "../setup/wire.mjs";
 
 const CODE = "7-river-canal";
-/** Attempts of one round that something happens to. */
+/** Disturbed attempts of one round. */
 const FAULTY_MAX = 4;
 /** How long an end may take to notice that the other has gone, ms. */
 const NOTICED_MS = 20_000;
@@ -25,12 +25,10 @@ const HARMS = [
   "receiver started anew",
   ...(which("strace") ? ["disk refuses"] : []),
 ];
-/** What a disk refuses the receiver, by strace(1): contents, names, modes. */
+/** Calls that a disk refuses the receiver, by strace(1): contents, names, modes. */
 const REFUSED = ["pwrite64", "openat2", "renameat2", "mkdirat", "ftruncate", "fchmod", "linkat", "symlinkat", "unlinkat"];
 
-/**
- * Two devices that know each other, a tree to send, and how long that takes when nothing happens.
- */
+/** Two paired devices, a tree to send, and how long that takes undisturbed. */
 export class Ground {
   constructor(base, { bulkMib = 40, small = 300 } = {}) {
     this.base = base;
@@ -38,12 +36,12 @@ export class Ground {
     this.near = new Device(base, "near");
     this.far = new Device(base, "far");
     run(TESTTOOLS, ["tree", this.tree, "--bulk-mib", String(bulkMib), "--small", String(small)]);
-    // What is as young as the attempt is not taken for whole.
+    // A file that is as young as the attempt does not count as whole.
     const young = ["-newermt", "1 hour ago", "-exec", "touch", "-d", "2 days ago", "{}", "+"];
     run("find", [this.tree, "-depth", "-type", "f", ...young]);
   }
 
-  /** Pairs the two by a first transfer, and takes its time. */
+  /** Pairs the two by a first transfer, and measures its time. */
   async pair() {
     const inbox = join(this.base, "first");
     mkdirSync(inbox);
@@ -56,7 +54,7 @@ export class Ground {
   async #receive(inbox, args = [], { refused = null, target = null } = {}) {
     target ??= `127.0.0.1:${await freePort()}`;
     const traced = refused ? ["-e", `trace=${refused.split(":")[0]}`, "-e", `inject=${refused}`] : [];
-    // Who is traced would outlive a strace that is killed.
+    // The traced program would outlive a strace that is killed.
     const bound = ["setpriv", "--pdeathsig", "KILL"];
     const wrap = refused ? ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", ...traced, ...bound] : [];
     const running = this.far.start(["recv", inbox, "--listen", target, "--json", "--yes", "--once", ...args], { wrap });
@@ -68,7 +66,7 @@ export class Ground {
     return this.near.start(["send", this.tree, target, "--json", ...args]);
   }
 
-  /** An attempt that nothing happens to. */
+  /** An undisturbed attempt. */
   async #through(inbox, sendArgs = [], receiveArgs = []) {
     const receiving = await this.#receive(inbox, receiveArgs);
     const network = await counting(receiving.target);
@@ -79,10 +77,7 @@ export class Ground {
     return { went: network.bytes, ...sending.events.find(({ event }) => event === "finished") };
   }
 
-  /**
-   * One round: a new inbox, attempts that something happens to, one that is let through, and what
-   * is there then.
-   */
+  /** One round: a new inbox, disturbed attempts, an undisturbed one, and a check of the result. */
   async round(seed) {
     const below = numbers(seed);
     const inbox = join(this.base, `inbox-${seed}`);
@@ -98,14 +93,14 @@ export class Ground {
         const at = refuses ? refused : `at ${harm.what.includes("cut") ? `${harm.bytes} bytes` : `${harm.ms} ms`}`;
         told.push(`${harm.what} ${at}`);
         const isOver = await this.#attempt(inbox, { ...harm, refused: refuses ? refused : null });
-        // What was refused is named, and the rest has its name; the next attempt merges with that.
+        // Refused entries are named, and the rest has its name. The next attempt merges with that.
         isPartial ||= refuses;
         this.#nothingHalf(inbox, isPartial);
         if (isOver) break;
       }
       const missing = missingBytes(this.tree, inbox);
       const { unchanged, went } = await this.#through(inbox);
-      // What a disk has refused to take whole is there in part, and taken for nothing.
+      // A file that a disk has partly refused is there in part, and does not count.
       assert.ok(isPartial || went < missing + IN_FLIGHT_BYTES, `${went} bytes went for ${missing} that were missing`);
       this.#nothingHalf(inbox, false);
       assert.deepEqual(readdirSync(inbox), ["tree"]);
@@ -118,22 +113,23 @@ export class Ground {
   }
 
   /**
-   * Whatever happened, what has its final name is all there; what is not is hidden, or missing
-   * where a disk has refused it.
+   * Whatever happened, an entry with its final name is complete. Other entries are hidden, or
+   * missing because a disk has refused them.
    */
   #nothingHalf(inbox, isPartial) {
     const names = readdirSync(inbox).filter((name) => !name.startsWith(OWN_PREFIX));
     assert.ok(names.every((name) => name === "tree"), `${names}`);
     if (!names.length) return;
-    // Killed between its renaming and the last of its attributes, the folder itself may lack those.
+    // If it was killed between its rename and the last of its attributes, the folder itself may
+    // lack those.
     const found = differences(this.tree, join(inbox, "tree")).filter((line) => !line.endsWith(" ./"));
     const isHalf = (line) => line.startsWith(">f") && !line.startsWith(">f+");
     assert.deepEqual(isPartial ? found.filter(isHalf) : found, []);
   }
 
   /**
-   * The receiver is killed and started anew in its place: a sender that was accepted goes on by
-   * itself. True if it got through.
+   * The receiver is killed and started again in its place. An accepted sender resumes by itself.
+   * True if it succeeded.
    */
   async #anew(inbox, ms) {
     const first = await this.#receive(inbox);
@@ -162,7 +158,7 @@ export class Ground {
       if (what.startsWith("sender") || what.startsWith("both")) sending.kill();
       if (!what.startsWith("sender") && !what.includes("stopped")) receiving.kill();
     }
-    // One that the other never reached waits for ever, and so may one that tries again.
+    // An end that the other never reached waits forever, and so may one that tries again.
     await Promise.race([sending.ended, receiving.ended, sleep(NOTICED_MS)]);
     await Promise.race([both, sleep(receiving.events.some(({ event }) => event === "offer") ? NOTICED_MS : 500)]);
     for (const running of [sending, receiving, network]) running?.kill();

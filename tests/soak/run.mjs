@@ -1,5 +1,5 @@
-// `npm run soak`: crash rounds, and hostile streams, for as long as wanted; the first that fails is
-// told with its seed, and what it left is kept.
+// `npm run soak`: crash rounds, and hostile streams, for as long as wanted. The first failure is
+// reported with its seed, and its files are kept.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -25,7 +25,8 @@ const HELP = `npm run soak -- [OPTIONS]
 `;
 
 /**
- * A day's batches of the consent oracle are fewer, so that two soaks do not walk the same seeds.
+ * A day has fewer batches of the consent oracle than this, so that two soaks do not use the same
+ * seeds.
  */
 const SEEDS_APART = 1_000_000;
 const CUTS_OF_A_TRANSFER = 10;
@@ -107,8 +108,8 @@ rmSync(base, { recursive: true });
 say(`${rounds} rounds, ${attempts} attempts that something happened to, ${unchanged} files not sent again: nothing lost`);
 
 /**
- * So many power cuts in the virtual machine, on each filesystem in turn; each transfer there is cut
- * ten times.
+ * This many power cuts in the virtual machine, on each filesystem in turn. Each transfer there is
+ * cut ten times.
  */
 async function cutPower(cuts) {
   const there = KINDS.filter((kind) => {

@@ -1,5 +1,5 @@
-// Addresses that lead nowhere beside one that does, addresses of the link alone, and what a machine
-// says of where it is reached.
+// Dead addresses beside one that works, link-local addresses, and the addresses that a machine
+// shows for itself.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -13,7 +13,10 @@ import { twoMachines } from "./networks.mjs";
 
 const HOST = "lab.test";
 const PORT = 17464;
-/** Dialled one after the other, for ten seconds each, they take longer than any test waits. */
+/**
+ * If they were dialled one after the other, for ten seconds each, they would take longer than any
+ * test waits.
+ */
 const DEAD = Array.from({ length: 15 }, (_, number) => `fd77::${(number + 2).toString(16)}`);
 
 const needs = (...tools) =>
@@ -21,7 +24,7 @@ const needs = (...tools) =>
 
 const inside = (machine, command, ...args) => run(machine.wrap[0], [...machine.wrap.slice(1), command, ...args]);
 
-/** Two machines and two devices that have never met, with something to send. */
+/** Two machines and two devices that are not paired, with something to send. */
 function met(t, network) {
   const machines = twoMachines(t, network);
   if (!machines) return t.skip("network namespaces take root");
@@ -30,7 +33,7 @@ function met(t, network) {
   return { ...all, here: machines[0], there: machines[1], file: join(all.source, "file") };
 }
 
-/** The far machine has the dead addresses, too, and its firewall drops what comes to them. */
+/** The far machine has the dead addresses, too, and its firewall drops packets to them. */
 function dropIPv6({ here, there }) {
   inside(here, "ip", "address", "add", "fd77::1/64", "dev", "cable", "nodad");
   for (const address of DEAD) inside(there, "ip", "address", "add", `${address}/64`, "dev", "cable", "nodad");
@@ -39,7 +42,7 @@ function dropIPv6({ here, there }) {
   assert.equal(status, 0, err);
 }
 
-test("a live address behind dead ones is reached, and found again where its name is gone", { skip: needs("nft") }, async (t) => {
+test("a live address behind dead ones is reached, and found again after its name is gone", { skip: needs("nft") }, async (t) => {
   const network = met(t);
   if (!network) return;
   const { base, near, far, inbox, source, here, there, file } = network;
@@ -53,11 +56,11 @@ test("a live address behind dead ones is reached, and found again where its name
   await ends(sender(t, near, file, "far", { wrap: here.wrap, code: null }), again);
 });
 
-test("an unanswered question for IPv6 addresses keeps nobody waiting", { skip: needs() }, async (t) => {
+test("an unanswered query for IPv6 addresses delays no transfer", { skip: needs() }, async (t) => {
   const network = met(t);
   if (!network) return;
   const { base, near, far, inbox, source, here, there, file } = network;
-  // Longer than any test waits: five times half a minute, the most that resolv.conf(5) takes.
+  // Longer than any test waits: five times half a minute, the maximum of resolv.conf(5).
   const etc = { hosts: "", "resolv.conf": "nameserver 127.0.0.1\noptions timeout:30 attempts:5\n", "nsswitch.conf": "hosts: files dns\n" };
   const [command, ...words] = [...here.wrap, process.execPath, new URL("names.mjs", import.meta.url).pathname, there.address];
   const names = spawn(command, words, { stdio: ["ignore", "pipe", "inherit"] });
@@ -69,7 +72,7 @@ test("an unanswered question for IPv6 addresses keeps nobody waiting", { skip: n
   sameInside(source, inbox);
 });
 
-test("an address of the link is dialled with its interface by name, by number, and without", { skip: needs() }, async (t) => {
+test("a link-local address is dialled with its interface by name, by number, and without", { skip: needs() }, async (t) => {
   const network = met(t, { ipv4: false });
   if (!network) return;
   const { near, far, inbox, source, here, there, file } = network;
@@ -99,7 +102,7 @@ test("an address of the link is dialled with its interface by name, by number, a
   assert.match(doctor.said(), new RegExp(`Others reach this machine at \\[fe80::[0-9a-f:]+\\]:${PORT}\\.`));
 });
 
-test("the port of another user and a bridge for containers are no ways in", { skip: needs("setpriv") }, async (t) => {
+test("another user's port is reported, and a container bridge is not shown as an address", { skip: needs("setpriv") }, async (t) => {
   const network = met(t);
   if (!network) return;
   const { far, there } = network;

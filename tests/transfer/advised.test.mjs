@@ -1,6 +1,6 @@
-// Every message that recommends a command is followed: the command is cut out of what the program
-// printed, a shell runs it as it stands there, and it does what the message says. What recommends
-// what is found in the source (advised/recommended.mjs).
+// Every message that recommends a command is followed: the test cuts the command out of the
+// program's output, a shell runs it unchanged, and it must do what the message says. The
+// recommendations are found in the source (advised/recommended.mjs).
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { text } from "../house/sources.mjs";
@@ -13,16 +13,16 @@ import { isCovered, recommendations } from "./advised/recommended.mjs";
 import sending from "./advised/sending.mjs";
 import serving from "./advised/serving.mjs";
 
-/** What to do about a recommendation that nobody follows. */
+/** What to do about a recommendation that no test follows. */
 const ADD =
   "add a situation to tests/transfer/advised/ that prints the message and runs its command, with the message as a key, or name it in elsewhere.mjs";
 
-/** Situations at a time: most of them wait most of the time. */
+/** Situations at a time. They mostly wait. */
 const AT_ONCE = 3;
 
 const SITUATIONS = [...copying, ...finding, ...keeping, ...sending, ...serving];
 
-test("every message that recommends a command is followed by a situation or a test, or is named with why not", () => {
+test("every recommended command is followed by a situation or a test, or has a reason why not", () => {
   const listed = [SITUATIONS, ELSEWHERE, CANNOT, IN_THE_WINDOW].flat().flatMap(({ keys }) => keys);
   const all = recommendations();
   assert.ok(all.length > 100, `only ${all.length} recommendations were found`);
@@ -32,7 +32,7 @@ test("every message that recommends a command is followed by a situation or a te
   assert.deepEqual(stale, [], "no message says these any more: change the keys with the messages");
 });
 
-test("the tests that follow recommendations elsewhere are there", () => {
+test("the tests that follow recommendations elsewhere exist", () => {
   for (const { file, test: title } of ELSEWHERE) assert.ok(text(file).includes(`test("${title}"`), `${file}: ${title}`);
   for (const { as } of IN_THE_WINDOW) assert.ok(SITUATIONS.some(({ title }) => title === as), as);
 });

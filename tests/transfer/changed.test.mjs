@@ -1,5 +1,5 @@
-// Large files that have changed since they were sent: only what is new in them travels, whatever
-// was done to them and whatever happens on the way.
+// Large files that have changed since they were sent: only their new parts are sent, whatever the
+// change and whatever happens during the transfer.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { closeSync, mkdirSync, openSync, readFileSync, readdirSync, statSync, writeFileSync, writeSync } from "node:fs";
@@ -10,18 +10,20 @@ import { countingNetwork, ends, harmfulNetwork, receiver, same, sender, stranger
 const MIB = 1 << 20;
 const LARGE_BYTES = 48 * MIB;
 /**
- * What a transfer of hardly anything takes on the way: handshakes, an offer, figures that are told
- * as it goes; and 0.2 % for the digests of chunks.
+ * Bytes of a transfer without contents: handshakes, an offer, progress; and 0.2 % for the digests
+ * of chunks.
  */
 const BESIDES_BYTES = 200_000 + LARGE_BYTES / 500;
-/** About the longest of a file's chunks: what an edit can make travel on both its sides. */
+/**
+ * About the longest of a file's chunks. An edit can cause this much to be sent on both its sides.
+ */
 const AROUND_BYTES = 256 << 10;
-/** Every byte counts where they are counted. */
+/** Without compression, so that counted bytes are exact. */
 const CHANGED = ["--delta", "on", "--compress", "off"];
 
 const finished = (end) => end.events.find((event) => event.event === "finished");
 
-/** Two devices, of which the far one has the file `tree/large` as it was. */
+/** Two devices. The far one has the file `tree/large` in its old version. */
 function withOld(t, old) {
   const both = strangers(t);
   for (const side of [both.source, both.inbox]) mkdirSync(join(side, "tree"));
@@ -29,7 +31,7 @@ function withOld(t, old) {
   return { ...both, tree: join(both.source, "tree"), there: join(both.inbox, "tree") };
 }
 
-/** Sends what the file has become, and says how many bytes of it went. */
+/** Sends the file's new version, and returns how many bytes of it were sent. */
 async function sendChanged(t, old, changed, args = CHANGED) {
   const { inbox, near, far, tree, there } = withOld(t, old);
   writeFileSync(join(tree, "large"), changed);
@@ -44,7 +46,7 @@ async function sendChanged(t, old, changed, args = CHANGED) {
   return { sent: network.bytes, reused: finished(sending).reused, sending, receiving };
 }
 
-/** What is neither counted as new nor as having been there does not exist. */
+/** Every byte counts either as new or as reused. */
 function adds({ sent, reused }, changed, fresh) {
   assert.ok(sent < fresh + BESIDES_BYTES, `${sent} bytes went for ${fresh} new ones`);
   assert.ok(sent + reused >= changed.length, `${sent} went, ${reused} were there, of ${changed.length}`);
@@ -67,19 +69,19 @@ const WAYS = {
 };
 
 for (const [what, [changed, fresh]] of Object.entries(WAYS)) {
-  test(`a file that is ${what}: what is new travels`, async (t) => {
+  test(`a file that is ${what}: only new parts are sent`, async (t) => {
     adds(await sendChanged(t, old, changed), changed, fresh + 1);
   });
 }
 
-test("a file of which nothing is as it was goes whole, and little is spent on finding that out", async (t) => {
+test("an entirely changed file is sent whole, and finding that out costs little", async (t) => {
   const changed = randomBytes(LARGE_BYTES);
   const { sent, reused } = await sendChanged(t, old, changed);
   assert.equal(reused, 0);
   assert.ok(sent < LARGE_BYTES + LARGE_BYTES / 50, `${sent} bytes went`);
 });
 
-test("what was there is proven with the rest", async (t) => {
+test("reused parts are proven with the rest", async (t) => {
   const done = await sendChanged(t, old, edited, [...CHANGED, "--verify"]);
   adds(done, edited, 8 * AROUND_BYTES);
   for (const end of [done.sending, done.receiving]) {
@@ -88,7 +90,7 @@ test("what was there is proven with the rest", async (t) => {
   }
 });
 
-test("several lanes send what is new", async (t) => {
+test("several lanes send the new parts", async (t) => {
   const changed = Buffer.concat([randomBytes(20 * MIB), old]);
   adds(await sendChanged(t, old, changed, [...CHANGED, "--lanes", "3"]), changed, 20 * MIB + AROUND_BYTES);
 });
@@ -99,13 +101,13 @@ test("--delta off sends it whole", async (t) => {
   assert.ok(sent > LARGE_BYTES);
 });
 
-test("on a slow line it is compared without being asked to", async (t) => {
+test("on a slow line it is compared by default", async (t) => {
   const { sent, reused } = await sendChanged(t, old, edited, ["--limit", "20M", "--compress", "off"]);
   assert.ok(reused > LARGE_BYTES / 2, `${reused} were there`);
   assert.ok(sent < LARGE_BYTES / 2, `${sent} went`);
 });
 
-test("holes stay holes, and what is between them is found", async (t) => {
+test("holes stay holes, and data between them is found", async (t) => {
   const { inbox, near, far, tree, there } = withOld(t, old);
   const file = openSync(join(tree, "large"), "w");
   writeSync(file, old, 0, 10 * MIB, 0);
@@ -120,9 +122,9 @@ test("holes stay holes, and what is between them is found", async (t) => {
 });
 
 for (const [what, args] of Object.entries({ "sent again": ["--retry", "no"], "going on by itself": ["--retry", "1m"] })) {
-  test(`a connection that is cut while a file is compared, ${what}: what was copied or came is kept`, async (t) => {
+  test(`a connection that is cut while a file is compared, ${what}: copied and received parts are kept`, async (t) => {
     const { inbox, near, far, tree, there } = withOld(t, old);
-    // The last third is new, so that it is cut when all that was there has been copied.
+    // The last third is new, so that it is cut when everything that existed has been copied.
     const changed = Buffer.concat([old.subarray(0, 32 * MIB), randomBytes(16 * MIB)]);
     writeFileSync(join(tree, "large"), changed);
     const replace = ["--on-conflict", "replace"];

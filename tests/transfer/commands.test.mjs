@@ -1,5 +1,5 @@
-// Commands that messages, help and the documents tell people to run: each is one that the program
-// understands.
+// Commands that messages, help and the documents tell people to run: the program understands each
+// one.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { files, isProduct, text } from "../house/sources.mjs";
@@ -9,10 +9,10 @@ import { capture } from "../setup/process.mjs";
 const sources = ["cli", "daemon", "engine"].flatMap((crate) => files(`src-tauri/crates/${crate}/src`, ".rs")).filter(isProduct);
 const documents = ["README.md", "SECURITY.md", ...files("docs", ".md"), ...files("src/messages", ".json")];
 
-/** What stands for values that are looked at before the help is shown. */
+/** Stand-ins for values that are checked before the help is shown. */
 const VALUES = { RATE: "1M", PORT: "17464", "ADDR:PORT": "127.0.0.1:17464" };
 
-/** Commands in backticks, and lines of code blocks, without what a shell does with them. */
+/** Commands in backticks, and lines of code blocks, without shell syntax. */
 function commandsIn(path) {
   const code = text(path).split("\n").filter((line) => !/^\s*\/\//.test(line)).join("\n");
   const inline = [...code.matchAll(/`(?:sudo )?(ringway [^`\n]*)`/g)].map(([, command]) => command);
@@ -20,14 +20,14 @@ function commandsIn(path) {
   return [...inline, ...lines].map((command) => command.split(/\s+#|\s{2,}|[|<>;&…]|\.\.\./)[0].trim());
 }
 
-test("every command that a message or a document tells people to run is one", () => {
+test("every command in a message or a document exists", () => {
   const all = new Map();
   for (const path of [...sources, ...documents]) {
     for (const command of commandsIn(path)) all.set(command, path);
   }
   assert.ok(all.size > 60, `only ${all.size} commands were found`);
   const wrong = [...all].filter(([command]) => {
-    // Names that a program puts in, and what people put in.
+    // Placeholders that a program fills in, and those that people fill in.
     const words = command.replaceAll(/\{[^}]*\}|\[[^\]]*\]/g, "X").split(/\s+/).slice(1).map((word) => VALUES[word] ?? word.replaceAll(/["']/g, ""));
     // A message may name an option without its value.
     return [[], ["1764014195.000000004"]].every((value) => capture(RINGWAY, [...words, ...value, "--help"]).status !== 0);

@@ -1,5 +1,5 @@
-// The tests' own eyes: the comparison of trees sees every kind of difference, so that its silence
-// means something.
+// The tests' own comparison of trees: it finds every kind of difference, so that an empty result
+// can be relied on.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmodSync, linkSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -51,7 +51,7 @@ test("the comparison of trees", async (t) => {
       const copy = fresh();
       change(copy);
       const found = differences(original, copy);
-      // Changing an entry changes its folder's time as well, which is not what is to be seen here.
+      // Changing an entry also changes its folder's time, which is not tested here.
       const seen = what === "a folder's time" ? found : found.filter((line) => !line.startsWith(".d..t"));
       assert.ok(seen.length > 0, found.join("\n"));
     });

@@ -1,4 +1,4 @@
-// What happens to what is already there: replaced, kept or numbered as asked, and never deleted.
+// Existing entries at the destination: replaced, kept or numbered as requested, and never deleted.
 import assert from "node:assert/strict";
 import { linkSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,8 +8,8 @@ import { EXIT, ends, listing, receiver, sender, strangers } from "./harness.mjs"
 const text = (...parts) => readFileSync(join(...parts), "utf8");
 
 /**
- * A tree to send into an inbox that holds one of the same name already, with a differing, an equal
- * and an extra file.
+ * A tree to send into an inbox that has one of the same name, with a differing, an equal and an
+ * additional file.
  */
 function overlapping(t) {
   const all = strangers(t);
@@ -27,7 +27,7 @@ for (const [policy, args] of [
   ["replace", []],
   ["replace", ["--on-conflict", "replace"]],
 ]) {
-  test(`${args.length ? "asked for" : "by default"}: a differing file is replaced, what was not sent stays`, async (t) => {
+  test(`${args.length ? "asked for" : "by default"}: a differing file is replaced, and other files stay`, async (t) => {
     const { inbox, tree, there, near, far } = overlapping(t);
     const receiving = await receiver(t, far, inbox, { args });
     await ends(sender(t, near, tree, receiving.target), receiving);
@@ -38,7 +38,7 @@ for (const [policy, args] of [
   });
 }
 
-test("--on-conflict keep: the existing file stays as it is, new ones come", async (t) => {
+test("--on-conflict keep: the existing file stays as it is, and new ones arrive", async (t) => {
   const { inbox, tree, there, near, far } = overlapping(t);
   const before = statSync(join(there, "file"), { bigint: true });
   const receiving = await receiver(t, far, inbox, { args: ["--on-conflict", "keep"] });

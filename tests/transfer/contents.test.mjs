@@ -1,5 +1,5 @@
-// What the documents promise of contents and of what a receiver has already: tests that were
-// written with only the documents at hand.
+// The promises of the documents about contents and existing files. These tests were written with
+// only the documents at hand.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -21,7 +21,7 @@ const failures = (end) => end.events.filter(({ event }) => event === "entry_fail
 const failedPaths = (end) => failures(end).map(({ path }) => path).sort();
 const hidden = (inbox) => readdirSync(inbox).filter((name) => name.startsWith(".ringway-"));
 
-/** A file with a time of its own, so that only contents can differ between two of one size. */
+/** A file with a fixed time, so that only contents can differ between two of the same size. */
 function put(path, contents, time = OLD) {
   writeFileSync(path, contents);
   utimesSync(path, time, time);
@@ -36,7 +36,7 @@ function falsify(path) {
   utimesSync(path, atime, mtime);
 }
 
-/** One transfer to its end; both ends, however they ended. */
+/** One transfer to its end. Returns both ends, however they ended. */
 async function transfer(t, { near, far, inbox }, paths, { recv = [], send = [], from = near, ...how } = {}) {
   const receiving = await receiver(t, far, inbox, { args: recv, ...how });
   const sending = sender(t, from, paths, receiving.target, { args: send });
@@ -44,7 +44,7 @@ async function transfer(t, { near, far, inbox }, paths, { recv = [], send = [], 
   return { sending, receiving, statuses, said: `${brief(sending)}${brief(receiving)}` };
 }
 
-/** What an end said, but for its progress: enough to see why a test fails. */
+/** The events of an end without its progress: enough to see why a test fails. */
 function brief(end) {
   const events = end.events.filter(({ event }) => ["entry_failed", "entry_kept", "finished", "error"].includes(event));
   const lines = events.map((event) => {
@@ -55,7 +55,7 @@ function brief(end) {
   return `${end.title}: ${end.signal ?? end.status}\n${lines.slice(0, 40).join("\n")}\n${end.stderr.slice(-600)}\n`;
 }
 
-/** What is there, but for which names are one file's. */
+/** The entries, without the information which names belong to one file. */
 function unlinked(top) {
   const found = entries(top);
   for (const one of found.values()) delete one.sameAs;
@@ -88,7 +88,7 @@ function isThere(folder, name, contents) {
 
 const SIZES = { small: 4_000, middle: 600_000, large: 9_000_000 };
 
-/** A tree with a file of each size for each thing that may have happened to it at the receiver. */
+/** A tree with a file of each size for each change that may have happened to it at the receiver. */
 function manifold(path) {
   mkdirSync(path);
   for (const [size, bytes] of Object.entries(SIZES)) {
@@ -107,8 +107,7 @@ function manifold(path) {
 }
 
 /**
- * What lies at the receiver under these names. `outside` is a folder of its own, which nothing may
- * reach.
+ * Changes the files with these names at the receiver. `outside` is a folder that nothing may reach.
  */
 function meddle(there, outside) {
   for (const size of Object.keys(SIZES)) {
@@ -116,7 +115,8 @@ function meddle(there, outside) {
     put(join(there, `older ${size}.bin`), `something older, of ${size}`, OLD - 1000);
     rmSync(join(there, `new ${size}.bin`));
     writeFileSync(join(there, `edited ${size}.bin`), `an edit of ${size}`);
-    // The second name is a file of its own by now, the third one is also private elsewhere.
+    // The second name is a separate file by now, and the third one has another, private name
+    // elsewhere.
     const contents = readFileSync(join(there, `linked ${size}`));
     rmSync(join(there, `second name ${size}`));
     put(join(there, `second name ${size}`), contents);
@@ -140,12 +140,12 @@ function meddle(there, outside) {
   symlinkSync("my target", join(there, "another link"));
 }
 
-/** What is not a file or link that `replace` may replace: of another kind, in the way. */
+/** Entries that `replace` may not replace with a file or link, because they are of another kind. */
 const IN_THE_WAY = ["folder in the way", "folder in the way/mine", "fifo in the way", "sent folder", "folder for link"];
 
 for (const policy of POLICIES) {
   for (const received of [true, false]) {
-    test(`send --verify, --on-conflict ${policy}, into a tree that ${received ? "was received and edited" : "is the receiver's own"}: what is called proven is equal, and nothing changes beyond the policy`, async (t) => {
+    test(`send --verify, --on-conflict ${policy}, into a tree that ${received ? "was received and edited" : "is the receiver's own"}: files reported as proven are equal, and nothing changes beyond the policy`, async (t) => {
       const both = strangers(t);
       const { base, inbox, source } = both;
       const [tree, there, outside] = [join(source, "tree"), join(inbox, "tree"), join(base, "outside")];
@@ -164,12 +164,12 @@ for (const policy of POLICIES) {
       assert.deepEqual(failedPaths(receiving), [...failed].sort(), said);
       assert.deepEqual(unlikeTrees(beforeOutside, unlinked(outside)), [], `outside of the destination\n${said}`);
       assert.deepEqual(hidden(inbox), [], said);
-      // What was there, beyond the policy.
+      // Entries that existed before, apart from those that the policy changes.
       const after = unlinked(there);
       const may = (path) => policy === "replace" && !IN_THE_WAY.includes(path) && (contentsOf(tree).has(path) || ["a link", "another link", ""].includes(path));
       const own = (path) => before.has(path) && !may(path);
       assert.deepEqual(unlikeTrees(before, after, (path) => !own(path)), [], said);
-      // Everything that was sent is there, or said not to be.
+      // Everything that was sent is there, or was reported as missing.
       const top = existsSync(join(inbox, "tree (1)")) ? join(inbox, "tree (1)") : there;
       assert.equal(top !== there, policy === "update" && !received, said);
       let equal = 0;
@@ -183,12 +183,12 @@ for (const policy of POLICIES) {
       }
       for (const end of [sending, receiving]) assert.ok(finished(end).proven.files <= equal, `${finished(end).proven.files} proven, ${equal} equal\n${said}`);
       for (const way of IN_THE_WAY.filter((path) => path !== "folder in the way/mine")) {
-        // With `rename` a file is put beside what is in its way.
+        // With `rename` a file is put beside the entry that is in its way.
         const isNumbered = policy === "rename" && /^(folder|fifo) in/.test(way);
         assert.equal(failed.has(`tree/${way}`), top === there && !isNumbered, `${way} is in the way\n${said}`);
       }
-      // Sent once more it changes nothing (but that folders that got a number are not the sender's,
-      // which is said).
+      // Sending it once more changes nothing. (Except that folders with a number are not the
+      // sender's, and this is reported.)
       if (top !== there) return;
       const settled = entries(inbox);
       const again = await transfer(t, both, tree, { recv, send: ["--verify"] });
@@ -216,7 +216,7 @@ test("--on-conflict rename: a folder or FIFO in the way of a file stays, and the
 // Many names in one send, and ends that are killed
 
 const NAMES = 150;
-/** A different number each time, from a seed: the same rounds each time. */
+/** A different number each time, from a seed, so that each run has the same rounds. */
 function draw(seed) {
   let state = seed;
   return (below) => {
@@ -226,8 +226,8 @@ function draw(seed) {
 }
 
 /**
- * So many names, every third a folder, in version `version`; every fifth changes from one to the
- * next.
+ * This many names, every third a folder, in version `version`. Every fifth changes from one version
+ * to the next.
  */
 function manyNames(source, version) {
   const paths = [];
@@ -246,7 +246,9 @@ function manyNames(source, version) {
   return paths;
 }
 
-/** What the receiver edits: of what changes at the sender, and of what does not. */
+/**
+ * Entries that the receiver edits: some of those that change at the sender, and some that do not.
+ */
 const EDITED = ["name 5", "name 10", "name 7", "name 15/one", "name 30/two.txt", "name 3/one"];
 
 const KILLED = [

@@ -1,5 +1,5 @@
-// `ringway copy` as a process: what it does where cp(1) refuses, and how it ends when a signal
-// comes at once.
+// `ringway copy` as a process: what it does where cp(1) refuses, and how it ends if a signal
+// arrives at once.
 import assert from "node:assert/strict";
 import { chmodSync, linkSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -49,7 +49,7 @@ for (const mode of [0o311, 0o300, 0o111, 0o000]) {
       chmodSync(join(at, "tree/closed"), mode);
       return at;
     };
-    // What fails keeps the time at which this test made it.
+    // Files that fail keep the time at which this test made them.
     const found = (at) => new Map([...entries(at)].map(([path, { time: _, ...entry }]) => [path, entry]));
     const there = into("cp");
     const [command, ...words] = [...BOUND_BY_MODES, "cp", "-a", tree, there];
@@ -63,7 +63,7 @@ for (const mode of [0o311, 0o300, 0o111, 0o000]) {
   });
 }
 
-test("--dry-run foretells what is in the way of a further name of a file, and which one stays", async (t) => {
+test("--dry-run predicts what is in the way of another name of a file, and which one stays", async (t) => {
   const { base, source, near } = strangers(t);
   const tree = join(source, "tree");
   mkdirSync(tree);
@@ -77,7 +77,7 @@ test("--dry-run foretells what is in the way of a further name of a file, and wh
   let number = 0;
   for (const options of [[], ["-u"], ["-n"]]) {
     for (const [what, make] of Object.entries(ways)) {
-      // Which of the names comes first is chance.
+      // Which of the names comes first depends on chance.
       for (const name of ["a", "b"]) {
         const at = join(base, `${(number += 1)}`);
         mkdirSync(at);
@@ -125,7 +125,7 @@ for (const [signal, status] of [["SIGINT", EXIT.failed], ["SIGTERM", EXIT.termin
   test(`${signal} before copy has read its arguments ends it as one later does`, { skip }, async (t) => {
     const { base, source, near } = strangers(t);
     for (let file = 0; file < 16; file += 1) writeFileSync(join(source, `${file}`), Buffer.alloc(4 << 20, "large"));
-    // The first thing that the command itself does is to forbid core dumps.
+    // The command's own first action is to forbid core dumps.
     const wrap = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=prctl", "-e", `inject=prctl:signal=${signal}:when=1`];
     const done = await near.run(["copy", source, join(base, "copy"), "--json"], { wrap });
     assert.deepEqual([done.status, done.signal], [status, null], done.said());

@@ -1,5 +1,5 @@
-// Crashes of a filesystem under a receiver: it is shut down at a random instant, mounted again,
-// looked at, and the same send is repeated.
+// Crashes of a filesystem under a receiver: it is shut down at a random instant, mounted again and
+// checked, and the same send is repeated.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
@@ -12,13 +12,13 @@ import { filled } from "./mounts.mjs";
 
 const CODE = "7-river-canal";
 /**
- * How each is made, and mounted so that its journal is written often: names may then be on the disk
- * long before contents. One that cannot be shut down `isCopied`: the receiver is stopped between
- * two of its calls, and what the filesystem has handed to its device by then is what a power cut
- * leaves. `repair` is what an administrator runs before it is mounted again. Such a filesystem has
- * no journal. Its folders are written before the cut, by fsync(2), so that every name is there: an
- * old name may lead to the inode of another file. A shutdown would not do, because unmounting then
- * writes inodes, too.
+ * How each filesystem is made, and mounted so that its journal is written often. Names may then be
+ * on the disk long before contents. Some cannot be shut down and are copied instead (`isCopied`):
+ * the receiver is stopped between two of its calls, and what the filesystem has passed to its
+ * device by then is what a power cut leaves. `repair` is the command that an administrator runs
+ * before mounting it again. Such a filesystem has no journal. Its folders are written before the
+ * cut, by fsync(2), so that every name is there: an old name may lead to the inode of another file.
+ * A shutdown would not work for it, because unmounting then writes inodes, too.
  */
 const FILESYSTEMS = {
   btrfs: { make: ["-q", "-f"], mib: 256, options: "noatime,commit=1", isCopied: true },
@@ -28,8 +28,8 @@ const FILESYSTEMS = {
   xfs: { make: ["-q", "-f"], mib: 300, options: "noatime" },
 };
 /**
- * xfs_io's `shutdown` loses what is not on the disk; with `-f` the journal is written first, so
- * that names are there and contents may not be.
+ * xfs_io's `shutdown` loses everything that is not on the disk. With `-f` the journal is written
+ * first, so that names are there and contents may be missing.
  */
 const SHUTDOWNS = ["shutdown", "shutdown -f", "shutdown -f"];
 const PAST = 1_600_000_000;
@@ -38,21 +38,24 @@ const SMALL = 160;
 const LARGE = 12;
 const LARGE_BYTES = 300_000;
 /**
- * The transfers are held back, so that a crash comes in the middle of one, which takes about so
+ * The transfers are slowed down, so that a crash comes in the middle of one, which takes about this
  * long.
  */
 const BYTES_PER_SECOND = 12_000_000;
 const DURATION_MS = 1_000;
-/** What fsck(8) ends with at most where the filesystem is sound afterwards. */
+/** The highest status of fsck(8) after which the filesystem is sound. */
 const REPAIRED = 1;
-/** After so long btrfs has committed, and does not again while nobody writes. */
+/** After this time btrfs has committed, and does not commit again while nothing is written. */
 const COMMITTED_MS = 1_500;
-/** What a device takes that refuses writes later: its filesystem's journal and all that is sent. */
+/**
+ * How much a device accepts before it refuses writes: its filesystem's journal and everything that
+ * is sent.
+ */
 const MEMORY_MIB = 160;
 /** How long a transfer may take to begin on a busy machine. */
 const BEGIN_MS = 60_000;
 
-/** What a machine lacks for these rounds; undefined where nothing is missing. */
+/** What a machine lacks for these rounds; undefined if nothing is missing. */
 export function missing(kind) {
   if (process.getuid() !== 0) return "mounting takes root";
   const { type = kind, isCopied, repair = [] } = FILESYSTEMS[kind];
@@ -64,7 +67,7 @@ export function missing(kind) {
 }
 
 /**
- * Stops a process between two of its calls: what it has asked of a filesystem is done, and nothing
+ * Stops a process between two of its calls: its earlier calls to a filesystem are done, and none
  * follows.
  */
 async function stopped(running) {
@@ -77,7 +80,7 @@ async function stopped(running) {
   }
 }
 
-/** Two devices that know each other, and the trees before and after. */
+/** Two paired devices, and the trees before and after. */
 export class Crashing {
   constructor(base) {
     this.base = base;
@@ -85,7 +88,7 @@ export class Crashing {
     this.far = new Device(base, "far");
     this.source = join(base, "source");
     this.older = join(base, "older");
-    // In `merged` most names are there already, in `fresh` none.
+    // In `merged` most names exist already, in `fresh` none.
     for (const folder of ["merged", "fresh"]) {
       mkdirSync(join(this.source, folder, "deeper"), { recursive: true });
       for (let number = 0; number < SMALL; number += 1) {
@@ -127,7 +130,7 @@ export class Crashing {
     return { receiving, sending };
   }
 
-  /** A filesystem of its own in `inbox` for `body`, which may mount it again. */
+  /** Mounts a separate filesystem at `inbox` for `body`, which may mount it again. */
   async #on(kind, name, body) {
     const { type = kind, make, mib, options, isCopied = false, repair } = FILESYSTEMS[kind];
     const at = join(this.base, `${kind}-${name}`);
@@ -156,8 +159,8 @@ export class Crashing {
   }
 
   /**
-   * Begins a send that is held back; the filesystem is shut down `after` so many ms, and mounted
-   * again. Says how the sender had ended by then.
+   * Begins a slow send. After `after` ms the filesystem is shut down, and mounted again. Returns
+   * how the sender had ended by then.
    */
   async #crash({ inbox, image, isCopied, writesNames, remount }, { after, shutdown, folders, syncs = false }) {
     const { receiving, sending } = await this.#begin(inbox, null, ["--limit", `${BYTES_PER_SECOND}`, "--compress", "off"], folders);
@@ -167,8 +170,8 @@ export class Crashing {
       await sleep(2);
     }
     await sleep(after);
-    // As the kernel does by itself after half a minute: what is noted of the attempt reaches the
-    // disk, later files do not.
+    // As the kernel does by itself after half a minute: the records of the attempt reach the disk,
+    // and later files do not.
     if (syncs) {
       run("sync", ["-f", inbox]);
       await sleep(after);
@@ -176,7 +179,7 @@ export class Crashing {
     let status;
     if (isCopied) {
       await stopped(receiving);
-      // The filesystem writes its names by itself; contents would be half a minute later.
+      // The filesystem writes its names by itself. It would write contents half a minute later.
       await sleep(COMMITTED_MS);
       if (writesNames) this.#writeNames(inbox);
       status = sending.status;
@@ -191,7 +194,7 @@ export class Crashing {
     return status;
   }
 
-  /** Has the folders below `inbox` written, and no file. */
+  /** Writes the folders below `inbox` to the disk, and no file. */
   #writeNames(inbox) {
     const entries = readdirSync(inbox, { recursive: true, withFileTypes: true });
     const folders = entries.filter((entry) => entry.isDirectory()).map(({ parentPath, name }) => join(parentPath, name));
@@ -199,8 +202,8 @@ export class Crashing {
   }
 
   /**
-   * The same send again, which ends in an identical tree once `meanwhile` is done; how many files
-   * it found there.
+   * Repeats the send, which must end in an identical tree once `meanwhile` is done. Returns how
+   * many files it found there.
    */
   async #again(inbox, what, folders, meanwhile = () => {}) {
     const again = await this.#begin(inbox, null, [], folders);
@@ -212,7 +215,7 @@ export class Crashing {
     return again.sending.events.find(({ event }) => event === "finished").unchanged;
   }
 
-  /** One round; says what was found after the crash. */
+  /** One round. Returns what was found after the crash. */
   async round(kind, seed) {
     const below = numbers(seed);
     const what = `${kind}, seed ${seed}`;
@@ -228,9 +231,9 @@ export class Crashing {
   }
 
   /**
-   * Files that are replaced by `copy --atomic`, on a filesystem that crashes right behind it; says
-   * what was found. Its log or its folders are written, so that all names reach the disk, and
-   * contents only as far as the copy saw to that.
+   * `copy --atomic` replaces files, and the filesystem crashes right afterwards. Returns what was
+   * found. Its log or its folders are written before, so that all names reach the disk, and only
+   * those contents that the copy has synchronised.
    */
   async replaced(kind) {
     const what = `${kind}, copied`;
@@ -254,13 +257,14 @@ export class Crashing {
   }
 
   /**
-   * A new folder whose filesystem crashes in the middle; how many of its files were not sent again.
+   * A new folder whose filesystem crashes in the middle. Returns how many of its files were not
+   * sent again.
    */
   async staged(kind) {
     return this.#on(kind, "staged", async (at) => {
       const { inbox } = at;
       const folders = ["fresh"];
-      // Sizes and times reach the disk, contents do not.
+      // Sizes and times reach the disk, but contents do not.
       await this.#crash(at, { after: DURATION_MS / 4, shutdown: "shutdown -f", folders, syncs: true });
       const there = existsSync(join(inbox, "fresh"));
       assert.ok(!there, "it was in the middle of it");
@@ -270,13 +274,12 @@ export class Crashing {
 
   /**
    * The device of a filesystem refuses writes in the middle of a transfer, and another program's
-   * sync takes the kernel's only report. The receiver is killed, the device takes writes again, and
-   * the same send ends in an identical tree as the medium has it. `merges` has the files land in a
-   * folder that is there. Returns how many files were not sent again.
-   *
-   * The device is a loop device over a sparse file in a small memory filesystem: where that is
-   * full, new blocks of the device cannot be written. Memory goes on to show what was written, as
-   * after each failed write-back.
+   * sync takes the kernel's only error report. The receiver is killed, the device accepts writes
+   * again, and the same send ends in an identical tree, as read from the medium. With `merges` the
+   * files land in an existing folder. Returns how many files were not sent again. The device is a
+   * loop device over a sparse file in a small memory filesystem: once that is full, new blocks of
+   * the device cannot be written. The page cache still shows the written data, as after each failed
+   * write-back.
    */
   async refused(kind, merges) {
     const { make, mib, options } = FILESYSTEMS[kind];
@@ -292,7 +295,7 @@ export class Crashing {
     try {
       writeFileSync(image, "");
       truncateSync(image, mib << 20);
-      // The journal has its blocks from the beginning: what is refused is contents.
+      // The journal has its blocks from the beginning, so only contents are refused.
       run(`mkfs.${kind}`, [...make, image]);
       mount();
       if (merges) for (const folder of folders) mkdirSync(join(inbox, folder));
@@ -308,7 +311,7 @@ export class Crashing {
       await until(1 << 20);
       const filler = filled(memory, 0);
       await until(came() - begun + (4 << 20));
-      // In a merge the receiver may have noticed, and ended by itself.
+      // In a merge the receiver may have noticed the error, and ended by itself.
       const { status } = capture("sync", ["-f", inbox]);
       for (const end of [sending, receiving]) end.kill();
       await Promise.all([sending.ended, receiving.ended]);
@@ -326,7 +329,7 @@ export class Crashing {
     }
   }
 
-  /** Each file is its old version, its new one, or is not there. */
+  /** Each file is its old version, its new one, or does not exist. */
   #look(inbox, what, folder = "") {
     const found = { old: 0, new: 0, absent: 0 };
     for (const path of this.#files(folder)) {

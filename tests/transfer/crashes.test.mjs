@@ -28,7 +28,7 @@ for (const [kind, seeds] of Object.entries(ROUNDS)) {
 }
 
 for (const kind of ["ext4", "ext4 without a journal, folders written", "xfs"]) {
-  test(`a filesystem that crashes behind copy --atomic leaves each file old or new, on ${kind}`, async (t) => {
+  test(`a filesystem that crashes after copy --atomic leaves each file old or new, on ${kind}`, async (t) => {
     const lacking = missing(kind);
     if (lacking) return t.skip(lacking);
     t.diagnostic(JSON.stringify(await new Crashing(folder(t)).replaced(kind)));
@@ -36,7 +36,7 @@ for (const kind of ["ext4", "ext4 without a journal, folders written", "xfs"]) {
 }
 
 for (const kind of ["ext4", "xfs"]) {
-  test(`what a filesystem that was mounted again may have lost of a new folder is not believed, on ${kind}`, async (t) => {
+  test(`files of a new folder that a remounted filesystem may have lost are not believed, on ${kind}`, async (t) => {
     const lacking = missing(kind);
     if (lacking) return t.skip(lacking);
     const crashing = new Crashing(folder(t));
@@ -45,10 +45,9 @@ for (const kind of ["ext4", "xfs"]) {
   });
 }
 
-// ext4 writes to nothing more once its device has refused some of its own records; xfs tries those
-// again.
+// ext4 writes nothing more once its device has refused some of its own records. xfs retries those.
 for (const merges of [false, true]) {
-  test(`what a disk refused of ${merges ? "a merge" : "a new folder"} is not believed although another program took the kernel's report, on xfs`, async (t) => {
+  test(`refused writes of ${merges ? "a merge" : "a new folder"} are not believed although another program took the kernel's report, on xfs`, async (t) => {
     const lacking = missing("xfs");
     if (lacking) return t.skip(lacking);
     const crashing = new Crashing(folder(t));

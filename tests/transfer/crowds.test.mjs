@@ -1,5 +1,5 @@
 // A hundred devices at once: first contacts by a standing secret from a hundred addresses, then a
-// hundred known devices. Nobody is turned away, all wait for a place.
+// hundred paired devices. None is turned away; all wait for a place.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,19 +11,16 @@ import { watchMemory } from "./memory.mjs";
 
 const DEVICES = 100;
 const PORT = 17464;
-/**
- * As with nobody about, and for each of them its connection, its task and its threads while it is
- * received.
- */
+/** As without other devices, plus each one's connection, task, and threads while it is received. */
 const HELD_MIB_MAX = 96;
 const FILE_BYTES = 100_000;
-/** Slow enough that the first sixteen still run when the others come. */
+/** Slow enough that the first sixteen still run when the others arrive. */
 const SLOWLY = ["--limit", "100K", "--compress", "off"];
 const SECRET = "a standing secret of a hundred laptops";
 
 /**
- * A network in which a sender that dials 10.78.1.N comes from 10.78.0.N; none where that cannot be
- * had.
+ * A network in which a sender that dials 10.78.1.N comes from 10.78.0.N; undefined if that is
+ * impossible.
  */
 function manyAddresses(t) {
   const name = `rw${process.pid}-crowd`;
@@ -39,7 +36,7 @@ function manyAddresses(t) {
   return isMade ? { wrap: ["ip", "netns", "exec", name], addresses: numbers.map((number) => `10.78.1.${number}:${PORT}`) } : undefined;
 }
 
-/** A device for each, with a folder of its own to send. */
+/** A device for each, with its own folder to send. */
 function crowd(base, source) {
   return Array.from({ length: DEVICES }, (_, number) => {
     const path = join(source, `data-${number}`);
@@ -90,7 +87,7 @@ test("a sender that does not retry is told at once that there is no place", asyn
   const receiving = await receiver(t, far, inbox, { code: SECRET, once: false });
   const all = crowd(base, source).slice(0, 13);
   const send = ({ device, path }, code, args) => sender(t, device, path, receiving.target, { code, args });
-  // Without a rule 12 of the 16 places are for them.
+  // Devices without a rule get 12 of the 16 places.
   const first = all.slice(0, 12).map((one) => send(one, SECRET, ["--limit", "10K", "--compress", "off"]));
   await Promise.all(first.map((one) => one.event(({ event, stage }) => event === "progress" && stage === "running")));
   const last = send(all[12], SECRET, ["--retry", "no"]);

@@ -1,5 +1,5 @@
-// A limit on open descriptors (RLIMIT_NOFILE: `ulimit -n`, LimitNOFILE=), the hard one too:
-// everything arrives as without it, or nothing is begun.
+// A limit on open descriptors (RLIMIT_NOFILE: `ulimit -n`, LimitNOFILE=), also the hard one:
+// everything arrives as without it, or nothing begins.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { linkSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
@@ -11,10 +11,10 @@ import { capture, run } from "../setup/process.mjs";
 import { EXIT, ends, hasAttributes, receiver, same, sender, strangers } from "./harness.mjs";
 
 const LEVELS = 200;
-/** Beyond a copy's share of 1,024, both ends of each folder counted. */
+/** More than a copy's share of 1,024, counting both ends of each folder. */
 const SOURCES = 600;
 /**
- * The least that a copy begins with, and the least for sending and receiving
+ * The fewest with which a copy begins, and the fewest for sending and receiving
  * (docs/environments.md).
  */
 const COPY_MIN = 32;
@@ -61,7 +61,7 @@ const OPTIONS = [
 ];
 
 for (const limit of [COPY_MIN, 64, 1024]) {
-  // With fewest by every way, with more by those that want most.
+  // With the fewest descriptors by every way; with more by those ways that need most.
   for (const args of limit === COPY_MIN ? OPTIONS : OPTIONS.filter((options) => options.includes("--jobs"))) {
     test(`copy with ${limit} descriptors gives the whole tree (${args.join(" ") || "plain"})`, async (t) => {
       const { base, source, near } = strangers(t);
@@ -189,7 +189,7 @@ test("a limit that is too low is named before anything begins", async (t) => {
 const raising = capture("bash", ["-c", "ulimit -n 100; prlimit --pid $$ --nofile=200:200"]);
 const cannotRaise = raising.status !== 0 && "raising a hard limit takes root with CAP_SYS_RESOURCE";
 
-test("the command that is advised where the limit is too low mends it", { skip: cannotRaise }, async (t) => {
+test("the advised command raises a limit that is too low", { skip: cannotRaise }, async (t) => {
   const { base, source, near } = strangers(t);
   writeFileSync(join(source, "file"), "contents");
   const to = join(base, "copy");

@@ -1,5 +1,5 @@
-// Destinations that go while something arrives in them: both ends say so, nobody hangs, and there
-// is no receipt for what is not there.
+// Destinations that disappear while files arrive in them: both ends report it, neither hangs, and
+// there is no receipt for missing files.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, renameSync, rmdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,17 +12,14 @@ import { mounting } from "./mounts.mjs";
 const MIDWAY_BYTES = 4_000_000;
 const SLOWLY = ["--limit", "4M", "--compress", "off", "--retry", "no"];
 
-/**
- * A transfer that is half way, into a folder of its own, which `prepare` may make something else
- * of.
- */
+/** A transfer that is half done, into a separate folder, which `prepare` may change. */
 async function halfWay(t, prepare = () => true) {
   const { base, inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   mkdirSync(tree);
   for (let number = 0; number < 40; number += 1) {
     writeFileSync(join(tree, `${number}`), Buffer.alloc(number % 2 ? 5_000 : 1_000_000, `${number}`));
-    // What is as young as the attempt is not taken for whole.
+    // A file that is as young as the attempt does not count as whole.
     utimesSync(join(tree, `${number}`), 1_600_000_000, 1_600_000_000);
   }
   if (!prepare({ base, inbox })) return undefined;
@@ -34,7 +31,7 @@ async function halfWay(t, prepare = () => true) {
 
 const lastError = (end) => end.events.findLast(({ event }) => event === "finished")?.error;
 
-/** Both failed, and the receiver says why. */
+/** Both failed, and the receiver reports why. */
 async function bothSay({ sending, receiving }, code) {
   await ends(sending, receiving, EXIT.failed);
   assert.equal(lastError(receiving)?.code, code, receiving.said());
@@ -43,12 +40,12 @@ async function bothSay({ sending, receiving }, code) {
 
 test("a destination that is removed under way", async (t) => {
   const transfer = await halfWay(t);
-  // What is being made there meanwhile may keep it a moment.
+  // Files that are being made there may delay the removal for a moment.
   while (capture("rm", ["-rf", transfer.inbox]).status !== 0);
   await bothSay(transfer, "destination_gone");
 });
 
-test("a destination that is renamed under way: no receipt for a path where nothing is, and what has come goes on where it lies", async (t) => {
+test("a destination that is renamed during a transfer: no receipt for the old path, and the next attempt completes it at the new one", async (t) => {
   const transfer = await halfWay(t);
   const { inbox, base, tree, near, far } = transfer;
   const moved = join(base, "moved");
@@ -61,7 +58,7 @@ test("a destination that is renamed under way: no receipt for a path where nothi
   same(tree, join(moved, "tree"));
 });
 
-mounting("a destination that is unmounted under way, for who looks for it by its name", async (t, { ext4 }) => {
+mounting("a destination that is lazily unmounted during a transfer is reported as gone", async (t, { ext4 }) => {
   const transfer = await halfWay(t, ({ base, inbox }) => ext4(inbox, join(base, "image")));
   if (!transfer) return t.skip("mounting takes root");
   run("umount", ["-l", transfer.inbox]);
@@ -72,7 +69,7 @@ mounting("a destination that becomes read-only under way: both ends fail with th
   const transfer = await halfWay(t, ({ base, inbox }) => ext4(inbox, join(base, "image")));
   if (!transfer) return t.skip("mounting takes root");
   const { base, inbox, tree, near, far, sending, receiving } = transfer;
-  // As after an error of the disk, which asks nobody whether a file is open.
+  // As after a disk error, which happens whether or not files are open.
   run("mount", ["-o", "remount,abort", inbox]);
   for (const end of [sending, receiving]) assert.equal(await end.exit(), EXIT.failed, end.said());
   assert.match(receiving.stdout, /Read-only file system/);
@@ -85,8 +82,8 @@ mounting("a destination that becomes read-only under way: both ends fail with th
 });
 
 /**
- * A receiver that goes on after the first transfer, and a tree that it has: both know each other by
- * then.
+ * A receiver that keeps running after the first transfer, and a tree that it has. Both devices are
+ * paired by then.
  */
 async function listening(t, { inbox, source, near, far }) {
   const [first, tree] = ["first", "tree"].map((name) => join(source, name));
@@ -185,13 +182,13 @@ mounting("a service that starts while the disk of its folders is not mounted rec
   const port = await freePort();
   const paired = await receiver(t, far, join(base, "elsewhere"), { port });
   await ends(sender(t, near, join(source, "first"), paired.target), paired);
-  // By whatever path it is named.
+  // Whatever path it is named by.
   const led = join(base, "led here");
   symlinkSync(inbox, led);
   await asked(far, ["settings", "--receive-folder", led]);
   await asked(far, ["devices", "rule", "near", "--accept", "--into", ruled]);
   run("umount", [disk]);
-  // As a boot may leave it: the folders are there, and the disk is not.
+  // As a boot may leave it: the folders exist, but the disk is not mounted.
   for (const folder of [inbox, ruled]) mkdirSync(folder);
   const serve = async () => {
     const running = far.start(["serve", "--listen", paired.target, "--no-announce", "--json"]);
@@ -212,7 +209,8 @@ mounting("a service that starts while the disk of its folders is not mounted rec
   assert.deepEqual([readdirSync(inbox), readdirSync(ruled)], [[], ["third"]]);
   serving.kill("SIGTERM");
   await serving.exit();
-  // Who wants it beneath the mount point says so, to a service that runs or by naming it to recv.
+  // To receive beneath the mount point, a person says so to a running service, or names the folder
+  // to recv.
   run("umount", [disk]);
   const last = await serve();
   await asked(far, ["devices", "rule", "near", "--accept", "--into", ruled]);

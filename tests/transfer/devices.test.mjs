@@ -1,4 +1,4 @@
-// Devices that know each other, and the commands about them; what the command says of itself.
+// Paired devices, and the commands about them; the command's information about itself.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { readdirSync, writeFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { which } from "../setup/process.mjs";
 import { CODE, Device, EXIT, ends, receiver, sameInside, sender, strangers } from "./harness.mjs";
 
-/** A secret of the kind that a headless machine keeps in a file. */
+/** A secret like those that a headless machine keeps in a file. */
 const STANDING_SECRET = "correct horse battery staple 2026";
 
 /** The events of a command that ends by itself. */
@@ -71,7 +71,7 @@ test("a running transfer ends when another command of the sender forgets the rec
 });
 
 const skip = which("strace") ? false : "no strace here to slow a disk down";
-test("what is whole and waits for the disk is not published for a device that is forgotten meanwhile", { skip }, async (t) => {
+test("complete files that wait for the disk get no final names once their device is forgotten", { skip }, async (t) => {
   const { inbox, source, near, far } = strangers(t);
   writeFileSync(join(source, "file"), "content");
   const slow = ["-e", "trace=syncfs", "-e", "inject=syncfs:delay_enter=4s"];
@@ -84,7 +84,7 @@ test("what is whole and waits for the disk is not published for a device that is
   assert.deepEqual(readdirSync(inbox), []);
 });
 
-test("what went to a forgotten device is not sent again to another one of its name", async (t) => {
+test("files sent to a forgotten device are not sent again to another one of its name", async (t) => {
   const { base, inbox, source, near, far } = strangers(t);
   writeFileSync(join(source, "file"), "content");
   const first = await receiver(t, far, inbox);
@@ -106,21 +106,21 @@ test("what went to a forgotten device is not sent again to another one of its na
 
 test("a name that looks like another device's is pointed out when pairing and in the list", async (t) => {
   const { base, inbox, near } = strangers(t);
-  // The second letter of the other one is Cyrillic.
+  // The second letter of the other name is Cyrillic.
   for (const name of ["nas", "n\u0430s"]) {
     const device = new Device(join(base, Buffer.from(name).toString("hex")), name);
     const receiving = await receiver(t, device, inbox, { once: false });
     const paired = await near.run(["pair", receiving.target, "--code-file", near.codeFile(CODE)]);
     assert.equal(paired.status, EXIT.all, paired.said());
-    assert.equal(/LOOKS LIKE THE NAME OF nas /.test(paired.said()), name !== "nas", paired.said());
+    assert.equal(/This name looks like that of nas /.test(paired.said()), name !== "nas", paired.said());
   }
   const listed = (await said(near, ["devices"])).filter(({ event }) => event === "device");
   assert.deepEqual(listed.map(({ looks_like }) => looks_like?.id), [listed[1].id, listed[0].id]);
   const words = await near.run(["devices"]);
-  assert.match(words.stdout, /n\u0430s \([\da-f-]{19}\) LOOKS LIKE THE NAME OF nas \([\da-f-]{19}\)/);
+  assert.match(words.stdout, /n\u0430s \([\da-f-]{19}\): This name looks like that of nas \([\da-f-]{19}\)/);
 });
 
-test("a standing secret lets in one device after the other, and no guess spends it", async (t) => {
+test("a standing secret pairs one device after the other, and guesses do not use it up", async (t) => {
   const { base, inbox, source, far } = strangers(t);
   writeFileSync(join(source, "file"), "content");
   const receiving = await receiver(t, far, inbox, { code: STANDING_SECRET, once: false });
@@ -139,7 +139,7 @@ test("a standing secret lets in one device after the other, and no guess spends 
   assert.ok(!(receiving.stdout + receiving.stderr).includes(STANDING_SECRET));
 });
 
-test("doctor names what it looked at, in words and as JSON", async (t) => {
+test("doctor names its checks, in words and as JSON", async (t) => {
   const { near } = strangers(t);
   const checks = (await said(near, ["doctor"])).filter((event) => event.event === "check");
   assert.ok(checks.length >= 4, JSON.stringify(checks));

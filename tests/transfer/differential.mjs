@@ -1,6 +1,6 @@
-// Ringway against the tools that it replaces: generated trees, options and surroundings. A case is
-// a shell script, so that one that differs can be shrunk line by line, and printed as what
-// reproduces it.
+// Compares Ringway with the tools that it replaces: generated trees, options and surroundings. A
+// case is a shell script, so that a failing one can be shrunk line by line, and printed to
+// reproduce it.
 import { chmodSync, lstatSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RINGWAY } from "../setup/build.mjs";
@@ -17,29 +17,27 @@ const CODE = "7-river-canal";
 const EFBIG = 27;
 
 /**
- * Few names, so that source and destination meet; among them some that shells and terminals trip
- * over.
+ * Few names, so that source and destination share some. A few of them are difficult for shells and
+ * terminals.
  */
 const FOLDERS = ["a", "b c", "-r"];
 const OTHERS = ["f", "g", "é", "h", "*", "l"];
 const DEPTH_MAX = 3;
 const SIZES = [0, 1, 4_095, 70_000, 300_000];
-/** Owner's rights stay: what takes them away has tests of its own. */
+/** Owners keep their permissions. Other tests remove them. */
 const MODES = ["600", "644", "755", "640", "777", "700"];
 /**
- * No setgid: cp leaves it as it happens to be there, by way of access lists; here a copy has the
+ * No setgid: cp leaves it as access lists happen to have made it, while a copy here has the
  * source's.
  */
 const FOLDER_MODES = ["755", "700", "775", "750"];
-/** Seconds since 1970, few, so that times are equal often. */
+/** Seconds since 1970. They are few, so that times are often equal. */
 const TIMES = [1_500_000_000, 1_600_000_000, 1_700_000_000];
 
-/**
- * What a dry run foretells; it does not look for the holes in files, whose bytes are not copied.
- */
+/** The counts of a dry run. It does not look for holes in files, whose bytes are not copied. */
 const COUNTS = ["files", "folders", "links", "unchanged", "skipped", "failed"];
 
-/** SplitMix32: the same numbers for the same seed, everywhere. */
+/** SplitMix32: the same numbers for the same seed, on every machine. */
 export function drawing(seed) {
   let state = seed >>> 0;
   const next = () => {
@@ -56,9 +54,10 @@ export function drawing(seed) {
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 /**
- * Shell lines that make a tree at `top`. No link leads out of the case: cp writes through those of
- * a destination, modes included. With `mixesKinds` a folder may meet something else. FIFOs are not
- * sent. `rights` gives further lines for a file or folder, which go into `righted`.
+ * Shell lines that make a tree at `top`. No link leads out of the case, because cp writes through
+ * links of a destination, including modes. With `mixesKinds` a folder may meet another kind of
+ * entry. FIFOs are not sent. `rights` gives further lines for a file or folder, which go into
+ * `righted`.
  */
 function tree(draw, top, { isSource, mixesKinds, links, hasHardLinks = isSource, hasFifos = false }, rights, righted) {
   const [lines, times, linked] = [[], [], []];
@@ -75,8 +74,8 @@ function tree(draw, top, { isSource, mixesKinds, links, hasHardLinks = isSource,
           lines.push(`truncate -s 1M ${to}`);
           break;
         }
-        // Names that the destination lacks: what stands there would decide which of them is the
-        // first, and that is chance.
+        // Names that the destination lacks. An entry there would decide which of them comes first,
+        // which depends on chance.
         linked.push(path(at, `hard ${name}`));
         lines.push(linked.length > 1 && draw.below(3) > 0 ? `ln ${linked[0]} ${linked.at(-1)}` : `yes ${quoted(name)} | head -c 6000 > ${linked.at(-1)}`);
         righted.push(...rights(top, "file", linked.at(-1)));
@@ -107,23 +106,23 @@ function tree(draw, top, { isSource, mixesKinds, links, hasHardLinks = isSource,
 }
 
 /**
- * What a case of that seed is: lines that make `source` and perhaps `into`, and how both programs
- * are started.
+ * The case for that seed: lines that make `source` and perhaps `into`, and how both programs are
+ * started.
  */
 export function drawCase(kind, seed) {
   const draw = drawing(seed * 7_919 + kind.length);
   const around = drawSurroundings(kind, drawing(seed * 104_729 + kind.length));
   const isCopy = kind === "copy";
   const option = isCopy ? draw.one(["", "-u", "-n"]) : "";
-  // With -u and -n, cp says nothing of what is in the way, fails at a link that leads nowhere, and
-  // links further names of a file to the one that it keeps, whatever that has in it: a copy tells
-  // the first, keeps the second, and gives the third what they have in the source.
+  // With -u and -n, cp does not report entries that are in the way, fails at a link that leads
+  // nowhere, and links further names of a file to the one that it keeps, whatever that contains. A
+  // copy reports the first, keeps the second, and gives the third their contents from the source.
   const mixesKinds = isCopy && option === "";
   const [rights, righted] = [around.rights ?? (() => []), []];
   const lines = tree(draw, "source", { isSource: true, mixesKinds, links: ["nowhere", "f", "..", "../f"], hasHardLinks: option === "", hasFifos: isCopy }, rights, righted);
   const links = option === "" ? ["nowhere", "gone", ".."] : [];
   if (draw.below(3) > 0) lines.push(...tree(draw, "into/source", { isSource: false, mixesKinds, links }, rights, righted));
-  // rsync leaves what is inherited, with -A in part; a receiver removes it (tests/transfer/edited
+  // rsync leaves inherited lists, with -A in part. A receiver removes them (tests/transfer/edited
   // and the engine's).
   if (isCopy && draw.oneIn(4)) lines.push("setfacl -d -m u:65534:rx into");
   lines.push(...(around.tops ?? []), ...righted);
@@ -131,25 +130,25 @@ export function drawCase(kind, seed) {
   const before = draw.one(["", "", "umask 0; ", "umask 077; ", "ulimit -n 64; "]);
   const extra = isCopy ? draw.one([[], ["--verify"], ["--jobs", "16"], ["--io", "sync"]]) : draw.one([[], ["--lanes", "4"], ["--verify"], ["--compress", "off"]]);
   if (isCopy && around.scarce && draw.oneIn(3)) extra.push("--atomic");
-  // To be verified, files of equal size and time are compared.
+  // With verification, files of equal size and time are compared.
   if (!isCopy && extra.includes("--verify")) theirs.push("--checksum");
   return { kind, seed, around, lines, ours: [...ours, ...extra], theirs, before };
 }
 
-/** The tool that stands for a case's kind. */
+/** The reference tool for a case's kind. */
 const reference = ({ kind, theirs }) => (kind === "copy" ? ["cp", "-a", ...theirs] : ["rsync", "-aHX", "--modify-window=-1", ...theirs]);
 
-/** What both programs are started by. */
+/** How both programs are started. */
 const beginning = ({ before, around }) => before + (around.blocks ? `ulimit -f ${around.blocks}; ` : "");
 const wrapping = (one) => ["bash", "-c", `${beginning(one)}exec "$@"`, "-", ...(one.around.as ?? [])];
 
-/** Runs the tool, into a folder. cp dies of a file-size limit where nobody ignores its signal. */
+/** Runs the tool, into a folder. A file-size limit kills cp unless its signal is ignored. */
 function tool(at, one, to) {
   const [bash, c, line, ...rest] = wrapping(one);
   return capture(bash, [c, one.around.blocks ? `trap "" XFSZ; ${line}` : line, ...rest, ...reference(one), "source", `${to}/`], { cwd: at });
 }
 
-/** What a copy or a send said in JSON, with the counts that it stated. */
+/** The closing event of a copy or a send, with its counts. */
 function ending(done, out) {
   const events = linesOf(out);
   const finished = events.find(({ event }) => event === "finished");
@@ -167,8 +166,8 @@ function ringwayCopies(at, one, to, more = []) {
 const counts = (finished) => COUNTS.map((name) => `${finished?.[name]} ${name}`).join(", ");
 
 /**
- * Whether a dry run foretold what then happened. It does not write, so it meets no limit on file
- * sizes, and nothing of what only its owner may set.
+ * Whether a dry run predicted the result. It does not write, so it meets no limit on file sizes,
+ * and no attribute that only an owner may set.
  */
 function differsFromDryRun(expected, ours) {
   if (!expected || counts(expected.finished) === counts(ours.finished)) return [];
@@ -177,7 +176,7 @@ function differsFromDryRun(expected, ours) {
   return [`a dry run says ${counts(expected.finished)}, and then it is ${counts(ours.finished)}: ${ours.err}`];
 }
 
-/** What reproduces it, from an empty folder. */
+/** A script that reproduces the case, from an empty folder. */
 export function script(one) {
   const { kind, lines, ours, around, left } = one;
   const disk = DISKS[around.name];
@@ -199,7 +198,7 @@ const receiveOptions = ({ around }) => ["--modes", ...(around.as ? ["--setuid"] 
 
 const titleOf = ({ kind, around }) => `${kind}, ${around.name}`;
 
-/** What sort of difference was found first: one that is shrunk is to stay the same. */
+/** The kind of the first difference, which must stay the same while a case is shrunk. */
 const sortOf = (found) => found[0]?.replace(/^(?!exit|a dry run|ringway,|cp,|rsync,|once there).*/s, "tree").split(" ")[0];
 
 /** Runs cases below `base`. */
@@ -208,7 +207,7 @@ export class Differential {
   #devices;
   /** How many cases were drawn, by kind and surroundings. */
   #drawn = new Map();
-  /** Of those, how many times a copy or send ran out of space. */
+  /** How often a copy or send of those ran out of space. */
   #full = new Map();
   #lacking = new Map();
 
@@ -227,15 +226,15 @@ export class Differential {
     }
   }
 
-  /** What keeps surroundings from being tried here, or none. */
+  /** Why surroundings cannot be used here, or null. */
   #lackOf(name) {
     if (!this.#lacking.has(name)) this.#lacking.set(name, lackOf(name, this.#base, RINGWAY));
     return this.#lacking.get(name);
   }
 
   /**
-   * Of one kind and surroundings: how many cases were drawn and ran out of space, and why they were
-   * skipped.
+   * For one kind and surroundings: how many cases were drawn and ran out of space, and why they
+   * were skipped.
    */
   tried(kind, name) {
     const title = titleOf({ kind, around: { name } });
@@ -249,7 +248,7 @@ export class Differential {
     return all.filter(({ drawn }) => drawn > 0).map((one) => `${one.title}: ${one.drawn} cases${more(one)}`);
   }
 
-  /** Sends `source` into a folder. Gives the exit status of either end that failed. */
+  /** Sends `source` into a folder. Returns the exit status of an end that failed. */
   async #send(at, one, to) {
     const [near, far] = one.around.me ? this.#devices.others : this.#devices.own;
     const wrap = wrapping(one);
@@ -260,8 +259,7 @@ export class Differential {
       if (!isListening) return ending({ status: await receiving.exit(), err: receiving.said(), isRefused: /Nothing can be received into .*: Permission denied/.test(receiving.stderr) }, "");
       const sending = near.start(["send", join(at, "source"), target, "--json", "--code-file", near.codeFile(CODE), ...sendOptions(one)], { wrap });
       const status = await sending.exit();
-      // Where the sender may not open `source` itself it offers nothing, and rsync makes the
-      // folder.
+      // If the sender may not open `source` itself it offers nothing, and rsync makes the folder.
       const isRefused = status !== 0 && !receiving.events.some(({ event }) => event === "offer") && /could not be opened/.test(sending.stderr);
       if (isRefused) receiving.kill();
       const there = await receiving.exit();
@@ -275,13 +273,13 @@ export class Differential {
     return one.kind === "copy" ? ringwayCopies(at, one, to) : this.#send(at, one, to);
   }
 
-  /** What is missing here, or none. */
+  /** What is missing here, or false. */
   static lacks() {
     const tools = ["rsync", "setfattr", "getfattr", "setfacl"].filter((tool) => !which(tool));
     return tools.length > 0 && `${tools.join(" and ")} not installed`;
   }
 
-  /** Lines that say what differs; none where nothing does. */
+  /** Lines with the differences; empty if there are none. */
   async differs(one) {
     const at = mkdtempSync(join(this.#base, "case-"));
     chmodSync(at, 0o755);
@@ -303,7 +301,7 @@ export class Differential {
     const expected = one.kind === "copy" ? ringwayCopies(at, one, "ours", ["--dry-run"]) : null;
     const theirs = tool(at, one, "theirs");
     const ours = await this.#ringway(at, one, "ours");
-    // A receiver stages in its folder and wants to write there, where rsync goes on below it.
+    // A receiver stages in its folder and needs to write there, while rsync continues below it.
     if (ours.isRefused) return unlikeTrees(before, entries(join(at, "ours"))).map((line) => `nothing is received, and yet ${line}`);
     const run = { at, one, before, theirs, ours };
     const found = bytesMax ? this.#differsWhereTooLarge(bytesMax, run) : this.#treesDiffer(run);
@@ -312,21 +310,21 @@ export class Differential {
     return found;
   }
 
-  /** What differs between the two results. */
+  /** The differences between the two results. */
   #treesDiffer(run) {
     const { at, one } = run;
     const isOthers = (path) => one.around.me && lstatSync(join(at, "ours", path)).uid !== one.around.me;
     return differences(join(at, "theirs"), join(at, "ours")).filter((line) => {
       const path = pathIn(line);
-      // Both have the times of the two runs: the folders that stand for the destination, and what
-      // belongs to another user, who alone may set them.
+      // Both have the times of the two runs: the top folders of the destination, and entries of
+      // another user, who alone may set their times.
       if (/^\.[df]\.\.t\.+ /.test(line) && (path === "." || isOthers(path))) return false;
       return !isKnown(run, line);
     });
   }
 
   /**
-   * What is larger than the limit: cp leaves it cut, a copy removes or names it. All else is the
+   * Files above the limit: cp leaves them cut, a copy removes or names them. Everything else is the
    * same.
    */
   #differsWhereTooLarge(bytesMax, { at, before: was, ours }) {
@@ -344,7 +342,7 @@ export class Differential {
   }
 
   /**
-   * On a disk that has too little space, or perhaps just enough: see full.mjs for what is to hold.
+   * On a disk that has too little space, or perhaps just enough: see full.mjs for the conditions.
    */
   async #differsWhenFull(at, one) {
     const disk = DISKS[one.around.name];
@@ -378,7 +376,7 @@ export class Differential {
     return found;
   }
 
-  /** Does what the message advises: the command that it has, or the same send. */
+  /** Follows the message's advice: runs the command in it, or sends the same again. */
   async #again(at, one, advice) {
     if (one.kind === "send") return this.#send(at, one, "ours/into");
     const [, command] = advice.match(/run: (ringway copy .*)$/s) ?? [];
@@ -386,7 +384,7 @@ export class Differential {
     return capture("bash", ["-c", `ringway() { "$0" "$@"; }; ${beginning(one)}${command}`, RINGWAY], { cwd: at });
   }
 
-  /** The same with as few lines as it takes. */
+  /** The same case with as few lines as possible. */
   async shrink(one) {
     const kind = sortOf(await this.differs(one));
     for (let size = Math.ceil(one.lines.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
@@ -399,7 +397,7 @@ export class Differential {
     return one;
   }
 
-  /** Throws with a script where a case differs. */
+  /** Throws an error with a script if a case differs. */
   async holds(kind, seed) {
     const drawn = drawCase(kind, seed);
     const { name } = drawn.around;

@@ -1,5 +1,5 @@
-// For half a minute: generated trees, options and surroundings, Ringway against the tools that it
-// replaces. `npm run soak` goes on for hours.
+// For half a minute: generated trees, options and surroundings, comparing Ringway with the tools
+// that it replaces. `npm run soak` continues for hours.
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Differential, drawCase, script } from "./differential.mjs";
@@ -24,7 +24,7 @@ describe("generated trees", { skip: lacks }, () => {
     });
   }
 
-  test("what differs is shrunk to a script of a few lines", async (t) => {
+  test("a differing case is shrunk to a script of a few lines", async (t) => {
     const differential = new Differential(folder(t));
     const drawn = { ...drawCase("copy", FIRST_SEED), ours: ["--exclude", "odd"], theirs: [], before: "", around: { name: "plain" } };
     const differing = { ...drawn, lines: [...drawn.lines, "mkdir -p source/in", "echo x > source/in/odd"] };

@@ -1,5 +1,5 @@
-// What waits to be gone on with and is in doubt, since the receiver stopped before a sync: it is
-// compared, and what is as it was sent does not travel again.
+// A partial transfer that is in doubt, because the receiver stopped before a sync: it is compared,
+// and unchanged parts are not sent again.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { closeSync, fsyncSync, mkdirSync, openSync, readdirSync, statSync, utimesSync, writeFileSync, writeSync } from "node:fs";
@@ -17,19 +17,19 @@ const STOPPED_AFTER = 30 * MIB;
 /** Handshakes, lists, figures, and the digests of chunks. */
 const BESIDES_BYTES = 400_000;
 
-/** After so long without a change the receiver has written all that has come, ms. */
+/** After this long without a change the receiver has written everything that arrived, ms. */
 const QUIET_MS = 500;
 
 const plain = ["--compress", "off", "--lanes", "1", "--retry", "no"];
 
-/** Where the first attempt has left what had come. */
+/** The folder in which the first attempt has left what had arrived. */
 function staged(inbox) {
   const [staging] = readdirSync(inbox);
   assert.match(staging, /^\.ringway-/);
   return join(inbox, staging);
 }
 
-/** As after a power cut: length and time are there, contents are not. */
+/** As after a power cut: length and time are there, but contents are not. */
 function lose(path, offset, bytes) {
   const { atime, mtime } = statSync(path);
   const file = openSync(path, "r+");
@@ -40,8 +40,8 @@ function lose(path, offset, bytes) {
 }
 
 /**
- * A tree of which half has come when the receiver stops, before a sync has covered any of it; its
- * times are whole seconds long ago.
+ * A tree of which half has arrived when the receiver stops, before a sync has covered any of it.
+ * Its times are whole seconds, long ago.
  */
 async function stoppedInBetween(t) {
   const { source, inbox, near, far } = strangers(t);
@@ -57,7 +57,7 @@ async function stoppedInBetween(t) {
   const sending = sender(t, near, tree, network.target, { args: plain });
   await network.event("holding");
   await written(inbox);
-  // An orderly end would synchronise what has come, and note that.
+  // An orderly end would synchronise what has arrived, and note that.
   receiving.kill("SIGKILL");
   await receiving.exit();
   network.tell("go on");
@@ -74,7 +74,7 @@ async function written(inbox) {
   }
 }
 
-/** Sends it once more, and says how many bytes of it went. */
+/** Sends it once more, and returns how many bytes of it were sent. */
 async function again(t, { tree, inbox, near, far }) {
   const receiving = await receiver(t, far, inbox);
   const network = await countingNetwork(t, receiving.target);
@@ -87,16 +87,16 @@ async function again(t, { tree, inbox, near, far }) {
 
 const ALL_BYTES = SMALL * SMALL_BYTES + Object.values(LARGE).reduce((all, bytes) => all + bytes, 0);
 
-test("after the receiver's machine has stopped, what had come is compared and does not go again", async (t) => {
+test("after the receiver's machine has stopped, received data is compared and not sent again", async (t) => {
   const ground = await stoppedInBetween(t);
   const bytes = await again(t, ground);
   t.diagnostic(`${bytes} of ${ALL_BYTES} went again`);
-  // What was under way when it stopped was not noted: one range of each lane, and what sockets
-  // held.
+  // Bytes that were under way when it stopped were not noted: one range of each lane, and the
+  // sockets' buffers.
   assert.ok(bytes < ALL_BYTES - STOPPED_AFTER + 8 * MIB + BESIDES_BYTES, `${bytes} went again`);
 });
 
-test("what a power cut has taken of it is found out and goes again, and nothing else does", async (t) => {
+test("data that a power cut has lost is found and sent again, and nothing else is", async (t) => {
   const ground = await stoppedInBetween(t);
   const staging = staged(ground.inbox);
   const come = readdirSync(join(staging, "tree/tree")).filter((name) => name !== "z");

@@ -1,5 +1,5 @@
-// What the receiver has edited since it was received, and folders that it made itself: sent again,
-// under each policy and with an accept rule.
+// Entries that the receiver has edited since they were received, and folders that it made itself:
+// sent again, with each policy and with an accept rule.
 import assert from "node:assert/strict";
 import { chmodSync, linkSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { EXIT, ends, receiver, sender, strangers } from "./harness.mjs";
 const text = (...parts) => readFileSync(join(...parts), "utf8");
 const finished = (end) => end.events.find(({ event }) => event === "finished");
 
-/** An album at the sender, with its files' times in the past; `version` is in all of them. */
+/** An album at the sender, with its files' times in the past. All of them contain `version`. */
 function write(album, version) {
   mkdirSync(join(album, "sub"), { recursive: true });
   for (const name of ["p1.jpg", "p2.jpg", "sub/p3.jpg"]) {
@@ -57,7 +57,7 @@ test("a file that was edited at the receiver stays under every policy but replac
     assert.deepEqual([text(there, "p2 (1).jpg"), text(there, "p1.jpg"), text(there, "sub/p3.jpg")], ["p2.jpg 2", "p1.jpg 2", "sub/p3.jpg 2"]);
     assert.match(both[0].stderr, /album\/p2\.jpg: was edited at the receiver and is kept there; what you sent is beside it as p2 \(1\)\.jpg/);
     assert.match(both[1].stderr, /album\/p2\.jpg: was edited here and is kept/);
-    // Once more: nothing travels, nothing is added, and it is said again.
+    // Once more: nothing is sent or added, and it is reported again.
     const again = await send("--on-conflict", policy);
     assert.deepEqual([finished(again[0]).edited, finished(again[0]).unchanged], [1, 3]);
     assert.deepEqual(readdirSync(there).sort(), ["p1.jpg", "p2 (1).jpg", "p2.jpg", "sub"]);
@@ -68,7 +68,8 @@ test("with an accept rule an edit stays, and a folder that the owner made anew u
   const { near, far, inbox, album, there, port } = await received(t);
   const known = await far.run(["devices", "rule", "near", "--accept", "--json"]);
   assert.equal(known.status, EXIT.all, known.said());
-  // Where it was reached before: at another address the sender would ask which device is meant.
+  // At the address where it was reached before. At another one the sender would ask which device is
+  // meant.
   const receiving = await receiver(t, far, null, { port, yes: false, once: false, code: null, args: ["--no-pairing", "--on-conflict", "update"], cwd: inbox });
   const send = async (version) => {
     write(album, version);
@@ -85,7 +86,8 @@ test("with an accept rule an edit stays, and a folder that the owner made anew u
   assert.equal(await send(3), 0);
   assert.deepEqual([readdirSync(there), text(there, "p1.jpg")], [["p1.jpg"], "mine"]);
   assert.equal(text(inbox, "album (1)/p1.jpg"), "p1.jpg 3");
-  // The folder under the numbered name is known from now on, but not where it was moved to.
+  // From now on the folder with the numbered name is known, but not the place to which it was
+  // moved.
   renameSync(join(inbox, "album (1)"), join(inbox, "album moved"));
   assert.equal(await send(4), 0);
   assert.deepEqual([text(inbox, "album moved/p1.jpg"), text(inbox, "album (1)/p1.jpg")], ["p1.jpg 3", "p1.jpg 4"]);
@@ -129,7 +131,7 @@ for (const [what, edit] of [
       await send();
       edit(join(there, "m.jpg"));
       const mine = statSync(join(there, "m.jpg"), { bigint: true });
-      // Which name of it comes first is chance.
+      // Which of its names comes first depends on chance.
       for (const name of ["a.jpg", "z.jpg", "b.jpg", "y.jpg"]) linkSync(join(album, "m.jpg"), join(album, name));
       for (const args of [[], ["--verify"], []]) {
         const sending = await send(...args);

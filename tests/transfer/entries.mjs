@@ -1,10 +1,10 @@
-// What lies in a tree, entry by entry, so that a test can say which of them may differ.
+// The entries of a tree, so that a test can say which of them may differ.
 import { createHash } from "node:crypto";
 import { lstatSync, readFileSync, readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { capture } from "../setup/process.mjs";
 
-/** Attributes of each path below `top`, access lists included, as getfattr(1) prints them. */
+/** Attributes of each path below `top`, including access lists, as getfattr(1) prints them. */
 function attributes(top) {
   const done = capture("getfattr", ["-Rh", "-d", "-m", "^(user|system[.]posix_acl)", "--absolute-names", "."], { cwd: top });
   const found = new Map();
@@ -15,7 +15,7 @@ function attributes(top) {
   return found;
 }
 
-/** What is at a path: all that a copy keeps. */
+/** The entry at a path: everything that a copy keeps. */
 function entry(path, attributes) {
   const found = lstatSync(path, { bigint: true });
   const kind = found.isFile() ? "file" : found.isDirectory() ? "folder" : found.isSymbolicLink() ? "link" : "other";
@@ -23,7 +23,7 @@ function entry(path, attributes) {
   return { kind, contents, size: Number(found.size), mode: (Number(found.mode) & 0o7777).toString(8), owner: `${found.uid}:${found.gid}`, time: String(found.mtimeNs), attributes };
 }
 
-/** Every entry below `top` by its path from there. Read as root: nothing is hidden by modes. */
+/** Every entry below `top`, by its relative path. Read as root, so that modes hide nothing. */
 export function entries(top) {
   const [found, attributed, first] = [new Map(), attributes(top), new Map()];
   const walk = (at) => {
@@ -43,14 +43,14 @@ export function entries(top) {
   return found;
 }
 
-/** What differs between two entries, in words; empty if nothing does. */
+/** The differences between two entries, in words; empty if there are none. */
 export function unlike(wanted, found) {
   if (!wanted || !found) return wanted === found ? "" : wanted ? "missing" : "too much";
   const parts = Object.keys({ ...wanted, ...found }).filter((part) => (part !== "size" || wanted.kind === "file") && wanted[part] !== found[part]);
   return parts.map((part) => `${part} ${wanted[part]} became ${found[part]}`).join(", ");
 }
 
-/** Lines that say what differs between two trees, but for the paths that `isLeftOut` names. */
+/** Lines with the differences between two trees, without the paths that `isLeftOut` selects. */
 export function unlikeTrees(wanted, found, isLeftOut = () => false) {
   const paths = [...new Set([...wanted.keys(), ...found.keys()])].filter((path) => !isLeftOut(path));
   return paths.map((path) => [path, unlike(wanted.get(path), found.get(path))]).filter(([, how]) => how).map(([path, how]) => `${path}: ${how}`);
@@ -61,7 +61,9 @@ export function isNamed(failures, path) {
   return failures.some((failure) => `${path}/`.startsWith(`${failure.path.replace(/^ours\/(into\/)?/, "")}/`));
 }
 
-/** Attributes of both, of one name those of the second. They are words without blanks here. */
+/**
+ * The attributes of both; for equal names those of the second. Here they are words without blanks.
+ */
 export function merged(first, second) {
   const named = (attributes) => (attributes ?? "").split(" ").filter(Boolean).map((word) => word.split("="));
   return [...new Map([...named(first), ...named(second)])].map((pair) => pair.join("=")).sort().join(" ");

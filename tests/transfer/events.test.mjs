@@ -1,12 +1,12 @@
-// Events of `--json` that no other test looks at. `tests/house` holds the events of
-// docs/json.schema.json against all tests.
+// Events of `--json` that no other test checks. `tests/house` compares the events of
+// docs/json.schema.json with all tests.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { asked, ends, oddTree, receiver, sender, strangers } from "./harness.mjs";
 
-test("what is forgotten is said, with how much it was", async (t) => {
+test("forgetting reports how much was forgotten", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   mkdirSync(tree);
@@ -28,7 +28,7 @@ test("what is forgotten is said, with how much it was", async (t) => {
   assert.deepEqual(await asked(far, ["devices"]), []);
 });
 
-test("what a discarded transfer had left is said", async (t) => {
+test("discarding reports what a transfer had left", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   oddTree(tree, "--bulk-mib", "16", "--small", "5");

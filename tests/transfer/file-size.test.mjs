@@ -1,5 +1,5 @@
-// A limit on the size of files (RLIMIT_FSIZE: `ulimit -f`, LimitFSIZE=): what is larger fails by
-// name, and everything else arrives.
+// A limit on the size of files (RLIMIT_FSIZE: `ulimit -f`, LimitFSIZE=): larger files fail by name,
+// and everything else arrives.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ const EFBIG = 27;
 const LIMIT_BYTES = 4 << 20;
 const UNDER_LIMIT = ["prlimit", `--fsize=${LIMIT_BYTES}`, "--"];
 
-/** Files of every way of writing that there is, two of them larger than the limit. */
+/** Files for every way of writing, two of them larger than the limit. */
 function tree(source) {
   const path = join(source, "tree");
   mkdirSync(path);

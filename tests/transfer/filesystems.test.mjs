@@ -1,5 +1,5 @@
-// Real filesystems at either end that are not as one would wish: frozen, over quota, cut off in
-// mid-air, shown inside themselves, mostly holes.
+// Real filesystems in bad conditions at either end: frozen, over quota, cut off in the middle,
+// shown inside themselves, mostly holes.
 import assert from "node:assert/strict";
 import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, readFileSync, readSync, readdirSync, statSync } from "node:fs";
 import { symlinkSync, truncateSync, utimesSync, writeFileSync, writeSync } from "node:fs";
@@ -37,7 +37,7 @@ test("a file of 300 GB that is nearly all holes arrives as such", async (t) => {
   }
 });
 
-mounting("what is mounted in a source is sent, links that lead round are kept, and a folder that is shown inside itself is named", async (t, { mount }) => {
+mounting("mounted files in a source are sent, circular links are kept, and a folder that is mounted inside itself is named", async (t, { mount }) => {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   for (const name of ["mounted", "round"]) mkdirSync(join(tree, name), { recursive: true });
@@ -79,7 +79,7 @@ mounting("a disk that stalls is waited for in little memory, and everything arri
   const sending = sender(t, near, tree, receiving.target, { args: ["--limit", "30M", "--lanes", "16", "--compress", "off"] });
   await sending.event(({ event, bytes_done: bytes }) => event === "progress" && bytes > 5_000_000);
   run("fsfreeze", ["--freeze", inbox]);
-  // Long enough for all that is on its way to have come, short enough for nobody to be given up.
+  // Long enough for everything under way to arrive, short enough that no end gives up.
   await sleep(4_000);
   run("fsfreeze", ["--unfreeze", inbox]);
   await ends(sending, receiving);
@@ -89,7 +89,7 @@ mounting("a disk that stalls is waited for in little memory, and everything arri
   same(tree, join(inbox, "tree"));
 });
 
-mounting("a quota that is used up is a full disk: both ends fail with the reason where nothing is tried again, and with more of it the next attempt goes on", async (t, { mount }) => {
+mounting("a used-up quota is a full disk: both ends fail with the reason if retries are off, and with more of it the next attempt resumes", async (t, { mount }) => {
   const { base, inbox, source, near, far } = strangers(t);
   if (!which("mkfs.btrfs")) return t.skip("quotas are tried on btrfs, whose tools are not here");
   const image = join(base, "image");
@@ -121,7 +121,7 @@ mounting("a quota that is used up is a full disk: both ends fail with the reason
 mounting("after a power cut in a merge no large file has the right size and time without its contents", async (t, { mount, ext4 }) => {
   const { base, inbox, source, near, far } = strangers(t);
   const image = join(base, "image");
-  // Names and times are written each second; contents would be half a minute later.
+  // Names and times are written each second. Contents would be written half a minute later.
   if (!ext4(inbox, image, { options: "commit=1" })) return t.skip("mounting takes root");
   const tree = join(source, "tree");
   for (const path of [tree, join(inbox, "tree")]) mkdirSync(path);
@@ -135,7 +135,7 @@ mounting("after a power cut in a merge no large file has the right size and time
   const merged = () => readdirSync(join(inbox, "tree")).length;
   while (merged() < 4) await sleep(20);
   await sleep(2_000);
-  // What a disk would hold if the power went now: what the filesystem has handed to its device so
+  // What a disk would hold after a power cut now: what the filesystem has passed to its device so
   // far.
   const cut = join(base, "cut");
   copyFileSync(image, cut);
@@ -155,7 +155,7 @@ mounting("after a power cut in a merge no large file has the right size and time
 });
 
 /**
- * Filesystems that are made for it: how, and how they are mounted so that nothing is written out by
+ * Filesystems made for this test: how they are made, and mounted so that nothing is written out by
  * itself meanwhile. A copy of one has its names and numbers.
  */
 const OWN_FILESYSTEMS = {
@@ -166,7 +166,7 @@ const OWN_FILESYSTEMS = {
 
 for (const [kind, { make, options, again }] of Object.entries(OWN_FILESYSTEMS)) {
   for (const merged of [false, true]) {
-    mounting(`what there is a receipt for is all there after a power cut right behind it (${kind}, ${merged ? "merged" : "new"})`, async (t, { mount }) => {
+    mounting(`everything with a receipt is there after a power cut right after it (${kind}, ${merged ? "merged" : "new"})`, async (t, { mount }) => {
       const { base, inbox, source, near, far } = strangers(t);
       if (!which(`mkfs.${kind}`)) return t.skip(`no mkfs.${kind} here`);
       const image = join(base, "image");
@@ -187,11 +187,11 @@ for (const [kind, { make, options, again }] of Object.entries(OWN_FILESYSTEMS)) 
       }
       const receiving = await receiver(t, far, inbox, { args: ["--on-conflict", "replace"] });
       await ends(sender(t, near, tree, receiving.target), receiving);
-      // What the disk would hold if the power went now: what the filesystem has handed to its
+      // What the disk would hold after a power cut now: what the filesystem has passed to its
       // device so far.
       const [cut, after] = [join(base, "cut"), join(base, "after")];
       copyFileSync(image, cut);
-      // Two of one identity are not mounted beside each other.
+      // Two filesystems with the same identity cannot be mounted at the same time.
       run("umount", [inbox]);
       mkdirSync(after);
       assert.ok(mount(after, "-o", again, cut), "the journal is replayed");
@@ -205,7 +205,7 @@ mounting("an attribute that a filesystem has no place for is named, and stops ne
   const tree = join(source, "tree");
   mkdirSync(tree);
   for (const name of ["adorned", "plain"]) writeFileSync(join(tree, name), name);
-  // One block has all that a file's attributes are, and is smaller than this.
+  // One block holds all attributes of a file, and is smaller than this.
   const adorned = capture("setfattr", ["-n", "user.note", "-v", "n".repeat(3000), join(tree, "adorned")]);
   if (adorned.status !== 0) return t.skip("the temporary folder's file system has no attributes of that size");
   if (!ext4(inbox, join(base, "image"), { features: ["-b", "1024", "-O", "^ea_inode"] })) return t.skip("mounting takes root");
@@ -217,7 +217,7 @@ mounting("an attribute that a filesystem has no place for is named, and stops ne
   for (const name of ["adorned", "plain"]) assert.equal(readFileSync(join(inbox, "tree", name), "utf8"), name);
 });
 
-mounting("on a filesystem whose times are whole seconds what is there already moves and is numbered no more", async (t, { ext4 }) => {
+mounting("on a filesystem with times in whole seconds existing files are neither sent nor numbered again", async (t, { ext4 }) => {
   for (const policy of ["replace", "rename", "update"]) {
     const { base, inbox, source, near, far } = strangers(t);
     const tree = join(source, "tree");

@@ -1,5 +1,5 @@
-// Firewalls in the way: what the sender is told of another machine's, and a receiver of its own,
-// with the commands that open the port.
+// Firewalls in the way: what the sender reports about another machine's, and a receiver about its
+// own, with the commands that open the port.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,12 +17,12 @@ const FIREWALLD = `sudo firewall-cmd --permanent --add-port=${PORT}/tcp && sudo 
 const skip = (!isRoot && "network namespaces take root") || (!which("nft") && "nft is not installed");
 
 for (const [verdict, commands, what] of [
-  // As ufw does it, and firewalld, and who wants to look as if nothing were there.
+  // As ufw does it, and firewalld, and an administrator who hides the machine.
   ["drop", [UFW, FIREWALLD], /cannot be reached/],
   ["reject with icmpx type admin-prohibited", [UFW, FIREWALLD], /cannot be reached/],
   ["reject with tcp reset", ["ringway doctor"], /cannot be reached: Connection refused/],
 ]) {
-  test(`a port that is shut by "${verdict}" is told with what opens it, and once it is open the same goes through`, { skip }, async (t) => {
+  test(`a port that is closed by "${verdict}" is reported with the command that opens it, and then the same send works`, { skip }, async (t) => {
     const machines = twoMachines(t);
     if (!machines) return t.skip("network namespaces take root");
     const [here, there] = machines;
@@ -49,7 +49,7 @@ for (const [verdict, commands, what] of [
   });
 }
 
-test("a receiver behind ufw says how others get in, until something came", { skip: !isRoot && "namespaces take root" }, async (t) => {
+test("a receiver behind ufw shows how to open its port until a device has connected", { skip: !isRoot && "namespaces take root" }, async (t) => {
   const machines = twoMachines(t);
   if (!machines) return t.skip("network namespaces take root");
   const [here, there] = machines;

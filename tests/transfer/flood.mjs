@@ -1,18 +1,18 @@
 // A process that keeps many half-open connections to a receiver, from many addresses of this
-// machine: every other one has begun a TLS handshake, none goes on. What the receiver closes is
-// dialled again. Arguments: target port, connections, addresses. It tells in JSON lines how far it
-// is.
+// machine. Every second one has begun a TLS handshake, and none continues. Connections that the
+// receiver closes are dialled again. Arguments: target port, connections, addresses. It reports its
+// progress in JSON lines.
 import { connect } from "node:net";
 
 const [port, wanted, addresses] = process.argv.slice(2).map(Number);
-/** Dialled at a time: a listener's queue is longer (net.core.somaxconn). */
+/** Connections dialled at a time: a listener's queue is longer (net.core.somaxconn). */
 const AT_ONCE = 200;
 /**
- * The beginning of a TLS record that never comes whole: a handshake message of 512 bytes, a
+ * The beginning of a TLS record that never becomes complete: a handshake message of 512 bytes, a
  * ClientHello (RFC 8446 section 4).
  */
 const BEGINNING = Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]);
-/** How soon a place is dialled again that was closed, ms. */
+/** How soon a closed connection is dialled again, ms. */
 const AGAIN_MS = 2_000;
 
 const tally = { opened: 0, closed: 0, open: 0 };
@@ -35,7 +35,7 @@ function dial(place, done) {
     });
     once();
   });
-  // A connection that is refused or reset is what it is about.
+  // Refused and reset connections are expected.
   socket.on("error", once);
   socket.on("close", () => setTimeout(() => dial(place, () => {}), AGAIN_MS));
   socket.resume();
@@ -50,6 +50,6 @@ function dialNext() {
 }
 
 for (let lane = 0; lane < AT_ONCE; lane += 1) dialNext();
-// Asked on standard input, it tells how many there were.
+// A line on standard input makes it report how many there were.
 process.stdin.on("data", () => console.log(JSON.stringify({ event: "tally", ...tally })));
 process.stdin.on("end", () => process.exit(0));

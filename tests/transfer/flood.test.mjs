@@ -1,4 +1,4 @@
-// 10,000 half-open connections from sixteen addresses: a transfer that runs goes on, a known device
+// 10,000 half-open connections from sixteen addresses: a running transfer continues, a known device
 // begins another one, and the receiver stays small.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { watchMemory } from "./memory.mjs";
 
 const CONNECTIONS = 10_000;
 const ADDRESSES = 16;
-/** What the receiver may hold, as with no stranger about. */
+/** The receiver's memory limit, the same as without strangers. */
 const HELD_MIB_MAX = 64;
 /**
  * The running transfer, and its limit in bytes a second. It may take twice the time that this

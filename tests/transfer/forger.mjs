@@ -1,7 +1,7 @@
-// Announces receivers that are not there, in answers to nobody's question (RFC 6762 section 18):
-// `node forger.mjs COUNT NAME CODE ADDRESS [ID [BURST [bare [FROM]]]]`, each with an ID of its own
-// unless one is given, BURST of them every 20 ms; bare: without saying of which kind of service
-// they are; FROM: said by who has that address, of another one.
+// Announces receivers that do not exist, in unsolicited answers (RFC 6762 section 18): `node
+// forger.mjs COUNT NAME CODE ADDRESS [ID [BURST [bare [FROM]]]]`. Each has an ID of its own unless
+// one is given. BURST of them are sent every 20 ms. bare: without the kind of their service. FROM:
+// sent from that address, about another one.
 import { createSocket } from "node:dgram";
 
 const [count, name, code, address, one = "", burst = "50", bare = "", from = address] = process.argv.slice(2);

@@ -1,35 +1,36 @@
-// What is to hold on a disk that is too small, where no tool can say which entries are missing.
-// Of any run it can be said that
-// - it fails if and only if the tool fails, unless the order of writing decides that;
-// - what has a final name is as it was or as it is to be, and nothing that was there is gone;
-// - what is missing is named, or not counted as copied;
-// - the advised command finishes what the tool leaves on a large disk.
+// The conditions for a disk that is too small, where no tool can say which entries are missing. For
+// every run:
+// - It fails if and only if the tool fails, unless the order of writing decides that.
+// - An entry with its final name is in its old or its new state, and no entry that existed is gone.
+// - A missing entry is named, or is not counted as copied.
+// - The advised command completes what the tool leaves on a large disk.
 import { join } from "node:path";
 import { isNamed, merged, unlike } from "./entries.mjs";
 
 const PAGE = 4_096;
-/** What folders' own blocks, lists and a receiver's journal take at most. */
+/** The most that folders' own blocks, access lists and a receiver's journal take. */
 const SLACK = { copy: { bytes: 64 << 10, entries: 8 }, send: { bytes: 512 << 10, entries: 16 } };
 const PLENTY = { bytes: 32 << 20, entries: 2_000 };
 
 /**
- * What a case needs: at least what the tool has taken on a large disk, and at most what all of the
- * source takes beside what is there. `before` and `after` are what was taken of the large disk.
+ * The space that a case needs: at least what the tool has taken on a large disk, and at most what
+ * all of the source takes in addition to the existing entries. `before` and `after` are what was
+ * taken of the large disk.
  */
 export function needs({ source, before, after, kind }) {
   const slack = SLACK[kind];
   const most = { bytes: PAGE, entries: 1 };
   for (const { kind, size, attributes } of source.values()) {
-    // An attribute takes an inode's worth on tmpfs.
+    // An attribute takes an inode on tmpfs.
     most.entries += attributes ? 2 : 1;
     most.bytes += (kind === "file" ? Math.ceil(size / PAGE) * PAGE : PAGE) + (attributes ? PAGE : 0);
   }
   const least = { bytes: Math.max(0, after.bytes - before.bytes), entries: Math.max(0, after.entries - before.entries) };
   const share = (part, percent, least) => (percent === null ? PLENTY[part] : Math.max(least, Math.floor((most[part] * percent) / 100) + (percent > 100 ? slack[part] : 0)));
   return {
-    /** How much is left, of a share of the most. No tmpfs takes a size of 0. */
+    /** How much space is left, for a share of the most. No tmpfs accepts a size of 0. */
     left: ({ bytes, entries }) => ({ bytes: share("bytes", bytes, PAGE), entries: share("entries", entries, 0) }),
-    /** What is wrong with success or failure, or none. */
+    /** What is wrong with a success or failure, or null. */
     wrongStatus(left, isGood, isGoodOnLarge) {
       const parts = Object.keys(left);
       if (isGood && parts.some((part) => left[part] < least[part] - slack[part])) return `what cannot fit (${JSON.stringify({ left, least })}) is said to be there`;
@@ -39,7 +40,7 @@ export function needs({ source, before, after, kind }) {
   };
 }
 
-/** The advice, perhaps empty, where a run ended for want of space; null where it did not. */
+/** The advice, perhaps empty, if a run ended because of missing space; null if it did not. */
 export function adviceWhenFull({ finished, events }) {
   const ended = events.find(({ event }) => event === "error") ?? finished;
   const error = ended?.error ?? ended;
@@ -48,10 +49,10 @@ export function adviceWhenFull({ finished, events }) {
 }
 
 /**
- * What is wanted where Ringway differs from the tool on purpose. A new file that takes the place of
- * another one has nothing of that, with `--atomic` too, where cp writes into the file and leaves
- * the attributes that it finds. An unchanged file gets what it lacks of the sent attributes, and
- * loses none, where rsync removes the others.
+ * The expected result where Ringway differs from the tool on purpose. A new file that replaces
+ * another one has none of its attributes, also with `--atomic`, where cp writes into the file and
+ * leaves its attributes. An unchanged file gets the sent attributes that it lacks, and loses none,
+ * where rsync removes the others.
  */
 export function wanted({ kind, ours, theirs }, { atLarge, was, source }) {
   const isAtomic = ours.includes("--atomic");
@@ -65,7 +66,7 @@ export function wanted({ kind, ours, theirs }, { atLarge, was, source }) {
   return new Map([...atLarge].map(([path, one]) => [path, { ...one, attributes: attributes(path, one) }]));
 }
 
-/** Lines that say what is wrong after a run that perhaps found too little space. */
+/** Lines with what is wrong after a run that perhaps had too little space. */
 export function wrongWhenFull({ was, want, now, source, ours, isCopy, isAtomic }) {
   const { failures, finished, status } = ours;
   const found = [];
@@ -78,7 +79,7 @@ export function wrongWhenFull({ was, want, now, source, ours, isCopy, isAtomic }
     }
     const [before, after] = [was.get(path), want.get(path)];
     if (isLike(before, one) || isLike(after, one)) continue;
-    // Its mode and time come last.
+    // Its mode and time are set last.
     if (one.kind === "folder" && (before ?? after)?.kind === "folder") continue;
     const isCutAndSaid = isCopy && !isAtomic && before?.kind === "file" && one.time === "0" && isNamed(failures, path);
     if (!isCutAndSaid) found.push(`${path} is neither what was there (${unlike(before, one)}) nor what is to be there (${unlike(after, one)}): ${ours.err}`);

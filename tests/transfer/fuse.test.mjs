@@ -1,5 +1,5 @@
-// Receiving into a FUSE filesystem, as ntfs-3g for USB disks is one. An open file that is removed
-// keeps a hidden name there until it is closed, as on NFS.
+// Receiving into a FUSE filesystem, such as ntfs-3g for USB disks. There, and on NFS, a file that
+// is removed while open keeps a hidden name until it is closed.
 import assert from "node:assert/strict";
 import { closeSync, mkdirSync, openSync, readFileSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { capture, run, which } from "../setup/process.mjs";
 import { EXIT, differences, eventually, receiver, sender, strangers } from "./harness.mjs";
 import { mounting } from "./mounts.mjs";
 
-/** Mounts a view of a folder by bindfs at `at`; false where this machine cannot do that. */
+/** Mounts a view of a folder by bindfs at `at`; false if this machine cannot do that. */
 function viewed(mount, base, at) {
   const behind = join(base, "behind");
   mkdirSync(behind);
@@ -26,7 +26,7 @@ function tree(source) {
 }
 
 /**
- * As `same`, but for the attribute that marks a received folder where the filesystem tells no birth
+ * Like `same`, without the attribute that marks a received folder on a filesystem without birth
  * times.
  */
 function arrived(from, to) {
@@ -53,7 +53,7 @@ mounting("a staging folder that cannot be removed after everything arrived is a 
   if (!viewed(mount, base, inbox)) return t.skip("mounting takes root and bindfs");
   const sent = tree(source);
   const receiving = await receiver(t, far, inbox, { once: false });
-  // Slow enough to be met on its way.
+  // Slow enough to be observed while it runs.
   const sending = sender(t, near, sent, receiving.target, { args: ["--limit", "40M", "--compress", "off"] });
   const staging = () => readdirSync(inbox).find((name) => name.startsWith(".ringway-"));
   const held = await eventually("the staging folder", () => {
@@ -71,7 +71,7 @@ mounting("a staging folder that cannot be removed after everything arrived is a 
   const { outcome, left_behind } = await receiving.event("finished");
   assert.deepEqual([outcome, left_behind], ["complete", { path: join(inbox, staging()) }]);
   letGo();
-  // Until then it may be a transfer's that is about to begin.
+  // Until then it may belong to a transfer that is about to begin.
   await eventually("the end of the hidden name", () => readdirSync(join(inbox, staging())).length === 0);
   utimesSync(join(inbox, staging()), new Date(Date.now() - 120_000), new Date(Date.now() - 120_000));
   writeFileSync(join(source, "other"), "other");
@@ -101,7 +101,7 @@ for (const args of [[], ["--verify"], ["--kernel-copy", "never"], ["--io", "urin
     mkdirSync(there);
     const files = { small: "contents", middle: "m".repeat(100_000), large: "l".repeat(5_000_000) };
     for (const [name, contents] of Object.entries(files)) writeFileSync(join(there, name), contents);
-    // What it has just told it may tell again for a second.
+    // For a second it may return what it has just returned.
     run("stat", [view, ...Object.keys(files).map((name) => join(view, name))]);
     const [way, ...options] = args[0] === "back" ? args : [null, ...args];
     for (const [name, contents] of Object.entries(files)) writeFileSync(join(there, name), contents);

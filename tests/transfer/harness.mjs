@@ -1,4 +1,4 @@
-// What the two-process tests share: a temporary folder, a receiver that is ready, a sender, and
+// Shared by the two-process tests: a temporary folder, a receiver that is ready, a sender, and
 // trees to send.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -12,17 +12,18 @@ import { counting } from "../setup/wire.mjs";
 export { Device, differences };
 
 /**
- * A code of the form that a receiver draws; both ends get it by file or environment, never as an
+ * A code in the form that a receiver draws. Both ends get it by file or environment, never as an
  * argument.
  */
 export const CODE = "7-river-canal";
 export const EXIT = { all: 0, failed: 1, usage: 2, partial: 3, declined: 4, notAuthenticated: 5, hungUp: 129, terminated: 143 };
 export const isRoot = process.getuid() === 0;
-/** What to start a program with so that permissions bind it even where the tests run as root. */
+/** Words to start a program with so that permissions apply to it even if the tests run as root. */
 export const BOUND_BY_MODES = isRoot ? ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] : [];
 
 /**
- * A temporary folder in `parent` that goes away with the test, whatever modes the trees in it have.
+ * A temporary folder in `parent` that is removed with the test, whatever modes the trees in it
+ * have.
  */
 export function folder(t, parent = tmpdir()) {
   const path = mkdtempSync(join(parent, "ringway-test-"));
@@ -34,7 +35,7 @@ export function folder(t, parent = tmpdir()) {
 }
 
 /**
- * Two devices that have never met, a destination folder, and a place for sources, all below one
+ * Two devices that are not paired, a destination folder, and a folder for sources, all below one
  * temporary folder.
  */
 export function strangers(t, parent = tmpdir()) {
@@ -46,8 +47,8 @@ export function strangers(t, parent = tmpdir()) {
 }
 
 /**
- * Starts `ringway recv` on `device`, and waits until it listens. It is killed with the test. No
- * destination leaves it to `recv`.
+ * Starts `ringway recv` on `device`, and waits until it listens. It is killed with the test.
+ * Without a destination, `recv` uses its default.
  */
 export async function receiver(t, device, destination, { code = CODE, args = [], yes = true, once = true, host = "127.0.0.1", port = 0, ...how } = {}) {
   port ||= await freePort();
@@ -89,9 +90,9 @@ export function sender(t, device, paths, target, { code = CODE, args = [], ...ho
 }
 
 /**
- * A network in front of `target` that does harm once: `--flip-after`, `--cut-after` or
- * `--hold-after` so many bytes; `--hold-one-after` and `--swallow-after` let one connection bring
- * nothing any more, for good.
+ * A network before `target` that does harm once, after a number of bytes: `--flip-after`,
+ * `--cut-after` or `--hold-after`. `--hold-one-after` and `--swallow-after` permanently stop one
+ * connection.
  */
 export async function harmfulNetwork(t, target, ...harm) {
   const address = `127.0.0.1:${await freePort()}`;
@@ -101,14 +102,14 @@ export async function harmfulNetwork(t, target, ...harm) {
   return Object.assign(network, { target: address });
 }
 
-/** A network in front of `target` that counts what goes there, in `bytes`. */
+/** A network before `target` that counts the bytes sent to it, in `bytes`. */
 export async function countingNetwork(t, target) {
   const network = await counting(target);
   t.after(network.close);
   return network;
 }
 
-/** Both ends to their ends, with the statuses that are expected of them. */
+/** Waits for both ends, which must end with the expected statuses. */
 export async function ends(sending, receiving, wanted = EXIT.all, wantedThere = wanted) {
   assert.equal(await sending.exit(), wanted, sending.said());
   assert.equal(await receiving.exit(), wantedThere, receiving.said());
@@ -119,13 +120,13 @@ export function same(from, to) {
   assert.ok(found.length === 0, `${from} and ${to} differ:\n${found.slice(0, 40).join("\n")}`);
 }
 
-/** As `same`, but for what is inside the folders only: an inbox keeps its own times. */
+/** Like `same`, but only for what is inside the folders: an inbox keeps its own times. */
 export function sameInside(from, to) {
   const found = differences(from, to).filter((line) => !line.endsWith(" ./"));
   assert.ok(found.length === 0, `${from}/ and ${to}/ differ:\n${found.slice(0, 40).join("\n")}`);
 }
 
-/** Nothing arrived: neither under a final name nor as leftovers of staging. */
+/** Nothing arrived: neither under a final name nor in a staging folder. */
 export function untouched(inbox) {
   assert.deepEqual(readdirSync(inbox), []);
 }
@@ -135,7 +136,7 @@ export function oddTree(path, ...options) {
   run(TESTTOOLS, ["tree", path, ...options]);
 }
 
-/** The Rust toolchain's folder: a tree that nobody generated for a test. */
+/** The Rust toolchain's folder: a real tree. */
 export function sysroot() {
   return capture("rustc", ["--print", "sysroot"]).out.trim();
 }
@@ -150,7 +151,7 @@ export function listing(path) {
   return existsSync(path) ? readdirSync(path, { recursive: true }).sort() : [];
 }
 
-/** What `wanted` gives, once that is something. */
+/** The result of `wanted`, once there is one. */
 export async function eventually(what, wanted) {
   for (const until = Date.now() + 60_000; Date.now() < until; await new Promise((resolve) => setTimeout(resolve, 50))) {
     const found = await wanted();
@@ -159,7 +160,7 @@ export async function eventually(what, wanted) {
   throw new Error(`${what} did not come`);
 }
 
-/** Runs a command of a device, and gives its events. */
+/** Runs a command of a device, and returns its events. */
 export async function asked(device, args, wanted = EXIT.all) {
   const done = await device.run([...args, "--json"]);
   assert.equal(done.status, wanted, done.said());

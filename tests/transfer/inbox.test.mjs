@@ -1,4 +1,4 @@
-// What has ended is written down at both ends, and `ringway inbox` shows, searches and forgets it.
+// Ended transfers are stored at both ends, and `ringway inbox` shows, searches and forgets them.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
@@ -21,7 +21,7 @@ test("both ends remember what was sent, what failed and why, and forget it when 
   writeFileSync(join(tree, "file"), "content");
   const receiving = await receiver(t, far, inbox);
   await ends(sender(t, near, tree, receiving.target), receiving);
-  // A FIFO cannot be sent, which is named and remembered.
+  // A FIFO cannot be sent, so it is named and stored.
   execFileSync("mkfifo", [join(tree, "pipe")]);
   const again = await receiver(t, far, inbox);
   await ends(sender(t, near, tree, again.target), again, EXIT.partial);
@@ -66,7 +66,7 @@ test("both ends remember what was sent, what failed and why, and forget it when 
   assert.deepEqual(await past(near, "--all"), []);
 });
 
-test("what was sent is sent again by its number, from anywhere and to the same device", async (t) => {
+test("a past transfer is sent again by its number, from any folder and to the same device", async (t) => {
   const { base, inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   mkdirSync(tree);

@@ -1,5 +1,5 @@
-// Ends that die, networks that break, sources that change: nothing half-written under a final name,
-// both ends say so.
+// Ends that die, networks that break, sources that change: no incomplete file has a final name, and
+// both ends report it.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { appendFileSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
@@ -10,17 +10,17 @@ import { IN_FLIGHT_BYTES, missingBytes } from "../setup/wire.mjs";
 import { EXIT, countingNetwork, ends, harmfulNetwork, oddTree, receiver, same, sender, strangers, untouched } from "./harness.mjs";
 
 /**
- * The harm is done after so many bytes on one connection: past handshake and offer, long before the
- * tree's 40 MB end.
+ * The harm is done after this many bytes on one connection: after handshake and offer, long before
+ * the end of the tree's 40 MB.
  */
 const MIDWAY_BYTES = 20_000_000;
 /**
- * More than an end may hold in memory: when the network holds, its end is not yet read, nor is what
- * comes after it.
+ * More than an end may hold in memory. When the network holds, its end was not read yet, nor were
+ * later files.
  */
 const LONG_BYTES = 160 << 20;
 const SHORT_BYTES = 3 << 20;
-/** With so many entries there are whole files among them. */
+/** Among this many entries there are whole files. */
 const ENTRIES_MIN = 20;
 
 /** Bytes of the holes in all files of a tree. */
@@ -30,8 +30,8 @@ function holesIn(tree) {
 }
 
 /**
- * All has moved. A file with holes counts by its data when it comes, and by its size where it was
- * whole before.
+ * Everything has arrived. A file with holes counts by its data when it arrives, and by its size if
+ * it was whole before.
  */
 function isAllBut(holes, { bytes, moved }) {
   assert.ok(bytes >= moved && bytes - moved <= holes, `all but ${bytes - moved} bytes of ${bytes}, and ${holes} are holes`);
@@ -39,9 +39,7 @@ function isAllBut(holes, { bytes, moved }) {
 
 const finished = (end) => end.events.find(({ event }) => event === "finished");
 
-/**
- * A 40 MB tree, older than any transfer of it, on its way through a network that has done its harm.
- */
+/** A 40 MB tree, older than any transfer of it, on a network that has done its harm. */
 async function underWay(t, harm, { retry = "no" } = {}) {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
@@ -55,8 +53,8 @@ async function underWay(t, harm, { retry = "no" } = {}) {
 }
 
 /**
- * What is whole waits unseen, and the same send again brings the rest, hardly more than that, and
- * leaves nothing else.
+ * Whole files wait in the staging folder. The same send again brings the rest, hardly more than
+ * that, and leaves nothing else.
  */
 async function goesOn(t, { inbox, tree, near, far, receiving: first }) {
   const left = readdirSync(inbox);
@@ -70,27 +68,25 @@ async function goesOn(t, { inbox, tree, near, far, receiving: first }) {
   assert.deepEqual(readdirSync(inbox), ["tree"]);
   t.diagnostic(`${network.bytes} bytes went for ${missing} that were missing`);
   assert.ok(network.bytes < missing + IN_FLIGHT_BYTES, `${network.bytes} bytes went for ${missing} that were missing`);
-  // Where a machine is busy the large file may come first, on one lane, and nothing with it.
+  // On a busy machine the large file may come first, on one lane, with no other file.
   const came = Math.max(0, ...first.events.map(({ entries_done: entries = 0 }) => entries));
   const { unchanged } = sending.events.find((event) => event.event === "finished");
   assert.ok(unchanged > 0 || came < ENTRIES_MIN, sending.said());
 }
 
-test("one flipped bit: both ends fail, nothing appears, and the next attempt goes on", async (t) => {
+test("one flipped bit: both ends fail, nothing appears, and the next attempt resumes", async (t) => {
   const both = await underWay(t, "--flip-after");
   await ends(both.sending, both.receiving, EXIT.failed);
   await goesOn(t, both);
 });
 
-test("a connection cut in mid-record: both ends fail, nothing appears, and the next attempt goes on", async (t) => {
+test("a connection cut in mid-record: both ends fail, nothing appears, and the next attempt resumes", async (t) => {
   const both = await underWay(t, "--cut-after");
   await ends(both.sending, both.receiving, EXIT.failed);
   await goesOn(t, both);
 });
 
-/**
- * Both ends to a good end, without asking anybody again: one transfer, interrupted so many times.
- */
+/** Both ends succeed without asking anybody again: one transfer with this many interruptions. */
 async function wentOn({ inbox, tree, sending, receiving }, times = 1) {
   await ends(sending, receiving);
   same(tree, join(inbox, "tree"));
@@ -102,7 +98,7 @@ async function wentOn({ inbox, tree, sending, receiving }, times = 1) {
   }
 }
 
-test("a connection cut in mid-record, and a sender that goes on by itself: one transfer for both", async (t) => {
+test("a connection cut in mid-record, and a sender that resumes by itself: one transfer at both ends", async (t) => {
   const both = await underWay(t, "--cut-after", { retry: "1m" });
   await wentOn(both);
   assert.equal(both.receiving.events.filter(({ event }) => event === "offer").length, 1, both.receiving.said());
@@ -128,7 +124,7 @@ test("a sender that is killed and started again is awaited by the receiver, whic
 
 test("a receiver that is killed and started again is found by its sender", async (t) => {
   const both = await underWay(t, "--hold-after", { retry: "1m" });
-  // The sender has heard of everything that arrived by then.
+  // The sender knows of everything that arrived by then.
   await both.sending.event(({ stalled_seconds: stalled }) => stalled > 0);
   both.receiving.kill("SIGKILL");
   both.network.tell("go on");
@@ -153,11 +149,11 @@ test("a sender that is stopped counts what it has sent", async (t) => {
   assert.ok(moved >= least && moved <= MIDWAY_BYTES, `${moved} bytes, of which ${least} were told before`);
 });
 
-/** A time that files are given: the clock says nothing of which version of them it is. */
+/** A fixed time for files, so that it does not identify their version. */
 const FIXED_SECONDS = 1_000_000_000;
 const LARGE_BYTES = 40_000_000;
 
-/** Puts another file of the same size and time over `path`, as a restored one would be. */
+/** Puts another file of the same size and time over `path`, as when restored from a backup. */
 function replace(path) {
   const other = `${path}.new`;
   writeFileSync(other, randomBytes(LARGE_BYTES));
@@ -177,7 +173,7 @@ for (const reconnects of [false, true]) {
     const args = ["--compress", "off", "--retry", reconnects ? "1m" : "no"];
     const sending = sender(t, near, path, network.target, { args });
     await network.event("holding");
-    // On a slow disk what has come is not written yet.
+    // On a slow disk what has arrived is not written yet.
     await receiving.event(({ event, bytes_done }) => event === "progress" && bytes_done > SHORT_BYTES);
     if (!reconnects) sending.kill("SIGKILL");
     receiving.kill("SIGKILL");
@@ -208,7 +204,7 @@ test("Ctrl-C stops a sender that waits to try again, and a receiver that waits f
   untouched(both.inbox);
 });
 
-test("sender killed: the receiver fails, nothing appears, and the next attempt goes on", async (t) => {
+test("sender killed: the receiver fails, nothing appears, and the next attempt resumes", async (t) => {
   const both = await underWay(t, "--hold-after");
   both.sending.kill("SIGKILL");
   both.network.tell("go on");
@@ -216,9 +212,9 @@ test("sender killed: the receiver fails, nothing appears, and the next attempt g
   await goesOn(t, both);
 });
 
-test("receiver killed: the sender fails, nothing appears, and the next attempt goes on", async (t) => {
+test("receiver killed: the sender fails, nothing appears, and the next attempt resumes", async (t) => {
   const both = await underWay(t, "--hold-after");
-  // On a slow disk what has come is not written yet.
+  // On a slow disk what has arrived is not written yet.
   await both.receiving.event(({ event, bytes_done }) => event === "progress" && bytes_done > MIDWAY_BYTES / 2);
   both.receiving.kill("SIGKILL");
   both.network.tell("go on");
@@ -240,14 +236,14 @@ for (const end of ["sending", "receiving"]) {
 }
 
 /**
- * A session's end, a machine's or timeout(1)'s, and a terminal that goes away: nobody wants less of
- * the transfer for that.
+ * The end of a session or of the machine, timeout(1), and a terminal that is closed: in none of
+ * these cases should the transfer be discarded.
  */
 for (const signal of ["SIGTERM", "SIGHUP"]) {
   for (const [end, other] of [["sending", "receiving"], ["receiving", "sending"]]) {
-    test(`${signal} at the ${end} end takes nothing away, and the next attempt goes on`, async (t) => {
+    test(`${signal} at the ${end} end removes nothing, and the next attempt resumes`, async (t) => {
       const both = await underWay(t, "--hold-after");
-      // On a slow disk what has come is not written yet.
+      // On a slow disk what has arrived is not written yet.
       await both.receiving.event(({ event, bytes_done }) => event === "progress" && bytes_done > MIDWAY_BYTES / 2);
       both[end].kill(signal);
       await both[end].exit();
@@ -261,7 +257,7 @@ for (const signal of ["SIGTERM", "SIGHUP"]) {
   }
 }
 
-test("a line that brings nothing is called stalled at both ends, without a rate or a time left, until it goes on", async (t) => {
+test("a silent line is reported as stalled at both ends, without a rate or a time left, until data moves again", async (t) => {
   const both = await underWay(t, "--hold-after", { retry: "5m" });
   for (const end of [both.sending, both.receiving]) {
     const stalled = await end.event(({ event, stalled_seconds }) => event === "progress" && stalled_seconds >= 5);
@@ -269,7 +265,7 @@ test("a line that brings nothing is called stalled at both ends, without a rate 
   }
   both.network.tell("go on");
   await ends(both.sending, both.receiving);
-  // A quick machine may be done before more is told.
+  // A fast machine may be done before more is reported.
   for (const end of [both.sending, both.receiving]) {
     const told = end.events.filter(({ event }) => event === "progress");
     const { bytes_done: held } = told.find(({ stalled_seconds: seconds }) => seconds >= 5);
@@ -302,10 +298,10 @@ test("sources that change under way: each is reported by name, or arrives whole 
   const tree = join(source, "tree");
   mkdirSync(tree);
   const before = { shrinks: LONG_BYTES, grows: SHORT_BYTES, vanishes: SHORT_BYTES, stays: SHORT_BYTES };
-  // Files are sent in the order of their inodes, which is not always that of their making (ext4
-  // leaves out those that were freed a moment ago, and goes back to them later). The long one must
-  // be under way when the network is held: behind two short ones it may not be, and is then sent as
-  // it is now.
+  // Files are sent in the order of their inodes, which is not always the order in which they were
+  // made (ext4 leaves out those that were freed a moment ago, and uses them later). The long one
+  // must be under way when the network is held. Behind two short ones it may not be, and is then
+  // sent in its new version.
   const blank = Object.keys(before).map((_, number) => join(tree, `blank-${number}`));
   for (const path of blank) writeFileSync(path, "");
   const inode = (path) => statSync(path, { bigint: true }).ino;
@@ -316,10 +312,10 @@ test("sources that change under way: each is reported by name, or arrives whole 
   }
   const receiving = await receiver(t, far, inbox);
   const network = await harmfulNetwork(t, receiving.target, "--hold-after", MIDWAY_BYTES);
-  // As many bytes as there are: it is held after a number of them.
+  // Without compression, because the network is held after a number of bytes.
   const sending = sender(t, near, tree, network.target, { args: ["--compress", "off"] });
   await network.event("holding");
-  // The long one cannot have been read to its end yet; how far the short ones are is left open.
+  // The long file cannot have been read to its end yet. The short ones may have been.
   truncateSync(join(tree, "shrinks"), LONG_BYTES - SHORT_BYTES);
   appendFileSync(join(tree, "grows"), Buffer.alloc(SHORT_BYTES, 7));
   rmSync(join(tree, "vanishes"));

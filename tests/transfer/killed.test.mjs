@@ -1,5 +1,5 @@
-// Ends that are killed at any instant, as `npm run soak` does for hours, and disks that refuse:
-// nothing is half there, and the next attempt goes on.
+// Ends that are killed at any instant, as `npm run soak` does for hours, and disks that refuse: no
+// file is incomplete, and the next attempt resumes.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { Ground } from "../soak/rounds.mjs";
 import { EXIT, differences, ends, folder, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
 
 const ROUNDS = 10;
-/** The same rounds each time, as far as time allows: `npm run soak` goes elsewhere. */
+/** The same rounds in each run, as far as time allows. `npm run soak` uses other seeds. */
 const FIRST_SEED = 2026;
 
 test(`${ROUNDS} rounds of kills and cuts: each ends with the whole tree`, async (t) => {
@@ -27,13 +27,13 @@ const hidden = (inbox) => readdirSync(inbox).every((name) => name.startsWith(".r
 
 const ENAMETOOLONG = 36;
 
-/** What a filesystem with shorter names answers, wherever one of these is named. */
+/** The error of a filesystem with shorter names, for any of these names. */
 const TOO_LONG = ["a file whose name is too long there", "a large one whose name is too long", "a folder whose name is too long there"];
 const NAMING = "openat,openat2,mkdirat,renameat,renameat2,linkat,newfstatat,statx";
 
 /**
- * What strace(1) makes the kernel answer to some of the receiver's calls, from a number of them on,
- * and what is to be said of it.
+ * What strace(1) makes the kernel return for some of the receiver's calls, from a number of them
+ * on, and the expected message.
  */
 const REFUSALS = [
   {
@@ -80,7 +80,7 @@ for (const { what, refusal, status, holds } of REFUSALS) {
     const [calls] = refusal.split(":");
     const traced = ["-e", `trace=${calls}`, "-e", `inject=${refusal}`];
     const wrap = ["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", ...traced, "setpriv", "--pdeathsig", "KILL"];
-    // What refuses is the destination's disk: the trust store is there already.
+    // Only the destination's disk refuses. The trust store exists already.
     assert.equal((await far.run(["devices"])).status, EXIT.all);
     const receiving = await receiver(t, far, inbox, { wrap });
     const sending = sender(t, near, tree, receiving.target, { args: ["--retry", "no"] });
@@ -97,7 +97,7 @@ for (const { what, refusal, status, holds } of REFUSALS) {
 
 for (const merged of [false, true]) {
   const skip = which("strace") ? false : "no strace here to refuse calls";
-  test(`names that a destination has no room for fail each with the reason, the rest arrives (${merged ? "merged" : "new"})`, { skip }, async (t) => {
+  test(`names that are too long for a destination each fail with the reason, and the rest arrives (${merged ? "merged" : "new"})`, { skip }, async (t) => {
     const { inbox, source, near, far } = strangers(t);
     const tree = join(source, "tree");
     const [small, large, folder] = TOO_LONG;

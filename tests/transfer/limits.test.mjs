@@ -1,4 +1,4 @@
-// What limits a transfer, and the limit that a person sets: what both processes say of it.
+// The bottleneck of a transfer, and the limit that a person sets: what both processes report.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { CODE, EXIT, ends, receiver, sameInside, sender, strangers } from "./harness.mjs";
 
 /**
- * What may go before anything is waited for: a burst of a tenth of a second, and a piece of a
+ * The data that may be sent before any wait: a burst of a tenth of a second, and a piece of a
  * twentieth.
  */
 const FREE_SECONDS = 0.16;
@@ -14,7 +14,7 @@ const STAGES = ["finding", "reading", "encrypting", "sending", "limited", "recei
 
 const of = (running, name) => running.events.filter((event) => event.event === name);
 
-test("a limit holds, by argument and by the settings, and both ends say that it is what limits", async (t) => {
+test("a rate limit holds, by argument and by the settings, and both ends report it as the bottleneck", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const length = 4_000_000;
   const stored = await near.run(["settings", "--limit", "2M", "--json"]);
@@ -43,7 +43,7 @@ test("a limit holds, by argument and by the settings, and both ends say that it 
   assert.equal(lifted.events[0].send_limit, null, lifted.said());
 });
 
-test("what shrinks goes packed over a slow line, and is told so", async (t) => {
+test("compressible data is compressed over a slow line, and this is reported", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   writeFileSync(join(source, "text"), "the same line again and again\n".repeat(200_000));
   const receiving = await receiver(t, far, inbox);
@@ -56,7 +56,7 @@ test("what shrinks goes packed over a slow line, and is told so", async (t) => {
   sameInside(source, inbox);
 });
 
-test("people are told what limited it, and with --verbose where the time went", async (t) => {
+test("the summary names the bottleneck, and with --verbose where the time went", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   writeFileSync(join(source, "file"), Buffer.alloc(1_500_000, 7));
   const receiving = await receiver(t, far, inbox);
@@ -71,7 +71,7 @@ test("people are told what limited it, and with --verbose where the time went", 
   sameInside(source, inbox);
 });
 
-test("a limit that is none is refused before anything is sent", async (t) => {
+test("an invalid rate limit is refused before anything is sent", async (t) => {
   const { source, near } = strangers(t);
   for (const bad of ["0", "999", "fast", "20Mb", "-1"]) {
     const refused = await near.run(["send", source, "127.0.0.1:9", `--limit=${bad}`]);
@@ -80,7 +80,7 @@ test("a limit that is none is refused before anything is sent", async (t) => {
   }
 });
 
-test("many files over a slow line are counted soon, and both ends know when they will be through", async (t) => {
+test("many files over a slow line are counted ahead, and both ends show the time left", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const files = 6_000;
   const length = 4_000;

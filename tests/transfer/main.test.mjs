@@ -1,5 +1,5 @@
-// The main job: two devices that have never met, a code, a real folder, an identical one at the
-// other end.
+// The main case: two devices that are not paired, a code, a real folder, and an identical one at
+// the other end.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -11,8 +11,8 @@ test("a real folder crosses by code and arrives identical", async (t) => {
   const source = join(sysroot(), "lib/rustlib");
   const receiving = await receiver(t, far, inbox);
   const sending = sender(t, near, source, receiving.target);
-  // While it runs: the arguments of both processes are for everyone on the machine to read, and
-  // hold no code.
+  // While it runs: everyone on the machine can read the arguments of both processes, and they
+  // contain no code.
   for (const { pid } of [sending, receiving]) {
     const words = readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
     assert.ok(words.length > 3);
@@ -32,7 +32,7 @@ test("a real folder crosses by code and arrives identical", async (t) => {
   }
 });
 
-test("what is said of a transfer that cannot be printed makes it no failure; events that cannot be printed do", async (t) => {
+test("output that cannot be printed does not fail a transfer; events that cannot be printed do", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   writeFileSync(join(source, "file"), "content");
   const wrap = (output) => ["sh", "-c", `exec "$@" ${output}`, "sh"];

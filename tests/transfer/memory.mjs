@@ -1,11 +1,11 @@
-// What a process holds in memory of its own, read from /proc while it runs.
+// The private memory of a process, read from /proc while it runs.
 import { readFileSync } from "node:fs";
 
 const SAMPLE_MS = 20;
 
 /**
- * The most memory of its own that a running program is seen with until it ends, MiB; its text and
- * libraries are not counted.
+ * The most private memory that a running program is observed with until it ends, MiB, without its
+ * text and libraries.
  */
 export function watchMemory({ pid, ended }) {
   let most = 0;
@@ -15,7 +15,7 @@ export function watchMemory({ pid, ended }) {
       const kib = (field) => Number(status.match(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m"))?.[1] ?? 0);
       most = Math.max(most, (kib("RssAnon") + kib("RssShmem")) / 1024);
     } catch {
-      // It has ended between two looks.
+      // It ended between two readings.
     }
   };
   const timer = setInterval(look, SAMPLE_MS);

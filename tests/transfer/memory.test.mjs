@@ -1,5 +1,5 @@
-// Memory stays bounded at both ends, for many small files as for a large one: read from /proc while
-// the transfer runs.
+// Memory stays bounded at both ends, for many small files and for a large one: read from /proc
+// while the transfer runs.
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,14 +8,12 @@ import { ends, oddTree, receiver, same, sender, strangers } from "./harness.mjs"
 import { watchMemory } from "./memory.mjs";
 
 /**
- * What an end may hold (ample for every tree, since none is held whole); the program's own text and
- * libraries are not counted.
+ * The memory limit of an end, the same for every tree, since none is held completely. The program's
+ * own text and libraries do not count.
  */
 const HELD_MIB_MAX = 64;
 const MANY = 20_000;
-/**
- * As many lanes as there can be, each of them packing: over a line that is slow for what they have.
- */
+/** As many lanes as possible, all of them compressing, over a line that is slow for their data. */
 const ALL_AT_WORK = ["--lanes", "16", "--compress", "auto", "--limit", "20M"];
 
 async function crossing(t, prepare, args = []) {
@@ -34,7 +32,7 @@ async function crossing(t, prepare, args = []) {
   return sending.events.find(({ event }) => event === "finished");
 }
 
-/** Text that shrinks to a fraction, and is not the same anywhere. */
+/** Text that compresses to a fraction and does not repeat. */
 function text(bytes) {
   let lines = "";
   for (let line = 0; lines.length < bytes; line += 1) lines += `line ${line} of ${(line * 7919) % 100_003}, as logs have many\n`;
@@ -68,7 +66,7 @@ for (const [what, prepare] of [
     },
   ],
 ]) {
-  test(`memory stays bounded with 16 lanes that pack ${what}`, async (t) => {
+  test(`memory stays bounded with 16 lanes that compress ${what}`, async (t) => {
     const { lanes, packed } = await crossing(t, prepare, ALL_AT_WORK);
     assert.equal(lanes, 16);
     assert.ok(packed.contents > 50_000_000, JSON.stringify(packed));

@@ -1,5 +1,5 @@
-// A million files in one folder: both ends stay small, and all of them are there. In memory, since
-// it is about them and not about a disk.
+// A million files in one folder: both ends stay small, and all files arrive. In memory, because
+// this is not about a disk.
 import assert from "node:assert/strict";
 import { closeSync, lstatSync, mkdirSync, openSync, readFileSync, readdirSync, statfsSync, utimesSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -8,9 +8,9 @@ import { ends, receiver, sender, strangers } from "./harness.mjs";
 import { watchMemory } from "./memory.mjs";
 
 const FILES = 1_000_000;
-/** Of so many one has contents; the others are empty. */
+/** One of this many has contents; the others are empty. */
 const EMPTY = 100;
-/** What they and their copies take in memory, with half of it to spare. */
+/** The memory that they and their copies take, and half as much again. */
 const ROOM_BYTES = 4 * 2 ** 30;
 const IN_MEMORY = "/dev/shm";
 const HELD_MIB_MAX = 64;

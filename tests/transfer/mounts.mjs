@@ -1,4 +1,4 @@
-// Tests that mount filesystems of their own.
+// Tests that mount their own filesystems.
 import { mkdirSync, statfsSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -6,9 +6,9 @@ import { capture, run, which } from "../setup/process.mjs";
 import { isRoot } from "./harness.mjs";
 
 /**
- * Fills the disk of `folder` but for some `left` bytes, at once: whoever writes there meanwhile has
- * not filled it halfway through (fallocate(2) takes all or nothing). Returns the file that does it,
- * and its size.
+ * Fills the disk of `folder` except for about `left` bytes, at once, so that a program which writes
+ * there meanwhile does not fill it in between (fallocate(2) takes all or nothing). Returns the file
+ * that fills it, and its size.
  */
 export function filled(folder, left) {
   const path = join(folder, "filler");
@@ -21,8 +21,8 @@ export function filled(folder, left) {
 }
 
 /**
- * Starts a program where /etc has what `files` says besides: in a mount namespace of its own, over
- * this machine's.
+ * Starts a program with additional files in /etc, in its own mount namespace, over this machine's
+ * /etc.
  */
 export function etcWith(base, files) {
   const [upper, work] = ["upper", "work"].map((name) => join(base, name));
@@ -35,17 +35,17 @@ export function etcWith(base, files) {
   return ["unshare", "--mount", "sh", "-c", script, upper, work];
 }
 
-/** A test that may mount: what it did is unmounted before its folders go. */
+/** A test that may mount. Its mounts are unmounted before its folders are removed. */
 export function mounting(title, body) {
   test(title, async (t) => {
     const mounted = [];
-    /** Mounts at `at`; false where this may not. */
+    /** Mounts at `at`; false if this process may not. */
     const mount = (at, ...args) => {
       if (!isRoot || capture("mount", [...args, at]).status !== 0) return false;
       mounted.unshift(at);
       return true;
     };
-    /** An ext4 of its own at `at`, in `image`; false where it cannot be had. */
+    /** A separate ext4 at `at`, in `image`; false if it cannot be mounted. */
     const ext4 = (at, image, { mib = 256, options = "noatime", features = [] } = {}) => {
       if (!isRoot || !which("mkfs.ext4")) return false;
       writeFileSync(image, "");

@@ -1,4 +1,4 @@
-// A receiver that is killed while folders get their names: the same send finishes them.
+// A receiver that is killed while folders get their names: the same send completes them.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,12 +9,12 @@ import { ends, receiver, sameInside, sender, strangers } from "./harness.mjs";
 /** Enough folders that a receiver is killed between the names of two of them. */
 const FOLDERS = 40;
 const NAMED_WITHIN_MS = 60_000;
-/** What is not the sender's own gets a number beside it. */
+/** With this option, an entry that is not the sender's own gets a number. */
 const UPDATE = ["--on-conflict", "update"];
 
 const folderNames = [...Array(FOLDERS).keys()].map((number) => `folder ${number}`).sort();
 
-/** What everybody sees. */
+/** The entries that everybody sees. */
 const named = (inbox) => readdirSync(inbox).filter((name) => !name.startsWith(".ringway-")).sort();
 
 function makeFolders(source) {
@@ -26,9 +26,7 @@ function makeFolders(source) {
   return tree;
 }
 
-/**
- * Sends what is in the tree until so many folders have their names, and kills the receiver then.
- */
+/** Sends the tree until this many folders have their names, and then kills the receiver. */
 async function killedAfter(t, { inbox, near, far }, tree, count) {
   const receiving = await receiver(t, far, inbox, { args: UPDATE });
   const sending = sender(t, near, `${tree}/.`, receiving.target, { args: ["--retry", "no"] });
@@ -42,7 +40,7 @@ async function killedAfter(t, { inbox, near, far }, tree, count) {
   return named(inbox).length;
 }
 
-/** The same send brings the rest, and nothing beside it. */
+/** The same send brings the rest, and nothing else. */
 async function finished(t, { inbox, near, far }, tree) {
   const receiving = await receiver(t, far, inbox, { args: UPDATE });
   const sending = sender(t, near, `${tree}/.`, receiving.target);

@@ -1,4 +1,4 @@
-// A name server that knows the IPv4 address of every host, and answers no other question (RFC
+// A name server that knows an IPv4 address for every host, and answers no other question (RFC
 // 1035).
 import { createSocket } from "node:dgram";
 

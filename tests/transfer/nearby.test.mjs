@@ -1,5 +1,5 @@
-// Receivers that announce themselves: found by their code's number and in a list, forged ones, and
-// those that keep quiet.
+// Receivers that announce themselves: found by their code's number and in a list; forged ones; and
+// those that do not announce.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,15 +15,15 @@ import { twoMachines } from "./networks.mjs";
 
 const FORGER = fileURLToPath(new URL("forger.mjs", import.meta.url));
 /**
- * What may be held while a network is flooded, MiB: what one second brings, before it is counted. A
- * receiver has 8 to 18 on two cores.
+ * The memory limit while a network is flooded, MiB: what arrives in one second, before it is
+ * counted. A receiver has 8 to 18 on two cores.
  */
 const FLOODED_MIB_MAX = { list: 40, receiver: 32 };
 const FLOODED_MS = 10_000;
-/** Entries of a list, as `limits::NEARBY_MAX` has it. */
+/** Entries of a list, equal to `limits::NEARBY_MAX`. */
 const NEARBY_MAX = 128;
 
-/** `far` receives on one machine of a network, `near` is on the other. */
+/** `far` receives on one machine of a network, and `near` is on the other. */
 async function met(t, { args = [], network = {} } = {}) {
   const machines = twoMachines(t, network);
   if (!machines) return t.skip("network namespaces take root");
@@ -44,7 +44,7 @@ async function met(t, { args = [], network = {} } = {}) {
     assert.equal(await listed.exit(), EXIT.all, listed.said());
     return listed.events.filter(({ event }) => event === "nearby");
   };
-  /** Begins to announce what is not there; once it has begun. */
+  /** Starts announcing receivers that do not exist; returns once it has begun. */
   const forge = async (...words) => {
     const [command, ...rest] = [...there.wrap, process.execPath, FORGER, ...words];
     const forger = spawn(command, rest, { stdio: ["ignore", "pipe", "inherit"] });
@@ -91,7 +91,7 @@ test("a service that starts before its network shows its address once that is th
   await eventually("no address", async () => (await addresses()).length === 0);
 });
 
-test("who stops receiving says goodbye, and is gone from a list that is being made", async (t) => {
+test("a receiver that stops says goodbye, and disappears from a list that is being made", async (t) => {
   const network = await met(t);
   if (!network) return;
   const { receiving, list } = network;
@@ -101,7 +101,7 @@ test("who stops receiving says goodbye, and is gone from a list that is being ma
   assert.deepEqual(await listing, []);
 });
 
-test("a link without IPv4 will do: the address has its interface", async (t) => {
+test("a link without IPv4 works: the address has its interface", async (t) => {
   const network = await met(t, { network: { ipv4: false } });
   if (!network) return;
   const { receiving, send, source, inbox } = network;
@@ -109,14 +109,14 @@ test("a link without IPv4 will do: the address has its interface", async (t) => 
   sameInside(source, inbox);
 });
 
-test("who is asked not to, or does not show that code, is not found", async (t) => {
+test("a receiver that does not announce itself, or has another code, is not found", async (t) => {
   const network = await met(t, { args: ["--no-announce"] });
   if (!network) return;
   const { listening, send, list, near, far, there } = network;
   assert.equal(listening.announced, false);
   const sending = send();
   assert.equal(await sending.exit(), EXIT.failed, sending.said());
-  assert.match(sending.stdout + sending.stderr, /No receiver on this network shows a code that begins with 7/);
+  assert.match(sending.stdout + sending.stderr, /No device on this network shows a code that begins with 7/);
   const open = far.start(["recv", far.folder, "--json", "--listen", ":0", "--code-file", far.codeFile("8-river-canal")], { wrap: there.wrap });
   t.after(() => open.kill());
   await open.event("listening");
@@ -126,7 +126,7 @@ test("who is asked not to, or does not show that code, is not found", async (t) 
   assert.deepEqual(await list(far, there), [], "nobody finds itself");
 });
 
-test("where somebody else announces the same number the sender chooses nobody, and asks for the address", async (t) => {
+test("if another receiver announces the same number the sender chooses neither, and asks for the address", async (t) => {
   const network = await met(t);
   if (!network) return;
   const { base, send, there } = network;
@@ -137,7 +137,7 @@ test("where somebody else announces the same number the sender chooses nobody, a
   await receiving.event("listening");
   const sending = send();
   assert.equal(await sending.exit(), EXIT.failed, sending.said());
-  assert.match(sending.stdout + sending.stderr, /More than one receiver shows a code that begins with 7: far at 10.77.0.2:17464, other at /);
+  assert.match(sending.stdout + sending.stderr, /Several devices show a code that begins with 7: far \(10.77.0.2:17464\), other \(/);
 });
 
 test("a thousand made-up receivers fill a list and no more, and keep nobody from being found by the code", async (t) => {
@@ -151,12 +151,12 @@ test("a thousand made-up receivers fill a list and no more, and keep nobody from
   sameInside(source, inbox);
 });
 
-test("a paired device that is not where it was is found by its key, whoever is there now", async (t) => {
+test("a paired device that has moved is found by its key, whatever device has its old address", async (t) => {
   const network = await met(t);
   if (!network) return;
   const { base, receiving, send, near, far, source, here, there, list } = network;
   await ends(send(), receiving);
-  // Another device has the old port now, and the one that is meant another one.
+  // Another device has the old port now, and the intended device has another one.
   const other = new Device(base, "other");
   const landing = join(base, "landing");
   mkdirSync(landing);
@@ -184,7 +184,7 @@ test("a paired device that is not where it was is found by its key, whoever is t
   sameInside(source, landing);
 });
 
-test("who announces a paired device's id without having its key is passed over", async (t) => {
+test("a receiver that announces a paired device's id without its key is passed over", async (t) => {
   const network = await met(t);
   if (!network) return;
   const { base, receiving, listening, send, near, source, here, there, forge } = network;
@@ -202,13 +202,13 @@ test("who announces a paired device's id without having its key is passed over",
   assert.deepEqual(readdirSync(landing), []);
 });
 
-test("who is told that its own address is the receiver's sends nothing to itself", async (t) => {
+test("a sender that is led to its own address sends nothing to itself", async (t) => {
   const network = await met(t, { args: ["--no-announce"] });
   if (!network) return;
   const { base, send, near, here, there, forge } = network;
   const landing = join(base, "landing");
   mkdirSync(landing);
-  // It would let itself in: it listens where the announcement says, and its code is the one.
+  // It would accept itself: it listens where the announcement says, and has the right code.
   const code = "9-river-canal";
   const own = near.start(["recv", landing, "--json", "--yes", "--no-announce", "--code-file", near.codeFile(code)], { wrap: here.wrap });
   t.after(() => own.kill());
@@ -221,7 +221,7 @@ test("who is told that its own address is the receiver's sends nothing to itself
   assert.ok(!own.events.some(({ event }) => ["paired", "started", "finished"].includes(event)), own.said());
 });
 
-test("a network full of made-up records costs a receiver and a list no more memory than there is room for", async (t) => {
+test("a network full of made-up records costs a receiver and a list only bounded memory", async (t) => {
   const network = await met(t);
   if (!network) return;
   const { receiving, forge, near, here, there } = network;

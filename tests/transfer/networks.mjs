@@ -1,12 +1,12 @@
-// Two machines on a network of their own, and their firewalls: network namespaces joined by a pair
-// of virtual cables, so that what is announced there is heard nowhere else.
+// Two machines with their own network, and their firewalls: network namespaces joined by a pair of
+// virtual cables, so that announcements are heard nowhere else.
 import { capture, run } from "../setup/process.mjs";
 import { isRoot } from "./harness.mjs";
 
 let made = 0;
 /**
- * How often it is looked whether a cable is plugged in, and how many times. The kernel says so up
- * to a second later.
+ * How often the test checks whether a cable is plugged in, and how many times. The kernel reports
+ * it up to a second later.
  */
 const [LOOK_S, LOOKS_MAX] = ["0.05", 100];
 
@@ -19,9 +19,9 @@ function comesUp(name) {
 }
 
 /**
- * Two namespaces with one cable between them: how to start programs in each, their IPv4 addresses,
- * and its "down" and "up" there. None where that cannot be had. Without `ipv4` all there is are
- * IPv6 addresses of the link.
+ * Two namespaces with one cable between them: words to start programs in each, their IPv4
+ * addresses, and the cable's "down" and "up". Undefined if that is impossible. Without `ipv4` there
+ * are only IPv6 link-local addresses.
  */
 export function twoMachines(t, { ipv4 = true } = {}) {
   if (!isRoot) return undefined;
@@ -33,7 +33,8 @@ export function twoMachines(t, { ipv4 = true } = {}) {
     ip("link", "add", "cable", "netns", names[0], "type", "veth", "peer", "name", "cable", "netns", names[1]) &&
     names.every((name, end) => {
       const inside = (...args) => ip("-n", name, ...args);
-      // Whether an address is taken is not tried out for seconds: nobody else is there.
+      // Without the check whether an address is taken, which lasts seconds: there are no other
+      // machines.
       const atOnce = ip("netns", "exec", name, "sh", "-c", "echo 0 > /proc/sys/net/ipv6/conf/cable/accept_dad");
       const address = !ipv4 || inside("address", "add", `10.77.0.${end + 1}/24`, "dev", "cable");
       return atOnce && address && inside("link", "set", "lo", "up") && inside("link", "set", "cable", "up");
@@ -46,10 +47,7 @@ export function twoMachines(t, { ipv4 = true } = {}) {
   }));
 }
 
-/**
- * Has the firewall of one machine say `verdict` of what comes to a port; nothing where that is
- * empty.
- */
+/** Sets the verdict of one machine's firewall on packets to a port; none if `verdict` is empty. */
 export function firewall(machine, port, verdict) {
   const [command, ...rest] = [...machine.wrap, "nft", "-f", "-"];
   const rule = verdict && `table inet wall { chain in { type filter hook input priority 0; tcp dport ${port} ${verdict}; }; }\n`;

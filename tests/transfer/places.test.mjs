@@ -1,5 +1,5 @@
-// Where offers may land, and who may look at what Ringway keeps: own folders, modes under any
-// umask, core dumps.
+// Where offers may land, and who may read Ringway's own files: own folders, modes with any umask,
+// core dumps.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -7,10 +7,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { CODE, Device, EXIT, asked, ends, isRoot, receiver, sender, strangers } from "./harness.mjs";
 
-/**
- * A device as an account has it from the beginning: all its folders lie in its home, where XDG has
- * them.
- */
+/** A device like a new account: all its folders are in its home, at XDG's defaults. */
 function account(base, name) {
   const device = new Device(base, name);
   const { HOME } = device.env;
@@ -23,7 +20,7 @@ function account(base, name) {
 test("an offer named .local replaces neither key nor trust store of an account that receives into the folder of its home", async (t) => {
   const { base, source, near } = strangers(t);
   const far = account(base, "far");
-  // Even where anything may land in a home, Ringway's own folders are kept out, at whatever depth.
+  // Even if anything may land in a home, Ringway's own folders are protected, at any depth.
   const receiving = await receiver(t, far, join(far.home, ".."), { args: ["--allow-home", "--dot-names"] });
   const key = join(far.home, ".local/share/ringway/identity.pem");
   const before = readFileSync(key, "utf8");
@@ -98,7 +95,7 @@ test("an offer named after a home below the receive folder leaves that home as i
   assert.equal(readFileSync(join(far.home, "plain"), "utf8"), "mallory");
 });
 
-test("what is set up for nobody is received beside a home and never into it", async (t) => {
+test("the default receive folder is beside a home and never the home itself", async (t) => {
   const { base } = strangers(t);
   const far = account(base, "far");
   const folder = async () => (await asked(far, ["settings"]))[0].receive_folder.path;
@@ -114,16 +111,16 @@ test("what is set up for nobody is received beside a home and never into it", as
   assert.equal(await folder(), far.home);
 });
 
-/** Everything below a folder that is not its owner's alone, or not even its owner's. */
+/** Everything below a folder that others can access, or that its owner cannot. */
 const loose = (folder) =>
   execFileSync("find", [folder, "(", "-type", "f", "-not", "-perm", "600", "-o", "-type", "d", "-not", "-perm", "700", "-o", "-type", "s", "-not", "-perm", "600", ")"], { encoding: "utf8" });
 
 for (const umask of ["0", "777"]) {
-  test(`what Ringway keeps is its owner's alone under umask ${umask}`, async (t) => {
+  test(`Ringway's own files are accessible to their owner only under umask ${umask}`, async (t) => {
     const { base, inbox, source } = strangers(t);
     const wrap = ["sh", "-c", `umask ${umask}; exec "$@"`, "sh"];
-    // Root may read whatever it likes, also what its umask has closed to it: somebody else shows
-    // that it works.
+    // Root may read everything, also what its umask has closed to it. So another user shows that
+    // this works.
     if (isRoot) wrap.unshift("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups");
     const made = ["near", "far"].map((name) => {
       const device = account(base, name);
@@ -132,7 +129,7 @@ for (const umask of ["0", "777"]) {
       return device;
     });
     const [near, far] = made;
-    // Before they change owners: what is written again keeps its own.
+    // Before they change owners, so that rewritten files keep theirs.
     for (const device of made) device.codeFile(CODE);
     writeFileSync(join(source, "file"), "content");
     chmodSync(base, 0o755);
@@ -151,7 +148,7 @@ for (const umask of ["0", "777"]) {
     }
     for (const device of made) {
       const own = [".config/ringway", ".local/share/ringway", ".local/state/ringway"].map((folder) => join(device.home, folder));
-      // Who only sends needs no state folder.
+      // A device that only sends needs no state folder.
       for (const folder of own.filter(existsSync)) assert.equal(loose(folder), "");
     }
     assert.equal(loose(join(far.env.XDG_RUNTIME_DIR, "ringway")), "");
@@ -164,8 +161,8 @@ test("no core dump is written of a process that holds a key, and no other proces
   const receiving = await receiver(t, far, inbox);
   const limits = readFileSync(`/proc/${receiving.pid}/limits`, "utf8");
   assert.match(limits, /^Max core file size +0 +0 +bytes/m);
-  // What cannot be dumped belongs to root in /proc, whoever runs it (PR_SET_DUMPABLE, proc(5)):
-  // seen where that is somebody else.
+  // A process that cannot be dumped belongs to root in /proc, whoever runs it (PR_SET_DUMPABLE,
+  // proc(5)). This is visible if another user runs it.
   if (!isRoot) return assert.equal(statSync(`/proc/${receiving.pid}/mem`).uid, 0);
   chownSync(far.folder, 12345, 12345);
   execFileSync("chown", ["-R", "12345:12345", far.folder, inbox]);

@@ -1,4 +1,4 @@
-// A destination that fails while the final names are given, or after: the receiver tells which
+// A destination that fails while final names are given, or after that: the receiver reports which
 // names are there already.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
@@ -7,17 +7,15 @@ import { test } from "node:test";
 import { which } from "../setup/process.mjs";
 import { EXIT, ends, isRoot, receiver, sameInside, sender, strangers } from "./harness.mjs";
 
-/**
- * The calls that give names and bring them to the disk, each failing from its so manyth time on.
- */
+/** The calls that give names and write them to the disk. Each fails from its nth call on. */
 const FAILING = {
   3: [...["syncfs", "renameat2"].flatMap((call) => [1, 2, 3].map((when) => ({ call, when }))), { call: "fsync", when: 1, only: true }],
-  // More than are brought to the disk one by one.
+  // More files than are written to the disk one by one.
   70: [...[2, 3].map((when) => ({ call: "syncfs", when })), { call: "renameat2", when: 40 }],
 };
 
 for (const folders of [3, 70]) {
-  test(`what has its name is told, whichever call fails: ${folders} folders`, async (t) => {
+  test(`final names that exist are reported, whichever call fails: ${folders} folders`, async (t) => {
     if (!isRoot || !which("strace")) return t.skip("tracing a receiver takes root and strace");
     const { inbox, source, near, far } = strangers(t);
     const names = Array.from({ length: folders }, (_, number) => `folder-${number}`);

@@ -1,5 +1,5 @@
-// Folders that their owner may not write to, as Go's module cache has them: where what is there is
-// replaced they are opened for that, and get their mode back.
+// Folders to which their owner may not write, as in Go's module cache: if existing files are
+// replaced, they are made writable for that, and get their mode back.
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, statSync, symlinkSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ const EACCES = 13;
 const SECRET = "a standing secret of two laptops";
 const mode = (path) => (statSync(path).mode & 0o7777).toString(8);
 
-/** Everything below `path` as the module cache has it: files 0444, folders 0555. */
+/** Gives everything below `path` the modes of the module cache: files 0444, folders 0555. */
 function close(path) {
   capture("chmod", ["-R", "a-w", path]);
 }
@@ -29,7 +29,7 @@ function cache(source) {
   return path;
 }
 
-/** Every way in which something in a folder changes. */
+/** Changes entries of a folder in every way. */
 function change(path) {
   capture("chmod", ["-R", "u+w", path]);
   writeFileSync(join(path, "mod/file"), "second one");
@@ -45,7 +45,7 @@ function change(path) {
   close(path);
 }
 
-/** The records of folders that are open, in staging folders. */
+/** The records of folders that were made writable, in staging folders. */
 function records(inbox) {
   const staging = readdirSync(inbox).filter((name) => name.startsWith(".ringway-"));
   return staging.flatMap((name) => readdirSync(join(inbox, name))).filter((name) => name.startsWith("opened-"));
@@ -67,7 +67,7 @@ for (const args of [[], ["--verify"]]) {
   });
 }
 
-test("a read-only folder is not opened where what is there is kept or numbered", async (t) => {
+test("a read-only folder is not made writable if existing entries are kept or numbered", async (t) => {
   for (const conflict of ["keep", "rename"]) {
     const { inbox, source, near, far } = strangers(t);
     const sent = cache(source);
@@ -84,7 +84,7 @@ test("a read-only folder is not opened where what is there is kept or numbered",
   }
 });
 
-/** A receiver that is killed by its first rename in a folder that it has opened. */
+/** A receiver that is killed by its first rename in a folder that it has made writable. */
 async function killed(t, { inbox, source, near, far }) {
   const sent = cache(source);
   const first = await receiver(t, far, inbox, { wrap });
@@ -127,7 +127,7 @@ for (const meanwhile of ["nothing", "a new mode", "a new name", "another folder"
   });
 }
 
-/** So many read-only folders below `tree`, each with so many files. */
+/** Read-only folders below `tree`, this many, with this many files in each. */
 function closedFolders(tree, folders, files, text) {
   for (let folder = 0; folder < folders; folder += 1) {
     mkdirSync(join(tree, `${folder}`), { recursive: true });
@@ -175,7 +175,7 @@ test("two transfers into one read-only folder do not close it under each other",
   assert.equal(mode(join(inbox, "tree")), "555");
 });
 
-test("removing what a killed receiver has left closes the folders that it had opened", async (t) => {
+test("discarding what a killed receiver has left restores the modes of its folders", async (t) => {
   if (!isRoot || !which("strace")) return t.skip("tracing a receiver takes root and strace");
   const ground = strangers(t);
   await killed(t, ground);

@@ -1,5 +1,5 @@
-// A final name that the destination refuses: the transfer fails, what has come is kept, and the
-// same send goes on with it once the obstacle is gone.
+// A final name that the destination refuses: the transfer fails, what has arrived is kept, and the
+// same send resumes once the obstacle is gone.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,11 +13,11 @@ const EPERM = 1;
 const BESIDES_BYTES = 400_000;
 
 for (const what of ["folder", "file"]) {
-  mounting(`a final name that is refused fails the transfer, which keeps what came: a ${what}`, async (t, { ext4 }) => {
+  mounting(`a final name that is refused fails the transfer, which keeps the received data: a ${what}`, async (t, { ext4 }) => {
     const { base, inbox, source, near, far } = strangers(t);
     if (!ext4(inbox, join(base, "image"), { mib: 64 })) return t.skip("mounting takes root");
     const sent = join(source, "sent");
-    // A folder that is there already: what comes into it needs no name in the destination itself.
+    // A folder that exists already: entries in it need no name in the destination itself.
     const first = join(source, "first");
     for (const path of [first, join(inbox, "first")]) mkdirSync(path);
     writeFileSync(join(first, "file"), "first");

@@ -1,5 +1,4 @@
-// What must not go through: wrong codes, declined offers, destinations that cannot take anything,
-// targets that are not there.
+// What must fail: wrong codes, declined offers, unusable destinations, targets that do not exist.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
@@ -20,7 +19,7 @@ import {
 } from "./harness.mjs";
 
 const WRONG = "7-zebra-zebra";
-/** Wrong tries that a code survives, less one. */
+/** Wrong attempts that a code allows, minus one. */
 const TRIES = 3;
 
 function withFile(t) {
@@ -29,7 +28,7 @@ function withFile(t) {
   return { ...all, file: join(all.source, "file") };
 }
 
-test("a drawn code lets its holder in", async (t) => {
+test("a sender with the drawn code is paired", async (t) => {
   const { inbox, source, file, near, far } = withFile(t);
   const receiving = await receiver(t, far, inbox, { code: null });
   const { code } = await receiving.event(drawn);
@@ -38,7 +37,7 @@ test("a drawn code lets its holder in", async (t) => {
   sameInside(source, inbox);
 });
 
-test("a code is burnt after three wrong tries: then even the right one is refused, and a new one lets in", async (t) => {
+test("a code is burnt after three wrong attempts: then even the right one is refused, and a new code pairs", async (t) => {
   const { base, inbox, source, file, far } = withFile(t);
   const receiving = await receiver(t, far, inbox, { code: null });
   const { code } = await receiving.event(drawn);
@@ -54,7 +53,7 @@ test("a code is burnt after three wrong tries: then even the right one is refuse
   sameInside(source, inbox);
 });
 
-test("one wrong try burns nothing", async (t) => {
+test("one wrong attempt does not burn the code", async (t) => {
   const { base, inbox, source, file, near, far } = withFile(t);
   const receiving = await receiver(t, far, inbox);
   const wrong = sender(t, new Device(base, "guesser"), file, receiving.target, { code: WRONG });
@@ -64,7 +63,7 @@ test("one wrong try burns nothing", async (t) => {
   sameInside(source, inbox);
 });
 
-test("without any code a stranger is not let in, and is not asked where nobody can answer", async (t) => {
+test("without a code a stranger is refused, and is not asked for one without a terminal", async (t) => {
   const { inbox, file, near, far } = withFile(t);
   const receiving = await receiver(t, far, inbox);
   const sending = sender(t, near, file, receiving.target, { code: null });
@@ -76,7 +75,7 @@ test("a known name with another key is refused, loudly", async (t) => {
   const { base, inbox, file, near, far } = withFile(t);
   const first = await receiver(t, far, inbox);
   await ends(sender(t, near, file, first.target), first);
-  // Another installation under the same name, where the first one was, with a code that is right.
+  // Another installation with the same name, at the first one's address, with the right code.
   const impostor = new Device(join(base, "home"), "far");
   const there = await receiver(t, impostor, join(base, "source"), { port: first.port });
   const sending = sender(t, near, file, "far");
@@ -95,7 +94,7 @@ test("a name that is taken gets a number once the code was proven", async (t) =>
   assert.match(second.said(), /near \(2\)/);
 });
 
-test("a code that is given is proven by a paired device, too", async (t) => {
+test("a paired device also proves a given code", async (t) => {
   const { inbox, file, near, far } = withFile(t);
   const receiving = await receiver(t, far, inbox, { once: false });
   const first = sender(t, near, file, receiving.target);
@@ -137,7 +136,7 @@ test("a destination that is a file, or is not there, is found before the first b
   }
 });
 
-test("nobody listens: the sender says so at once", async (t) => {
+test("if nobody listens the sender reports it at once", async (t) => {
   const { file, near } = withFile(t);
   const sending = sender(t, near, file, `127.0.0.1:${await freePort()}`);
   assert.equal(await sending.exit(), EXIT.failed, sending.said());

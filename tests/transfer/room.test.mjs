@@ -1,5 +1,5 @@
-// Room at the destination: looked at before the first byte, and waited for where it runs out on the
-// way.
+// Free space at the destination: checked before the first byte, and waited for if it runs out
+// during the transfer.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, rmSync, statfsSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,10 +8,10 @@ import { EXIT, ends, listing, oddTree, receiver, same, sender, strangers, untouc
 import { filled, mounting } from "./mounts.mjs";
 
 const MIB = 1 << 20;
-/** So that there is time to do something under way. */
+/** So that there is time to act during the transfer. */
 const SLOWLY = ["--limit", "8M", "--compress", "off"];
 
-/** A folder of so many files, each of so many bytes. */
+/** A folder with this many files of this many bytes. */
 function files(path, count, bytes) {
   mkdirSync(path);
   for (let number = 0; number < count; number += 1) {
@@ -22,7 +22,7 @@ function files(path, count, bytes) {
   return path;
 }
 
-/** A tmpfs of so many MiB as the inbox, and how to change that. */
+/** A tmpfs of this many MiB as the inbox, and a function that resizes it. */
 function smallDisk(t, mount, mib) {
   const all = strangers(t);
   if (!mount(all.inbox, "-t", "tmpfs", "-o", `size=${mib}m`, "tmpfs")) return t.skip("mounting takes root");
@@ -33,14 +33,14 @@ const free = (folder) => Number(statfsSync(folder, { bigint: true }).bavail * st
 const isPaused = ({ stage }) => stage === "paused";
 const lastOf = (end) => end.events.at(-1);
 
-/** Another program fills the disk while the transfer runs; how to undo that. */
+/** Another program fills the disk while the transfer runs. Returns a function that undoes that. */
 async function filledUnderWay(inbox, sending) {
   await sending.event(({ stage, bytes_done }) => stage === "running" && bytes_done > 2 * MIB);
   const { path } = filled(inbox, MIB);
   return () => rmSync(path);
 }
 
-/** It has arrived whole, and no end takes the pause for a lost connection. */
+/** It has arrived completely, and neither end takes the pause for a lost connection. */
 async function arrivesWhole({ inbox, tree, sending, receiving }) {
   await ends(sending, receiving);
   same(tree, join(inbox, "tree"));
@@ -51,7 +51,7 @@ async function arrivesWhole({ inbox, tree, sending, receiving }) {
   }
 }
 
-mounting("what plainly does not fit is refused before the first byte, with the figures at both ends", async (t, { mount }) => {
+mounting("an offer that plainly does not fit is refused before the first byte, with the figures at both ends", async (t, { mount }) => {
   const disk = smallDisk(t, mount, 8);
   if (!disk) return;
   const { inbox, source, near, far } = disk;
@@ -60,8 +60,9 @@ mounting("what plainly does not fit is refused before the first byte, with the f
   const sending = sender(t, near, tree, receiving.target);
   await ends(sending, receiving, EXIT.declined);
   const offer = await receiving.event("offer");
-  assert.ok(offer.free_bytes > 7 * MIB && offer.free_bytes <= 8 * MIB, receiving.said());
-  assert.ok(offer.free_entries > 1 && offer.name_max === 255 && offer.writable, receiving.said());
+  const free = offer.free_space;
+  assert.ok(free.free_bytes > 7 * MIB && free.free_bytes <= 8 * MIB, receiving.said());
+  assert.ok(free.free_entries > 1 && free.name_max === 255 && free.writable, receiving.said());
   const { error, message: said } = lastOf(sending);
   const errors = [{ ...error, message: said }, lastOf(receiving)];
   for (const { code, message, needed, free } of errors) {
@@ -72,7 +73,7 @@ mounting("what plainly does not fit is refused before the first byte, with the f
   untouched(inbox);
 });
 
-mounting("what is too much as more is found pauses before the disk is full, and goes on when there is room", async (t, { mount }) => {
+mounting("a transfer that turns out too large pauses before the disk is full, and resumes with free space", async (t, { mount }) => {
   const disk = smallDisk(t, mount, 28);
   if (!disk) return;
   const { inbox, source, near, far, resize } = disk;
@@ -89,7 +90,7 @@ mounting("what is too much as more is found pauses before the disk is full, and 
   await arrivesWhole({ inbox, tree, sending, receiving });
 });
 
-mounting("a disk that is full on the way pauses both ends, which say how much is missing, and room lets them go on", async (t, { mount }) => {
+mounting("a disk that fills up pauses both ends, which report how much is missing, and free space resumes them", async (t, { mount }) => {
   const disk = smallDisk(t, mount, 100);
   if (!disk) return;
   const { inbox, source, near, far } = disk;
@@ -109,7 +110,7 @@ mounting("a disk that is full on the way pauses both ends, which say how much is
   await arrivesWhole({ inbox, tree, sending, receiving });
 });
 
-mounting("where nothing is to be tried again a full disk ends it with the figures, and the next attempt goes on", async (t, { mount }) => {
+mounting("without retries a full disk ends the transfer with the figures, and the next attempt resumes", async (t, { mount }) => {
   const disk = smallDisk(t, mount, 100);
   if (!disk) return;
   const { inbox, source, near, far } = disk;
@@ -144,7 +145,7 @@ mounting("a sender that is paused by a full disk stops at once", async (t, { mou
   assert.equal(sending.signal, null, "it ended by itself, not by the signal");
 });
 
-mounting("places for files that run out pause it, too, with their number", async (t, { ext4 }) => {
+mounting("running out of inodes pauses it, too, with their number", async (t, { ext4 }) => {
   const { base, inbox, source, near, far } = strangers(t);
   if (!ext4(inbox, join(base, "image"), { mib: 64, features: ["-N", "2048"] })) return t.skip("mounting takes root");
   rmSync(join(inbox, "lost+found"), { recursive: true });
@@ -152,7 +153,7 @@ mounting("places for files that run out pause it, too, with their number", async
   const tree = files(join(source, "tree"), 1_500, 10);
   const receiving = await receiver(t, far, inbox);
   const sending = sender(t, near, tree, receiving.target);
-  assert.ok((await receiving.event("offer")).free_entries < 1_000, receiving.said());
+  assert.ok((await receiving.event("offer")).free_space.free_entries < 1_000, receiving.said());
   for (const end of [sending, receiving]) {
     const { interruption } = await end.event(({ stage, interruption }) => stage === "paused" && interruption.entries > 0);
     assert.deepEqual([interruption.why, Math.max(0, interruption.needed - interruption.free)], ["full", 0]);
@@ -171,22 +172,23 @@ mounting("a disk that has become read-only is shown in the offer, and named as t
   const sending = sender(t, near, files(join(source, "tree"), 1, 10), receiving.target);
   assert.equal(await sending.exit(), EXIT.declined, sending.said());
   assert.match(lastOf(sending).message, /cannot write to its receive folder/);
-  assert.equal((await receiving.event("offer")).writable, false);
+  assert.equal((await receiving.event("offer")).free_space.writable, false);
   assert.equal(await receiving.exit(), EXIT.failed, receiving.said());
   untouched(inbox);
 });
 
-mounting("a command that is told to continue goes on although the figures say that it does not fit", async (t, { mount }) => {
+mounting("a command that is told to continue resumes although the figures say that it does not fit", async (t, { mount }) => {
   const disk = smallDisk(t, mount, 24);
   if (!disk) return;
   const { inbox, source, near, far, resize } = disk;
   const tree = files(join(source, "tree"), 60, MIB);
-  // With something of it here it is not refused from the beginning.
+  // Because a part of it exists here, it is not refused from the beginning.
   mkdirSync(join(inbox, "tree"));
   const receiving = await receiver(t, far, inbox);
   const sending = sender(t, near, tree, receiving.target, { args: SLOWLY });
   for (const end of [sending, receiving]) await end.event(isPaused);
-  // Less than the rest takes, and less than is taken for a sign: by itself nothing goes on.
+  // Less than the rest needs, and less than counts as a sign of free space: nothing resumes by
+  // itself.
   resize(34);
   await new Promise((resolve) => setTimeout(resolve, 6_000));
   const done = lastOf(receiving).bytes_done;
@@ -198,13 +200,13 @@ mounting("a command that is told to continue goes on although the figures say th
   await arrivesWhole({ inbox, tree, sending, receiving });
 });
 
-mounting("copy says so where a filesystem has no inode left for an attribute", async (t, { mount }) => {
+mounting("copy reports that a filesystem has no inode left for an attribute", async (t, { mount }) => {
   const { inbox, source, near } = strangers(t);
   const file = join(source, "file");
   writeFileSync(file, "content");
   if (!mount(inbox, "-t", "tmpfs", "-o", "size=64m,nr_inodes=6", "tmpfs")) return t.skip("mounting takes root");
   run("setfattr", ["-n", "user.ringway", "-v", "value", file]);
-  // One is left, for the file itself: its attribute takes another one (tmpfs, from Linux 6.6 on).
+  // One is left, for the file itself. Its attribute needs another one (tmpfs, from Linux 6.6 on).
   for (let taken = 0; taken < 4; taken += 1) writeFileSync(join(inbox, String(taken)), "");
   const done = await near.run(["copy", file, inbox, "--json"]);
   const arrived = listing(inbox).includes("file");

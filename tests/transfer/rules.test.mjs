@@ -1,5 +1,5 @@
-// Rules per device: what is accepted, asked about or declined before anybody is asked, and where it
-// lands.
+// Rules for devices: what is accepted, asked about or declined before anybody is asked, and where
+// it lands.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,9 +10,7 @@ import { CODE, Device, EXIT, asked, eventually, listing, receiver, same, sender,
 const MEGABYTE = 1_000_000;
 const HOUR_AGO_S = Date.now() / 1000 - 3_600;
 
-/**
- * `near` and `far` know each other, and `far` has a folder of its own for what comes from `near`.
- */
+/** `near` and `far` are paired, and `far` has a separate folder for files from `near`. */
 async function friends(t) {
   const place = strangers(t);
   const pairing = await receiver(t, place.far, place.inbox, { once: false });
@@ -29,19 +27,19 @@ async function pairs(device, receiving) {
   assert.equal(paired.status, EXIT.all, paired.said());
 }
 
-/** Sets `far`'s rule for a device, and says what it is then. */
+/** Sets `far`'s rule for a device, and returns the rule. */
 async function rule(far, name, ...args) {
   const set = await far.run(["devices", "rule", name, ...args, "--json"]);
   assert.equal(set.status, EXIT.all, set.said());
   return set.events.find((event) => event.event === "rule").rule;
 }
 
-/** A receiver that nobody sits at, in a folder of its own that it is not told. */
+/** A receiver without a person, in a separate folder that is not on its command line. */
 function headless(t, { far, inbox }, how = {}) {
   return receiver(t, far, null, { yes: false, once: false, code: null, args: ["--no-pairing"], cwd: inbox, ...how });
 }
 
-/** A folder with one file of so many bytes. */
+/** A folder with one file of this many bytes. */
 function tree(source, name, bytes) {
   const path = join(source, name);
   mkdirSync(path);
@@ -55,7 +53,7 @@ async function sent(t, device, path, target, wanted = EXIT.all) {
   return sending;
 }
 
-test("what a rule accepts lands in its folder without a question, and asking is what is done without one", async (t) => {
+test("offers that a rule accepts land in its folder without a question, and without a rule they are asked about", async (t) => {
   const place = await friends(t);
   const { far, near, inbox, source, ruled } = place;
   const data = tree(source, "data", MEGABYTE);
@@ -68,7 +66,7 @@ test("what a rule accepts lands in its folder without a question, and asking is 
     bytes_max: null,
     into_home: "refuse",
   });
-  // The receiver that is running already goes by it.
+  // The running receiver already uses the rule.
   await sent(t, near, data, receiving.target);
   same(data, join(ruled, "data"));
   untouched(inbox);
@@ -93,7 +91,7 @@ test("a folder on the command line comes before a rule's, and --yes before a rul
   untouched(ruled);
 });
 
-test("what is more than a rule's size is asked about, and lands where the rule says when it is allowed", async (t) => {
+test("an offer above a rule's size is asked about, and lands in the rule's folder once accepted", async (t) => {
   const place = await friends(t);
   const { far, near, source, ruled } = place;
   const [small, large] = [tree(source, "small", MEGABYTE), tree(source, "large", 2 * MEGABYTE)];
@@ -105,13 +103,13 @@ test("what is more than a rule's size is asked about, and lands where the rule s
   assert.deepEqual(listing(ruled), ["small", "small/data"]);
   const asked = receiving.events.filter((event) => event.event === "offer").at(-1);
   assert.deepEqual([asked.rule, asked.asked_because.because], ["ask", "too_much"]);
-  assert.match(receiving.stderr, /its rule lets in 1\.0 MB without asking/);
+  assert.match(receiving.stderr, /more than the 1\.0 MB that Ringway accepts automatically/);
   assert.equal((await rule(far, "near", "--max-size", "none")).bytes_max, null);
   await sent(t, near, large, receiving.target);
   same(large, join(ruled, "large"));
 });
 
-test("what grows beyond its size after it was accepted is stopped, said at both ends, asked about next time, and gone on with", async (t) => {
+test("a transfer that outgrows its size after acceptance is stopped, reported at both ends, asked about next time, and resumed", async (t) => {
   const place = await friends(t);
   const { base, far, near, source, ruled } = place;
   const many = join(source, "many");
@@ -121,12 +119,13 @@ test("what grows beyond its size after it was accepted is stopped, said at both 
       for (let file = first; file < first + files; file++) {
         const path = join(many, `${folder}`, `${file}`);
         writeFileSync(path, Buffer.alloc(20_000, `${file}`));
-        // What is as new as the first attempt is sent again, for it may have changed since.
+        // Files that are as new as the first attempt are sent again, because they may have changed
+        // since.
         utimesSync(path, HOUR_AGO_S, HOUR_AGO_S);
       }
     }
   };
-  // 28 MB: more than a walk is ahead of what is sent, so that it does not know all folders yet when
+  // 28 MB: more than the walk is ahead of the lanes, so that it does not know all folders yet when
   // they grow.
   grow(0, 140);
   await rule(far, "near", "--accept", "--into", ruled, "--max-size", "30M");
@@ -157,7 +156,7 @@ test("what grows beyond its size after it was accepted is stopped, said at both 
   assert.equal(again.events.find((event) => event.event === "finished").unchanged, kept);
 });
 
-test("who is refused is declined whatever is said here, hears only that, and is in the log", async (t) => {
+test("a refused device is declined whatever the options here, is told only that, and is in the log", async (t) => {
   const place = await friends(t);
   const { far, near, inbox, source } = place;
   const data = tree(source, "data", MEGABYTE);
@@ -174,7 +173,7 @@ test("who is refused is declined whatever is said here, hears only that, and is 
   same(data, join(inbox, "data"));
 });
 
-test("a rule's folder that has gone is said and not made, and what is allowed then lands where everything does", async (t) => {
+test("a missing folder of a rule is reported and not created, and offers accepted then land in the default folder", async (t) => {
   const place = await friends(t);
   const { far, near, inbox, source, ruled } = place;
   const data = tree(source, "data", MEGABYTE);
@@ -184,7 +183,7 @@ test("a rule's folder that has gone is said and not made, and what is allowed th
   await sent(t, near, data, receiving.target, EXIT.declined);
   const asked = await receiving.event("offer");
   assert.deepEqual([asked.asked_because.because, asked.destination.path], ["no_folder", inbox]);
-  assert.match(receiving.stderr, /from near, where it was to land, is not there/);
+  assert.match(receiving.stderr, /Ringway cannot use .*from near, the folder for that device/);
   receiving.kill("SIGTERM");
   await receiving.exit();
   const allowed = await receiver(t, far, null, { code: null, args: ["--no-pairing"], cwd: inbox });
@@ -217,7 +216,7 @@ test("each device has its own rule, which goes when it is forgotten", async (t) 
   assert.equal(readFileSync(join(inbox, "one/data")).length, 1_000);
 });
 
-test("a rule that makes no sense is refused before anything is kept", async (t) => {
+test("an invalid rule is refused before anything is stored", async (t) => {
   const { far, base } = await friends(t);
   for (const [args, status] of [
     [["--ask", "--accept"], EXIT.usage],
@@ -232,7 +231,7 @@ test("a rule that makes no sense is refused before anything is kept", async (t) 
   assert.equal((await far.run(["devices", "rule", "nobody", "--accept"])).status, EXIT.failed);
 });
 
-test("a rule that accepts answers the offers that wait at the service, and leaves those that are more than its size", async (t) => {
+test("a rule that accepts answers the offers that wait at the service, except those above its size", async (t) => {
   const place = await friends(t);
   const { far, near, inbox, source, ruled } = place;
   const target = `127.0.0.1:${await freePort()}`;

@@ -1,6 +1,6 @@
-// Every line of `--json` is what docs/json.schema.json says. Each test holds what it reads to that
-// by itself (tests/setup/devices.mjs); here is that a wrong line fails, and that every event of the
-// schema is met.
+// Every line of `--json` matches docs/json.schema.json. Each test checks the lines that it reads
+// (tests/setup/devices.mjs). Here, a wrong line must fail, and every event of the schema must
+// occur.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -16,9 +16,10 @@ import { twoMachines } from "./networks.mjs";
 /** So little of each kind of file that measuring takes seconds. */
 const TINY = ["--small", "5", "--medium", "2", "--huge", "300K", "--rounds", "1", "--lanes", "1"];
 
-const PAIRED = { event: "paired", name: "far", id: "ab".repeat(32), looks_like: null };
+const RULE = { consent: "ask", folder: null, bytes_max: null, into_home: "refuse" };
+const PAIRED = { event: "paired", name: "far", id: "ab".repeat(32), looks_like: null, paired_at: 1_790_000_000, last_seen: null, last_address: null, rule: RULE };
 
-test("the schema is one, and describes lines as a whole as it does events", () => {
+test("the schema is valid, and describes whole lines as well as events", () => {
   const ajv = new Ajv({ validateFormats: false, allowUnionTypes: true, strictTypes: false });
   assert.equal(ajv.validateSchema(described()), true, ajv.errorsText());
   const validate = ajv.compile(described());
@@ -54,7 +55,7 @@ test("a line that the schema does not describe is found, whatever is wrong with 
   assert.throws(() => linesOf('{"event":"stopped"}\n{"event":"stopped","more":1}\n'), /does not describe .*"more":1/);
 });
 
-test("a wrong line fails the test during which a program prints it, although nobody looks at it", () => {
+test("a wrong line fails the test during which a program prints it, although no test reads it", () => {
   const reads = (line) => `import { Running } from ${JSON.stringify(join(ROOT, "tests/setup/devices.mjs"))};
     const program = new Running("program", "echo", [${JSON.stringify(line)}], { described: true });
     await program.exit();`;
@@ -67,7 +68,7 @@ test("a wrong line fails the test during which a program prints it, although nob
   }
 });
 
-test("every event of the schema is met", async (t) => {
+test("every event of the schema occurs", async (t) => {
   const place = strangers(t);
   const { base, inbox, source, near, far } = place;
   const met = new Set();
@@ -77,7 +78,8 @@ test("every event of the schema is met", async (t) => {
   };
   const ask = async (device, args, wanted) => meet(await asked(device, args, wanted));
 
-  // Two devices meet: a wrong code first, then the right one, and a tree with what cannot be sent.
+  // Two devices meet: a wrong code first, then the right one, and a tree with an entry that cannot
+  // be sent.
   const album = join(source, "album");
   mkdirSync(album);
   const write = (name, text) => writeFileSync(join(album, name), text);
@@ -93,8 +95,8 @@ test("every event of the schema is met", async (t) => {
     meet(sending.events);
   };
   await send(EXIT.partial);
-  // What was received is edited, and sent again: not at the same size, for both may get the same
-  // time.
+  // Received files are edited, and sent again. Their size changes, because both versions may get
+  // the same time.
   writeFileSync(join(inbox, "album/one"), "edited here");
   write("one", "second");
   await send(EXIT.partial);
@@ -102,7 +104,7 @@ test("every event of the schema is met", async (t) => {
   await send(EXIT.declined);
   await ask(far, ["devices", "rule", "near", "--ask"]);
 
-  // A transfer that is cut off on both sides leaves something behind.
+  // A transfer that is cut off on both sides leaves a staging folder.
   const bulk = join(source, "bulk");
   oddTree(bulk, "--bulk-mib", "16", "--small", "5");
   const cut = sender(t, near, bulk, receiving.target, { code: null, args: ["--limit", "4M", "--retry", "no"] });
@@ -115,14 +117,14 @@ test("every event of the schema is met", async (t) => {
   const [left] = await ask(far, ["inbox", "unfinished", "--in", inbox]);
   await ask(far, ["inbox", "discard", left.id, "--in", inbox]);
 
-  // The history, and what is known of devices.
+  // The history, and the stored devices.
   const [{ number }] = await ask(near, ["inbox", "--sent"]);
   await ask(near, ["inbox", "show", String(number)]);
   await ask(near, ["inbox", "forget", String(number)]);
   await ask(far, ["devices"]);
   await ask(far, ["devices", "rename", "near", "laptop"]);
 
-  // The service and the commands that ask it; it corrects an entry that names a program which is
+  // The service and the commands that query it. It corrects an entry that names a program which is
   // gone.
   const entry = join(far.env.XDG_CONFIG_HOME, "autostart/org.ringway.Ringway.desktop");
   mkdirSync(join(far.env.XDG_CONFIG_HOME, "autostart"), { recursive: true });
@@ -152,7 +154,7 @@ test("every event of the schema is met", async (t) => {
   meet(serving.events);
   await ask(far, ["devices", "forget", "laptop"]);
 
-  // What needs no second device.
+  // Commands that need no second device.
   await ask(near, ["copy", "--dry-run", album, join(base, "copy")]);
   await ask(near, ["doctor"]);
   await ask(near, ["bench", "modes", "--at", base, ...TINY]);

@@ -1,5 +1,5 @@
-// `ringway serve` without any window: driven by the commands that ask it, over the socket that only
-// its user reaches.
+// `ringway serve` without any window: driven by the commands that query it, over the socket that
+// only its user reaches.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { capture, run, which } from "../setup/process.mjs";
 import { EXIT, asked, eventually, isRoot, oddTree, same, sameInside, sender, strangers } from "./harness.mjs";
 
 /**
- * What may stay of a computer's memory for as long as it is on; of a debug build, whose program is
+ * The memory limit of a service that runs all the time; for a debug build, of which the program is
  * the larger part.
  */
 const MEMORY_MIB_MAX = 40;
@@ -30,7 +30,7 @@ async function service(t, device, inbox, { args = [], port } = {}) {
   return Object.assign(running, { target, port });
 }
 
-/** The offer that waits, once it does. */
+/** The waiting offer, once there is one. */
 const waiting = (device) => eventually("an offer", async () => (await asked(device, ["offers"]))[0]);
 
 test("a send with the code that `ringway code` shows is accepted, the next one declined, a third goes into another folder", async (t) => {
@@ -47,7 +47,7 @@ test("a send with the code that `ringway code` shows is accepted, the next one d
 
   const first = sender(t, near, tree, serving.target, { code: renewed.code });
   const offer = await waiting(far);
-  assert.deepEqual([offer.from, offer.names, offer.destination], ["near", ["tree"], inbox]);
+  assert.deepEqual([offer.from, offer.names, offer.destination], ["near", [{ path: "tree" }], { path: inbox }]);
   assert.deepEqual(readdirSync(inbox), [], "nothing lands before it is accepted");
   const [accepted] = await asked(far, ["accept", offer.id.slice(0, 8)]);
   assert.deepEqual([accepted.event, accepted.direction], ["transfer", "receiving"]);
@@ -55,7 +55,7 @@ test("a send with the code that `ringway code` shows is accepted, the next one d
   assert.equal(await first.exit(), EXIT.all, first.said());
   same(tree, join(inbox, "tree"));
 
-  // They know each other now.
+  // The two are paired now.
   const second = sender(t, near, tree, serving.target, { code: null });
   await waiting(far);
   await asked(far, ["decline", "near"]);
@@ -104,7 +104,7 @@ test("the service stays small, before and after a transfer", async (t) => {
   const tree = join(source, "tree");
   oddTree(tree, "--bulk-mib", "64", "--small", "2000");
   const serving = await service(t, far, inbox);
-  /** What it has of the memory, and what of that is its alone or its share, in MiB (proc(5)). */
+  /** The service's memory, and its private and proportional part, in MiB (proc(5)). */
   const measured = () => {
     const of = (file, name) => Number(readFileSync(`/proc/${serving.pid}/${file}`, "utf8").match(new RegExp(`^${name}:\\s+(\\d+) kB`, "m"))[1]) / 1024;
     return { rss: of("status", "VmRSS"), pss: of("smaps_rollup", "Pss"), highest: of("status", "VmHWM") };
@@ -121,7 +121,7 @@ test("the service stays small, before and after a transfer", async (t) => {
   for (const { rss } of [idle, after]) assert.ok(rss < MEMORY_MIB_MAX, `${rss} MiB`);
 });
 
-test("status says who receives where, what waits and what runs; stop ends it, and then there is none", async (t) => {
+test("status shows the receiver, waiting offers and running transfers; stop ends the service", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   oddTree(tree, "--bulk-mib", "24");
@@ -132,7 +132,7 @@ test("status says who receives where, what waits and what runs; stop ends it, an
 
   const serving = await service(t, far, inbox);
   const [status] = await asked(far, ["status"]);
-  assert.deepEqual([status.running, status.name, status.port, status.destination], [true, "far", serving.port, inbox]);
+  assert.deepEqual([status.running, status.name, status.port, status.destination.path], [true, "far", serving.port, inbox]);
   assert.deepEqual(status.addresses, [serving.target]);
   assert.equal(status.pid, serving.pid);
 
@@ -156,7 +156,7 @@ test("status says who receives where, what waits and what runs; stop ends it, an
   await asked(far, ["status"], EXIT.failed);
 });
 
-test("a second service is refused by name, and `ringway recv` at its port says who is there", async (t) => {
+test("a second service is refused by name, and `ringway recv` at its port reports who listens there", async (t) => {
   const { inbox, far } = strangers(t);
   const serving = await service(t, far, inbox);
   const second = await far.run(["serve", inbox, "--listen", ":0"]);
@@ -166,7 +166,7 @@ test("a second service is refused by name, and `ringway recv` at its port says w
   assert.equal(receiving.status, EXIT.failed, receiving.said());
   assert.match(receiving.stderr, new RegExp(`receives at that port already, as process ${serving.pid}`));
   assert.match(receiving.stderr, /ringway accept/);
-  // One that was killed leaves a socket behind, which the next one replaces.
+  // A killed service leaves a socket behind, which the next one replaces.
   serving.kill();
   await serving.exit();
   assert.ok(existsSync(socketOf(far)));
@@ -201,11 +201,11 @@ test("an offer that nobody answered is remembered once, until the same is receiv
   assert.deepEqual((await missed()).map(({ outcome }) => outcome), ["complete"]);
 });
 
-test("SIGTERM amid a transfer: what waits is declined, the socket goes, and the same send again brings the rest", async (t) => {
+test("SIGTERM during a transfer: waiting offers are declined, the socket is removed, and the same send again brings the rest", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const [tree, other] = [join(source, "tree"), join(source, "other")];
   oddTree(tree, "--bulk-mib", "40");
-  // What is as young as the first attempt is sent again.
+  // Files that are as young as the first attempt are sent again.
   run("find", [tree, "-depth", "-type", "f", "-newermt", "1 hour ago", "-exec", "touch", "-d", "2 days ago", "{}", "+"]);
   mkdirSync(other);
   const serving = await service(t, far, inbox, { args: ["--grace", "1s"] });
@@ -239,7 +239,7 @@ test("SIGTERM amid a transfer: what waits is declined, the socket goes, and the 
   assert.deepEqual(readdirSync(inbox), ["tree"]);
 });
 
-test("an orderly end waits for what runs", async (t) => {
+test("an orderly end waits for running transfers", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   oddTree(tree, "--bulk-mib", "8");
@@ -272,7 +272,7 @@ test("garbage at the socket ends its own connection only", async (t) => {
     const said = await say(nonsense);
     assert.match(said, /^\{"hello":\{"ringway":"[\d.]+","protocol":\d+,"pid":\d+\}\}\n/);
   }
-  // Many that say nothing at all take places from each other, and the service goes on.
+  // Many clients that send nothing take places from each other, and the service continues.
   const idle = Array.from({ length: 20 }, () => connect(socketOf(far)).on("error", () => {}));
   assert.equal((await asked(far, ["status"]))[0].running, true);
   idle.forEach((socket) => socket.destroy());
@@ -285,7 +285,7 @@ test("the socket is its user's own", async (t) => {
   assert.deepEqual([mode(join(far.env.XDG_RUNTIME_DIR, "ringway")), mode(socketOf(far))], [0o700, 0o600]);
   if (!isRoot || !which("setpriv")) return t.skip("only root can be somebody else");
   const nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
-  // Somewhere that nobody else's folder is above.
+  // In a folder that is not below another user's folder.
   const asNobody = (script) => capture("setpriv", [...nobody, process.execPath, "-e", script, socketOf(far)]);
   const reach = `
     const socket = require("node:net").connect(process.argv[1]);
@@ -295,7 +295,7 @@ test("the socket is its user's own", async (t) => {
     socket.on("close", () => console.log(said));
     setTimeout(() => socket.destroy(), 3000);`;
   assert.equal(asNobody(reach).out.trim(), "EACCES");
-  // Even where somebody has opened all of it, the kernel says who it is.
+  // Even if all of these folders are opened to everybody, the kernel reports who connects.
   for (let path = socketOf(far); path !== tmpdir(); path = join(path, "..")) chmodSync(path, 0o777);
   assert.ok(base.startsWith(tmpdir()));
   const said = asNobody(reach).out.trim();
@@ -303,7 +303,7 @@ test("the socket is its user's own", async (t) => {
   assert.equal((await asked(far, ["status"]))[0].running, true);
 });
 
-test("a service that a window starts ends once nobody is there, where receiving in the background is off; its log is a file", async (t) => {
+test("a service that a window started ends without clients if receiving in the background is off; its log is a file", async (t) => {
   const { inbox, far } = strangers(t);
   const log = join(far.env.XDG_STATE_HOME, "ringway/service.log");
   const args = ["serve", inbox, "--listen", `127.0.0.1:${await freePort()}`, "--no-announce", "--with-window", "--log", log];
@@ -350,7 +350,7 @@ while True: print(told.recv(4096).decode(), flush=True)`;
   running.kill("SIGTERM");
   assert.equal(await running.exit(), EXIT.all, running.said());
   await eventually("its end", () => told === "READY=1\nSTOPPING=1\n");
-  assert.match(readFileSync(journal, "utf8"), /^<6>receives into [^\n]+\n<4>refused 127\.0\.0\.1: [^\n]+\n<6>ends\n$/);
+  assert.match(readFileSync(journal, "utf8"), /^<6>receives into [^\n]+\n<4>Wrong code from 127\.0\.0\.1\. [^\n]+\n<6>ends\n$/);
 });
 
 test("a transfer is paused and resumed by commands at the receiver, and its sender is told who it was", async (t) => {
@@ -411,7 +411,7 @@ test("an offer whose receiver is killed before anybody answered ends the send wi
   assert.equal(sending.events.at(-1).error.code, "connection_lost", sending.said());
 });
 
-test("a service that ends, or stops receiving, says so to whoever waits for an answer", async (t) => {
+test("a service that ends, or stops receiving, tells the senders that wait for an answer", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   writeFileSync(join(source, "file"), "contents");
   for (const stop of [(serving) => serving.kill("SIGTERM"), () => asked(far, ["settings", "--receiving", "off"])]) {

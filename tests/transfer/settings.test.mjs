@@ -1,5 +1,5 @@
-// `ringway settings` beside a service that runs: what is changed holds at once, and what cannot be
-// had is told and changes nothing.
+// `ringway settings` beside a running service: changes take effect at once, and impossible ones are
+// reported and change nothing.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, connect } from "node:net";
@@ -10,7 +10,7 @@ import { EXIT, asked, eventually, oddTree, same, sender, strangers } from "./har
 
 const configOf = (device) => join(device.env.XDG_CONFIG_HOME, "ringway/config.toml");
 
-/** Two devices, of which `far` serves by its settings alone. */
+/** Two devices. `far` serves with its settings alone. */
 async function serving(t, { receiving = true } = {}) {
   const both = strangers(t);
   const { far, inbox } = both;
@@ -42,7 +42,7 @@ function listens(port) {
   });
 }
 
-test("port, folder and name hold at once; what runs goes on, and what waits is declined where it cannot be received any more", async (t) => {
+test("a new port, folder or name takes effect at once; running transfers continue, and offers that can no longer be received are declined", async (t) => {
   const { base, inbox, source, near, far, running, port, target } = await serving(t);
   const [tree, other] = [join(source, "tree"), join(source, "other")];
   oddTree(tree, "--bulk-mib", "12");
@@ -54,19 +54,19 @@ test("port, folder and name hold at once; what runs goes on, and what waits is d
   await asked(far, ["accept", "near"]);
   await slow.event(({ event, bytes_done: done }) => event === "progress" && done > 1_000_000);
 
-  // A folder is nothing that an offer which waits has to fear: it lands where it was shown.
+  // A changed folder does not affect a waiting offer: it lands in the folder that was shown.
   const elsewhere = join(base, "elsewhere");
   mkdirSync(elsewhere);
   const first = sender(t, near, other, target, { code: null });
   const shown = await waiting(far);
-  assert.equal(shown.destination, inbox);
+  assert.equal(shown.destination.path, inbox);
   assert.equal((await settings(far, "--receive-folder", elsewhere, "--name", "renamed")).receive_folder.path, elsewhere);
   assert.deepEqual(await asked(far, ["offers"]), [shown]);
   await asked(far, ["accept", shown.id]);
   assert.equal(await first.exit(), EXIT.all, first.said());
   same(other, join(inbox, basename(other)));
   const now = await status(far);
-  assert.deepEqual([now.name, now.destination, now.port, now.code], ["renamed", elsewhere, port, null]);
+  assert.deepEqual([now.name, now.destination.path, now.port, now.code], ["renamed", elsewhere, port, null]);
 
   const late = sender(t, near, other, target, { code: null });
   const { id } = await waiting(far);
@@ -87,7 +87,7 @@ test("port, folder and name hold at once; what runs goes on, and what waits is d
   same(other, join(elsewhere, basename(other)));
 });
 
-test("a port that is taken and a folder that cannot be used are told, and the old state stays", async (t) => {
+test("a port in use and an unusable folder are reported, and the old state stays", async (t) => {
   const { base, far, port } = await serving(t);
   const [before, file] = [await status(far), readFileSync(configOf(far), "utf8")];
   const taken = createServer();
@@ -138,7 +138,7 @@ test("receiving is switched off by a command, stays off over a restart, and is s
   assert.ok(existsSync(join(inbox, "set")));
 });
 
-test("what a hand has written is taken up with the next change, and is not lost to it", async (t) => {
+test("an edit by hand takes effect with the next change, and is not lost", async (t) => {
   const { far, port } = await serving(t);
   const moved = await freePort();
   writeFileSync(configOf(far), readFileSync(configOf(far), "utf8").replace(`port = ${port}`, `port = ${moved} # mine`));
@@ -148,7 +148,7 @@ test("what a hand has written is taken up with the next change, and is not lost 
   for (const kept of ["# mine", "# here", '"renamed"']) assert.ok(file.includes(kept), file);
 });
 
-test("where no service runs the command stores them by the same rules; one that starts with them follows", async (t) => {
+test("without a service the command stores settings by the same rules, and a service that starts uses them", async (t) => {
   const { base, near } = strangers(t);
   const folder = join(base, "incoming");
   const missing = await near.run(["settings", "--receive-folder", folder]);
@@ -159,8 +159,8 @@ test("where no service runs the command stores them by the same rules; one that 
   const { destination } = await serve(t, near).then(() => status(near));
   assert.equal(destination, folder);
   assert.ok(await listens(port));
-  // Another device of this user, which has the same place for its socket, is not told of what is
-  // not its own.
+  // Another device of this user, with the same place for its socket, is not told of settings that
+  // are not its own.
   const other = { ...near.env, XDG_CONFIG_HOME: join(base, "c"), XDG_DATA_HOME: join(base, "d"), XDG_STATE_HOME: join(base, "s") };
   const done = await near.run(["settings", "--name", "stranger"], { env: other });
   assert.equal(done.status, EXIT.all, done.said());

@@ -1,5 +1,5 @@
 // Silence: a connection that brings nothing while others do, a cable that is pulled out, an end
-// that sleeps. What is noticed after 15 or 30 s is tried here all at once.
+// that sleeps. Effects that come after 15 or 30 s are tested here all at once.
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -10,21 +10,21 @@ import { ends, harmfulNetwork, isRoot, oddTree, receiver, same, sender, stranger
 import { twoMachines } from "./networks.mjs";
 
 /**
- * After so much silence the other end is given up, ms (`wire::limits`), and so much longer it lasts
- * here.
+ * After this much silence the other end is given up, ms (`wire::limits`). Here it lasts this much
+ * longer.
  */
 const SILENCE_MS = 15_000;
 const LONGER_MS = 8_000;
-/** What a machine's own timers bridge, ms. */
+/** A silence that a machine's own timers bridge, ms. */
 const SHORT_MS = 5_000;
-/** On one connection: past handshake and offer, and on a lane long before the tree's end. */
+/** Bytes on one connection: after handshake and offer, and on a lane long before the tree's end. */
 const MIDWAY_BYTES = 3_000_000;
 const GOES_ON = ["--compress", "off", "--retry", "5m"];
 
 const isUnderWay = ({ stage, bytes_done: bytes }) => stage === "running" && bytes > MIDWAY_BYTES;
 const isReconnecting = ({ stage }) => stage === "reconnecting";
 
-/** A transfer that is under way, held to a limit where that is to last. */
+/** A running transfer, with a rate limit if it has to last. */
 async function underWay(t, { limit, bulk = 16, args = [], network = (target) => ({ target }), machines = [{}, {}] } = {}) {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
@@ -38,7 +38,7 @@ async function underWay(t, { limit, bulk = 16, args = [], network = (target) => 
 }
 
 /**
- * Both to a good end, as one transfer that lost its connection so many times; nothing went twice.
+ * Both succeed, as one transfer that lost its connection this many times. Nothing was sent twice.
  */
 async function arrives({ inbox, tree, sending, receiving }, times) {
   await ends(sending, receiving);
@@ -54,8 +54,8 @@ async function arrives({ inbox, tree, sending, receiving }, times) {
 const both = ({ sending, receiving }, wanted) => Promise.all([sending, receiving].map((end) => end.event(wanted)));
 
 /**
- * Drops what one connection brings to `port` of a machine, both ways: the one that has brought
- * most.
+ * Drops the packets of one connection to `port` of a machine, in both directions: of the connection
+ * that has brought most.
  */
 function dropLane(machine, port) {
   const inside = (command, ...args) => capture(machine.wrap[0], [...machine.wrap.slice(1), command, ...args.slice(0, -1)], args.at(-1));
@@ -88,10 +88,10 @@ describe("silence", { concurrency: true }, () => {
 
   const needs = (tool) => (!isRoot && "network namespaces take root") || (tool && !which(tool) && `${tool} is not installed`);
 
-  test("a lane whose packets alone are dropped is noticed while another one goes on", { skip: needs("nft") || needs("ss") }, async (t) => {
+  test("a lane whose packets alone are dropped is noticed while another one continues", { skip: needs("nft") || needs("ss") }, async (t) => {
     const machines = twoMachines(t);
     if (!machines) return t.skip("network namespaces take root");
-    // It must last until that is noticed.
+    // It must last until the silence is noticed.
     const transfer = await underWay(t, { machines, limit: "400K", bulk: 12, args: ["--lanes", "2"] });
     await both(transfer, ({ stage, bytes_done: bytes }) => stage === "running" && bytes > 500_000);
     dropLane(machines[1], transfer.receiving.port);
@@ -100,7 +100,7 @@ describe("silence", { concurrency: true }, () => {
     await arrives(transfer, 1);
   });
 
-  test("a cable that is out for some seconds: the same connections go on", { skip: needs() }, async (t) => {
+  test("a cable that is out for some seconds: the same connections continue", { skip: needs() }, async (t) => {
     const machines = twoMachines(t);
     if (!machines) return t.skip("network namespaces take root");
     const transfer = await underWay(t, { machines, limit: "1M" });
@@ -111,7 +111,7 @@ describe("silence", { concurrency: true }, () => {
     await arrives(transfer, 0);
   });
 
-  test("a cable that is out for longer than silence is borne: both ends say so, and go on once it is back", { skip: needs() }, async (t) => {
+  test("a cable that is out for longer than the silence limit: both ends report it, and resume once it is back", { skip: needs() }, async (t) => {
     const machines = twoMachines(t);
     if (!machines) return t.skip("network namespaces take root");
     const transfer = await underWay(t, { machines, limit: "1M" });
@@ -130,7 +130,7 @@ describe("silence", { concurrency: true }, () => {
   });
 
   for (const [end, other] of [["sending", "receiving"], ["receiving", "sending"]]) {
-    test(`a ${end} end that sleeps is missed by the other, and both go on when it wakes`, async (t) => {
+    test(`a ${end} end that sleeps is noticed by the other, and both resume when it wakes`, async (t) => {
       const transfer = await underWay(t, { limit: "1M" });
       await both(transfer, isUnderWay);
       transfer[end].kill("SIGSTOP");

@@ -1,5 +1,5 @@
-// Sources that turn away while they are sent: files that cannot be read any more, folders that
-// become something else. Nothing from outside goes along.
+// Sources that change while they are sent: files that become unreadable, folders that become
+// something else. Nothing from outside is sent.
 import assert from "node:assert/strict";
 import { lstatSync, mkdirSync, readFileSync, readdirSync, readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -36,7 +36,7 @@ for (const [what, bytes] of [["small", 3_000], ["large", 5 << 20]]) {
   });
 }
 
-/** More than are taken in at once: when the network holds, most are not yet listed. */
+/** More than are listed at once. When the network holds, most are not listed yet. */
 const FOLDERS = 600;
 const MIDWAY_BYTES = 2_000_000;
 
@@ -64,7 +64,7 @@ test("folders that become links, files or other folders while the tree is sent: 
       mkdirSync(join(tree, name));
       writeFileSync(join(tree, name, "file"), "another folder's");
     }
-    // Half of those that they were are gone for good.
+    // Half of the original folders are gone for good.
     if (number % 2) rmSync(join(elsewhere, name), { recursive: true });
   }
   network.tell("go on");

@@ -1,5 +1,5 @@
-// What a device keeps (settings, identity, database), damaged, full or read-only: each trouble is
-// named with its remedy, and sending goes on without writing.
+// A device's own files (settings, identity, database), damaged, full or read-only: each problem is
+// reported with its remedy, and sending works without writing.
 import assert from "node:assert/strict";
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { filled, mounting } from "./mounts.mjs";
 const configOf = (device) => join(device.env.XDG_CONFIG_HOME, "ringway/config.toml");
 const kept = (device, name = "") => join(device.env.XDG_DATA_HOME, "ringway", name);
 
-/** Two devices that have met: something was sent from `near` to `far`. */
+/** Two paired devices: something was sent from `near` to `far`. */
 async function acquainted(t) {
   const both = strangers(t);
   const tree = join(both.source, "tree");
@@ -22,7 +22,7 @@ async function acquainted(t) {
   return { ...both, tree };
 }
 
-/** Sends without a code, which only a device can do that knows the other. */
+/** Sends without a code, which works only between paired devices. */
 async function sends(t, { near, far, inbox, tree }) {
   const receiving = await receiver(t, far, inbox, { code: null });
   const sending = sender(t, near, tree, receiving.target, { code: null });
@@ -59,7 +59,7 @@ for (const [title, text, line, said] of [
   });
 }
 
-test("doctor names every trouble of what a device keeps, not only the first", async (t) => {
+test("doctor names every problem of a device's own files, not only the first", async (t) => {
   const { near } = strangers(t);
   await asked(near, ["devices"]);
   writeFileSync(configOf(near), "prot = 5\n");
@@ -72,13 +72,13 @@ test("doctor names every trouble of what a device keeps, not only the first", as
     assert.equal(found.length, 1, file);
     assert.ok(found[0].next, file);
   }
-  // And without a place for any of it.
+  // And without a place for any of these files.
   const env = Object.fromEntries(Object.keys(near.env).filter((name) => name.startsWith("XDG_")).map((name) => [name, ""]));
   const lost = await asked({ run: (args) => near.run(args, { env: { ...env, HOME: "relative" } }) }, ["doctor"]);
   assert.ok(lost.some(({ check }) => check === "kernel"), JSON.stringify(lost));
 });
 
-test("a damaged database is told apart from the identity, and the advised command leaves the identity", async (t) => {
+test("a damaged database is distinguished from the identity, and the advised command leaves the identity", async (t) => {
   const { near } = strangers(t);
   const { id } = (await asked(near, ["settings"])).at(-1);
   const database = kept(near, "ringway.db");
@@ -102,15 +102,15 @@ test("a damaged identity is named, and the advised command makes a new one", asy
   assert.notEqual((await asked(near, ["settings"])).at(-1).id, id);
 });
 
-test("settings, identity and database that may not be read are named with who may", async (t) => {
+test("unreadable settings, identity and database are named with the users who may read them", async (t) => {
   const { near } = strangers(t);
   await asked(near, ["devices"]);
   for (const path of [configOf(near), kept(near, "identity.pem")]) {
     const { mode } = statSync(path);
     chmodSync(path, 0o000);
-    // As root, permissions bind only who has given up the right to pass them.
+    // As root, permissions apply only to a process that has given up the capability to bypass them.
     const done = await near.run(["devices"], { wrap: BOUND_BY_MODES });
-    // What is this user's own is opened to it again, but the key is left as it is.
+    // The user's own files are opened to the user again, but the key is left as it is.
     if (path.endsWith("identity.pem")) {
       assert.equal(done.status, EXIT.failed, done.said());
       assert.match(done.stderr, /cannot use its own file .*identity\.pem: .*\n.*chown, chmod u\+rw/);
@@ -133,7 +133,7 @@ mounting("sending to a known device goes on where nothing can be written: a read
   const problem = (await asked(near, ["doctor"])).find(({ check }) => check === "state");
   assert.equal(problem.state, "problem");
   assert.match(problem.next, /findmnt -T/);
-  // A code would have to be remembered: pairing needs what can be written.
+  // Pairing stores a key, so it needs a place that can be written to.
   const renamed = await near.run(["devices", "rename", "far", "elsewhere"]);
   assert.equal(renamed.status, EXIT.failed, renamed.said());
   assert.match(renamed.stderr, /cannot use its own file/);

@@ -1,5 +1,5 @@
-// What a generated case runs in: plain folders, as another user, on a disk with too little space,
-// or under a limit on file sizes.
+// The surroundings of a generated case: plain folders, another user, a disk with too little space,
+// or a limit on file sizes.
 import { statfsSync } from "node:fs";
 import { capture } from "../setup/process.mjs";
 import { isRoot } from "./harness.mjs";
@@ -7,7 +7,7 @@ import { isRoot } from "./harness.mjs";
 const NOBODY = 65_534;
 const SOMEBODY = 1_000;
 
-/** Who runs both tools. Whoever is not `me` owns what is in the way. */
+/** The users who run both tools. The user who is not `me` owns the entries that are in the way. */
 const USERS = {
   nobody: { me: NOBODY, other: 0, as: ["setpriv", "--reuid", `${NOBODY}`, "--regid", `${NOBODY}`, "--clear-groups", "--"] },
   "root bound by modes": { me: 0, other: NOBODY, as: ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--"] },
@@ -16,14 +16,16 @@ const USERS = {
 /** How often each is drawn, of the sum. */
 const WEIGHTS = {
   copy: { plain: 4, nobody: 3, "root bound by modes": 1, "small tmpfs": 2, "full ext4": 1, "file size": 1 },
-  // rsync takes whoever has the number 0 for one whom modes do not bind.
+  // rsync treats a user with the number 0 as one to whom modes do not apply.
   send: { plain: 3, nobody: 2, "small tmpfs": 1, "full ext4": 1 },
 };
 
-/** Which of them a kind of case can be in. */
+/** The surroundings that are possible for a kind of case. */
 export const surroundingsOf = (kind) => Object.keys(WEIGHTS[kind]);
 
-/** The surroundings of a case, by a drawing of their own: they change nothing else of the case. */
+/**
+ * The surroundings of a case, by a separate drawing, so that they change nothing else of the case.
+ */
 export function drawSurroundings(kind, draw) {
   const all = Object.entries(WEIGHTS[kind]).flatMap(([name, weight]) => Array(weight).fill(name));
   const name = draw.one(all);
@@ -35,7 +37,7 @@ export function drawSurroundings(kind, draw) {
   return { name, scarce, bytes: scarce === "entries" ? null : percent(), entries: scarce === "bytes" ? null : percent() };
 }
 
-/** What keeps these surroundings from being tried below a folder, or none. They run `command`. */
+/** Why these surroundings are impossible below a folder, or null. They run `command`. */
 export function lackOf(name, folder, command) {
   const disk = DISKS[name];
   if (!disk && !USERS[name]) return null;
@@ -57,26 +59,28 @@ export function lackOf(name, folder, command) {
 
 /** Lines that give the top folders to the user who runs both tools. */
 function topRights(draw, { me, other }, kind) {
-  // A receiver wants a folder that it may list, and says so before it listens.
+  // A receiver needs a folder that it may list, and reports that before it listens.
   const unlisted = kind === "copy" ? ["chmod 300 into"] : [];
   const into = draw.one(["", "", "", `chown ${other} into; chmod 1777 into`, `chown ${other} into; chmod 777 into`, `chown ${other} into`, ...unlisted, "chmod 555 into"]);
   return [`chown -hR ${me}:${me} source into`, ...(into ? [into] : [])];
 }
 
-/** Gives lines that take rights to an entry away, or add set-id and sticky bits; mostly none. */
+/**
+ * Returns lines that remove permissions of an entry, or add set-id and sticky bits; mostly none.
+ */
 function rightsOf(draw, { me, other }, kind) {
   // A known fault: a receiver leaves a folder that it may not list or search. rsync changes its
   // mode.
   const shut = kind === "copy" ? ["chmod 000", "chmod 311", "chmod 444"] : [];
   const lines = {
     source: {
-      // cp takes whoever has the number 0 for one who may set attributes of a read-only file.
+      // cp treats a user with the number 0 as one who may set attributes of a read-only file.
       file: ["chmod 000", ...(me ? ["chmod 444"] : []), "chmod 4755", "chmod 2755", `chown ${SOMEBODY}`, `chown ${other}`, `chown ${other}+chmod 600`, `chown ${other}+chmod 6755`],
       folder: ["chmod 000", "chmod 311", "chmod 444", "chmod 555", "chmod 1777", `chown ${SOMEBODY}`, `chown ${other}+chmod 700`, `chown ${other}+chmod 755`],
     },
     into: {
       file: ["chmod 000", "chmod 444", `chown ${other}+chmod 600`, `chown ${other}+chmod 644`, `chown ${other}+chmod 666`],
-      // Sticky only where neither may change that: cp leaves the bit, a copy has the source's.
+      // Sticky only where neither may change it: cp leaves the bit, a copy has the source's.
       folder: [...shut, "chmod 555", `chown ${other}+chmod 755`, `chown ${other}+chmod 777`, ...(me ? [`chown ${other}+chmod 1777`] : [])],
     },
   };
@@ -89,7 +93,9 @@ function rightsOf(draw, { me, other }, kind) {
 const figure = (disk, column) => `$(df -B1 --output=${column} ${disk} | tail -n 1)`;
 const [ROOMY_BYTES, ROOMY_ENTRIES] = [64 << 20, 4_096];
 
-/** Filesystems as shell lines: made, left with so much space and so many inodes, given more. */
+/**
+ * Filesystems as shell lines: made, left with this much space and this many inodes, then enlarged.
+ */
 export const DISKS = {
   "small tmpfs": {
     make: (at) => [`mkdir ${at}`, `mount -t tmpfs -o size=${ROOMY_BYTES},nr_inodes=${ROOMY_ENTRIES} tmpfs ${at}`],
@@ -113,13 +119,13 @@ export const DISKS = {
   },
 };
 
-/** What is taken of a disk. */
+/** The used space and inodes of a disk. */
 export function used(at) {
   const { blocks, bfree, bsize, files, ffree } = statfsSync(at);
   return { bytes: (blocks - bfree) * bsize, entries: files - ffree };
 }
 
-/** Runs lines that must all go well. */
+/** Runs lines that must all succeed. */
 export function shell(at, lines) {
   const done = capture("bash", ["-ec", lines.join("\n")], { cwd: at });
   if (done.status !== 0) throw new Error(`${lines.join("\n")}\n${done.err}`);

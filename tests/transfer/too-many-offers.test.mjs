@@ -1,5 +1,5 @@
-// Offers of one device that came to nothing: people are asked about the next ones less often, rules
-// and waiting senders lose nothing by it.
+// Offers of one device that came to nothing: people are asked about the next ones less often, and
+// rules and waiting senders are not affected.
 import assert from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { freePort } from "../setup/devices.mjs";
 import { EXIT, asked, eventually, receiver, sameInside, sender, strangers } from "./harness.mjs";
 
-/** So many offers may come to nothing, and one more every so many seconds. */
+/** This many offers may come to nothing, and one more after each of these intervals. */
 const IN_VAIN = 16;
 const EVERY_S = 15;
 const SECRET = "a standing secret of two laptops";
@@ -28,7 +28,7 @@ test("after many withdrawn offers a send is told how long to wait, waits within 
   writeFileSync(file, "file");
   const send = (...args) => sender(t, near, file, target, { code: null, args });
 
-  // Those that time brings meanwhile are asked about, too.
+  // Offers that became allowed meanwhile are asked about, too.
   let turnedAway;
   for (let number = 0; !turnedAway; number++) {
     assert.ok(number < 4 * IN_VAIN, "there is an end to it");

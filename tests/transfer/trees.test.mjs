@@ -1,5 +1,4 @@
-// Trees with everything in them that copying programs get wrong, by every path that the engine can
-// take.
+// Trees with everything that copying programs get wrong, by every path that the engine can take.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
@@ -35,7 +34,7 @@ import {
   sysroot,
 } from "./harness.mjs";
 
-/** Bytes that a path really takes on disk. */
+/** Bytes that a path takes on disk. */
 const allocated = (path) => lstatSync(path).blocks * 512;
 
 for (const [io, lanes] of [
@@ -79,7 +78,7 @@ test("several paths at once, one of them by its contents; devices that know each
   assert.equal(readFileSync(join(inbox, "by name/inner/a"), "utf8"), "a", "what was there and not sent stays");
 });
 
-test("trees that nobody generated: node_modules with its links, and the toolchain's documentation", async (t) => {
+test("real trees: node_modules with its links, and the toolchain's documentation", async (t) => {
   const trees = [join(ROOT, "node_modules"), join(sysroot(), "share/doc/rust/html/std")].filter(existsSync);
   if (trees.length === 0) return t.skip("neither node_modules nor the Rust documentation is here");
   const { inbox, near, far } = strangers(t);
@@ -165,7 +164,7 @@ test("special files are reported by name, everything else arrives, and the exit 
   await once(listening, "listening");
   t.after(() => listening.close());
   writeFileSync(join(tree, "zafter"), "2");
-  // Making one takes root.
+  // Making a device needs root.
   const devices = isRoot ? ["a device", "another device"] : [];
   for (const [number, name] of devices.entries()) execFileSync("mknod", [join(tree, name), "cb"[number], "1", "3"]);
   const receiving = await receiver(t, far, inbox);
@@ -191,7 +190,7 @@ test("an unreadable file and folder are reported by name, everything else arrive
   assert.ok(!arrived.includes("closed") && !arrived.includes("closed folder/inside"), arrived.join(" "));
 });
 
-test("a folder whose path is longer than the protocol takes is named once, and what is in it is counted", async (t) => {
+test("a folder whose path is too long for the protocol is named once, and its entries are counted", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   mkdirSync(tree);
@@ -202,7 +201,7 @@ test("a folder whose path is longer than the protocol takes is named once, and w
     const receiving = await receiver(t, far, inbox);
     const sending = sender(t, near, tree, receiving.target);
     await ends(sending, receiving, EXIT.partial);
-    // Of `tree` and so many levels of 201 bytes each.
+    // The levels below `tree`, of 201 bytes each.
     const arriving = Math.floor((4095 - "tree".length) / (name.length + 1));
     const failed = sending.events.filter(({ event }) => event === "entry_failed");
     assert.deepEqual(
@@ -210,8 +209,7 @@ test("a folder whose path is longer than the protocol takes is named once, and w
       [[["tree", ...Array(arriving + 1).fill(name)].join("/"), "path_too_long"]],
     );
     const { failed: count } = await sending.event("finished");
-    // The folder that is named; below it a file for each folder but the last, and the other
-    // folders.
+    // The named folder; below it a file for each folder but the last, and the other folders.
     assert.equal(count, 2 * (levels - arriving) - 1, sending.said());
     assert.equal(capture("bash", ["-c", `find "$1" -type f | wc -l`, "bash", join(inbox, "tree")]).out.trim(), String(arriving + 1));
   } finally {

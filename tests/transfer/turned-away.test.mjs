@@ -7,14 +7,14 @@ import { test } from "node:test";
 import { freePort } from "../setup/devices.mjs";
 import { EXIT, asked, eventually, receiver, sender, strangers } from "./harness.mjs";
 
-/** So many transfers of one device run at a time. */
+/** This many transfers of one device run at a time. */
 const PLACES = 8;
 const SLOWLY = ["--limit", "10K", "--compress", "off", "--retry", "10m"];
 const SECRET = "a standing secret of two laptops";
 
 /**
- * Fills the places that one device has and lets one more transfer wait: `[those that run, the one
- * that waits]`.
+ * Fills the places of one device and lets one more transfer wait: `[the running ones, the waiting
+ * one]`.
  */
 async function crowd(t, { near, source }, target, code) {
   const files = Array.from({ length: PLACES + 1 }, (_, number) => join(source, `file-${number}`));
@@ -30,7 +30,7 @@ async function crowd(t, { near, source }, target, code) {
   return [[first, ...others], waits];
 }
 
-/** Ends with that status and code of an error, and has not tried again before. */
+/** Ends with that status and error code, and has not tried again before. */
 async function isTold(waits, status, code, reason) {
   assert.equal(await waits.exit(), status, waits.said());
   const { error } = await waits.event("finished");
@@ -51,7 +51,7 @@ for (const signal of ["SIGTERM", "SIGINT"]) {
   });
 }
 
-/** Starts `ringway serve`, with a rule to accept what `near` sends. */
+/** Starts `ringway serve`, with a rule to accept offers of `near`. */
 async function service(t, { near, far, inbox }) {
   const pairing = await receiver(t, far, inbox, { code: SECRET, once: false });
   const paired = await near.run(["pair", pairing.target, "--code-file", near.codeFile(SECRET), "--json"]);
@@ -102,7 +102,7 @@ test("a sender in the queue is told that its transfer was cancelled at the recei
   await asked(place.far, ["devices", "forget", "near"]);
   await isTold(forgotten, EXIT.notAuthenticated, "pairing_needed");
   for (const one of running) one.kill();
-  // What it is still writing down would be in the way of the folder's removal.
+  // A file that it is still writing would prevent the folder's removal.
   serving.kill();
   await serving.exit();
 });

@@ -1,5 +1,5 @@
-// What a transfer that did not end keeps is told of by who sent what, and removed when asked, but
-// never under a transfer that goes on with it.
+// The staging folder of an unfinished transfer is listed with the sender and names, and removed on
+// request, but never while a transfer uses it.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,20 +7,20 @@ import { test } from "node:test";
 import { EXIT, asked, ends, eventually, receiver, sameInside, sender, strangers } from "./harness.mjs";
 
 const BYTES = 40_000_000;
-/** Slow enough to be caught in the middle. */
+/** Slow enough to be interrupted in the middle. */
 const SLOWLY = ["--limit", "8M", "--compress", "off"];
 
 const hidden = (inbox) => readdirSync(inbox).filter((name) => name.startsWith(".ringway-"));
 const listed = async (device, ...args) => (await asked(device, ["inbox", "unfinished", ...args])).filter(({ event }) => event === "unfinished");
 
-/** What a command says to a person. */
+/** A command's output for a person. */
 async function says(device, args, wanted = EXIT.all) {
   const done = await device.run(args);
   assert.equal(done.status, wanted, done.said());
   return done.said();
 }
 
-test("what is left is listed with who sent what, is gone on with, and goes when asked", async (t) => {
+test("unfinished transfers are listed with sender and names, resumed, and removed on request", async (t) => {
   const { base, inbox, source, near, far } = strangers(t);
   const [greeting, tree] = [join(source, "greeting"), join(source, "tree")];
   writeFileSync(greeting, "hello");
@@ -43,7 +43,7 @@ test("what is left is listed with who sent what, is gone on with, and goes when 
   };
   await kill(await begin());
 
-  // The history knows the folder by the first transfer.
+  // The history knows the folder from the first transfer.
   const [left, ...others] = await listed(far);
   assert.deepEqual(others, []);
   const { id, folder, from, names, more_names, files, disk_bytes, in_use } = left;
@@ -57,7 +57,7 @@ test("what is left is listed with who sent what, is gone on with, and goes when 
   assert.match(doctor.message, /^1 unfinished transfer keeps /);
   assert.match(await says(far, ["inbox", "unfinished"]), new RegExp(`${id} +near +tree `));
 
-  // The next attempt takes it over, and nobody takes it away from that.
+  // The next attempt takes it over, and it cannot be removed then.
   const going = await begin();
   assert.equal((await listed(far))[0].in_use, true);
   assert.match(await says(far, ["inbox", "discard", "--all"]), /is at work in .*: it stays/);

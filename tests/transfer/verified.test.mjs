@@ -1,5 +1,5 @@
 // `send --verify`: what the receiver wrote is read back from its medium and compared with what the
-// sender read, and what differs is named.
+// sender read, and differing files are named.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -12,16 +12,16 @@ import { run, which } from "../setup/process.mjs";
 import { EXIT, countingNetwork, ends, harmfulNetwork, isRoot, oddTree, receiver, same, sender, strangers } from "./harness.mjs";
 
 /**
- * The network holds after so many bytes on one connection: in the middle of the first large file.
+ * The network holds after this many bytes on one connection: in the middle of the first large file.
  */
 const MIDWAY_BYTES = 6_000_000;
 const LARGE_BYTES = 24 << 20;
-/** Every byte counts where they are counted. */
+/** Without compression, so that counted bytes are exact. */
 const VERIFY = { args: ["--verify", "--compress", "off", "--lanes", "1"] };
 
 const finished = (end) => end.events.find((event) => event.event === "finished");
 
-test("what is as it was read is counted at both ends, with the time it took", async (t) => {
+test("verified files are counted at both ends, with the time it took", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   oddTree(tree, "--bulk-mib", "10");
@@ -45,7 +45,7 @@ test("without --verify nothing is read back", async (t) => {
   assert.deepEqual([finished(sending).proven, finished(receiving).proven], [null, null]);
 });
 
-/** Two large files, of which the first one to be sent is half there when the network holds. */
+/** Two large files. Half of the first one has arrived when the network holds. */
 async function halfThere(t, inbox, { source, near, far }) {
   const tree = join(source, "tree");
   mkdirSync(tree);
@@ -57,7 +57,7 @@ async function halfThere(t, inbox, { source, near, far }) {
   const staging = readdirSync(inbox).find((name) => name.startsWith(".ringway-"));
   const [name] = readdirSync(join(inbox, staging, "tree/tree"));
   const staged = join(inbox, staging, "tree/tree", name);
-  // What was on its way when the network held is written in a moment.
+  // What was under way when the network held is written in a moment.
   for (const by = Date.now() + 10_000; firstByte(staged) !== firstByte(join(tree, name)); ) assert.ok(Date.now() < by);
   return { tree, name, staged, receiving, sending, network };
 }
@@ -78,8 +78,8 @@ function flip(path, at) {
 }
 
 /**
- * The altered file is named at both ends and not there, the other one is; and the same send again
- * brings it.
+ * The altered file is named at both ends and does not exist, the other one does. The same send
+ * again brings it.
  */
 async function isFoundOut(t, inbox, { near, far }, { tree, name, receiving, sending, network }) {
   network.tell("go on");
@@ -95,7 +95,7 @@ async function isFoundOut(t, inbox, { near, far }, { tree, name, receiving, send
   same(tree, join(inbox, "tree"));
 }
 
-test("a file that is altered where it lies is named, removed, and sent by the next attempt", async (t) => {
+test("a file that is altered at the receiver is named, removed, and sent by the next attempt", async (t) => {
   const both = strangers(t);
   const under = await halfThere(t, both.inbox, both);
   flip(under.staged, 1000);
@@ -130,7 +130,7 @@ test("a byte that the medium has altered beneath the page cache is found", async
   }
 });
 
-test("what is there already is compared, and only what differs is sent again", async (t) => {
+test("existing files are compared, and only those that differ are sent again", async (t) => {
   const { inbox, source, near, far } = strangers(t);
   const tree = join(source, "tree");
   mkdirSync(tree);
@@ -160,7 +160,7 @@ async function twice(t, { inbox, near, far }, tree, args, between = () => {}) {
 }
 
 for (const policy of ["replace", "update", "rename"]) {
-  test(`--on-conflict ${policy}: larger files that are there already are compared and not sent again`, async (t) => {
+  test(`--on-conflict ${policy}: larger existing files are compared and not sent again`, async (t) => {
     const both = strangers(t);
     const tree = join(both.source, "tree");
     mkdirSync(tree);

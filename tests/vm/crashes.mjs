@@ -7,7 +7,7 @@ import { CACHE, ROOT, run, which } from "../setup/process.mjs";
 import { runInVm, vmMissing } from "./vm.mjs";
 
 const SCRIPT = join(ROOT, "tests/vm/crashes.sh");
-/** Options of mkfs and mount, the size, what repairs it after a cut, and the kernel that has it. */
+/** Options of mkfs and mount, the size, the repair after a cut, and the kernel that supports it. */
 const FILESYSTEMS = {
   vfat: { make: ["-F", "32"], mib: 96, options: "quiet,utf8", repair: "fsck.vfat" },
   exfat: { make: [], mib: 96, options: "noatime", repair: "fsck.exfat" },
@@ -25,7 +25,7 @@ const ROUND_SECONDS = 60;
 
 export const KINDS = Object.keys(FILESYSTEMS);
 
-/** Why no guest can cut the power under that filesystem here, or null. */
+/** Why power cuts on that filesystem are impossible in a guest here, or null. */
 export function missing(kind) {
   const { flavour, repair } = FILESYSTEMS[kind];
   const lacking = [`mkfs.${kind}`, repair, "dmsetup", "rsync"].find((program) => program && !which(program));
@@ -33,15 +33,15 @@ export function missing(kind) {
 }
 
 /**
- * The seeds that `kind` is cut with. On vfat, in the middle of a transfer, none lets any writes
- * survive that no flush covers (the remainder 1): after some of these `fsck.vfat -a` leaves folders
- * that cannot be read.
+ * The seeds for `kind`. On vfat, in the middle of a transfer, no seed lets all writes survive that
+ * no flush covers (the remainder 1): after some of these `fsck.vfat -a` leaves folders that cannot
+ * be read.
  */
 function seedsOf(kind, seeds) {
   return kind === "vfat" ? seeds.filter((seed) => seed % 3 !== 1 || seed % 4 === 0) : seeds;
 }
 
-/** The checks of a transfer and of rounds with `seeds`, as the guest names them. */
+/** The checks of a transfer and of rounds with `seeds`, by their names in the guest. */
 export function expected(kind, seeds) {
   const whole = ["an older tree is there", "its writes are logged", "the transfer that is cut succeeds by itself"];
   const each = ["the disk is mounted again", "each file is as the filesystem promises", "the send is repeated", "the trees are identical"];
@@ -49,7 +49,7 @@ export function expected(kind, seeds) {
 }
 
 /**
- * One transfer on each of `kinds`, cut once for each of `seeds`, in one guest. Resolves as
+ * One transfer on each of `kinds`, cut once for each of `seeds`, in one guest. Resolves like
  * `runInVm`.
  */
 export function crashRounds(kinds, seeds, onLine) {

@@ -1,19 +1,19 @@
 #!/bin/sh
 # Power cuts under a receiver. A transfer runs once on a disk whose writes dm-log-writes logs. A
-# round plays the log up to an instant that its seed draws; of the writes since the last flush the
-# disk's own memory may have lost any. The round then mounts that disk, checks each file and repeats
-# the send. Prints `ok NAME` or `not ok NAME` for each check. Runs in the guest only. Needs beside it
-# transfer.sh, `rounds` with lines `KIND EXPIRY OPTIONS SEED...`, and an empty image of each kind;
-# and ringway, ringway-testtools, dmsetup, rsync.
+# round replays the log up to an instant that its seed draws; any writes since the last flush may be
+# missing, as from the disk's own memory. The round then mounts that disk, checks each file and
+# repeats the send. Prints `ok NAME` or `not ok NAME` for each check. Runs in the guest only. Needs
+# beside it transfer.sh, `rounds` with lines `KIND EXPIRY OPTIONS SEED...`, and an empty image of
+# each kind; and ringway, ringway-testtools, dmsetup, rsync.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d /tmp/ringway-crashes-XXXXXX)
 cd "$work" || exit 1
 port=47400
 . "$here/transfer.sh"
-# Nobody makes device nodes here but dmsetup itself.
+# Only dmsetup itself makes device nodes here.
 export DM_DISABLE_UDEV=1
-# The log is sparse.
+# The log is a sparse file.
 log_mib=600
 
 # begin NAME FAR INBOX [RECV_OPTION...]: starts a receiver that replaces files, in the background.
@@ -31,7 +31,8 @@ begin() {
   return 1
 }
 
-# finish NAME [SEND_OPTION...]: sends both folders to it; leaves the sender's status in `sent`.
+# finish NAME [SEND_OPTION...]: sends both folders to that receiver; leaves the sender's status in
+# `sent`.
 finish() {
   at=$1
   shift
@@ -40,7 +41,7 @@ finish() {
   sent=$?
 }
 
-# record KIND EXPIRY OPTIONS: a transfer onto KIND/base, whose writes are in KIND/log.
+# record KIND EXPIRY OPTIONS: a transfer onto KIND/base, with its writes logged in KIND/log.
 record() {
   kind=$1 expiry=$2 options=$3
   mkdir -p "$kind/inbox"
@@ -54,7 +55,7 @@ record() {
     dmsetup create live --table "0 $(($(stat -c %s "$kind/live") / 512)) log-writes $live $log" &&
     mount -t "$kind" -o "$options" /dev/mapper/live "$kind/inbox"
   verdict "$kind: its writes are logged" $?
-  # The kernel writes what is older than this without being asked: names may precede contents.
+  # The kernel writes data older than this by itself: names may reach the disk before contents.
   echo "$expiry" > /proc/sys/vm/dirty_expire_centisecs
   echo "$expiry" > /proc/sys/vm/dirty_writeback_centisecs
   cp -r far "$kind/far"
@@ -72,7 +73,7 @@ record() {
   rm -f "$kind/live"
 }
 
-# seen INBOX: what is in there is what was sent, as the disk has it.
+# seen INBOX: checks that the files there, as the disk has them, are those that were sent.
 seen() {
   umount "$1" && mount -t "$kind" -o "loop,$options" "$kind/image" "$1" &&
     ringway-testtools crash judge newer newer "$1" nothing || return 1
@@ -92,7 +93,7 @@ round() {
   repair "$1/image" > "$1/repaired" 2>&1
   mount -t "$1" -o "loop,$options" "$1/image" "$1/inbox"
   verdict "$name: the disk is mounted again" $?
-  # What a repair found without a name.
+  # Files without a name that a repair found.
   rm -rf "$1/inbox"/FSCK*.REC "$1/inbox"/LOST.DIR "$1/inbox"/lost+found
   before=older allows=$allowed
   grep -q 'after the receipt' "$1/cut" && before=newer allows=nothing
@@ -113,7 +114,7 @@ round() {
 }
 
 ringway-testtools crash trees older newer
-# The rounds need no code: this transfer pairs the two.
+# The rounds need no code: this transfer pairs the two devices.
 mkdir -p pairing/inbox
 begin pairing far pairing/inbox --code-file code
 as near ringway send code "127.0.0.1:$port" --json --code-file code > pairing/send.json 2> pairing/send.err
@@ -126,7 +127,8 @@ while read -r kind expiry options seeds; do
   case $kind in
     vfat)
       compared="-rt --modify-window=2" allowed=damaged
-      # One pass may leave damage that the next one finds; 1 says that a pass has repaired something.
+      # One pass may leave damage that the next one finds; status 1 means that a pass repaired
+      # something.
       repair() { fsck.vfat -a "$1" || fsck.vfat -a "$1" || fsck.vfat -a "$1"; }
       ;;
     exfat)

@@ -1,13 +1,14 @@
 // After a power cut each file is its old version or its new one, whatever the disk's own memory
 // lost, and the same send ends in an identical tree. vfat and exfat have no journal: on exfat a
-// file that is being replaced may be gone, on vfat damaged. The others, and all once the sender has
-// its receipt, are whole.
+// file that is being replaced may be gone, on vfat damaged. Other files are whole, and all files
+// are once the sender has its receipt.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crashRounds, expected, missing } from "./crashes.mjs";
 
 /**
- * Multiples of four cut right behind the receipt; the remainder by three says which writes survive.
+ * Multiples of four are cut right after the receipt. The remainder by three selects the writes that
+ * survive.
  */
 const SEEDS = [4, 3, 7, 5];
 const ROUNDS = [

@@ -1,7 +1,9 @@
 #!/bin/sh
-# Receiving and copying onto a filesystem that does not tell upper from lower case (vfat, exfat, a folder of an ext4 with the casefold flag): of two names that are one there, the first stays whole and the
-# other is reported, and so is a name that such a filesystem would change. `ok NAME` or `not ok NAME` for each. Runs in the guest only. Needs transfer.sh, ringway, and the images of a vfat, an exfat and an
-# ext4 beside it.
+# Receiving and copying onto a filesystem that ignores case (vfat, exfat, a folder of an ext4 with
+# the casefold flag). Of two names that are the same there, the first stays complete and the other
+# is reported; a name that such a filesystem would change is reported, too. Prints `ok NAME` or `not
+# ok NAME` for each. Runs in the guest only. Needs beside it transfer.sh, ringway, and the images of
+# a vfat, an exfat and an ext4.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d /tmp/ringway-folding-XXXXXX)
@@ -9,14 +11,15 @@ cd "$work" || exit 1
 port=47300
 . "$here/transfer.sh"
 
-# folded NAME: a vfat of its own where NAME is received.
+# folded NAME: a vfat of its own, which NAME is received into.
 folded() {
   mkdir -p "$1/inbox"
   cp "$here/vfat" "$1/image" && mount -t vfat -o loop,quiet,utf8 "$1/image" "$1/inbox"
   verdict "$1: a vfat is mounted" $?
 }
 
-# crossing NAME: of File and file one arrives, of Folder and folder one with all that is in it; what else is sent is there.
+# crossing NAME: either File or file arrives, and either Folder or folder with everything in it; all
+# other entries arrive.
 crossing() {
   start_receiver "$1"
   cross "$1" tree "127.0.0.1:$port"
@@ -45,12 +48,12 @@ crossing fresh
 folded merged
 mkdir merged/inbox/tree
 crossing merged
-# A vfat inside a destination that is another filesystem.
+# A vfat inside a destination on another filesystem.
 mkdir -p inside/inbox/tree
 cp "$here/vfat" inside/image && mount -t vfat -o loop,quiet,utf8 inside/image inside/inbox/tree
 verdict "inside: a vfat is mounted" $?
 crossing inside
-# A folder with the casefold flag inside a destination on an ext4 that tells names apart elsewhere.
+# A folder with the casefold flag inside a destination on an ext4 that is case-sensitive elsewhere.
 mkdir -p flagged/inbox
 cp "$here/ext4" flagged/image && mount -t ext4 -o loop flagged/image flagged/inbox && [ -d flagged/inbox/tree ]
 verdict "flagged: an ext4 is mounted" $?
@@ -63,7 +66,7 @@ cross there tree "127.0.0.1:$port"
 [ "$sent" -eq 3 ] && [ "$(cat there/inbox/tree/FILE)" = older ]
 verdict "there: a file of another name is not replaced" $?
 
-# copied NAME OPTIONS: the same by `ringway copy`.
+# copied NAME OPTIONS: the same with `ringway copy`.
 copied() {
   name=$1
   shift
@@ -90,7 +93,7 @@ copied twice
 mkdir -p flagged-copy/inbox
 cp "$here/ext4" flagged-copy/image && mount -t ext4 -o loop flagged-copy/image flagged-copy/inbox
 copied flagged-copy
-# What was there before, under another spelling, is written over as cp does it.
+# A file that existed before under another spelling is written over, as by cp.
 folded before
 mkdir before/inbox/one
 echo older > before/inbox/one/FILE
@@ -107,7 +110,7 @@ echo kept > loose/dotted/kept
 ln -s x loose/link.
 ln loose/other loose/other.
 
-# mounted NAME KIND FOLDER: that image on NAME/FOLDER.
+# mounted NAME KIND FOLDER: mounts that image on NAME/FOLDER.
 mounted() {
   mkdir -p "$1/$3"
   options=loop
@@ -116,7 +119,8 @@ mounted() {
   verdict "$1: the $2 is mounted" $?
 }
 
-# held AT FILE: what is there has its own name and contents, and every name that is not there is in FILE as a failure.
+# held AT FILE: each file there has its own name and contents, and FILE lists every missing name as
+# a failure.
 held() {
   (
     cd "$1" || exit 1
@@ -129,12 +133,13 @@ held() {
     done
     [ -f x ] && [ -d dotted ] && [ -d fine ] && [ ! -e y ] && [ ! -e link ]
   ) || return 1
-  # One object a line, whatever the order of its fields.
+  # One object a line, with fields in any order.
   grep -o '{[^{}]*}' "$2" > "$2.objects"
   for entry in 'x.' 'x...' 'y.' 'dotted.' 'link.' 'other.'; do
     grep -F "/$entry\"" "$2.objects" | grep -q '"name_not_kept"' || { echo "no failure of $entry"; return 1; }
   done
-  # Refused, or there under its own name; a link is, where its file was met under the name that cannot be held.
+  # Each is there under its own name, or reported. A hard link is reported if its file was found
+  # under the name that cannot be held.
   for entry in 'end ' 'a:b' other; do
     [ -e "$1/$entry" ] || grep -qF "/$entry\"" "$2.objects" || { echo "nothing of $entry"; return 1; }
   done
@@ -160,7 +165,7 @@ for kind in vfat exfat; do
   done
 done
 
-# What the owner has stays, whatever the policy: by a sender that has the other spelling alone.
+# The owner's files stay, under any policy: the sender has only the other spelling.
 mkdir -p alone/folder. 
 for name in x. y...; do echo theirs > "alone/$name"; done
 echo theirs > alone/folder./z
@@ -195,7 +200,7 @@ for kind in vfat exfat; do
   done
 done
 
-# A file with several names, where there are no hard links.
+# A file with several names, on a filesystem without hard links.
 mkdir pair
 echo both > pair/one
 ln pair/one pair/two
@@ -213,7 +218,7 @@ both" ]
   done
 done
 
-# A vfat that gives short names in capital letters small ones.
+# A vfat that shows short names in capital letters in lower case.
 mkdir -p capital/SUB
 for name in FILE Mixed; do echo capital > "capital/$name"; done
 echo below > capital/SUB/below

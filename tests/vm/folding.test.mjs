@@ -1,5 +1,5 @@
-// Destinations that do not tell upper from lower case, or change names: vfat, exfat, and a flagged
-// folder of an ext4, which the guest's kernel has, whatever this machine's has.
+// Destinations that do not distinguish upper and lower case, or change names: vfat, exfat, and a
+// flagged folder of an ext4. The guest's kernel supports these, whatever this machine's does.
 import assert from "node:assert/strict";
 import { rmSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -10,7 +10,7 @@ import { runInVm, vmMissing } from "./vm.mjs";
 
 const SCRIPT = join(ROOT, "tests/vm/folding.sh");
 const TIMEOUT_SECONDS = 300;
-/** Enough for a receiver to find room. */
+/** Enough free space for a receiver. */
 const IMAGE_KIB = 8192;
 /** EXT4_CASEFOLD_FL and EXT4_EXTENTS_FL. */
 const FOLDING_FOLDER_FLAGS = "0x40080000";
@@ -60,7 +60,8 @@ test("names that a destination takes for one", async (t) => {
   const flagged = join(CACHE, "vm/ext4");
   rmSync(flagged, { force: true });
   run(which("mkfs.ext4"), ["-q", "-O", "casefold", flagged, `${IMAGE_KIB}k`]);
-  // chattr(1) could set the flag only where it is mounted, which this machine's kernel may refuse.
+  // chattr(1) could set the flag only on a mounted filesystem, and this machine's kernel may refuse
+  // to mount it.
   run(which("debugfs"), ["-w", "-R", "mkdir tree", flagged], { stdio: "ignore" });
   run(which("debugfs"), ["-w", "-R", `set_inode_field tree flags ${FOLDING_FOLDER_FLAGS}`, flagged], { stdio: "ignore" });
   const { status, lines } = await runInVm({

@@ -1,4 +1,4 @@
-// The guest's whole disk: busybox, chosen programs with the libraries they name, kernel modules and
+// The guest's whole disk: busybox, chosen programs with the libraries they need, kernel modules and
 // files, as a cpio archive.
 import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, realpathSync, rmSync, writeFileSync } from "node:fs";
@@ -8,9 +8,9 @@ import { capture, which } from "../setup/process.mjs";
 import { moduleFiles } from "./kernel.mjs";
 
 /**
- * What the guest loads, in this order: TLS and the AES-GCM that it uses, with the CPU's
- * instructions where the kernel has them (a kernel's names vary: those marked optional may be
- * absent or built in), and a source of randomness.
+ * The modules that the guest loads, in this order: TLS and the AES-GCM that it uses, with the CPU's
+ * instructions if the kernel has them (names vary between kernels, and optional ones may be absent
+ * or built in), and a source of randomness.
  */
 const MODULES = [
   { name: "tls" },
@@ -27,9 +27,9 @@ const MODULES = [
 ];
 
 /**
- * Writes the archive to `output`. `programs` are host binaries, put under /bin by their base name;
- * `files` maps guest paths to host files; `modules` are loaded beside those of TLS; `script` is
- * what the guest's init runs.
+ * Writes the archive to `output`. `programs` are host binaries, put into /bin by their base name.
+ * `files` maps guest paths to host files. `modules` are loaded in addition to those of TLS. The
+ * guest's init runs `script`.
  */
 export function buildInitramfs({ kernel, output, scratch, programs, files = {}, modules = [], script }) {
   rmSync(scratch, { recursive: true, force: true });
@@ -47,8 +47,8 @@ export function buildInitramfs({ kernel, output, scratch, programs, files = {}, 
   for (const program of programs) {
     const to = join("bin", basename(program));
     place(realpathSync(program), to, 0o755);
-    // Debug sections only make the archive slow to load. A program that cannot be stripped goes as
-    // it is.
+    // Debug sections only make the archive slow to load. A program that cannot be stripped is used
+    // as it is.
     capture("strip", ["--strip-debug", join(scratch, to)]);
     for (const library of libraries(program)) {
       if (!existsSync(join(scratch, library))) place(realpathSync(library), library, 0o755);
@@ -66,7 +66,7 @@ function staticBusybox() {
   return found;
 }
 
-/** The libraries that `ldd` names for a program, the loader included; none for a static one. */
+/** The libraries that `ldd` names for a program, including the loader; none for a static one. */
 export function libraries(program) {
   const listed = capture("ldd", [program]);
   if (listed.status !== 0) return [];

@@ -11,14 +11,13 @@ const FLAVOURS = {
   generic: { folder: join(CACHE, "vm/kernel-generic"), names: "^linux-image-[0-9][^-]*-amd64$" },
 };
 /**
- * The generic kernel is 107 MB, 5 s on a fast network; where it takes longer, its tests are
- * skipped.
+ * The generic kernel is 107 MB, 5 s on a fast network. If it takes longer, its tests are skipped.
  */
 const FETCH_SECONDS = 120;
 
 /**
- * The unpacked kernel {version, image, root}; root holds lib/modules. Throws with the reason where
- * none is to be had.
+ * The unpacked kernel {version, image, root}; root contains lib/modules. Throws with the reason if
+ * there is none.
  */
 export function kernel(flavour = "cloud") {
   return unpacked(flavour) ?? fetchKernel(flavour);
@@ -38,7 +37,7 @@ function fetchKernel(flavour) {
   const { apt, packages } = offered(flavour);
   say(`set-up: the virtual machine needs ${packages.join(", ")}: unpacking it inside the clone, not installing it`);
   unpack(apt, packages, folder, flavour === "generic" ? FETCH_SECONDS : undefined);
-  // Merged-/usr packages carry usr/lib only; the module tools look below lib.
+  // Merged-/usr packages contain usr/lib only, but the module tools look below lib.
   if (!existsSync(join(folder, "lib"))) symlinkSync("usr/lib", join(folder, "lib"));
   const found = unpacked(flavour);
   if (!found) throw new Error(`${packages.join(", ")} holds no kernel image`);
@@ -48,7 +47,7 @@ function fetchKernel(flavour) {
 }
 
 /**
- * Which packages to take, and the apt that has them: the newest kernel of this release or its
+ * The packages to use, and the apt that has them: the newest kernel of this release or its
  * backports.
  */
 function offered(flavour) {
@@ -62,7 +61,7 @@ function offered(flavour) {
   }
   const newest = newestNamed(system, names);
   if (newest) return { apt: system, packages: [newest] };
-  // Ubuntu: the meta package names the image; the modules lie in a package of their own.
+  // Ubuntu: the meta package names the image. The modules are in a separate package.
   const image = flavour === "cloud" && system("apt-cache", ["depends", "linux-image-virtual"]).out.match(/linux-image-\d\S+/)?.[0];
   if (image) return { apt: system, packages: [image, image.replace("linux-image-", "linux-modules-")] };
   throw new Error(`apt offers no ${flavour} kernel for ${id} ${codename}`);
@@ -78,8 +77,8 @@ function newestNamed(apt, pattern) {
 }
 
 /**
- * The module files behind `names` and all they depend on, in loading order; built-in ones have
- * none.
+ * The module files of `names` and all their dependencies, in loading order. Built-in ones have no
+ * file.
  */
 export function moduleFiles({ version, root }, names) {
   const files = [];

@@ -1,17 +1,18 @@
 #!/bin/sh
-# Both ends of real transfers over loopback, with kernel TLS at both, either or neither end: `ok NAME` or `not ok NAME` for each.
-# Runs in the guest, and as it is on a machine whose own kernel has TLS. Needs tls.sh and transfer.sh beside it, ringway, ringway-testtools, rsync, setfattr.
+# Both ends of real transfers over loopback, with kernel TLS at both, either or neither end. Prints
+# `ok NAME` or `not ok NAME` for each. Runs in the guest, and directly on a machine whose own kernel
+# has TLS. Needs tls.sh and transfer.sh beside it, ringway, ringway-testtools, rsync, setfattr.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d /tmp/ringway-ktls-XXXXXX)
 cd "$work" || exit 1
 port=47100
-# Past handshake and offer, and well before the tree's 40 MB have passed.
+# After handshake and offer, and well before the 40 MB of the tree have been sent.
 flip_after=6000000
 . "$here/transfer.sh"
 . "$here/tls.sh"
 
-# tampered SENDER_TLS RECEIVER_TLS: one bit of one record flipped on the way.
+# tampered SENDER_TLS RECEIVER_TLS: one bit of one record is flipped on the way.
 tampered() {
   name=tampered-$1-$2
   mkdir -p "$name"
@@ -27,7 +28,7 @@ tampered() {
   verdict "$name: a bit was flipped" $?
   [ "$sent" -eq 1 ] && [ "$received" -eq 1 ]
   verdict "$name: both ends fail" $?
-  # What came before that bit waits hidden for the next attempt.
+  # Data from before that bit stays hidden for the next attempt.
   [ -z "$(ls "$name/inbox")" ]
   verdict "$name: nothing arrived" $?
   if [ "$2" = kernel ]; then
@@ -40,7 +41,7 @@ tampered() {
 
 ringway-testtools tree tree --bulk-mib 40 --small 3000 --all-modes || exit 1
 
-# One lane: a slow machine would add some, and the kernel's connections are counted.
+# One lane, because a slow machine would add some, and the kernel's connections are counted.
 crossing kernel kernel "" --lanes 1
 both=$grown
 crossing kernel user "" --lanes 1

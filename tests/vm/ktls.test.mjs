@@ -1,4 +1,4 @@
-// Kernel TLS, proven on a kernel that has it: this machine's own, or else a stock one in a virtual
+// Kernel TLS, tested on a kernel that has it: this machine's own, or else a stock one in a virtual
 // machine.
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { which } from "../setup/process.mjs";
 import { kernelTlsMissing, runWithKernelTls } from "./vm.mjs";
 
 /**
- * Emulated, nine transfers of 40 MB with debug builds, on two busy cores; a hang must still end.
+ * Emulated, nine transfers of 40 MB with debug builds, on two busy cores. A hang must still end.
  */
 const TIMEOUT_SECONDS = 900;
 

@@ -1,12 +1,13 @@
 #!/bin/sh
-# Transfers over a long link: 50 ms there and back, one packet in a hundred lost. `ok NAME` or `not ok NAME` for each, and lines
-# `figure NAME SECONDS MEGABYTES LANES`. Runs in the guest only, whose loopback it changes. Needs transfer.sh beside it, ringway, rsync, ip, tc.
+# Transfers over a long link: 50 ms there and back, one packet in a hundred lost. Prints `ok NAME`
+# or `not ok NAME` for each, and lines `figure NAME SECONDS MEGABYTES LANES`. Runs in the guest
+# only, whose loopback it changes. Needs transfer.sh beside it, ringway, rsync, ip, tc.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d /tmp/ringway-links-XXXXXX)
 cd "$work" || exit 1
 port=47200
-# One way; and what the link carries in both directions together.
+# The delay one way, and the rate of the link for both directions together.
 delay=25ms
 loss=1%
 rate=80mbit
@@ -31,7 +32,7 @@ crossing() {
   rm -rf "$name/inbox"
 }
 
-# Ten thousand small files without much in them, and one large one.
+# Ten thousand small files with little in them, and one large one.
 mkdir many large
 for folder in $(seq 100); do
   mkdir "many/$folder"
@@ -39,8 +40,8 @@ for folder in $(seq 100); do
 done
 head -c 40000000 /dev/urandom > large/file
 
-# Packets, not 64-KiB pieces of what is sent, are what a link loses.
-# By their paths: the guest's shell has an ip and a tc of its own, which know less.
+# The link is to lose single packets, not the 64-KiB pieces in which data is sent.
+# By their paths, because the ip and tc of the guest's shell can do less.
 /bin/ip link set lo mtu 1500 gso_max_segs 1 || exit 1
 /bin/tc qdisc add dev lo root netem delay "$delay" loss "$loss" rate "$rate" limit 20000
 verdict "there is a long link" $?

@@ -1,5 +1,5 @@
-// Long links: round-trip time and loss from netem, which this machine's own kernel may lack and
-// whose loopback is not ours to change.
+// Long links: round-trip time and loss from netem, which this machine's own kernel may lack. Its
+// loopback must not be changed either.
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { test } from "node:test";

@@ -1,6 +1,7 @@
 #!/bin/sh
-# `ringway bench modes` with kernel TLS, on few and small files: the rows as JSON lines, then `left N` for what it has not removed.
-# Runs in the guest, where the clock counts instructions, and as it is on a machine whose own kernel has TLS. Needs ringway.
+# `ringway bench modes` with kernel TLS, on few and small files. Prints the rows as JSON lines, then
+# `left N` for the files that it has not removed. Runs in the guest, where the clock counts
+# instructions, and directly on a machine whose own kernel has TLS. Needs ringway.
 set -u
 work=$(mktemp -d /tmp/ringway-modes-XXXXXX)
 clock=

@@ -1,7 +1,8 @@
 #!/bin/sh
-# The packaged commands with kernel TLS: the package's, which uses this system's libraries, and the one for servers, which uses none, to each other
-# in both directions. `ok NAME` or `not ok NAME` for each. Runs in the guest, and as it is on a machine whose own kernel has TLS. Needs transfer.sh
-# and tls.sh beside it, ringway-shared, ringway-static, rsync.
+# The packaged commands with kernel TLS, sending to each other in both directions: that of the
+# package, which uses this system's libraries, and that for servers, which uses none. Prints `ok
+# NAME` or `not ok NAME` for each. Runs in the guest, and directly on a machine whose own kernel has
+# TLS. Needs beside it transfer.sh and tls.sh, ringway-shared, ringway-static, rsync.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d /tmp/ringway-packaged-XXXXXX)

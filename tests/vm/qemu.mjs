@@ -1,4 +1,4 @@
-// The emulator: the system's where it is new enough, else the backported one, unpacked inside the
+// The emulator: the system's if it is new enough, else the backported one, unpacked inside the
 // clone and never installed.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -8,21 +8,21 @@ import { lastLine, privateApt, release, unpack } from "../setup/packages.mjs";
 const FOLDER = join(CACHE, "vm/qemu");
 const PROGRAM = "qemu-system-x86_64";
 /**
- * Emulated x86 guests with more than one CPU crash while booting under version 7.2 (double faults
- * within the first seconds, 8 of 8 boots of Linux 6.12), with one CPU they do not; version 10 was
- * sound, 8 of 8, and does the guest's AES with the host's instructions.
+ * Emulated x86 guests with more than one CPU crash while booting in version 7.2 (double faults
+ * within the first seconds, 8 of 8 boots of Linux 6.12), and do not crash with one CPU. Version 10
+ * was sound, 8 of 8, and runs the guest's AES with the host's instructions.
  */
 const SOUND_VERSION = 10;
 const PACKAGES = ["qemu-system-x86", "qemu-system-common", "qemu-system-data", "seabios"];
 
 /**
- * What an emulated processor has for copying and filling fast, by QEMU's names; old versions have,
- * and know, the first two.
+ * Features of an emulated processor for copying and filling fast, by QEMU's names. Old versions
+ * have, and know, the first two.
  */
 const FAST_STRINGS = ["erms", "fsrm", "fsrs", "fzrm", "fsrc"];
 
 /**
- * {command, args, env, cpus, fastStrings}: how to start it. Throws with the reason where there is
+ * {command, args, env, cpus, fastStrings}: how to start it. Throws with the reason if there is
  * none.
  */
 export function emulator() {
@@ -54,7 +54,7 @@ function backported() {
       return null;
     }
   }
-  // Its libraries are the installed version's; a backport that wants newer ones is of no use.
+  // Its libraries are the installed version's, so a backport that needs newer ones cannot be used.
   return version(own) >= SOUND_VERSION ? own : null;
 }
 

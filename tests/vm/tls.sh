@@ -1,11 +1,12 @@
-# What the scripts of kernel TLS share; sourced after transfer.sh, with a `tree` made.
+# Shared by the scripts for kernel TLS; sourced after transfer.sh, when a `tree` is made.
 
-# counter NAME: one of what the kernel counts of its TLS sockets.
+# counter NAME: one of the kernel's counters of TLS sockets.
 counter() {
   awk -v name="$1" '$1 == name { print $2 }' /proc/net/tls_stat
 }
 
-# crossing SENDER_TLS RECEIVER_TLS [PREFIX SEND_OPTION...]: leaves in `grown` by how much the kernel's counters of TLS sockets grew.
+# crossing SENDER_TLS RECEIVER_TLS [PREFIX SEND_OPTION...]: a transfer; leaves in `grown` by how
+# much the kernel's counters of TLS sockets grew.
 crossing() {
   tls_here=$1 tls_there=$2
   name=${3:-}$1-$2

@@ -1,5 +1,6 @@
-# What the guest's transfers share; sourced, with `work` made and entered. Both ends run here, each with folders of its own.
-# Which command each end runs.
+# Shared by the guest's transfers; sourced when `work` is made and entered. Both ends run here, each
+# with its own folders.
+# The command that each end runs.
 : "${near_ringway:=ringway}" "${far_ringway:=ringway}"
 failed=0
 echo 23-orbit-velvet > code
@@ -10,7 +11,7 @@ verdict() {
   if [ "$2" -eq 0 ]; then echo "ok $1"; else echo "not ok $1"; failed=1; fi
 }
 
-# as DEVICE COMMAND...: with folders of its own.
+# as DEVICE COMMAND...: runs it with the device's own folders.
 as() {
   device=$work/$1
   mkdir -p "$device/config/ringway" "$device/data" "$device/state" "$device/runtime"
@@ -21,7 +22,7 @@ as() {
     XDG_RUNTIME_DIR="$device/runtime" "$@"
 }
 
-# until_said PATTERN FILE: at most a minute.
+# until_said PATTERN FILE: waits for it for a minute at most.
 until_said() {
   for _ in $(seq 300); do
     grep -q "$1" "$2" 2>/dev/null && return 0
@@ -31,7 +32,8 @@ until_said() {
   return 1
 }
 
-# start_receiver NAME [RECV_OPTION...]: in the background, on the next `port`, into NAME/inbox; leaves its process in `receiver`.
+# start_receiver NAME [RECV_OPTION...]: starts one in the background, on the next `port`, into
+# NAME/inbox; leaves its process in `receiver`.
 start_receiver() {
   port=$((port + 1))
   at=$1
@@ -43,7 +45,8 @@ start_receiver() {
   until_said '"listening"' "$at/recv.json"
 }
 
-# cross NAME TREE TARGET [SEND_OPTION...]: to the receiver that was started; leaves both ends' statuses in `sent` and `received`.
+# cross NAME TREE TARGET [SEND_OPTION...]: sends to the receiver that was started; leaves the
+# statuses of both ends in `sent` and `received`.
 cross() {
   at=$1 from=$2 target=$3
   shift 3
@@ -53,13 +56,14 @@ cross() {
   received=$?
 }
 
-# same NAME TREE: whether what arrived is what was sent, to the attribute; the differences stay in NAME/differences.
+# same NAME TREE: whether the received files equal the sent ones in every attribute; leaves the
+# differences in NAME/differences.
 same() {
   rsync -aHAXn --delete --checksum --itemize-changes --modify-window=-1 "$2/" "$1/inbox/$2/" > "$1/differences" 2>&1 \
     && [ ! -s "$1/differences" ]
 }
 
-# tell_about NAME: the last words of both ends.
+# tell_about NAME: prints the last lines of both ends.
 tell_about() {
   for file in "$1"/*.err; do sed "s|^|$(basename "$file"): |" "$file" | tail -n 5; done
   for file in "$1"/*.json; do sed "s|^|$(basename "$file"): |" "$file" | tail -n 3 | cut -c 1-600; done

@@ -1,4 +1,4 @@
-// Boots the guest under QEMU, streams its console, and returns how its payload ended.
+// Boots the guest in QEMU, streams its console, and returns how its payload ended.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -10,21 +10,20 @@ import { kernel } from "./kernel.mjs";
 import { emulator } from "./qemu.mjs";
 
 /**
- * Guest memory, MiB: the programs, two trees of some 50 MB at a time and both ends at their 64 MiB
- * bound leave half free.
+ * Guest memory, MiB: the programs, two trees of about 50 MB at a time and both ends at their 64 MiB
+ * limit leave half free.
  */
 const MEMORY_MIB = 2048;
 const EXIT_LINE = /^guest: exit (\d+)$/;
 
-/** Whether this machine's own kernel takes kernel TLS; root may load the module for it. */
+/** Whether this machine's own kernel supports kernel TLS. Root may load the module for it. */
 export function hostHasKernelTls() {
   if (process.getuid() === 0 && which("modprobe")) capture(which("modprobe"), ["-q", "tls"]);
   return capture("grep", ["-qw", "tls", "/proc/sys/net/ipv4/tcp_available_ulp"]).status === 0;
 }
 
 /**
- * Why no virtual machine can be had here with such a kernel, or null. Installs what is missing
- * first.
+ * Why no virtual machine with such a kernel can run here, or null. Installs missing packages first.
  */
 export function vmMissing(flavour = "cloud") {
   if (process.arch !== "x64") return `the virtual machine is for x86-64 hosts, this one is ${process.arch}`;
@@ -47,10 +46,11 @@ export function vmMissing(flavour = "cloud") {
 }
 
 /**
- * Runs `script` in a fresh guest with `programs` on its PATH, `files` in place and `modules` loaded
- * beside those of TLS. Every console line goes to `onLine`. Resolves to {status, lines, seconds}:
- * status is the script's, or null when the guest ended without saying. The script has the argument
- * `guest`. With `instructionClock` the guest's clock counts instructions, a nanosecond each.
+ * Runs `script` in a new guest with `programs` on its PATH, `files` in place and `modules` loaded
+ * in addition to those of TLS. Every console line goes to `onLine`. Resolves to {status, lines,
+ * seconds}: status is the script's, or null if the guest ended without reporting one. The script
+ * gets the argument `guest`. With `instructionClock` the guest's clock counts instructions, a
+ * nanosecond each.
  */
 export async function runInVm({ name, flavour = "cloud", script, programs, files, modules, timeoutSeconds, instructionClock = false, onLine = () => {} }) {
   const guestKernel = kernel(flavour);
@@ -93,14 +93,14 @@ export async function runInVm({ name, flavour = "cloud", script, programs, files
   return { status, lines, seconds: (Date.now() - started) / 1000 };
 }
 
-/** Why kernel TLS can be had neither on this machine's own kernel nor in a guest, or null. */
+/** Why kernel TLS is available neither on this machine's own kernel nor in a guest, or null. */
 export function kernelTlsMissing() {
   const why = hostHasKernelTls() ? null : vmMissing();
   return why && `this kernel has no TLS, and no virtual machine: ${why}`;
 }
 
 /**
- * Runs one of this folder's scripts of kernel TLS where the kernel has it: on this machine, or else
+ * Runs one of this folder's scripts of kernel TLS on a kernel that has it: on this machine, or else
  * in a guest, whose lines are shown. `programs` are on its PATH. Resolves to {status, lines}.
  */
 export async function runWithKernelTls({ name, script, programs, timeoutSeconds }) {
@@ -117,8 +117,8 @@ export async function runWithKernelTls({ name, script, programs, timeoutSeconds 
 }
 
 /**
- * Only one processor can be counted, in one thread; what it has for copying and filling fast would
- * count as an instruction a byte.
+ * Only one processor can be counted, in one thread. Its features for copying and filling fast would
+ * count as one instruction per byte.
  */
 function counted(fastStrings) {
   const cpu = ["max", ...fastStrings.map((name) => `-${name}`)].join(",");

@@ -1,5 +1,5 @@
 // The page has Ringway's own commands and nothing else: no files, no dialogs, no other machine, no
-// code made from text.
+// code from text.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { test } from "node:test";

@@ -1,5 +1,5 @@
-// Native dialogs, which a page that was taken over can neither draw nor answer: a home as the
-// receive folder, and a new target for what was sent before.
+// Native dialogs, which a page that was taken over can neither draw nor answer: for a home as the
+// receive folder, and for a new target of files sent before.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
 
 const HOME_TITLE = "Home folder";
-/** The session's languages, and what the dialog about a new target is called in them. */
+/** The session's languages, and the title of the dialog about a new target in each. */
 const LANGUAGES = {
   en: { LANG: "en_GB.UTF-8", target: "Send to another device?" },
   de: { LANG: "de_DE.UTF-8", target: "An ein anderes Gerät senden?" },
@@ -26,14 +26,14 @@ const LANGUAGES = {
 const active = () => capture("xdotool", ["getactivewindow"]).out.trim();
 const titled = (title) => capture("xdotool", ["search", "--onlyvisible", "--name", `^${title.replace("?", "\\?")}$`]).out.trim().split("\n").filter(Boolean);
 
-/** The open dialog of that title, with the keyboard in it. */
+/** The open dialog with that title, once it has the keyboard. */
 async function dialog(title, name) {
   const id = await eventually(`the dialog "${title}"`, () => titled(title)[0]);
   await eventually("the keyboard to be in the dialog", () => {
     focus(id);
     return active() === id;
   });
-  // What it draws is drawn a moment after it has the keyboard.
+  // It is drawn a moment after it has the keyboard.
   await sleep(300);
   picture(name);
   return id;
@@ -52,7 +52,7 @@ function clickOn(id, across) {
   capture("xdotool", ["mousemove", "--window", id, ...at, "click", "1"]);
 }
 
-/** Answers a dialog, again where the first time came too early, until it has gone. */
+/** Answers a dialog, and repeats the answer if it came too early, until the dialog has gone. */
 async function answered(id, title, answer) {
   await eventually("the dialog to close", async () => {
     if (active() === id) answer();
@@ -61,10 +61,10 @@ async function answered(id, title, answer) {
   });
 }
 
-/** Asks the service as a page does. */
+/** Calls the service like a page. */
 const asked = (page, call) => page.later((given) => window.__TAURI_INTERNALS__.invoke("call", { call: given }), call);
 
-/** Calls a command of the shell without waiting: its answer comes into `window.answers`. */
+/** Calls a command of the shell without waiting. Its answer goes into `window.answers`. */
 const invoking = (page, key, command, args) =>
   page.script(
     (at, name, given) => {
@@ -90,7 +90,7 @@ driven("a home becomes the receive folder only after a click in a native dialog"
     await pickFolder(id, HOME);
     return dialog(HOME_TITLE, "dialog-home");
   };
-  // Who types in the page when a dialog appears has not said yes.
+  // Keys that a person types in the page when a dialog appears do not count as yes.
   for (const key of ["Escape", "Return", "space"]) {
     await answered(await picked(), HOME_TITLE, () => press(key));
     assert.equal(stored(), near.inbox, `${key} says no`);
@@ -125,7 +125,7 @@ for (const [language, said] of Object.entries(LANGUAGES)) {
     const devices = (await near.run(["devices", "--json"])).events;
     const target = { to: "device", id: devices.find(({ name }) => name === "mallory").id };
     const page = await openWindow(t, near, { LANG: said.LANG, LANGUAGE: language, LC_ALL: said.LANG });
-    const { value: past, error } = await asked(page, { past: { asked: { direction: "sending", failedOnly: false, search: "", before: null } } });
+    const { value: past, error } = await asked(page, { past: { query: { direction: "sending", failed_only: false, search: "", before: null } } });
     assert.equal(error, undefined, JSON.stringify(error));
     const { value: again } = await asked(page, { chooseAgain: { id: past[0].id } });
     const send = (key) => invoking(page, key, "send", { chosen: again.chosen.id, target, code: null, verify: false });

@@ -1,5 +1,5 @@
-// The window copies inside this machine: a real drag onto "This device", the native picker, a
-// tree that is the same there.
+// The window copies inside this machine: a real drag onto "This device", the native picker, and an
+// identical tree.
 import assert from "node:assert/strict";
 import { appendFileSync, closeSync, existsSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync, rmSync, statSync, statfsSync, utimesSync, writeFileSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,28 +17,27 @@ import { serviceProcess } from "./lib/processes.mjs";
 import { KEYS, button, eventually, showing, sleep } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
-/** Tests only where the window can be driven. */
+/** The tests run only if the window can be driven. */
 const driven = inside ? test : () => {};
 
 /**
- * Large enough that a debug build on two busy cores is seen at it, and small enough not to be
- * waited for.
+ * Large enough that a debug build on two busy cores is still at work when it is checked, and small
+ * enough not to delay the test.
  */
 const LARGE = 768 * 1024 * 1024;
-/**
- * Eight of these take longer than a button takes to be pressed, unless the disk is fast or shares
- * blocks.
- */
+/** Eight of these take longer than pressing a button, unless the disk is fast or shares blocks. */
 const PIECE = LARGE / 12;
-/** So many small files take longer then, and more of them longer still. */
+/** Then this many small files take longer, and more of them even longer. */
 const SMALL = [0, 20_000, 40_000];
-/** What must stay free on a disk, however little a test needs. */
+/** Space that must stay free on a disk, however little a test needs. */
 const SPARE = 512 * 1024 * 1024;
-/** A disk that others write to as well takes its time to take so much, and to give it back. */
+/** A disk to which other programs write too may need this long to accept and to free so much. */
 const DISK_MS_MAX = 180_000;
 const CARD = "//button[@data-card='here']";
 
-/** A window, a tree to copy, and a folder to copy into. Who else is on this network has no card. */
+/**
+ * A window, a tree to copy, and a folder to copy into. Other devices on this network have no card.
+ */
 async function meet(tree = "odd set") {
   const base = folder();
   const near = await windowDevice(base, "near");
@@ -49,7 +48,7 @@ async function meet(tree = "odd set") {
   return { base, near, source, sets };
 }
 
-/** A file of bytes that are neither holes nor all the same. */
+/** A file whose bytes are neither holes nor all the same. */
 function largeFile(path, size) {
   const part = Buffer.alloc(8 * 1024 * 1024, "ringway");
   const file = openSync(path, "w");
@@ -61,7 +60,7 @@ function largeFile(path, size) {
 }
 
 /**
- * Whether the disk of `base` takes `bytes` and what else is written there meanwhile; where it does
+ * Whether the disk of `base` has space for `bytes` and for what other programs write meanwhile. If
  * not, the test is skipped.
  */
 function hasRoom(t, base, bytes) {
@@ -71,7 +70,10 @@ function hasRoom(t, base, bytes) {
   return has;
 }
 
-/** How many files are in `copy`. Each must be as large as its original: there are no halves. */
+/**
+ * How many files are in `copy`. Each must be as large as its original, because there are no
+ * incomplete files.
+ */
 function wholeFiles(source, copy) {
   const entries = existsSync(copy) ? readdirSync(copy, { recursive: true, withFileTypes: true }) : [];
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
@@ -80,8 +82,7 @@ function wholeFiles(source, copy) {
 }
 
 /**
- * Makes room before the next copy, which nothing of this one is told beside: a disk that is nearly
- * full may not hold all of them.
+ * Frees space before the next copy, because a disk that is nearly full may not hold all of them.
  */
 async function removed(page, base) {
   await page.close();
@@ -99,14 +100,14 @@ async function dropHere(t, page, paths, before, enlarged) {
   return place.id;
 }
 
-/** Takes `destination` in the native picker. */
+/** Chooses `destination` in the native picker. */
 async function take(page, id, destination) {
   await page.click(button("Choose folder"));
   await pickFolder(id, destination);
   await page.wait("//*[@data-folder]");
 }
 
-/** Drops `source` on the card, and takes `destination`. */
+/** Drops `source` on the card, and chooses `destination`. */
 async function aim(t, page, source, destination) {
   const id = await dropHere(t, page, [source]);
   await take(page, id, destination);
@@ -144,7 +145,7 @@ driven("a dropped folder is copied into the folder that the native picker gave, 
   await page.close();
   await near.run(["stop"]);
 
-  // Once more, with another time: what is newer there stays, because that was chosen.
+  // Once more, with another time: newer files there stay, because that was chosen.
   const kept = join(sets, basename(source), "kept");
   writeFileSync(join(source, "kept"), "from here");
   writeFileSync(kept, "newer there");
@@ -169,7 +170,7 @@ driven("a dropped folder is copied into the folder that the native picker gave, 
 driven("the keyboard alone chooses what and where, and copies", async (t) => {
   const { base, near, source, sets } = await meet("plain");
   oddTree(source);
-  // Names that any keyboard layout has.
+  // Names that can be typed with any keyboard layout.
   const plain = join(base, "tree");
   renameSync(source, plain);
   const page = await openWindow(t, near);
@@ -224,7 +225,8 @@ function largeFiles(source) {
 }
 
 /**
- * Begins to copy `source` with so many small files more, and presses `next` as soon as it is there.
+ * Begins to copy `source` with this many additional small files, and presses `next` as soon as it
+ * appears.
  */
 async function begun(t, { near, source, sets }, small, next) {
   const more = join(source, `${small} small`);
@@ -232,7 +234,7 @@ async function begun(t, { near, source, sets }, small, next) {
   for (let number = 0; number < small; number += 1) writeFileSync(join(more, String(number)), "small");
   const page = await openWindow(t, near);
   const id = await dropHere(t, page, [source]);
-  // It is offered again after the first time.
+  // After the first time it is offered again.
   if (small === 0) await take(page, id, sets);
   else await page.wait("//*[@data-folder]");
   await page.clickAndKeep(button("Copy"), next);
@@ -257,10 +259,7 @@ driven("a copy under way is cancelled: what is there is whole, and nothing else 
   t.skip(`this machine has copied ${SMALL.at(-1)} files and more before a button can be pressed`);
 });
 
-/**
- * What the threads of a copy have had of processors, in clock ticks, and what is written at its
- * destination.
- */
+/** Clock ticks of the threads of a copy, and the bytes written at its destination. */
 function rest(near, copy) {
   const tasks = `/proc/${serviceProcess(near.env).pid}/task`;
   const threads = readdirSync(tasks).filter((id) => /^ringway-c/.test(readFileSync(join(tasks, id, "comm"), "utf8")));

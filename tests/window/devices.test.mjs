@@ -1,5 +1,5 @@
-// A paired machine under Devices, with the longest name there can be: renamed and forgotten with
-// the keyboard, and readable whatever is asked.
+// A paired machine under Devices, with the longest possible name: renamed and forgotten with the
+// keyboard, and readable in every state.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -16,12 +16,10 @@ import { button, eventually, field, showing } from "./lib/webdriver.mjs";
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
 
-/** As long as a name can be, in bytes. */
+/** The longest possible name, in bytes. */
 const LONGEST = "workstation-".repeat(6).slice(0, 64);
 
-/**
- * Lines of text that something may be high at 360 pixels, where the longest name alone has three.
- */
+/** The greatest height in lines of text at 360 pixels, where the longest name alone has three. */
 const LINES_MAX = 10;
 
 driven("a machine is renamed and forgotten with the keyboard, and every question about it can be read", async (t) => {

@@ -1,5 +1,5 @@
-// What the command received and sent on this machine stands in the window's activity, with its
-// course, and can be forgotten there.
+// The window's activity shows what the command received and sent on this machine, with its course,
+// and can forget it.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -17,7 +17,7 @@ const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
 
 /**
- * One that was received whole in two seconds, one that came but for a pipe, one that reached
+ * One transfer that was received completely in two seconds, one without a pipe, one that reached
  * nobody.
  */
 async function withPast(t) {

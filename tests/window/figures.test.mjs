@@ -1,5 +1,5 @@
-// What the window costs: start to first paint, memory, and the processor while nothing happens.
-// Told, never asserted.
+// The cost of the window: time from start to first paint, memory, and the processor while nothing
+// happens. Reported, never asserted.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
@@ -13,9 +13,9 @@ const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
 
 const IDLE_S = 5;
-/** Mesa's graphics card made of processors: what its threads are called. */
+/** Names of the threads of Mesa's software rendering. */
 const IMITATED = /^llvmpipe/;
-/** After the first paint WebKit still tidies up. */
+/** After the first paint WebKit still does some work. */
 const SETTLE_S = 5;
 
 driven("start, memory and idle processor time are told", async (t) => {
@@ -42,7 +42,7 @@ const cards = () => {
 };
 const imitated = { skip: cards().length > 0 && "this machine has a graphics card" };
 
-/** Processor time that the imitation has used in these processes, ticks. */
+/** Processor time of software rendering in these processes, ticks. */
 function imitating(processes) {
   const tasks = processes.flatMap(({ pid }) => readdirSync(`/proc/${pid}/task`).map((task) => `/proc/${pid}/task/${task}`));
   const imitations = tasks.filter((task) => IMITATED.test(readFileSync(`${task}/comm`, "utf8")));

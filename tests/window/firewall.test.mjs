@@ -1,5 +1,5 @@
-// What the window says of firewalls: another machine's that keeps this one out, and its own, each
-// with the command that lets somebody in.
+// The window's messages about firewalls: another machine's that blocks this one, and its own, each
+// with the command that opens it.
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -24,8 +24,7 @@ if (inside) {
     const base = folder();
     const device = await windowDevice(base, "laptop");
     appendFileSync(join(device.env.XDG_CONFIG_HOME, "ringway/config.toml"), "announce = false\n");
-    // The window finds the service that runs: what that one does it does on its own network,
-    // beneath its own /etc.
+    // The window finds the running service, which uses its own network and its own /etc.
     const wrap = [...here.wrap, ...etcWith(base, { "ufw/ufw.conf": "ENABLED=yes\n" })];
     const service = device.start(["serve", "--json"], { wrap });
     t.after(() => service.kill());

@@ -1,5 +1,5 @@
-// The first run: asked once, on a machine where no settings were ever stored, and skipped wherever
-// they were.
+// The first run: the questions appear once, on a machine without stored settings, and never on
+// others.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -18,7 +18,7 @@ const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
 
 
-/** What the service says of itself. */
+/** The service's status. */
 async function status(device) {
   const done = await device.run(["status", "--json"]);
   assert.equal(done.status, EXIT.all, done.said());
@@ -65,7 +65,7 @@ driven("a new machine is set up with the keyboard, receives from then on, and is
   const entry = join(near.env.XDG_CONFIG_HOME, "autostart/org.ringway.Ringway.desktop");
   assert.match(readFileSync(entry, "utf8"), /^Exec=".*ringway" serve$/m);
 
-  // A port that nobody else on the machine of these tests uses: the service takes it up at once.
+  // A port that nothing else on the test machine uses, because the service uses it at once.
   assert.equal((await near.run(["settings", "--port", String(near.port)])).status, EXIT.all);
   const now = await status(near);
   assert.deepEqual([now.name, now.port], ["laptop here", near.port]);
@@ -91,7 +91,7 @@ driven("what a file manager hands over is there after it, and who closes the win
   const page = await openWindow(t, near, {}, [join(base, "holiday")], { shows: WELCOME });
   await page.wait(showing("Your selection is kept"));
   await page.close();
-  // Nobody has said that it is to stay.
+  // No setting tells the service to stay.
   await eventually("the service to end", () => !serviceProcess(near.env));
   assert.ok(!existsSync(configOf(near)));
 
@@ -119,7 +119,7 @@ driven("whoever has stored settings with the command is not asked, also while it
 driven("a start at login that cannot be had is told, and the rest is not stored until that is answered", async (t) => {
   const base = folder();
   const near = await newDevice(base, "near");
-  // A folder where the new entry would be written.
+  // A folder at the path of the new entry.
   mkdirSync(join(near.env.XDG_CONFIG_HOME, "autostart/org.ringway.Ringway.desktop.new"), { recursive: true });
   const page = await openWindow(t, near, {}, [], { shows: WELCOME });
   await page.wait(showing("This adds Ringway to the startup programs"));

@@ -1,5 +1,5 @@
-// Every view as it is kept in tests/window/golden, in both themes, narrow and wide: a change of
-// looks is made on purpose or not at all.
+// Every view as it is kept in tests/window/golden, in both themes, narrow and wide: appearance
+// changes on purpose or not at all.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { appendFileSync, mkdirSync, writeFileSync } from "node:fs";
@@ -22,14 +22,14 @@ const SIZES = [
   [960, 700],
 ];
 
-/** A laptop whose surroundings are not in the picture. */
+/** A laptop. Its surroundings are not in the picture. */
 async function laptop(base) {
   const device = await windowDevice(base, "laptop");
   appendFileSync(configOf(device), "announce = false\n");
   return device;
 }
 
-/** A folder of one file, and with it whatever `more` puts there. */
+/** A folder with one file, and whatever `more` adds. */
 function tree(base, name, bytes, more = () => {}) {
   const path = join(base, name);
   mkdirSync(path);
@@ -39,8 +39,8 @@ function tree(base, name, bytes, more = () => {}) {
 }
 
 /**
- * What a few days leave: a machine that is paired and has a rule, what came from it, wholly and but
- * for a pipe, and what reached nobody.
+ * The state after a few days of use: a paired machine with a rule, transfers from it, one complete
+ * and one without a pipe, and one that reached nobody.
  */
 async function inUse(t, base) {
   const device = await laptop(base);
@@ -58,7 +58,7 @@ async function inUse(t, base) {
   return device;
 }
 
-/** Scrolls a view on by what of it the window shows; false at its end. */
+/** Scrolls a view by its visible height; false at its end. */
 function scrollOn(page) {
   return page.script(() => {
     const main = document.getElementById("main");
@@ -87,7 +87,7 @@ for (const [theme, name] of inside && !why ? Object.entries(THEMES) : []) {
   test(`the first run in ${theme} looks as it is kept`, async (t) => {
     const page = await openWindow(t, await newDevice(folder(), "laptop"), { GTK_THEME: name }, [], { shows: WELCOME });
     await page.wait(showing("This adds Ringway to the startup programs"));
-    // Every machine has another.
+    // Every machine has another name.
     await page.fill(field("name"), "laptop");
     for (const [width, height] of SIZES) {
       await placeWindow(page, width, height);

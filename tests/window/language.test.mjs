@@ -1,5 +1,5 @@
-// The window in German: as the desktop is, or chosen in its settings and kept over a restart;
-// readable and fitting from narrow to wide.
+// The window in German: by the desktop's language, or chosen in its settings and kept over a
+// restart; readable and fitting from narrow to wide.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -44,8 +44,7 @@ driven("German is chosen, spoken at once, and kept", async (t) => {
 driven("a desktop in German has a window in German", async (t) => {
   const base = folder();
   const LANG = "de_AT.UTF-8";
-  // The machine need not have that locale: WebKit tells no language that the C library does not
-  // know.
+  // The machine may lack that locale. WebKit reports no language that the C library does not know.
   const made = capture("localedef", ["-i", "de_AT", "-f", "UTF-8", "-c", join(base, LANG)]);
   if (made.status !== 0) return t.skip(`localedef makes no ${LANG}: ${made.err.trim()}`);
   const page = await openWindow(t, await windowDevice(base, "laptop"), { LANG, LC_ALL: LANG, LOCPATH: base });

@@ -1,5 +1,5 @@
-// What the window looks like, in both themes and from narrow to wide: pictures for people, contrast
-// and overflow for the test.
+// The appearance of the window, in both themes and from narrow to wide: pictures for people,
+// contrast and overflow for the test.
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -52,7 +52,7 @@ driven("every view is readable and fits where the desktop draws all of it a quar
   for (const [width, height] of [[360, 640], [1280, 720]]) {
     await placeWindow(page, width * 1.25, height * 1.25, 1.25);
     for (const view of VIEWS) {
-      // The driver's own clicks do not know that the page is larger, and miss.
+      // The driver's own clicks do not take the page's scale into account, and miss.
       await page.script((name) => [...document.querySelectorAll("nav button")].find((entry) => entry.textContent.includes(name)).click(), view);
       await page.wait(`//h1[. = "${view}"]`);
       await keepPicture(page, `${view.toLowerCase()}-quarter-${width}`);

@@ -1,5 +1,5 @@
-// Machines on the network as cards to drop on: a real drag out of a real file manager, onto one
-// that has not been met and onto it again once it is paired.
+// Machines on the network as cards to drop on: a real drag from a real file manager, onto one that
+// is not paired and again once it is.
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ if (inside) {
     const inbox = join(base, "inbox");
     const home = join(base, "home");
     for (const path of [inbox, home]) mkdirSync(path);
-    // The window finds the service that runs: what that one does it does on its own network.
+    // The window finds the running service, which uses its own network.
     const service = near.start(["serve", "--json"], { wrap: here.wrap });
     t.after(() => service.kill());
     await service.event("listening");
@@ -45,8 +45,8 @@ if (inside) {
       return tree;
     };
     /**
-     * Drops the one entry of a tree's shelf on the card that `selector` finds; `meanwhile` runs
-     * while it hangs over that.
+     * Drops the only entry of a tree's folder on the card that `selector` finds. `meanwhile` runs
+     * while the pointer is over it.
      */
     const drop = async (name, selector, meanwhile) => {
       await page.wait(`//button[@data-card and contains(., "far")]`);
@@ -69,8 +69,8 @@ if (inside) {
     same(first, join(inbox, "first"));
 
     const again = await receive();
-    // A machine that appears while something hangs over a card moves none: it would have what was
-    // meant for another.
+    // If a machine appears during a drag over a card, no card moves. Otherwise it would receive
+    // what was meant for another.
     const appears = async () => {
       const attic = new Device(base, "attic");
       const receiving = attic.start(["recv", home, "--json", "--once", "--listen", "0.0.0.0:17465"], { wrap: there.wrap });

@@ -1,5 +1,4 @@
-// Notifications by a server that people have: what it draws on the screen, answered with the
-// pointer.
+// Notifications with a common server: its drawing on the screen, answered with the pointer.
 import assert from "node:assert/strict";
 import { copyFileSync, existsSync, mkdirSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -24,19 +23,19 @@ const ICON = fileURLToPath(new URL("../../static/icons/ringway.svg", import.meta
 /** They stay for a quarter of an hour, so that they can be counted on a slow machine too. */
 const SETTINGS = `  <property name="expire-timeout" type="int" value="900"/>`;
 /**
- * From a notification's lower edge to the middle of its buttons, in pixels: they are a row, each as
- * wide as the others.
+ * Pixels from a notification's lower edge to the middle of its buttons. They form a row, all
+ * equally wide.
  */
 const BUTTONS_ABOVE = 29;
 
-/** What the server shows, newest last: where each is, and its size. */
+/** The server's notifications, newest last: the position and size of each. */
 function shown() {
   const ids = capture("xdotool", ["search", "--onlyvisible", "--class", "xfce4-notifyd"]).out.trim().split("\n").filter(Boolean);
   // Without those that have gone meanwhile.
   return ids.map(geometry).filter(({ width }) => width > 1).sort((one, other) => one.y - other.y);
 }
 
-/** Waits for so many of them. */
+/** Waits for this many of them. */
 const shows = (count) => eventually(`${count} notifications`, () => shown().length === count && shown());
 
 /** Presses one of a notification's three buttons. */
@@ -63,13 +62,13 @@ if (inside) {
     };
     const first = tree("first");
     const accepted = sender(t, far, first, near.target, { code: await running.code() });
-    // Beneath that of the pairing.
+    // Below the one about the pairing.
     const [, offer] = await shows(2);
     picture("notified-offer");
     press(offer, 1);
     assert.equal(await accepted.exit(), EXIT.all, accepted.said());
     same(first, join(near.inbox, "first"));
-    // An answered one goes, and the end has another.
+    // An answered one goes, and the end of the transfer has another.
     await shows(2);
     picture("notified-received");
 

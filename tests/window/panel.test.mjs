@@ -1,5 +1,5 @@
-// The tray in a panel that people have: its icon drawn there, its menu opened and chosen from with
-// the pointer and the keyboard.
+// The tray in a common panel: its icon is drawn there, and its menu is opened and used with the
+// pointer and the keyboard.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { service } from "../desktop/lib/service.mjs";
@@ -14,7 +14,7 @@ import { startXfce } from "./lib/xfce.mjs";
 const inside = await onPrivateDisplay(import.meta.url);
 const skip = !which("xfce4-panel") && "xfce4-panel is not installed";
 
-/** One panel at the top left, with nothing in it but the tray. */
+/** One panel at the top left that contains only the tray. */
 const PANEL = `  <property name="configver" type="int" value="2"/>
   <property name="panels" type="array">
     <value type="int" value="1"/>
@@ -27,15 +27,15 @@ const PANEL = `  <property name="configver" type="int" value="2"/>
     </property>
   </property>
   <property name="plugins" type="empty"><property name="plugin-1" type="string" value="systray"/></property>`;
-/** Where its first icon is, and where the menu of that comes. */
+/** The position of its first icon, and of that icon's menu. */
 const ICON = { x: 12, y: 16, area: "40x26+0+3" };
 const MENU_AREA = "180x90+10+40";
 const BUTTON = { left: "1", right: "3" };
 
-/** What is drawn in a part of the screen, as a figure that is the same for the same. */
+/** A checksum of a part of the screen. */
 const drawn = (area) => capture("sh", ["-c", `import -window root -crop ${area} +repage png:- | identify -format %# -`]).out;
 
-/** The same, once it is something else than `before` and stays so. */
+/** The same, once it differs from `before` and does not change any more. */
 async function settled(area, ...before) {
   let last = "";
   return eventually(`${area} to be drawn`, () => {
@@ -50,7 +50,10 @@ function click(button) {
   capture("xdotool", ["mousemove", String(ICON.x), String(ICON.y), "click", button]);
 }
 
-/** Chooses an entry of the menu by keys. The pointer leaves first: what it is over is lit. */
+/**
+ * Chooses an entry of the menu by keys. The pointer leaves first, because the entry under it is
+ * highlighted.
+ */
 async function choose(...keys) {
   const before = drawn(MENU_AREA);
   click(BUTTON.right);
@@ -81,7 +84,7 @@ if (inside) {
     await eventually("receiving to be off", async () => (await near.run(["status", "--json"])).events[0].port === null);
     await settled(ICON.area, ready, empty);
     picture("panel-off");
-    // Its last.
+    // Its last entry.
     await choose("Up");
     assert.equal(await running.exit(), 0, running.said());
     await eventually("no icon", () => drawn(ICON.area) === empty);

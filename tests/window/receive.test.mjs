@@ -1,4 +1,4 @@
-// The window receives: it shows a code, asks before it accepts, and shows names as what they are.
+// The window receives: it shows a code, asks before it accepts, and shows names as text.
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -23,14 +23,14 @@ async function meet() {
   return { base, near, far, tree };
 }
 
-/** The code on show. */
+/** The shown code. */
 function code(page) {
   return page.text("//*[@data-code]//*[contains(@class, 'text')]");
 }
 
 driven("the window shows its code, asks, receives an identical tree, and opens its folder", async (t) => {
   const { base, near, far, tree } = await meet();
-  // The desktop's opener, which writes down what it was asked to open.
+  // The desktop's opener, which records what it was asked to open.
   const opened = join(base, "opened");
   const bin = join(base, "bin");
   mkdirSync(bin);
@@ -52,7 +52,7 @@ driven("the window shows its code, asks, receives an identical tree, and opens i
   await page.click(button("Open folder"));
   await eventually("the opener", () => existsSync(opened));
   assert.equal(readFileSync(opened, "utf8"), join(near.inbox, basename(tree)));
-  // Nobody on the bus selects anything yet: then the folder around it is opened.
+  // No program on the bus selects files yet, so the folder around it is opened.
   await page.click(button("Show in file manager"));
   await eventually("the opener again", () => readFileSync(opened, "utf8") === near.inbox);
   const selected = await fileManager(t);

@@ -1,4 +1,4 @@
-// A full disk pauses what the window receives; Resume has it go on, whatever the figures say.
+// A full disk pauses a transfer to the window. Resume continues it, whatever the figures say.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, rmSync, statfsSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const driven = inside ? mounting : () => {};
 const MIB = 1 << 20;
 const RESUME = '//button[starts-with(@aria-label, "Resume")]';
 
-/** Bytes that are taken on the disk of a folder. */
+/** Used bytes on the disk of a folder. */
 function taken(path) {
   const { blocks, bfree, bsize } = statfsSync(path);
   return (blocks - bfree) * bsize;
@@ -39,7 +39,8 @@ driven("Resume has a transfer go on that its figures hold back", async (t, { mou
   const { path: filler, bytes: fills } = filled(inbox, MIB);
   await page.wait(RESUME);
   await keepPicture(page, "inbox-paused");
-  // Less room than the rest takes, and less than is taken for a sign: by itself nothing goes on.
+  // Less free space than the rest needs, and less than counts as a sign of free space: nothing
+  // resumes by itself.
   truncateSync(filler, fills - 10 * MIB);
   const before = taken(inbox);
   await sleep(6_000);

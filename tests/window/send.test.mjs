@@ -1,4 +1,4 @@
-// The window sends: a real drag from another program, the code typed, a real `ringway recv` that
+// The window sends: a real drag from another program, a typed code, and a real `ringway recv` that
 // gets an identical tree.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -17,12 +17,12 @@ import { focus, pickFolder, press, tabTo, type } from "./lib/keyboard.mjs";
 import { KEYS, button, field, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
-/** Tests only where the window can be driven. */
-/** The form's own: the card of a machine nearby begins with the same word. */
+/** The tests run only if the window can be driven. */
+/** The form's own button. The card of a machine nearby begins with the same word. */
 const SEND = `//main//button[normalize-space(.) = "Send"]`;
 const driven = inside ? test : () => {};
 
-/** A window, a stranger with an inbox, and a folder to send. */
+/** A window, an unpaired device with an inbox, and a folder to send. */
 async function meet() {
   const base = folder();
   const near = await windowDevice(base, "near");
@@ -34,7 +34,7 @@ async function meet() {
   return { base, near, far, inbox, tree };
 }
 
-/** Lets the receiver end, and says what it said where it did not end well. */
+/** Waits for the receiver's end, and shows its output if it did not succeed. */
 async function ended(running, status = 0) {
   assert.equal(await running.exit(), status, running.said());
 }
@@ -44,8 +44,8 @@ async function dropInto(t, page, paths, size = [1000, 760]) {
   await dragOnto(t, paths, { x: 600, y: 250 }, () => page.wait(showing("Drop to")));
 }
 
-// At scale 2 one CSS pixel is two of the screen's: the card under the pointer must still be the one
-// that lights up.
+// At scale 2 one CSS pixel is two of the screen's. The card under the pointer must still be the
+// highlighted one.
 for (const scale of [1, 2]) {
   driven(`at scale ${scale}, a dropped folder crosses by code, and the next one by a drop on the card`, async (t) => {
     const size = scale === 1 ? [1000, 760] : [1440, 1000];
@@ -64,7 +64,7 @@ for (const scale of [1, 2]) {
     same(tree, join(inbox, basename(tree)));
     assert.match(await page.words(), /Encrypted by (the kernel|Ringway)/);
 
-    // They know each other now: a drop on the card sends at once, without a code.
+    // The two are paired now: a drop on the card sends at once, without a code.
     const second = join(base, "second");
     oddTree(second);
     const again = far.start(["recv", inbox, "--listen", receiving.target, "--json", "--yes", "--once"]);
@@ -89,7 +89,7 @@ driven("a folder dropped on a card while another machine is being reached goes t
   const receiving = far.start(["recv", inbox, "--listen", first.target, "--json", "--yes", "--once"]);
   t.after(() => receiving.kill());
   await receiving.event("listening");
-  // Takes connections and says nothing.
+  // Accepts connections and sends nothing.
   const silent = createServer((socket) => socket.on("error", () => {}).unref()).listen(0, "127.0.0.1");
   t.after(() => silent.close());
   await once(silent, "listening");
@@ -133,7 +133,7 @@ driven("a transfer under way is cancelled, and nothing half-written stays", asyn
   const { base, near, far, inbox } = await meet();
   const big = join(base, "big");
   mkdirSync(big);
-  // Nothing that would shrink on the way: it is held after so many bytes.
+  // Incompressible bytes, because the network is held after a number of bytes.
   writeFileSync(join(big, "one.bin"), randomBytes(64 * 1024 * 1024));
   const receiving = await receiver(t, far, inbox);
   const network = await harmfulNetwork(t, receiving.target, "--hold-after", 8 * 1024 * 1024);
@@ -147,7 +147,7 @@ driven("a transfer under way is cancelled, and nothing half-written stays", asyn
   await page.click(button("Cancel"));
   await page.wait(showing("Cancelled here."));
   network.kill();
-  // The network took the word of it along: the receiver would wait for the sender to go on.
+  // The network lost the message about it, so the receiver would wait for the sender to resume.
   receiving.kill("SIGINT");
   await receiving.exit();
   assert.deepEqual(readdirSync(inbox).filter((name) => !name.startsWith(".ringway-")), []);
@@ -179,7 +179,7 @@ driven("a limit of the settings holds what is sent, and the window says that it 
   await ended(receiving);
   const finished = await receiving.event("finished");
   assert.equal(finished.limited_by, "limit");
-  // What may go before anything is waited for: a burst of a tenth of a second, and a piece of a
+  // The data that may be sent before any wait: a burst of a tenth of a second, and a piece of a
   // twentieth.
   assert.ok(finished.seconds >= length / 2_500_000 - 0.16, `${finished.seconds} s`);
   same(big, join(inbox, "big"));
@@ -216,7 +216,7 @@ driven("an address where nothing listens is told, with what to do", async (t) =>
 
 driven("the keyboard alone chooses a folder, types address and code, and sends", async (t) => {
   const { base, near, far, inbox, tree } = await meet();
-  // A name that any keyboard layout has.
+  // A name that can be typed with any keyboard layout.
   const plain = join(base, "plain");
   renameSync(tree, plain);
   const receiving = await receiver(t, far, inbox);

@@ -1,5 +1,5 @@
-// The window as a client: what it starts outlives it, a second one hands over what it was opened
-// with, and a service that is lost comes back.
+// The window as a client: the service that it starts outlives it, a second window hands over its
+// paths, and a lost service comes back.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -19,7 +19,7 @@ const driven = inside ? test : () => {};
 
 const code = (page) => page.text("//*[@data-code]//*[contains(@class, 'text')]");
 
-/** What `ringway status` says of the device's service; null where none runs. */
+/** The output of `ringway status` for the device's service; null if none runs. */
 async function status(device) {
   const done = await device.run(["status", "--json"]);
   return done.status === EXIT.all ? done.events[0] : null;
@@ -57,7 +57,7 @@ driven("a second start hands over its paths, and the first window comes to the f
   const names = ["holiday", "plain file.txt"];
   mkdirSync(join(base, names[0]));
   writeFileSync(join(base, names[1]), "x");
-  // Relative, and one whose name is no text.
+  // A relative path, and one whose name is not UTF-8.
   capture("sh", ["-c", `mkdir "$(printf 'caf\\351')"`], { cwd: base });
   const second = spawn("sh", ["-c", `exec "$0" "$@" "$(printf 'caf\\351')"`, WINDOW, "--show", "send", ...names], { cwd: base, env: { ...process.env, ...near.env } });
   const ended = await new Promise((resolve) => second.on("exit", resolve));
@@ -89,7 +89,7 @@ driven("a service that is killed is told, started again by a press, and found ag
   await page.wait(showing("The background service has stopped."));
   await keepPicture(page, "service-lost");
   await page.wait(button("Restart service"));
-  // Twice, as people do: the second press is none for the next time.
+  // Twice, as people do. The second press does not count for the next time.
   await page.script(() => [1, 2].forEach(() => document.querySelector("[role=alert] button").click()));
   await eventually("the message to go", async () => !(await page.find("//*[@role='alert']")));
   const second = await status(near);
@@ -116,7 +116,7 @@ driven("with receiving in the background off, the service that the window starte
   await eventually("it to be stored", async () => (await near.run(["settings", "--json"])).events[0].background === false);
   assert.ok(await status(near));
   await page.close();
-  // Asking it would keep it: a command is a client, too.
+  // Querying it would keep it, because a command is a client, too.
   await eventually("the service to end", () => !serviceProcess(near.env));
 });
 

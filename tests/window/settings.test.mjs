@@ -1,4 +1,4 @@
-// Name, port and receive folder are kept; a port that is taken is told, with a way out.
+// Name, port and receive folder are stored. A port that is in use is reported, with a way out.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync } from "node:fs";
 import { createServer, connect } from "node:net";

@@ -1,5 +1,5 @@
-// The whole of it as a desktop has it: the service in the tray, the real window opened from its
-// menu, closed again, and received without it.
+// All parts as on a desktop: the service in the tray, the real window opened from its menu, closed
+// again, and receiving without it.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -17,10 +17,10 @@ import { Page, eventually, showing, windowId } from "./lib/webdriver.mjs";
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
 
-/** What a receiver in the background may take, development builds included. */
+/** The memory limit of a receiver in the background, also for development builds. */
 const PSS_KIB_MAX = 40 * 1024;
 
-/** Closes a window as its frame's button does, and waits until every process of it has gone. */
+/** Closes a window like its frame's button, and waits until every process of it has gone. */
 async function closed(near) {
   const members = family(near.env).map(({ pid }) => pid);
   assert.ok(members.length > 1, "the page has processes of its own");
@@ -46,9 +46,9 @@ driven("the tray opens the real window with the view that was asked for, and rec
     await page.wait(`//h1[. = "${view}"]`);
     if (view === "Inbox") {
       await page.wait(showing(await running.code()));
-      // One that is there already is used, and comes to the front.
+      // If a window exists already it is used, and comes to the front.
       const id = await windowId(near.env);
-      // By that it has its icon, and its group with others, from the desktop file of that name.
+      // By this name it gets its icon, and its group with others, from the desktop file.
       assert.match(capture("wmctrl", ["-l", "-x"]).out, /^\S+ +\S+ +org\.ringway\.Ringway\.Org\.ringway\.Ringway +.* Ringway$/m);
       capture("xdotool", ["windowminimize", id]);
       await tray.click("Send folder…");
@@ -71,7 +71,7 @@ driven("the tray opens the real window with the view that was asked for, and rec
   t.diagnostic(`${kib} KiB once the window is closed`);
   assert.ok(kib < PSS_KIB_MAX, `${kib} KiB`);
 
-  // It may have ended before it answers the click.
+  // It may end before it answers the click.
   await tray.click("Quit").catch(() => {});
   assert.equal(await running.exit(), 0, running.said());
   assert.equal(windowProcess(near.env), undefined);

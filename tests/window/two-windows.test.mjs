@@ -1,5 +1,5 @@
-// A window with real others: another window, paired under Devices, asked once and let in by a rule
-// from then on; and a service without any window.
+// A window with real other devices: another window, paired under Devices, asked about once and then
+// accepted by a rule; and a service without any window.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -19,7 +19,7 @@ const driven = inside ? test : () => {};
 
 const code = (page) => page.text("//*[@data-code]//*[contains(@class, 'text')]");
 
-/** Two windows that know each other, the first one beside the second. */
+/** Two paired windows, the first one beside the second. */
 async function paired(t, base) {
   const [near, lab] = [await windowDevice(base, "near"), await windowDevice(base, "lab")];
   const there = await openWindow(t, lab);
@@ -36,7 +36,7 @@ async function paired(t, base) {
   return { near, lab, here, there };
 }
 
-/** A second start hands what it was given to the window that is there. */
+/** A second start passes its paths to the existing window. */
 async function hand(here, near, tree) {
   const second = spawn(WINDOW, ["--show", "send", tree], { env: { ...process.env, ...near.env }, stdio: "ignore" });
   await here.wait(`//h1[. = "Send"]`);
@@ -44,7 +44,7 @@ async function hand(here, near, tree) {
   assert.deepEqual(second.exitCode === null ? await once(second, "exit") : [second.exitCode, null], [0, null]);
 }
 
-/** What was given to the window is sent to the card of a machine. */
+/** Sends the paths that the window got to the card of a machine. */
 async function sendToCard(here, name) {
   await show(here, "Send");
   await here.click(`//button[@data-card][contains(., '${name}')]`);
@@ -111,7 +111,7 @@ driven("a window sends to a machine without one, whose service takes it by its r
   await keepPicture(here, "send-verified");
   same(tree, join(inbox, basename(tree)));
 
-  // Large enough to be cut short, and slow enough.
+  // Large and slow enough to be cut short.
   const bulk = join(base, "bulk");
   mkdirSync(bulk);
   for (let file = 0; file < 40; file += 1) writeFileSync(join(bulk, `${file}.bin`), randomBytes(1_000_000));

@@ -1,6 +1,6 @@
-// A fast transfer under way, as the README shows it: machines as cards, a course with what limits
-// it, pointed at and read with the keyboard, readable in both themes. RINGWAY_PICTURES=write keeps
-// the README's pictures anew.
+// A fast transfer under way, as the README shows it: machines as cards, a course with its
+// bottleneck, read with the pointer and the keyboard, readable in both themes.
+// RINGWAY_PICTURES=write writes the README's pictures.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
@@ -27,7 +27,7 @@ const writes = process.env.RINGWAY_PICTURES === "write";
  */
 const FILES = 12;
 const EACH_BYTES = 32 << 20;
-/** The network brakes after half of it: the transfer is under way until the test lets it end. */
+/** The network brakes after half of it, so the transfer runs until the test lets it end. */
 const FAST_BYTES = (FILES * EACH_BYTES) / 2;
 const SIZE = [960, 840];
 
@@ -68,7 +68,7 @@ for (const [theme, name] of Object.entries(THEMES)) {
     const said = () => page.script(() => document.querySelector("figcaption").textContent);
     const course = await middleOf(page, placed, "[role=slider]");
     capture("xdotool", ["mousemove", String(course.x), String(course.y)]);
-    // Nothing may have gone at that moment: "0 B/s".
+    // At that moment nothing may have been sent: "0 B/s".
     await eventually("what it was where it is pointed at", async () => /\d s · [\d.,]+ .?B\/s/.test(await said()));
     await keepPicture(page, `under-way-read-${theme}`);
     capture("xdotool", ["mousemove", "9999", "9999"]);

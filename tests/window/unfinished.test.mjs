@@ -1,5 +1,5 @@
-// A transfer to the window that breaks off is offered to be gone on with, goes on when the same is
-// sent again, and what it keeps can be removed.
+// An interrupted transfer to the window is offered for resuming, resumes when the same is sent
+// again, and its staging folder can be removed.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -32,8 +32,8 @@ driven("what broke off is told with its sender, goes on when it is sent again, a
   let code = await page.text("//*[@data-code]//*[contains(@class, 'text')]");
 
   /**
-   * Sends slowly, so that it surely runs still when it is looked at, is killed in the middle, and
-   * is not waited for.
+   * Sends slowly, so that it still runs when it is checked. It is killed in the middle, and is not
+   * waited for.
    */
   const breaksOff = async (tree) => {
     await show(page, "Inbox");

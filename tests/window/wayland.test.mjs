@@ -1,5 +1,5 @@
-// The window under Wayland: it opens and can be used, and a second start brings it to the front
-// where the compositor lets it by a token.
+// The window under Wayland: it opens and can be used, and a second start brings it to the front if
+// the compositor permits it by a token.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -15,8 +15,8 @@ const inside = await onPrivateDisplay(import.meta.url);
 const skip = lackingSway() || false;
 
 /**
- * A file manager, as far as it matters here: a key starts the entry, "w" with the desktop's leave
- * and any other without it.
+ * A file manager, as far as it matters here: a key starts the entry, "w" with the desktop's
+ * permission and any other key without it.
  */
 const MANAGER = `import sys
 import gi
@@ -39,7 +39,7 @@ if (inside) {
     const page = await openWindow(t, device, env);
     const ours = () => windows().find(({ title }) => title === "Ringway");
     await eventually("the window on the compositor", ours);
-    // By the second it has its icon, from the desktop file of that name.
+    // By the second value it gets its icon, from the desktop file of that name.
     assert.deepEqual([ours().shell, ours().app], ["xdg_shell", "org.ringway.Ringway"]);
     await show(page, "Settings");
     await show(page, "Inbox");
@@ -54,8 +54,8 @@ if (inside) {
     await eventually("another window in front", () => windows().some(({ title, focused }) => title === "manager" && focused));
     const shown = () => page.script(`() => document.body.innerText.includes("holiday")`);
     /**
-     * Again and again: the first keys come before the compositor has told its windows that there is
-     * a keyboard.
+     * Repeatedly, because the first keys arrive before the compositor has told its windows that
+     * there is a keyboard.
      */
     const typed = (key, look) => eventually(`what "${key}" does`, async () => (type(key), await sleep(200), await look()));
     await typed("x", shown);

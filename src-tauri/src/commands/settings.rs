@@ -3,9 +3,7 @@ use std::path::PathBuf;
 
 use parking_lot::Mutex;
 use ringway_daemon::dto::SettingsChange;
-use ringway_daemon::dto::StoredSettings;
-use ringway_daemon::text::shown;
-use ringway_model::{Fault, Invalid};
+use ringway_model::{Fault, Invalid, PathText, SettingsInForce};
 use tauri::{State, WebviewWindow};
 
 use super::{Answer, allow_home, pick_folder};
@@ -17,7 +15,7 @@ use crate::link::Link;
 pub(super) async fn choose_receive_folder(
     link: State<'_, Link>,
     window: WebviewWindow,
-) -> Answer<Option<StoredSettings>> {
+) -> Answer<Option<SettingsInForce>> {
     let Some(folder) = pick_folder(&window, None).await else { return Ok(None) };
     let service = link.service().await?;
     let set = |into_home| {
@@ -44,9 +42,9 @@ pub(crate) struct FirstFolder(Mutex<Option<PathBuf>>);
 pub(super) async fn choose_first_folder(
     first: State<'_, FirstFolder>,
     window: WebviewWindow,
-) -> Answer<Option<String>> {
+) -> Answer<Option<PathText>> {
     let Some(folder) = pick_folder(&window, None).await else { return Ok(None) };
-    let text = shown(&folder);
+    let text = PathText::from(&folder);
     *first.0.lock() = Some(folder);
     Ok(Some(text))
 }
@@ -63,7 +61,7 @@ pub(super) async fn set_up(
     name: String,
     background: bool,
     start_at_login: Option<bool>,
-) -> Answer<StoredSettings> {
+) -> Answer<SettingsInForce> {
     let service = link.service().await?;
     if let Some(on) = start_at_login {
         service.set_start_at_login(on).await?;

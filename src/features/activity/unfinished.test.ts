@@ -8,13 +8,14 @@ import { startWindow } from "../../testing/shell";
 
 const kept: Unfinished = {
   id: "0123456789abcdef",
-  folder: "/home/me/Downloads",
+  folder: { path: "/home/me/Downloads" },
   from: "laptop",
-  title: "photos",
-  moreTitles: 1,
+  names: [{ path: "photos" }],
+  more_names: 1,
   files: 812,
-  diskBytes: 12_000_000_000,
-  atMs: Date.now() - 3 * 86_400_000,
+  disk_bytes: 12_000_000_000,
+  last_at_work: Date.now() / 1000 - 3 * 86_400,
+  in_use: false,
 };
 
 async function showActivity(answers: Parameters<typeof startWindow>[1]) {
@@ -36,14 +37,14 @@ test("what an unfinished transfer keeps is told, and goes only after a question"
   await user.click(screen.getByRole("button", remove));
   await user.click(screen.getByRole("button", { name: t("unfinished.yes") }));
   await waitFor(() => expect(screen.queryByText("photos and 1 more")).toBeNull());
-  expect(shell.called("discardUnfinished")).toEqual([{ id: kept.id, folder: kept.folder }]);
+  expect(shell.called("discardUnfinished")).toEqual([{ id: kept.id, folder: kept.folder.path }]);
 });
 
 test("one that a transfer went on with meanwhile is not removed, which is said", async () => {
   const gone = () => {
     throw { code: "gone" };
   };
-  const { user } = await showActivity({ unfinished: () => [{ ...kept, from: "", title: "" }], discardUnfinished: gone });
+  const { user } = await showActivity({ unfinished: () => [{ ...kept, from: null, names: [], more_names: 0 }], discardUnfinished: gone });
   await user.click(await screen.findByRole("button", { name: `${t("unfinished.remove")}: ${t("unfinished.unknown")}` }));
   await user.click(screen.getByRole("button", { name: t("unfinished.yes") }));
   expect(await screen.findByText(t("fault.gone"), { exact: false })).toBeVisible();

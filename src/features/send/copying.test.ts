@@ -8,8 +8,8 @@ import { t } from "../../messages";
 
 const user = userEvent.setup();
 
-const sets: CopyFolder = { path: "/data/sets", lands: "/data/sets/dataset-v3", thereAlready: 0, freeBytes: 12_000_000_000 };
-const copy = () => moving({ id: "c1", direction: "copying", target: sets.path });
+const sets: CopyFolder = { path: { path: "/data/sets" }, lands: { path: "/data/sets/dataset-v3" }, there_already: 0, free_bytes: 12_000_000_000 };
+const copy = () => moving({ id: "c1", direction: "copying", target: sets.path.path });
 const quiet = { peer: null, here: null, there: null } as const;
 const counts = { files: 9, folders: 1, links: 0, bytes: 900, moved: 900, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], seconds: 0.5, reconnected: 0, limited_by: null };
 
@@ -114,7 +114,7 @@ describe("copying on this computer", () => {
 
   test("of two answers only that for what is chosen counts, in whichever order they come", async () => {
     const answers = new Map<unknown, (folder: CopyFolder) => void>();
-    const lands = (id: number) => ({ ...sets, lands: `/data/sets/${id}` });
+    const lands = (id: number) => ({ ...sets, lands: { path: `/data/sets/${id}` } });
     const shell = await startWindow({}, {
       copyFolder: ({ chosen: id }) => (id === 7 ? lands(7) : new Promise<CopyFolder>((resolve) => answers.set(id, resolve))),
     });
@@ -134,7 +134,7 @@ describe("copying on this computer", () => {
     let pick = (_: CopyFolder) => {};
     let path = "/data/sets";
     const shell = await startWindow({}, {
-      copyFolder: ({ chosen: id }) => ({ ...sets, path, lands: `${path}/${id}` }),
+      copyFolder: ({ chosen: id }) => ({ ...sets, path: { path }, lands: { path: `${path}/${id}` } }),
       choose_copy_folder: () => new Promise<CopyFolder>((resolve) => (pick = resolve)),
     });
     await dropHere(shell);
@@ -142,7 +142,7 @@ describe("copying on this computer", () => {
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen: { ...chosen, id: 8 }, x: 5, y: 5 } });
     expect(await screen.findByText(t("copy.location", { path: "/data/sets/8" }))).toBeVisible();
     path = "/data/other";
-    pick({ ...sets, path, lands: "/data/other/7" });
+    pick({ ...sets, path: { path }, lands: { path: "/data/other/7" } });
     expect(await screen.findByText(t("copy.location", { path: "/data/other/8" }))).toBeVisible();
   });
 
@@ -161,7 +161,7 @@ describe("copying on this computer", () => {
     });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
-    expect(await screen.findByRole("button", { name: t("copy.starting") })).toBeDisabled();
+    expect(await screen.findByRole("button", { name: t("stage.starting") })).toBeDisabled();
     expect(card()).toBeDisabled();
     expect(screen.getByRole("button", { name: /^Send to lab-ws/ })).toBeDisabled();
     expect(screen.getByRole("button", { name: t("send.clear") })).toBeDisabled();
@@ -186,13 +186,13 @@ describe("copying on this computer", () => {
   });
 
   test("what is there already is told before anything is replaced", async () => {
-    const shell = await startWindow({}, { copyFolder: () => ({ ...sets, thereAlready: 1 }) });
+    const shell = await startWindow({}, { copyFolder: () => ({ ...sets, there_already: 1 }) });
     const form = await dropHere(shell);
     expect(within(form).getByLabelText(t("copy.existing"))).toHaveAccessibleDescription(t("copy.folderExists", { name: "dataset-v3" }));
   });
 
   test("another choice while the form is open is looked up anew", async () => {
-    const shell = await startWindow({}, { copyFolder: ({ chosen: id }) => ({ ...sets, lands: `/data/sets/${id}` }) });
+    const shell = await startWindow({}, { copyFolder: ({ chosen: id }) => ({ ...sets, lands: { path: `/data/sets/${id}` } }) });
     await dropHere(shell);
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen: { ...chosen, id: 8 }, x: 5, y: 5 } });
     expect(await screen.findByText(t("copy.location", { path: "/data/sets/8" }))).toBeVisible();
@@ -208,14 +208,14 @@ describe("copying on this computer", () => {
     end(shell, { outcome: "partial", files: 0, folders: 0, bytes: 0, failed: 1, failures });
     const alert = await screen.findByRole("alert");
     expect(alert).toHaveTextContent("Nothing was copied. dataset-v3 cannot be copied into itself.");
-    expect(alert).toHaveTextContent("Choose a folder outside it.");
+    expect(alert).toHaveTextContent("Choose a folder outside the one that is copied.");
     expect(shell.app.transfers.list).toEqual([]);
     expect(screen.getByText("dataset-v3", { selector: "li span" })).toBeVisible();
     expect(screen.getByRole("button", { name: t("copy.button") })).toBeEnabled();
   });
 
   test("a folder that has gone meanwhile is told, and another one helps", async () => {
-    const other = { ...sets, path: "/data/other", lands: "/data/other/dataset-v3" };
+    const other = { ...sets, path: { path: "/data/other" }, lands: { path: "/data/other/dataset-v3" } };
     const shell = await startWindow({}, {
       copyFolder: () => sets,
       choose_copy_folder: () => other,
@@ -248,7 +248,7 @@ describe("copying on this computer", () => {
     const shell = await startWindow({ devices: [labWs] }, { copyFolder: () => sets, copy });
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
-    expect(await screen.findByRole("button", { name: t("copy.starting") })).toBeDisabled();
+    expect(await screen.findByRole("button", { name: t("stage.starting") })).toBeDisabled();
     expect(card()).toBeDisabled();
     expect(screen.getByRole("button", { name: /^Send to lab-ws/ })).toBeDisabled();
     await shell.app.copying.start();
@@ -269,7 +269,7 @@ describe("copying on this computer", () => {
 });
 
 test("reading back goes on in the graph, and the average is that of the copying", async () => {
-  const shell = await startWindow({ transfers: [{ ...copy(), progress: progress({ ...quiet, seconds: 1, bytes_done: 4_000_000 }) }] });
+  const shell = await startWindow({ transfers: [{ ...copy(), ...progress({ ...quiet, seconds: 1, bytes_done: 4_000_000 }) }] });
   const [transfer] = shell.app.transfers.list;
   shell.update("c1", { is: "moved", progress: progress({ ...quiet, stage: "verifying", seconds: 1.1, bytes_done: 0 }) });
   shell.update("c1", { is: "moved", progress: progress({ ...quiet, stage: "verifying", seconds: 2, bytes_done: 4_000_000 }) });
@@ -280,7 +280,7 @@ test("reading back goes on in the graph, and the average is that of the copying"
 test("a copy is paused and resumed, also while it reads back, which counts on in the graph", async () => {
   const waits = { why: "paused", by: "here", next_try_seconds: null, gives_up_seconds: null } as const;
   const at = (change: object) => ({ is: "moved", progress: progress({ ...quiet, ...change }) }) as const;
-  const shell = await startWindow({ transfers: [{ ...copy(), progress: progress({ ...quiet, can_pause: true, seconds: 1, bytes_done: 4_000_000 }) }] });
+  const shell = await startWindow({ transfers: [{ ...copy(), ...progress({ ...quiet, can_pause: true, seconds: 1, bytes_done: 4_000_000 }) }] });
   const [transfer] = shell.app.transfers.list;
   await user.click(await screen.findByRole("button", { name: `${t("activity.pause")}: dataset-v3` }));
   expect(shell.called("pause")).toEqual([{ id: "c1" }]);

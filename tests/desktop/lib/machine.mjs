@@ -1,5 +1,5 @@
-// A machine of its own whose first process is a real systemd: a container with the system's /usr
-// and nothing else of it.
+// A machine whose first process is a real systemd: a container with the host's /usr and nothing
+// else of the host.
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -16,16 +16,16 @@ function lacking() {
   return ["systemd-nspawn", "nsenter", "setpriv"].filter((name) => !which(name)).map((name) => `${name} is not installed`)[0];
 }
 
-/** The number of the first process in it, as it is counted outside. */
+/** The number of the first process in it, as seen from outside. */
 function first(pid) {
   const [child] = capture("cat", [`/proc/${pid}/task/${pid}/children`]).out.trim().split(" ");
   return child || undefined;
 }
 
 /**
- * Boots a machine whose network is the namespace `network`. `files` are put into its /usr, each
- * with its mode, and `units` are enabled there. It ends with the test. Null where that cannot be
- * had, which the test says.
+ * Boots a machine in the network namespace `network`. `files` are added to its /usr, each with its
+ * mode, and `units` are enabled there. It ends with the test. Returns null if the machine cannot be
+ * started, and reports the test as skipped.
  */
 export async function machine(t, { network, files, units }) {
   const why = lacking();
@@ -51,17 +51,17 @@ export async function machine(t, { network, files, units }) {
   const options = ["--register=no", "--keep-unit", `--directory=${root}`, `--overlay-ro=/usr:${usr}:/usr`, `--network-namespace-path=/run/netns/${network}`];
   const booted = new Running("machine", "systemd-nspawn", ["--quiet", "--boot", ...options, "systemd.unit=multi-user.target"], { env: process.env, input: null });
   t.after(async () => {
-    // As the power button does it.
+    // Like the power button.
     booted.kill("SIGTERM");
     await booted.exit();
-    // Not before: it ends by what lies there.
+    // Not earlier, because the machine needs these files to end.
     rmSync(base, { recursive: true, force: true });
   });
   const as = (...command) => capture("nsenter", ["--target", first(booted.pid), "--mount", "--net", "--pid", "--root", "--wd", ...command]);
   const systemctl = (...args) => as("systemctl", ...args);
   const state = await eventually("a systemd to be there", () => {
     if (booted.status !== undefined) return "ended";
-    // A state is all that is asked for: what belongs to others may fail there.
+    // Any state is good enough, because units of other packages may fail there.
     return first(booted.pid) && /^(running|degraded)$/.exec(systemctl("is-system-running").out.trim())?.[0];
   });
   if (state === "ended") {

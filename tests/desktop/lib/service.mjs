@@ -1,15 +1,15 @@
-// `ringway serve` of a device, and the commands that ask it.
+// `ringway serve` of a device, and the commands that query it.
 import assert from "node:assert/strict";
 import { Running } from "../../setup/devices.mjs";
 import { eventually } from "./session.mjs";
 
-/** What a command of `device` said, one event a line. */
+/** The events of a command of `device`. */
 async function said(device, args) {
   const { status, events, said } = await device.run([...args, "--json"]);
   return { status, events, said };
 }
 
-/** Asks the service of `device`. */
+/** Queries the service of `device`. */
 export function asking(device) {
   return {
     /** The code that it shows. */
@@ -18,7 +18,7 @@ export function asking(device) {
         const { events } = await said(device, ["status"]);
         return events.find(({ event }) => event === "service")?.code;
       }),
-    /** Takes in the one offer that waits, once there is one. */
+    /** Accepts the only waiting offer, once there is one. */
     accept: async () => {
       const offer = await eventually("an offer", async () => (await said(device, ["offers"])).events.find(({ event }) => event === "offer_waits"));
       const ended = await device.run(["accept", offer.id, "--json"]);
@@ -27,10 +27,10 @@ export function asking(device) {
   };
 }
 
-/** What the service noted of its surroundings that has `words` in it. */
+/** The service's notices that contain `words`. */
 export const notices = (running, words) => running.events.filter(({ event, text }) => event === "notice" && text.includes(words));
 
-/** Whatever whoever runs the tests speaks. */
+/** Whatever language the person who runs the tests uses. */
 const ENGLISH = { LC_ALL: "C", LANGUAGE: "" };
 
 /** Starts the service of `device` and waits until it listens. It is killed with the test. */

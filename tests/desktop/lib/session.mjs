@@ -1,5 +1,5 @@
-// A session bus of a test file's own, and what stands at its other end: a panel, a notification
-// server, and a look at the tray's item.
+// A session bus for a test file, and the programs at its other end: a panel, a notification server,
+// and a reader of the tray's item.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -11,9 +11,9 @@ import { capture, which } from "../../setup/process.mjs";
 import { folder } from "../../transfer/harness.mjs";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
-/** Set inside, where the bus is there already. */
+/** Set in the second run, which has the bus. */
 const INSIDE = "RINGWAY_TEST_BUS";
-/** The system's Python, whatever PATH says: that is the one with the bindings. */
+/** The system's Python, whatever PATH has, because only that has the bindings. */
 const PYTHON = "/usr/bin/python3";
 const LOOK_EVERY_MS = 50;
 
@@ -27,8 +27,8 @@ function lacking() {
 
 /**
  * Runs the calling test file again with a session bus of its own and ends this process with its
- * status. Returns true inside, where the tests are to be registered, and false where the machine
- * lacks something, which is then said as a skipped test.
+ * status. Returns true inside, where the tests are to be registered. Returns false if the machine
+ * lacks something, which is reported as a skipped test.
  */
 export function onPrivateBus(url) {
   if (process.env[INSIDE]) return true;
@@ -44,8 +44,8 @@ export function onPrivateBus(url) {
 }
 
 /**
- * What `look` gives, once that is neither null nor false. `what` completes the sentence "waited for
- * …".
+ * The result of `look`, once it is neither null nor false. `what` completes the sentence "waited
+ * for …".
  */
 export async function eventually(what, look) {
   const until = Date.now() + PATIENCE_MS;
@@ -75,7 +75,7 @@ export const panel = (t) => python(t, "watcher");
 export const notifier = (t, ...capabilities) => python(t, "notifier", ...capabilities);
 
 /**
- * Looks at an item as a panel does: `look()` is its state and menu, `click(label)` chooses an
+ * Reads an item like a panel: `look()` returns its state and menu, and `click(label)` chooses an
  * entry.
  */
 export function looker(t, { service }) {
@@ -92,7 +92,7 @@ export function looker(t, { service }) {
   return {
     look,
     click: (label) => ask({ do: "click", label }),
-    /** Waits until the title says `words`. */
+    /** Waits until the title contains `words`. */
     says: (words) =>
       eventually(`the tray to say "${words}"`, async () => {
         const seen = await look();
@@ -101,7 +101,7 @@ export function looker(t, { service }) {
   };
 }
 
-/** The labels of a menu, separators left out. */
+/** The labels of a menu, without separators. */
 export const labels = (menu) => menu.map(({ label }) => label).filter(Boolean);
 
 /** The code that a menu shows. */
@@ -109,7 +109,7 @@ export const codeIn = (menu) => labels(menu).find((label) => label.startsWith("C
 
 /**
  * Two devices: one whose service is on the desktop, with a receive folder and a port, and one that
- * sends; and a place for sources.
+ * sends. Also a folder for sources.
  */
 export async function pair(t) {
   const base = folder(t);

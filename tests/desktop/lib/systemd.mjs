@@ -1,15 +1,15 @@
-// A user's own systemd, really running: for a user who is nobody else, in control groups and a /run
-// of its own, so that nothing of the machine's systemd is touched, or needed.
+// A user's own systemd, really running. The user has no other processes. It has its own control
+// groups and /run, so it does not touch or need the machine's systemd.
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Running } from "../../setup/devices.mjs";
 import { capture, which } from "../../setup/process.mjs";
 import { eventually } from "./session.mjs";
 
-/** A user without an account: nothing on the machine is theirs. */
+/** A user without an account, who owns nothing on the machine. */
 const USER = 61_184;
 const MANAGER = "/lib/systemd/systemd";
-/** Where systemd's own groups are: below cgroups of version 1 and 2, or of version 2 alone. */
+/** The folders of systemd's own groups, for cgroups of versions 1 and 2, or of version 2 alone. */
 const GROUPS = ["/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
 const AS_USER = ["setpriv", `--reuid=${USER}`, `--regid=${USER}`, "--clear-groups"];
 
@@ -31,8 +31,8 @@ function groups() {
 }
 
 /**
- * A systemd for the user that `device` and all below `base` are given to; null where there can be
- * none, which the test says.
+ * A systemd for the user who gets `device` and everything below `base`. Returns null if that is
+ * impossible, and reports the test as skipped.
  */
 export async function userManager(t, base, device) {
   const why = lacking();
@@ -49,14 +49,14 @@ export async function userManager(t, base, device) {
   const enter = own.map((group) => `echo $$ > '${group}/manager/cgroup.procs'`).join(" && ");
   const script = `${enter} && mount -t tmpfs none /run && mkdir -p /run/systemd/system && exec "$@"`;
   const manager = new Running("systemd", "unshare", ["-m", "sh", "-c", script, "sh", ...AS_USER, MANAGER, "--user"], { env, input: null });
-  // In its /run: who asks whether there is a systemd finds one.
+  // In its /run, so that a program which looks for a systemd finds one.
   const as = (...command) => capture("nsenter", [`--mount=/proc/${manager.pid}/ns/mnt`, ...AS_USER, ...command], { env });
   t.after(async () => {
     await eventually("its groups to be empty", () => {
       for (const group of own) {
         const left = capture("find", [group, "-name", "cgroup.procs", "-exec", "cat", "{}", "+"]).out;
         for (const pid of left.split("\n").filter(Boolean)) capture("kill", ["-KILL", pid]);
-        // Folders only: the files of a group go with it.
+        // Only folders, because the files of a group vanish with it.
         capture("find", [group, "-depth", "-type", "d", "-exec", "rmdir", "{}", ";"]);
       }
       return !own.some(existsSync);
@@ -68,7 +68,7 @@ export async function userManager(t, base, device) {
   });
   return {
     as,
-    /** Gives all below `path` to the user. */
+    /** Gives everything below `path` to the user. */
     /** A program that runs `command` as that user. */
     runner: (command) => {
       const path = join(base, "as-user");
@@ -77,7 +77,7 @@ export async function userManager(t, base, device) {
     },
     own: (path) => capture("chown", ["-hR", `${USER}:${USER}`, path]),
     systemctl: (...args) => as("systemctl", "--user", ...args),
-    /** Puts a unit where a user's own are, and has it read. */
+    /** Installs a unit among the user's own, and makes systemd read it. */
     install(unit, text) {
       const folder = join(env.XDG_CONFIG_HOME, "systemd/user");
       mkdirSync(folder, { recursive: true });

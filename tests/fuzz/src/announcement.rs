@@ -1,12 +1,13 @@
-//! What a device announces: any pairs of key and value; what is taken in says itself again.
+//! A device's announcement: any pairs of key and value. What is accepted is equal after it is
+//! written and read again.
 use super::input::Input;
 use ringway_wire::DeviceName;
 use ringway_wire::announcement::Announcement;
 use ringway_wire::code::CODE_NUMBER_MAX;
 use ringway_wire::limits::DEVICE_NAME_MAX;
 
-/// The strings of a TXT record (RFC 6763 section 6.1): each with its length in front, key and value
-/// parted by the first `=`.
+/// The strings of a TXT record (RFC 6763 section 6.1): each with its length in front, and key and
+/// value separated by the first `=`.
 pub fn announcement(data: &[u8]) {
     let mut input = Input::new(data);
     let mut pairs = Vec::new();

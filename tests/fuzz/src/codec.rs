@@ -1,4 +1,4 @@
-//! The control codec: whatever is accepted is written again as it was read.
+//! The control codec: an accepted message is written again exactly as it was read.
 use ringway_wire::control::{FRAME_PREFIX_LEN, Message};
 use ringway_wire::limits::CONTROL_FRAME_MAX;
 

@@ -1,4 +1,4 @@
-//! Reads choices and byte strings out of a target's input; at its end everything is zero or empty.
+//! Reads choices and byte strings from a target's input; past its end everything is zero or empty.
 
 pub(crate) struct Input<'a> {
     rest: &'a [u8],
@@ -13,7 +13,7 @@ impl<'a> Input<'a> {
         self.rest.is_empty()
     }
 
-    /// The next `len` bytes, or what is left.
+    /// The next `len` bytes, or as many as are left.
     pub(crate) fn take(&mut self, len: usize) -> &'a [u8] {
         let (taken, rest) = self.rest.split_at(len.min(self.rest.len()));
         self.rest = rest;

@@ -1,5 +1,5 @@
-//! The journal of an attempt: what is read of damaged bytes is what was written before the damage,
-//! and what is read can be written again.
+//! The journal of an attempt: from damaged bytes, exactly the records before the damage are read,
+//! and they can be written again.
 use super::input::Input;
 use ringway_wire::control::{FRAME_PREFIX_LEN, Message, Wanted};
 use ringway_wire::journal::{Begun, Recorder, Version, replay};
@@ -9,7 +9,7 @@ use ringway_wire::stretches::Stretches;
 use ringway_wire::{Name, RelPath};
 use std::collections::HashMap;
 
-/// The first byte chooses one of them.
+/// The first byte chooses one of the checks.
 pub fn journal(data: &[u8]) {
     let mut input = Input::new(data);
     match input.byte() % 3 {
@@ -19,7 +19,7 @@ pub fn journal(data: &[u8]) {
     }
 }
 
-/// Records with checksums that fit, so that their contents are looked at.
+/// Records with valid checksums, so that their contents are checked.
 fn sealed(input: &mut Input<'_>) {
     let (mut bytes, mut sum) = (Vec::new(), !FIRST_SUM);
     while !input.is_empty() {
@@ -31,7 +31,7 @@ fn sealed(input: &mut Input<'_>) {
     check(&replay(&bytes).begun);
 }
 
-/// What wire begins an empty journal's checksum with.
+/// The initial value of wire's checksum, for an empty journal.
 const FIRST_SUM: u32 = 0x5257_4a34;
 
 /// CRC-32 as in IEEE 802.3, a bit at a time; inverted before and after by the caller.
@@ -41,7 +41,7 @@ fn crc(sum: u32, bytes: &[u8]) -> u32 {
     })
 }
 
-/// What was read keeps to its bounds, and is read as the same when it is written again.
+/// The records keep to their bounds, and are read as the same after they are written again.
 fn check(known: &HashMap<Version, Begun>) {
     let (mut recorder, mut bytes) = (Recorder::default(), Vec::new());
     for (version, begun) in known {
@@ -63,7 +63,7 @@ fn is_within(part: &std::ops::Range<u64>, all: &Stretches) -> bool {
     all.iter().any(|all| all.start <= part.start && part.end <= all.end)
 }
 
-/// What is gone on with of it can be told to the sender, who reads it as it is.
+/// The state that an attempt continues with can be sent to the sender, who reads it unchanged.
 fn told(version: &Version, begun: &Begun) {
     let found = Found { is_file: true, size: version.size, mtime: version.mtime, names: 1 };
     let Some(has) = going_on(&found, version, begun, Belief::Synced) else {
@@ -76,11 +76,11 @@ fn told(version: &Version, begun: &Begun) {
     assert_eq!(Message::decode(&frame[FRAME_PREFIX_LEN..]), Ok(wanted));
 }
 
-/// What stood in the journal after each of its records.
+/// The contents of the journal after each of its records.
 type Known = Vec<(usize, HashMap<Version, Begun>)>;
 
-/// Writes a journal, changes one of its bytes or cuts it off: what stood before that is read, and
-/// nothing else.
+/// Writes a journal, and changes one of its bytes or truncates it: exactly the records before that
+/// place are read.
 fn damaged(input: &mut Input<'_>) {
     let (kind, at, xor) = (input.byte(), usize::from(input.u16()), input.byte().max(1));
     let (mut bytes, known) = written(input);
@@ -101,7 +101,7 @@ fn damaged(input: &mut Input<'_>) {
     check(&read);
 }
 
-/// A journal as an attempt writes it, on few files at few places.
+/// A journal as an attempt writes it, with few files and few places.
 fn written(input: &mut Input<'_>) -> (Vec<u8>, Known) {
     let (mut recorder, mut bytes, mut known) = (Recorder::default(), Vec::new(), Known::new());
     let mut begun: Vec<(Version, Begun)> = Vec::new();

@@ -1,5 +1,5 @@
-//! A lane's heads and the receiver's accounting: what is accepted is written again as it was read,
-//! and adds up by a second count.
+//! A lane's heads and the receiver's accounting: what is accepted is written again exactly as it
+//! was read, and agrees with a second count.
 use super::input::Input;
 use ringway_wire::lane::{
     Batch, ChunkLens, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind,
@@ -12,14 +12,14 @@ use ringway_wire::{Name, ProtocolError, RelPath};
 use std::collections::HashMap;
 
 /// Reads the input as a lane's frames without their bodies, which wire never sees: those of a
-/// transfer that is to be proven, and of one that is not.
+/// transfer with verification, and of one without.
 pub fn lane_stream(data: &[u8]) {
     for proves in [false, true] {
         stream(data, proves);
     }
 }
 
-/// Tells how many frames were taken in, for the seeds.
+/// The number of accepted frames, for the seeds.
 pub(crate) fn stream(data: &[u8], proves: bool) -> usize {
     let mut input = Input::new(data);
     let mut frames = 0;
@@ -50,14 +50,14 @@ pub(crate) fn stream(data: &[u8], proves: bool) -> usize {
     frames
 }
 
-/// A proven head without the digests of its files, and the header that fits it: what a transfer
-/// without a proof would carry.
+/// A head of a verified transfer without the digests of its files, and the header that fits it:
+/// what a transfer without verification would send.
 fn without_digests<'h>(header: &FrameHeader, head: &'h [u8], files: usize) -> (FrameHeader, &'h [u8]) {
     let len = head.len() - files * DIGEST_LEN;
     (FrameHeader { head_len: len as u32, ..*header }, &head[..len])
 }
 
-/// The ledger, and beside it a slower one that is too simple to be wrong.
+/// The ledger, and a slower one that is too simple to be wrong.
 #[derive(Default)]
 struct Lane {
     /// Every head has digests behind it.
@@ -65,7 +65,8 @@ struct Lane {
     ledger: Ledger,
     counts: Counts,
     files: HashMap<u64, File>,
-    /// Size of the file that was listed alone, and how much of its beginning is said to be there.
+    /// Size of the file that was listed alone, and how much of its beginning is reported as
+    /// present.
     left: Option<(u64, u64)>,
 }
 
@@ -125,7 +126,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Writes the digest of the file that was added last again, where there is to be one.
+    /// Writes the digest of the file that was added last again, if there is to be one.
     fn digest_again(&self, head: &mut HeadBuffer, digest: Option<Digest>) {
         assert_eq!(digest.is_some(), self.proves);
         if let Some(digest) = digest {
@@ -153,7 +154,7 @@ impl Lane {
         assert_eq!(list.digest(files), None);
         let said = again.list_header();
         assert_eq!(said.body_len, 0);
-        // Folders that are said twice, or without a file, are the only other encoding.
+        // The only other encoding names a folder twice, or names one without files.
         assert!(again.as_bytes().len() <= head.len());
         assert!(said.items < header.items || again.as_bytes() == head, "a list has two encodings");
         assert_eq!(again.counts(), Counts::default(), "a list is nothing sent");
@@ -232,7 +233,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Every chunk whose digest begins with an even byte is found.
+    /// Every chunk whose digest begins with an even byte counts as found.
     fn chunks(&mut self, header: &FrameHeader, head: &[u8]) -> Result<(), ProtocolError> {
         let window = ChunkWindow::parse(header, head)?;
         let of = window.head();

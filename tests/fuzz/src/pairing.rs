@@ -7,10 +7,10 @@ use ringway_wire::pair::{
     OpenCode, Outcome, PAKE_MESSAGE_LEN, PairError, PakeMessage, Refusal, Responder,
 };
 
-/// When the code of [`attempts`] was opened.
+/// The time at which the code of [`attempts`] was opened.
 const OPENED_MS: u64 = 1;
 
-/// The first byte chooses one of them.
+/// The first byte chooses one of the checks.
 pub fn pairing(data: &[u8]) {
     let mut input = Input::new(data);
     match input.byte() % 5 {
@@ -55,8 +55,8 @@ fn stranger_answers(input: &mut Input<'_>) {
     let Ok(confirmation) = Confirmation::from_slice(input.take(CONFIRMATION_LEN)) else {
         return;
     };
-    // libFuzzer sees the operands of comparisons, so it does find the way to send our own
-    // confirmation back.
+    // libFuzzer sees the operands of comparisons, so it does find out that it can send this side's
+    // own confirmation back.
     let refused = awaiting_confirmation.receive(&confirmation).expect_err("confirmed by a stranger");
     assert_eq!(refused, if confirmation == own { PairError::Reflected } else { PairError::WrongSecret });
 }
@@ -75,8 +75,8 @@ fn stranger_dials(input: &mut Input<'_>) {
     assert!(awaiting_confirmation.receive(&confirmation).is_err(), "confirmed by a stranger");
 }
 
-/// Changes one bit of the message that `bit` falls into, if it falls into any: both ends pair
-/// exactly when nothing was changed.
+/// Changes the one bit of a message that `bit` selects, if it selects any: both ends pair exactly
+/// if nothing was changed.
 fn one_bit_changed(input: &mut Input<'_>) {
     let bit = usize::from(input.u16());
     let lens = [PAKE_MESSAGE_LEN, PAKE_MESSAGE_LEN, CONFIRMATION_LEN, CONFIRMATION_LEN];
@@ -110,8 +110,8 @@ fn one_bit_changed(input: &mut Input<'_>) {
     assert_eq!(responder, bit >= before_last, "the responder, bit {bit}");
 }
 
-/// A guesser gets three wrong attempts or one success, one at a time, within ten minutes, whatever
-/// comes in whatever order.
+/// A guesser gets three wrong attempts or one success, one at a time, within ten minutes, for any
+/// calls in any order.
 fn attempts(input: &mut Input<'_>) {
     let mut now_ms = OPENED_MS;
     let mut open = OpenCode::new(secret(), now_ms, Lifetime::OneTime);

@@ -1,4 +1,4 @@
-//! The honest peers that a session under test talks to, and how both sides are set up.
+//! The honest peers that a session under test talks to, and the set-up of both sides.
 use super::sessions::{Machine, messages};
 use ringway_wire::DeviceName;
 use ringway_wire::code::{PairingCode, PairingSecret};
@@ -9,7 +9,7 @@ use ringway_wire::lane::Counts;
 use ringway_wire::pair::{Binding, ENTROPY_LEN};
 use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent, Pairing};
 
-/// Who knows whom, and who has which code.
+/// Which side knows the other, and which has which code.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct Setup {
     /// The initiator knows the acceptor's key.
@@ -18,8 +18,7 @@ pub(crate) struct Setup {
     pub(crate) peer_known: bool,
     has_code: bool,
     right_code: bool,
-    /// The initiator wants a proof of what arrives, and offers it again when the connection is
-    /// lost.
+    /// The initiator wants the transfer verified, and offers it again when the connection is lost.
     pub(crate) proves: bool,
 }
 
@@ -98,20 +97,20 @@ pub(crate) fn counts() -> Counts {
     Counts { files: 1, folders: 1, links: 0, bytes: 7 }
 }
 
-/// What a receipt that counts [`counts`] proves.
+/// The proof for a receipt that counts [`counts`].
 pub(crate) fn proven() -> Proven {
     let Counts { files, bytes, .. } = counts();
     Proven { files, bytes, took: Micros::MAX }
 }
 
-/// The acceptor that answers everything with yes.
+/// The acceptor that accepts everything.
 pub(crate) struct HonestAcceptor {
     machine: Acceptor,
     setup: Setup,
-    /// It has hung up on what it did not understand.
+    /// It has closed the connection after a message that it did not understand.
     pub(crate) gone: bool,
     pub(crate) code_proven: bool,
-    /// What arrives is to be proven.
+    /// The transfer is to be verified.
     proves: bool,
 }
 
@@ -156,12 +155,11 @@ impl HonestAcceptor {
     }
 }
 
-/// The initiator that offers as soon as it may, and has handed everything over as soon as it was
-/// accepted.
+/// The initiator that offers as soon as it may, and finishes sending as soon as it is accepted.
 pub(crate) struct HonestInitiator {
     machine: Initiator,
     proves: bool,
-    /// It has hung up on what it did not understand.
+    /// It has closed the connection after a message that it did not understand.
     pub(crate) gone: bool,
 }
 
@@ -190,7 +188,7 @@ impl HonestInitiator {
     }
 }
 
-/// An honest peer hangs up on what it does not understand.
+/// An honest peer closes the connection after a message that it does not understand.
 fn hear(machine: &mut impl Machine, gone: &mut bool, payload: &[u8], now_ms: u64) {
     let message = Message::decode(payload).expect("the machine under test speaks the protocol");
     if !*gone {

@@ -1,12 +1,12 @@
-//! TLS records from a peer with the right key and one without: what opens is what was sealed, next
-//! and unchanged, and nothing else does.
+//! TLS records from a peer with the right key and from one without: a record opens only if it is
+//! the next one and unchanged, and then yields what was sealed.
 use super::input::Input;
 use ringway_wire::record::{
     CONTENT_MAX, ContentType, OVERHEAD, Opener, RECORD_MAX, Sealer, Suite, inner_len, record_len,
 };
 
-/// An honest sender whose records are changed, repeated, cut and mixed with made-up ones on the
-/// way.
+/// An honest sender, whose records are changed, repeated, truncated and mixed with made-up ones on
+/// the way.
 pub fn record(data: &[u8]) {
     let mut input = Input::new(data);
     let (suite, key_len) = match input.byte() % 3 {

@@ -1,4 +1,4 @@
-//! Inputs to begin with: one of every message, item and range, and sessions that run to their end.
+//! Inputs to start with: one of every message, item and range, and sessions that run to their end.
 use super::peers::{counts, offer, proven, receiver_times, sender_times};
 use ringway_model::{DeclineReason, DeviceKind, Shortage};
 use ringway_wire::announcement::Announcement;
@@ -68,7 +68,7 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     seeds
 }
 
-/// Suite and first number, then records: kind, what happens to it, its content.
+/// Suite and first number, then records: kind, change, content.
 fn records() -> Vec<(&'static str, Vec<u8>)> {
     let chunk = |content: &[u8]| [&(content.len() as u16).to_le_bytes()[..], content].concat();
     let honest = [&[0, 0][..], &chunk(b"head"), &[0, 0], &chunk(&[5; 300]), &[1, 0], &chunk(&[1, 0])].concat();
@@ -187,7 +187,7 @@ fn ranges_with(
     stream
 }
 
-/// Of a file of 9 MiB: chunks that begin somewhere, each with the first byte of its digest.
+/// A file of 9 MiB: chunks that begin at any offset, each with the first byte of its digest.
 fn windows(pieces: &[(u64, &[(u32, u8)])], behind: &[(u64, u64, u32, RangeStep)]) -> Vec<u8> {
     let mut head = HeadBuffer::default();
     let entry = entry("large", EntryKind::File { size: 9 << 20, link_id: None }, Xattrs::default());
@@ -304,7 +304,7 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     head.entry(&entry("large", EntryKind::File { size: 3 << 20, link_id: None }, Xattrs::default()));
     let header = head.list_header();
     let listed_alone = frame(header, &head);
-    // Half of it is there.
+    // Half of the file is there.
     let rest = ranges(&[
         (0, 2 * MIB, 1 << 20, RangeStep::More),
         (0, 3 * MIB / 2, 1 << 19, RangeStep::Last { data_bytes: 3 * MIB }),
@@ -357,7 +357,7 @@ fn lanes() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// A choice, then what `journal` makes of the rest.
+/// A choice, then the input for that check of `journal`.
 fn journals() -> Vec<(&'static str, Vec<u8>)> {
     let version = |name: &str, secs| Version {
         folder: b"dataset".as_slice().into(),
@@ -384,7 +384,8 @@ fn journals() -> Vec<(&'static str, Vec<u8>)> {
     let climbing = [&file[..file.len() - b"tree/large".len()], b"../x/large"].concat();
     let chunk = |record: &[u8]| [&(record.len() as u16).to_le_bytes()[..], record].concat();
     let sealed = |records: &[&[u8]]| records.iter().fold(vec![1], |all, record| [&all[..], &chunk(record)].concat());
-    // Two files at one place, ranges of both, another file of the first version elsewhere.
+    // Two files at one place, ranges of both, and another file of the first version at another
+    // place.
     let steps = [0x07, 0, 0, 99, 0x27, 1, 0, 9, 0, 120, 20, 1, 50, 9, 0x0f, 2, 7, 7];
     let changed = |kind: u8, at: u16, xor: u8| [&[2, kind][..], &at.to_le_bytes(), &[xor], &steps].concat();
     vec![
@@ -423,9 +424,9 @@ fn pairings() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Choices of `run_sender`: 0 passes a message on, 7 is a call, as numbered there.
+/// Choices of `run_sender`: 0 passes a message on, 7 makes a call, numbered as there.
 const SEND: [u8; 11] = [7, 0, 0, 7, 1, 7, 2, 7, 4, 0, 0];
-/// The same with a proof, as far as the end of the sending.
+/// The same with verification, up to the end of the sending.
 const SEND_PROVEN: [u8; 5] = [7, 0x84, 0, 7, 4];
 /// Hello, and a request for the receipt of an earlier session.
 const ASK: [u8; 3] = [0, 7, 0x42];
@@ -437,7 +438,7 @@ const PROVES: u8 = 16;
 
 const NOT_KNOWN_HERE: u8 = 2;
 
-/// The choice that makes a message up.
+/// The choice that inserts a made-up message.
 fn forged(message: &Message) -> Vec<u8> {
     let payload = payload(message);
     [&[3][..], &(payload.len() as u16).to_le_bytes(), &payload].concat()

@@ -1,6 +1,6 @@
 //! Both session machines, each with an honest peer at the other end and a hostile network in
-//! between: messages are passed on, changed, repeated, or made up, time passes, and this side's own
-//! calls come whenever they may.
+//! between: messages are passed on, changed, repeated or made up, time passes, and this side makes
+//! its own calls whenever it may.
 use super::input::Input;
 use super::peers::{HonestAcceptor, HonestInitiator, Setup, counts, offer, proven, receiver_times, sender_times};
 use ringway_model::{DeclineReason, Shortage};
@@ -13,10 +13,10 @@ use ringway_wire::limits::{OFFERED_BYTES_MAX, OFFERED_NAMES_MAX};
 use ringway_wire::session::{Acceptor, AcceptorEvent, HandedOver, Initiator, InitiatorEvent};
 use std::collections::VecDeque;
 
-/// What a disk that is full says.
+/// The shortage of a full disk.
 const FULL: Shortage = Shortage { needed: 9, free: 5, entries: 1 };
 
-/// Failures that either side names: no more than a receipt may count for what is sent here.
+/// Failures that each side reports: a receipt may count no more for what is sent here.
 const NAMED_MAX: u64 = 8;
 
 /// What both machines have in common.
@@ -53,7 +53,7 @@ macro_rules! machine {
 machine!(Initiator);
 machine!(Acceptor);
 
-/// The messages in what a machine said, each of which must be readable.
+/// The messages in a machine's output, each of which must be readable.
 pub(crate) fn messages(machine: &mut impl Machine) -> Vec<Vec<u8>> {
     let bytes = machine.said().unwrap_or_default();
     let mut rest = &bytes[..];
@@ -69,7 +69,7 @@ pub(crate) fn messages(machine: &mut impl Machine) -> Vec<Vec<u8>> {
     messages
 }
 
-/// What the network does next; None leaves it to the machine's own side.
+/// The network's next message; None lets the machine's own side act.
 fn next_message(choice: u8, input: &mut Input<'_>, from_peer: &mut VecDeque<Vec<u8>>, last: &[u8]) -> Option<Vec<u8>> {
     match choice {
         0..=2 => from_peer.pop_front(),
@@ -87,12 +87,12 @@ fn next_message(choice: u8, input: &mut Input<'_>, from_peer: &mut VecDeque<Vec<
     }
 }
 
-/// Whether what the network did leaves both ends with what the other one said.
+/// Whether both ends still have exactly what the other one sent after the network's choice.
 fn is_honest(choice: u8) -> bool {
     !matches!(choice, 3..=5)
 }
 
-/// Lets time pass; a machine that goes on must next want to be woken later than now.
+/// Lets time pass; a machine that continues must next ask to be woken later than now.
 fn pass_time(machine: &mut impl Machine, now_ms: &mut u64, input: &mut Input<'_>) -> Result<(), ProtocolError> {
     *now_ms += u64::from(input.u16()) * 4;
     machine.pass_time(*now_ms)?;
@@ -100,7 +100,7 @@ fn pass_time(machine: &mut impl Machine, now_ms: &mut u64, input: &mut Input<'_>
     Ok(())
 }
 
-/// The initiator. Tells how far it got, for the seeds: 0 nothing, 1 paired, 2 authenticated, 3
+/// The initiator. Returns how far it got, for the seeds: 0 nothing, 1 paired, 2 authenticated, 3
 /// accepted, 4 receipt.
 pub fn sender_session(data: &[u8]) {
     run_sender(data);
@@ -156,13 +156,13 @@ pub(crate) fn run_sender(data: &[u8]) -> u8 {
 #[derive(Default)]
 struct SenderSeen {
     setup: Setup,
-    /// Failures that this side has named.
+    /// Failures that this side has reported.
     named: u64,
     hello_known: bool,
     paired: bool,
     offered: bool,
     authenticated: bool,
-    /// The receipt of an earlier session was asked for, once, and has yet to be answered.
+    /// The receipt of an earlier session was asked for, once, and is not answered yet.
     asked: bool,
     awaits_receipt: bool,
     lists: bool,
@@ -241,8 +241,8 @@ impl SenderSeen {
                 self.named += 1;
             }
             4 => {
-                // Calls before the answer and after the end say nothing, so that more may be
-                // counted than was named.
+                // Calls before the answer and after the end send nothing, so that the count may
+                // exceed the reported failures.
                 machine.finish(counts(), self.named, 1);
                 self.finished |= self.reached == 3;
             }
@@ -258,8 +258,8 @@ pub fn receiver_session(data: &[u8]) {
     run_receiver(data);
 }
 
-/// Tells how far it got, for the seeds: 0 nothing, 1 code proven, 2 paired, 3 offered, 4 everything
-/// handed over.
+/// Returns how far it got, for the seeds: 0 nothing, 1 code proven, 2 paired, 3 offered, 4
+/// everything sent.
 pub(crate) fn run_receiver(data: &[u8]) -> u8 {
     let mut input = Input::new(data);
     let setup = Setup::new(input.byte());
@@ -320,14 +320,14 @@ enum Question {
 #[derive(Default)]
 struct ReceiverSeen {
     setup: Setup,
-    /// Failures that this side has named.
+    /// Failures that this side has reported.
     named: u64,
     question: Option<Question>,
     welcomed_known: bool,
     code_proven: bool,
     stored: bool,
     offered: bool,
-    /// What arrives is to be proven.
+    /// The transfer is to be verified.
     proves: bool,
     accepted: bool,
     over: bool,
@@ -384,8 +384,8 @@ impl ReceiverSeen {
         }
     }
 
-    /// One of this side's own calls; an answer, if one is due. False for what an honest initiator
-    /// does not expect then.
+    /// One of this side's own calls; an answer, if one is due. False for a call that an honest
+    /// initiator does not expect then.
     fn act(&mut self, machine: &mut Acceptor, choice: u8) -> bool {
         match choice % 8 {
             0..=3 if !machine.is_ended() => match self.question.take() {

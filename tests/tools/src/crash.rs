@@ -1,5 +1,5 @@
-//! Power cuts that are played from a log of dm-log-writes: the two versions of a tree, a disk as a
-//! cut leaves it, and what is found there afterwards.
+//! Power cuts replayed from a log of dm-log-writes: the two versions of a tree, a disk as a cut
+//! leaves it, and what is found on it afterwards.
 
 mod log;
 mod versions;

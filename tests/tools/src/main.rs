@@ -1,5 +1,5 @@
-//! The tests' own tool: `tree` builds an odd tree to send, `proxy` is a network that flips a bit,
-//! or cuts or holds a connection, and `crash` plays power cuts from a log of what a disk was told.
+//! The tests' own tool: `tree` builds an odd tree to send, `proxy` is a network that flips a bit or
+//! cuts or holds a connection, and `crash` replays power cuts from a log of a disk's writes.
 #![forbid(unsafe_code)]
 
 mod crash;

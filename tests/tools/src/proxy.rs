@@ -27,7 +27,7 @@ enum Harm {
     Swallow { after: u64 },
 }
 
-/// What all connections share.
+/// The state that all connections share.
 #[derive(Default)]
 struct Road {
     harmed: AtomicBool,
@@ -66,28 +66,29 @@ pub(crate) fn main(mut arguments: impl Iterator<Item = String>) -> Result<(), Bo
     thread::spawn(move || io::stdin().lines().map_while(Result::ok).for_each(|_| releasing.hold(false)));
     for near in listener.incoming() {
         let near = near?;
-        // Where nobody is, a connection ends as soon as it has begun.
+        // If nothing listens there, a connection ends as soon as it has begun.
         let Ok(far) = TcpStream::connect(&target) else { continue };
         for stream in [&near, &far] {
             stream.set_nodelay(true)?;
         }
         let (near_back, far_back) = (near.try_clone()?, far.try_clone()?);
         let road = Arc::clone(&road);
-        // An end that vanishes is what the tests want; its error is of no interest here.
+        // The tests want an end to vanish, so its error does not matter here.
         thread::spawn(move || forward(near, far, harm, &road).is_ok());
         thread::spawn(move || relay(far_back, near_back).is_ok());
     }
     Ok(())
 }
 
-/// Bytes as they come, until either end is gone.
+/// Passes bytes on as they come, until either end is gone.
 fn relay(mut from: TcpStream, mut to: TcpStream) -> io::Result<()> {
     let copied = io::copy(&mut from, &mut to);
     to.shutdown(Shutdown::Write)?;
     copied.map(|_| ())
 }
 
-/// Record by record, so that the harm is done to a record's body and never to its header.
+/// Passes record after record on, so that the harm is done to a record's body and never to its
+/// header.
 fn forward(mut from: TcpStream, mut to: TcpStream, harm: Harm, road: &Road) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER_LENGTH];
     let mut passed = 0;
@@ -115,7 +116,7 @@ fn forward(mut from: TcpStream, mut to: TcpStream, harm: Harm, road: &Road) -> i
             }
             Harm::Swallow { after } if due(passed, after, record, road) => {
                 println!(r#"{{"event":"swallowing","bytes":{passed}}}"#);
-                // Until its end, which is not passed on either.
+                // Reads until the stream's end, which is not passed on either.
                 let _ = io::copy(&mut from, &mut io::sink());
                 stay(from, to);
             }
@@ -134,13 +135,13 @@ fn stay(_from: TcpStream, _to: TcpStream) -> ! {
     }
 }
 
-/// Whether this record is the one to harm: the first encrypted one, on any connection, past `after`
-/// bytes.
+/// Whether this record is the one to harm: the first encrypted one after `after` bytes, on any
+/// connection.
 fn due(passed: u64, after: u64, record: &[u8], road: &Road) -> bool {
     passed > after && record[0] == APPLICATION_DATA && !road.harmed.swap(true, Ordering::SeqCst)
 }
 
-/// One whole record in `buffer` and its length, or None at the stream's end.
+/// One whole record in `buffer`, and its length; None at the stream's end.
 fn read_record(from: &mut TcpStream, buffer: &mut [u8]) -> io::Result<Option<usize>> {
     let (header, body) = buffer.split_at_mut(RECORD_HEADER_LENGTH);
     match from.read_exact(header) {

@@ -1,4 +1,4 @@
-//! A tree with everything in it that copying programs get wrong: names, links, modes, times, holes,
+//! A tree with everything that copying programs get wrong: names, links, modes, times, holes,
 //! attributes.
 
 use std::error::Error;
@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Files a folder of the small ones holds.
+/// Files in each folder of small files.
 const SMALL_PER_FOLDER: usize = 100;
-/// Small files are up to this long, bytes; every 16th is empty.
+/// The most bytes of a small file; every 16th is empty.
 const SMALL_LENGTH_MAX: u64 = 8_000;
 /// Lengths around which buffers, TLS records and ranges end.
 const EDGES: [u64; 9] = [0, 1, 4_095, 4_096, 16_383, 16_384, 16_385, 1_048_576, 1_048_577];
-/// How long the file with holes seems, bytes.
+/// The apparent size of the file with holes, in bytes.
 const SPARSE_LENGTH: u64 = 64 << 20;
 
 struct Plan {
@@ -154,7 +154,7 @@ fn holes(folder: &Path, noise: &mut Noise) -> io::Result<()> {
     }
     sparse.set_len(SPARSE_LENGTH)?;
     File::create(folder.join("only a hole"))?.set_len(3 << 20)?;
-    // Zeros that are data: they need not become holes, but must stay zeros.
+    // Zeros that are data: they may become holes, but must stay zeros.
     fs::write(folder.join("zeros"), vec![0; 200_000])
 }
 
@@ -176,8 +176,8 @@ fn setfattr(path: &Path, name: &str, value: &str) -> Result<(), Box<dyn Error>> 
     if status.success() { Ok(()) } else { Err(format!("setfattr {name}: {status}").into()) }
 }
 
-/// One file for each mode that its owner may read (`--all-modes`: for each), and folders that are
-/// not 0755.
+/// One file for each mode that its owner may read (with `--all-modes`: for every mode), and folders
+/// that are not 0755.
 fn modes(plan: &Plan) -> io::Result<()> {
     let folder = plan.root.join("modes");
     fs::create_dir_all(&folder)?;
@@ -197,8 +197,8 @@ fn modes(plan: &Plan) -> io::Result<()> {
     Ok(())
 }
 
-/// Seconds since 1970 with nanoseconds that no float keeps: before 1970, around it, after 2038 and
-/// after 2106.
+/// Seconds since 1970 with nanoseconds that no float can hold: before 1970, around it, after 2038
+/// and after 2106.
 fn times(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let moments: [(i64, u32); 7] = [

@@ -1,4 +1,4 @@
-// What is recommended about `ringway copy`.
+// Recommendations about `ringway copy`.
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -53,8 +53,8 @@ export default [
     async run(t, follower) {
       const { base, inbox, near, tree } = withTree(t);
       const TMPDIR = join(base, "gone/tmp");
-      // As on FAT, the destination takes no file without a name (O_TMPFILE): its own opening is the
-      // first call, and that of the folder above it the second.
+      // As on FAT, the destination supports no unnamed file (O_TMPFILE). The first such call opens
+      // one in it, the second in the folder above it.
       const wrap = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", inbox, "-e", "inject=openat:error=EOPNOTSUPP:when=2..3"];
       const copy = (status) => says(near, ["copy", "--verify", tree, inbox], status, { wrap, env: { TMPDIR } });
       const [make] = follower.reads(await copy(EXIT.failed), this.keys[0]);
@@ -147,7 +147,7 @@ export default [
   {
     title: "a file that may not be read is copied by a user who may",
     skip: !isRoot && "that other user is root",
-    keys: ["Check permissions (ls -ld), or run it as a user who may (sudo)."],
+    keys: ["Check its permissions (ls -ld), or name another folder."],
     async run(t, follower) {
       const { base, near, tree } = withTree(t);
       const closed = join(tree, "file");
@@ -164,7 +164,7 @@ export default [
   {
     title: "what the kernel says of a disk with errors is shown",
     skip: (!which("strace") && "no strace here to have a call fail") || (!mayReadLog && "the kernel's log is not to be read here"),
-    keys: ["The disk reports errors: `sudo dmesg | tail` says more."],
+    keys: ["The disk may be failing: `sudo dmesg | tail` says more."],
     async run(t, follower) {
       const { base, near, tree } = withTree(t);
       const failing = ["-e", "trace=utimensat", "-e", "inject=utimensat:error=EIO"];
@@ -197,7 +197,7 @@ export default [
       const { base, near, source } = strangers(t);
       for (let file = 0; file < 96; file += 1) writeFileSync(join(source, `it's ${file}`), Buffer.alloc(2 << 20, `${file} `));
       const to = join(base, "copy");
-      // As slow as it can be made.
+      // The slowest options.
       const slowly = ["-j", "1", "--io", "sync", "--reflink=never", "--kernel-copy", "never", "--chunk", "4K"];
       const stopped = near.start(["copy", ...slowly, source, to]);
       t.after(() => stopped.kill());

@@ -1,6 +1,6 @@
-// Recommendations that other tests follow, and those that no test here can.
+// Recommendations that other tests follow, and those that no test here can follow.
 
-/** Followed by a test of that title, in that file. */
+/** Followed by a test with that title, in that file. */
 export const ELSEWHERE = [
   {
     keys: ["{limit_text} (RLIMIT_FSIZE): `ulimit -f unlimited` lifts that for this shell."],
@@ -10,12 +10,12 @@ export const ELSEWHERE = [
   {
     keys: ["Raise the limit of this shell: `sudo prlimit --pid $$ --nofile=1024:1024`."],
     file: "tests/transfer/descriptors.test.mjs",
-    test: "the command that is advised where the limit is too low mends it",
+    test: "the advised command raises a limit that is too low",
   },
   {
     keys: ["move only this file away (`mv {file} {aside}`): the identity stays"],
     file: "tests/transfer/state.test.mjs",
-    test: "a damaged database is told apart from the identity, and the advised command leaves the identity",
+    test: "a damaged database is distinguished from the identity, and the advised command leaves the identity",
   },
   {
     keys: ["move only this file away (`mv {file} {aside}`): this device then gets a new identity"],
@@ -29,7 +29,7 @@ export const ELSEWHERE = [
   },
 ];
 
-/** Not to be followed here, and why. */
+/** Cannot be followed here, and why. */
 export const CANNOT = [
   {
     keys: ["Packages leave `ringway bench` out: in the folder src-tauri of Ringway's sources, `cargo run --release -p ringway-cli -- bench modes` builds it and runs it."],
@@ -73,7 +73,7 @@ export const CANNOT = [
   },
 ];
 
-/** What stands in the window, and recommends what the command recommends in the same situation. */
+/** Recommendations in the window that equal those of the command in the same situation. */
 export const IN_THE_WINDOW = [
   {
     keys: ["the Inbox or “ringway doctor” shows the command."],

@@ -1,4 +1,4 @@
-// What is recommended where a receiver has to be found, and where it cannot be reached.
+// Recommendations for finding a receiver, and for one that cannot be reached.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,10 +18,7 @@ const nameOf = (device, name, ...lines) => {
   writeFileSync(config, [`name = "${name}"`, ...lines, ""].join("\n"));
 };
 
-/**
- * Two machines of their own, and devices that know each other or do not; `far` is on the machine
- * `there`.
- */
+/** Two machines of their own, and devices that may be paired. `far` is on the machine `there`. */
 async function apart(t, { pairs = true, name = "far" } = {}) {
   const [here, there] = twoMachines(t) ?? [];
   assert.ok(there, "there are network namespaces");
@@ -78,7 +75,7 @@ export default [
   {
     title: "a receiver that is not found by its code is reached by the address below it",
     skip: needsNetworks,
-    keys: ["Say to whom: ringway send FOLDER ADDRESS. `ringway recv` shows its address below its code."],
+    keys: ["ringway send FOLDER ADDRESS. `ringway recv` shows its address below its code."],
     async run(t, follower) {
       const { near, far, inbox, source, here, there } = await apart(t);
       nameOf(far, "far", "announce = false");
@@ -201,7 +198,7 @@ export default [
       await says(near, ["pair", `${there.address}:4000`, "--code-file", near.codeFile(CODE)], EXIT.all, { wrap: here.wrap });
       paired.kill();
       await paired.exit();
-      // Now each is where the other one was.
+      // Now each device has the other one's address.
       await start(other, elsewhere, PORT);
       await start(far, inbox, 4000);
       const said = await says(near, ["send", tree, there.address], EXIT.notAuthenticated, { wrap: here.wrap });

@@ -1,5 +1,4 @@
-// Following advice: the command is cut out of what a program printed, and run by a shell as it
-// stands there.
+// Follows advice: cuts the command out of a program's output, and runs it unchanged in a shell.
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -10,8 +9,8 @@ import { CODE, EXIT, eventually, isRoot, receiver, strangers } from "../harness.
 import { commandsIn } from "./recommended.mjs";
 
 /**
- * Whether a command that begins with `sudo` can be run: root needs none, anybody else one that asks
- * for no password.
+ * Whether a command that begins with `sudo` can be run: root needs no password, and other users
+ * must not be asked for one.
  */
 export const maySudo = isRoot || capture("sudo", ["-n", "true"]).status === 0;
 
@@ -19,7 +18,7 @@ export const maySudo = isRoot || capture("sudo", ["-n", "true"]).status === 0;
 export const mayReadLog = maySudo && capture(isRoot ? "dmesg" : "sudo", isRoot ? [] : ["-n", "dmesg"]).status === 0;
 
 /**
- * Why strace cannot tell calls by their paths: Ringway's are hidden from all but root
+ * Why strace cannot select calls by their paths: Ringway's are hidden from all but root
  * (PR_SET_DUMPABLE).
  */
 export const needsPaths =
@@ -28,21 +27,18 @@ export const needsPaths =
 /** Text as one word of a shell. */
 export const word = (text) => `'${String(text).replaceAll("'", "'\\''")}'`;
 
-/**
- * Whether a key is a call that puts a command together: what it gives is read by the message around
- * it.
- */
+/** Whether a key is a call that composes a command, which is read in the message around it. */
 export const isCall = (key) => key.startsWith("advised::");
 
 const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
-/** A text of the source as it is printed: anything may stand where a name is put in. */
+/** A text of the source as it is printed. Any text may replace a placeholder. */
 function printed(key) {
   const parts = key.split(/\{[^{}]*\}/).map(escaped);
   return new RegExp(parts.join("(?:.+?)") + (/\{[^{}]*\}$/.test(key) ? ".*" : ""));
 }
 
-/** Follows the advice of one situation, and keeps account of what was read and run. */
+/** Follows the advice of one situation, and records what was read and run. */
 export class Follower {
   #t;
   #read = new Map();
@@ -54,8 +50,8 @@ export class Follower {
   }
 
   /**
-   * The commands that a message recommends: `key` is that message in the source, or enough of it.
-   * Where it puts commands in without backticks, `where` finds them in what is printed, a group for
+   * The commands that a message recommends. `key` is that message in the source, or enough of it.
+   * If it inserts commands without backticks, `where` finds them in the output, with a group for
    * each.
    */
   reads(said, key, where) {
@@ -68,9 +64,9 @@ export class Follower {
   }
 
   /**
-   * Starts a command as it was printed, with what is left to a person filled in, and `words` after
-   * it. `before` is what a message says only once of several commands, `then` what the same shell
-   * does next.
+   * Starts a command as it was printed, with the parts that a person has to fill in, and `words`
+   * after it. `before` is the part that a message has only once for several commands, `then` what
+   * the same shell does next.
    */
   starts(device, command, { before = "", fill = {}, words = [], then = "", wrap = [], env = {}, cwd, input } = {}) {
     this.#ran.add(command);
@@ -94,14 +90,14 @@ export class Follower {
     return running;
   }
 
-  /** The same, to its end. */
+  /** The same, to the command's end. */
   async runs(device, command, { status = EXIT.all, ...how } = {}) {
     const running = this.starts(device, command, how);
     assert.equal(await running.exit(), status, `${command}\n${running.said()}`);
     return running;
   }
 
-  /** A receiver or service that is started as advised, once it says where it can be reached. */
+  /** Starts a receiver or service as advised, and waits until it shows where it can be reached. */
   async listens(device, command, how = {}) {
     const running = this.starts(device, command, { input: null, ...how });
     const address = await eventually("an address", () => {
@@ -111,20 +107,20 @@ export class Follower {
     return Object.assign(running, { address });
   }
 
-  /** Ends what was started, and gives what it said. */
+  /** Ends a started program, and returns its output. */
   async ends(running) {
     running.kill("SIGTERM");
     await running.exit();
     return running.said();
   }
 
-  /** The situation cannot be had here. */
+  /** The situation cannot be produced here. */
   skips(why) {
     this.#isSkipped = true;
     this.#t.skip(why);
   }
 
-  /** Every message of the situation was read, and every command in it was run. */
+  /** Checks that every message of the situation was read, and that every command in it was run. */
   isDone(keys) {
     if (this.#isSkipped) return;
     for (const key of keys.filter((key) => !isCall(key))) assert.ok(this.#read.has(key), `nobody read "${key}"`);
@@ -135,8 +131,8 @@ export class Follower {
 }
 
 /**
- * Two devices that know each other: `far` takes in what `near` sends, at the port of its settings
- * and into its `inbox`.
+ * Two paired devices: `far` accepts what `near` sends, at the port of its settings and into its
+ * `inbox`.
  */
 export async function known(t, { accepts = true, name = "far" } = {}) {
   const all = strangers(t);
@@ -156,14 +152,17 @@ export async function known(t, { accepts = true, name = "far" } = {}) {
   return { ...all, tree, port, target: pairing.target };
 }
 
-/** What a command says, as people read it. */
+/** The output of a command, as people read it. */
 export async function says(device, args, status = EXIT.all, how = {}) {
   const done = await device.run(args, how);
   assert.equal(done.status, status, done.said());
   return done.stdout + done.stderr;
 }
 
-/** A command that strace has stopped at a call; what goes on with it gives what it then says. */
+/**
+ * A command that strace has stopped at a call. Returns a function that continues it and returns the
+ * rest of its output.
+ */
 export async function stoppedAfter(t, device, args, injection) {
   const running = device.start(args, { wrap: ["strace", "-qq", "-o", "/dev/null", ...injection] });
   t.after(() => running.kill());

@@ -1,4 +1,4 @@
-// What is recommended about what a device keeps, and by `ringway doctor`.
+// Recommendations about what a device stores, and those of `ringway doctor`.
 import assert from "node:assert/strict";
 import { chmodSync, chownSync, existsSync, mkdirSync, rmSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,8 +11,8 @@ const configOf = (device) => join(device.env.XDG_CONFIG_HOME, "ringway/config.to
 const kept = (device, name = "") => join(device.env.XDG_DATA_HOME, "ringway", name);
 const failing = (call, errno, path) => ["strace", "-f", "-qq", "-o", "/dev/null", "-P", path, "-e", `inject=${call}:error=${errno}`];
 /**
- * Where a hard limit may not be raised, it is lowered by the same command: here it is above what is
- * recommended.
+ * If a hard limit may not be raised, the same command lowers it: here it is above the recommended
+ * one.
  */
 const canRaise = capture("prlimit", ["--nofile=100:100", "sh", "-c", "prlimit --pid $$ --nofile=200:200"]).status === 0;
 const isLow = Number(capture("sh", ["-c", "ulimit -Hn"]).out) < 4096;
@@ -21,20 +21,20 @@ const fewFiles = ["prlimit", "--nofile=1024:1024", "--"];
 const needsMounts = (!isRoot || capture("unshare", ["--mount", "true"]).status !== 0) && "mounting takes root";
 const needsLog = !mayReadLog && "the kernel's log is not to be read here";
 
-/** Starts a program where a script has mounted something, in a mount namespace of its own. */
+/** Starts a program in its own mount namespace, after a script has mounted something there. */
 const mounted = (script, ...args) => ["unshare", "--mount", "sh", "-c", `${script} && shift ${args.length - 1} && exec "$@"`, ...args];
 
-/** A device whose identity and database are there. */
+/** A device that has its identity and database. */
 async function settled(t) {
   const all = strangers(t);
   await says(all.near, ["devices"]);
   return all;
 }
 
-/** Where the host is called so; only the kernel's name changes, and only there. */
+/** Runs with this host name. Only the kernel's name changes, and only in that namespace. */
 const called = (name) => ["unshare", "--uts", "sh", "-c", `echo ${name} > /proc/sys/kernel/hostname && exec "$0" "$@"`];
 
-/** Another program that listens at a port. */
+/** Another program that listens on a port. */
 async function taken(t, port) {
   const listen = `require("net").createServer().listen(${port}, "::", () => console.log("{}"))`;
   const program = new Running("listener", process.execPath, ["-e", listen], { input: null });
@@ -43,7 +43,7 @@ async function taken(t, port) {
   return program;
 }
 
-/** A folder for `far` that holds what a killed transfer from `near` has brought. */
+/** A folder of `far` with what a killed transfer from `near` has brought. */
 async function unfinished(t) {
   const all = await known(t);
   const { near, far, inbox, tree, port } = all;
@@ -374,7 +374,7 @@ export default [
       const listed = await says(far, ["inbox", "unfinished"]);
       const [one, all] = follower.reads(listed, this.keys[0]);
       const left = join(inbox, `.ringway-${idIn(listed)}`);
-      // Copies of what is left stand for further transfers of this kind.
+      // Copies of what is left stand for other transfers of this kind.
       const aside = join(source, "aside");
       const put = (from, to) => assert.equal(capture("cp", ["-a", from, to]).status, 0);
       put(left, aside);

@@ -2,18 +2,18 @@
 // what, and where.
 import { files, isProduct, text } from "../../house/sources.mjs";
 
-/** Comments and literals of Rust, in the order in which they stand. */
+/** Comments and literals of Rust, in the order of the source. */
 const TOKEN =
   /\/\/[^\n]*|\/\*[\s\S]*?\*\/|\b(?:b|c)?r(#*)"[\s\S]*?"\1|(?:b|c)?"(?:\\[\s\S]|[^"\\])*"|b?'(?:\\[^\n]{1,9}?|[^\\'\n])'/g;
 
-/** Programs that messages name without backticks around them. */
+/** Programs that messages name without backticks. */
 const NAMED =
   "sudo \\w[^.,)]*|(?<!installed )ringway (?=[a-z-]{3,} ?)(?:\\.(?! |$)|[^.,;)`])+|ulimit -\\w+|ls -ld|mkdir -p|chmod [\\w+-]+|chown|mv [^`]+";
 
-/** A command in a message: between backticks, or quotes in the window, or one of those programs. */
+/** A command in a message: between backticks, in quotes in the window, or one of those programs. */
 const COMMAND = new RegExp(`\`([^\`]+)\`|“(ringway [^”]+)”|(?<![\\w/-])(${NAMED})`, "g");
 
-/** The commands in a text, as printed, and where each stands. */
+/** The commands in a text, as printed, and their positions. */
 export function commandsIn(said) {
   return [...said.matchAll(COMMAND)].map((found) => ({
     command: (found[1] ?? found[2] ?? found[3]).trim(),
@@ -22,7 +22,7 @@ export function commandsIn(said) {
   }));
 }
 
-/** What a string literal of Rust says. */
+/** The text of a string literal of Rust. */
 const said = (literal) =>
   literal
     .replace(/^\w*?r?#*"|"#*$/g, "")
@@ -30,18 +30,18 @@ const said = (literal) =>
     .replace(/\\n/g, "\n")
     .replace(/\\(["\\])/g, "$1");
 
-/** What puts commands together: who calls it says them, and is found by that. */
+/** Composes commands. Their messages are found by the calls to it. */
 const COMPOSED = "src-tauri/crates/cli/src/words/advised.rs";
 
-/** What `--json` writes, described for programmers, and what makes the page of that. */
+/** Descriptions of `--json`'s output for programmers, and the code that makes the page of them. */
 const DESCRIBED = /^src-tauri\/crates\/cli\/src\/json\/(events|schema|schema\/\w+)\.rs$/;
 
-/** Help texts are followed elsewhere; a reason is read by programmers. */
+/** Other tests follow help texts. Programmers read reasons. */
 const NOT_A_MESSAGE = /const \w*(?:HELP|USAGE|ABOUT|EXAMPLES)\w*: &str =\s*$|(?:reason|about|help) = $|include_str!\($/;
 
 /**
  * Every text of the product that recommends a command: `{ path, line, text }`, and `advised::`
- * calls as they are written, but for those that only quote a path.
+ * calls as they are written, except those that only quote a path.
  */
 export function recommendations() {
   const found = [];
@@ -63,7 +63,7 @@ export function recommendations() {
   return found;
 }
 
-/** Whether each command in `text` stands within one of the `keys`; a call stands for itself. */
+/** Whether each command in `text` is part of one of the `keys`. A call counts as itself. */
 export function isCovered({ text }, keys) {
   const within = (from, to) => keys.some((key) => {
     for (let at = text.indexOf(key); at >= 0; at = text.indexOf(key, at + 1)) {

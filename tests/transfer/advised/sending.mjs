@@ -1,4 +1,4 @@
-// What is recommended about devices, targets and what was sent.
+// Recommendations about devices, targets and sent files.
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -39,7 +39,7 @@ export default [
       same(source, join(inbox, "source"));
       receiving.kill();
       await receiving.exit();
-      // What a receiver shows is for the other machine.
+      // A receiver shows this for the other machine.
       await says(far, ["devices", "rule", "near", "--accept"]);
       const shown = far.start(["recv", inbox, "--listen", receiving.target]);
       t.after(() => shown.kill());
@@ -57,7 +57,7 @@ export default [
       const { base, near, far, inbox, source } = strangers(t);
       writeFileSync(join(source, "file"), "content");
       const code = ["--code-file", near.codeFile(CODE)];
-      // A name alone stands for the default port.
+      // A name alone implies the default port.
       const receiving = await receiver(t, far, inbox, { once: false, port: 17_464 });
       await says(near, ["send", source, "localhost", ...code]);
       const aside = join(base, "aside");
@@ -173,7 +173,7 @@ export default [
   },
   {
     title: "names that look alike are told apart",
-    keys: ["LOOKS LIKE THE NAME OF {other_name} ({}). Compare ids; `ringway devices rename` tells them apart."],
+    keys: ["Compare the IDs, and rename one of the two: `ringway devices rename`."],
     async run(t, follower) {
       const { base, near, inbox } = strangers(t);
       for (const name of ["nas", "n\u0430s"]) {
@@ -183,7 +183,7 @@ export default [
       }
       const [rename] = follower.reads(await says(near, ["devices"]), this.keys[0]);
       await follower.runs(near, rename, { words: ["n\u0430s", "attic"] });
-      assert.doesNotMatch(await says(near, ["devices"]), /LOOKS LIKE/);
+      assert.doesNotMatch(await says(near, ["devices"]), /looks like/);
     },
   },
   {

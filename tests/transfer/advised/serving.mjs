@@ -1,4 +1,4 @@
-// What is recommended by and about the service, and about what it receives.
+// Recommendations by and about the service, and about what it receives.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,18 +15,18 @@ const waiting = (device) => eventually("an offer", async () => (await asked(devi
 const codeIn = (said) => said.match(/Code: +(\S+-\S+-\S+)/)?.[1];
 const idOf = (said) => said.match(/^([\da-f]{4,}) +/m)?.[1];
 
-/** Two devices that know each other; `far` serves, and asks about what comes. */
+/** Two paired devices. `far` serves, and asks about offers. */
 async function served(t, how = {}) {
   const all = await known(t, { accepts: false, ...how });
   const serving = all.far.start(["serve"]);
   t.after(() => serving.kill());
   await up(all.far);
-  /** Begins to send the tree at a pace that leaves time to look. */
+  /** Begins to send the tree at a rate that leaves time to check. */
   const slow = (tree = all.tree) => sender(t, all.near, tree, "far", { code: null, args: ["--limit", "2M", "--compress", "off"] });
   return { ...all, serving, slow };
 }
 
-/** A tree that takes a quarter of a minute at that pace. */
+/** A tree that takes a quarter of a minute at that rate. */
 function large({ source }) {
   const path = join(source, "large");
   mkdirSync(path);
@@ -37,8 +37,8 @@ function large({ source }) {
 const moves = (running) => running.event(({ event, bytes_done: done }) => event === "progress" && done > 500_000);
 
 /**
- * `ringway accept` once it has asked what there is. The answer is there: others that asked later
- * have been answered.
+ * `ringway accept` once it has asked what offers there are. Its answer has arrived: later requests
+ * were answered.
  */
 async function accepting(t, device) {
   const goOn = await stoppedAfter(t, device, ["accept", "near"], ["-e", "inject=sendto:signal=SIGSTOP:when=1"]);
@@ -107,10 +107,11 @@ export default [
       const many = join(source, "many");
       const last = join(many, "last");
       mkdirSync(last, { recursive: true });
-      // More than a yes to nothing yet may bring (ACCEPTED_GROWTH_MIN); a hole would not count.
+      // More than accepting an offer of 0 bytes may bring (ACCEPTED_GROWTH_MIN). Holes would not
+      // count.
       const bytes = 1_200_000_000;
       run("dd", ["if=/dev/zero", `of=${join(last, "file")}`, "bs=1MB", `count=${bytes / 1_000_000}`, "status=none"]);
-      // What is in there is counted late.
+      // Its contents are counted late.
       const wrap = ["strace", "-f", "-qq", "-o", "/dev/null", "-P", last, "-e", "inject=getdents64:delay_enter=2000000"];
       const sending = sender(t, near, many, "far", { code: null, wrap });
       const { bytes_so_far: seen, totals_final: isFinal } = await waiting(far);
@@ -306,7 +307,7 @@ export default [
           }
         }
       };
-      // More than a walk is ahead of what is sent, so that it does not know all folders yet when
+      // More than the walk is ahead of the lanes, so that it does not know all folders yet when
       // they grow.
       grow(0, 140);
       await says(far, ["devices", "rule", "near", "--accept", "--max-size", "30M"]);

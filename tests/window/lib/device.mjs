@@ -1,4 +1,5 @@
-// A device with a window: its own XDG folders and port, the real program, driven through WebDriver.
+// A device with a window: its own XDG folders and port, and the real program, driven through
+// WebDriver.
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,8 +11,8 @@ import { serviceProcess } from "./processes.mjs";
 import { Page, sleep } from "./webdriver.mjs";
 
 /**
- * A temporary folder that goes away with the test's process, whatever modes the trees in it have:
- * only then no window writes there.
+ * A temporary folder that is removed with the test's process, whatever modes the trees in it have.
+ * Earlier, a window may still write there.
  */
 export function folder() {
   const path = mkdtempSync(join(tmpdir(), "ringway-window-"));
@@ -22,13 +23,13 @@ export function folder() {
   return path;
 }
 
-/** What a window shows that was never set up. */
+/** The heading of a window without stored settings. */
 export const WELCOME = `//h1[. = "Welcome to Ringway"]`;
 
-/** Where a device's settings are. */
+/** The path of a device's settings. */
 export const configOf = (device) => join(device.env.XDG_CONFIG_HOME, "ringway/config.toml");
 
-/** A device with a receive folder of its own, and a port that nobody else uses. */
+/** A device with its own receive folder, and a port that nothing else uses. */
 export async function windowDevice(base, name) {
   const device = new Device(base, name);
   device.inbox = join(base, `inbox-${name}`);
@@ -40,7 +41,7 @@ export async function windowDevice(base, name) {
   return device;
 }
 
-/** A device on which nothing was ever set up: `inbox` and `port` are there to be chosen. */
+/** A device without stored settings. `inbox` and `port` can be chosen. */
 export async function newDevice(base, name) {
   const device = await windowDevice(base, name);
   rmSync(configOf(device));
@@ -55,7 +56,7 @@ function end(pid) {
   }
 }
 
-/** Ends the service that runs with `env`, and waits until it has gone. */
+/** Ends the service that runs with `env`, and waits until it is gone. */
 export async function endService(env) {
   for (let left = serviceProcess(env); left; left = serviceProcess(env)) {
     end(left.pid);
@@ -64,7 +65,7 @@ export async function endService(env) {
 }
 
 /**
- * Opens the device's window and waits until it shows itself. It is closed with the test, and the
+ * Opens the device's window and waits until it is shown. It is closed with the test, and the
  * service that it started ends with it.
  */
 export async function openWindow(t, device, env = {}, args = [], { shows = "//h1" } = {}) {
@@ -87,7 +88,7 @@ export async function show(page, view) {
 /** A picture of the page in tests/.out, for a person to look at. */
 export async function keepPicture(page, name) {
   mkdirSync(OUT, { recursive: true });
-  // Colours that change on a press take their time.
+  // Changes of colour after a press take some time.
   await sleep(200);
   await page.picture(join(OUT, `${name}.png`));
 }

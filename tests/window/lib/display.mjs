@@ -1,5 +1,5 @@
 // A private display for a test file: a virtual screen, a session bus and a window manager, so that
-// nothing of the desktop of whoever runs the tests is touched or seen.
+// the tester's own desktop is neither touched nor visible.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,28 +10,28 @@ import { ROOT, capture, which } from "../../setup/process.mjs";
 
 /** Where pictures go, for a person to look at: tests/.out is not committed. */
 export const OUT = join(ROOT, "tests/.out/window");
-/** Set inside, where the display is there already. */
+/** Set in the second run, which has the display. */
 const INSIDE = "RINGWAY_TEST_DISPLAY";
-/** Wide enough for the window at its widest and what is dragged onto it beside it. */
+/** Wide enough for the window at its widest and for a drag source beside it. */
 const SCREEN = "1680x1050x24";
-/** Long, for a machine that compiles beside the tests. */
+/** A long limit, for a machine that compiles at the same time. */
 const START_MS_MAX = 30_000;
 const PROGRAMS = ["xvfb-run", "dbus-run-session", "openbox", "xdotool", "WebKitWebDriver", "import"];
 const GTK = "import gi; gi.require_version('Gtk', '3.0'); from gi.repository import Gtk";
 
-/** What this machine lacks to drive the window, in words; empty where it lacks nothing. */
+/** What this machine lacks to drive the window, in words; empty if it lacks nothing. */
 export function lacking() {
   const programs = PROGRAMS.filter((name) => !which(name));
   if (programs.length > 0) return `${programs.join(", ")} not installed`;
-  // The system's Python, whatever PATH says: that is the one with the bindings.
+  // The system's Python, whatever PATH has, because only that has the bindings.
   if (capture("/usr/bin/python3", ["-c", GTK]).status !== 0) return "GTK 3 for Python not installed";
   return "";
 }
 
 /**
  * Runs the calling test file again on a display of its own and ends this process with its status.
- * Returns true inside, where the tests are to be registered, and false where the machine lacks
- * something, which is then said as a skipped test.
+ * Returns true inside, where the tests are to be registered. Returns false if the machine lacks
+ * something, which is reported as a skipped test.
  */
 export async function onPrivateDisplay(url) {
   if (process.env[INSIDE]) {
@@ -62,8 +62,8 @@ export function onDisplay(script, options) {
     GTK_USE_PORTAL: "0",
   };
   for (const name of ["WAYLAND_DISPLAY", "DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "XAUTHORITY"]) delete env[name];
-  // Without a reset when the last client goes: those that look for the window manager come and go
-  // while it connects.
+  // Without a reset when the last client disconnects: programs that look for the window manager
+  // connect and disconnect meanwhile.
   const args = ["-a", "-s", `-screen 0 ${SCREEN} -nolisten tcp -noreset`, "dbus-run-session", "--", process.execPath, ...script];
   const done = spawnSync("xvfb-run", args, { env, ...options });
   rmSync(runtime, { recursive: true, force: true });
@@ -71,8 +71,8 @@ export function onDisplay(script, options) {
 }
 
 /**
- * Keeps the bus from starting the notification server that this machine may have: what that shows
- * would lie over what is tested.
+ * Keeps the bus from starting this machine's notification server, whose notifications would cover
+ * what is tested.
  */
 function silence(runtime) {
   const services = join(runtime, "dbus-1/services");
@@ -80,7 +80,7 @@ function silence(runtime) {
   writeFileSync(join(services, "org.freedesktop.Notifications.service"), "[D-BUS Service]\nName=org.freedesktop.Notifications\nExec=/bin/false\n");
 }
 
-/** Without a window manager nothing has the keyboard and windows cannot be moved. */
+/** Without a window manager no window gets the keyboard, and windows cannot be moved. */
 export async function startWindowManager() {
   const manager = spawn("openbox", ["--sm-disable"], { stdio: "ignore" });
   manager.unref();

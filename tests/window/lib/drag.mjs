@@ -1,4 +1,4 @@
-// A real drag and drop from another process, done with the pointer.
+// A real drag and drop from another process, with the pointer.
 import { spawn } from "node:child_process";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -6,10 +6,12 @@ import { capture, which } from "../../setup/process.mjs";
 import { eventually, sleep, windowId } from "./webdriver.mjs";
 
 const SOURCE = join(dirname(fileURLToPath(import.meta.url)), "drag-source.py");
-/** Where the source is put: beside the window under test, which lies in the top left corner. */
+/**
+ * The position of the drag source: beside the window under test, which is in the top left corner.
+ */
 const SOURCE_AT = { x: 1480, y: 60 };
 const MANAGER_AT = { x: 1020, y: 60 };
-/** A window's face lies within its frame by less, in pixels. */
+/** The most pixels between a window's frame and its contents. */
 const FRAME_MAX = 64;
 
 function pointer(...args) {
@@ -23,15 +25,15 @@ function xWindow(name) {
   return eventually(`a window called ${name}`, () => capture("xdotool", ["search", "--onlyvisible", "--name", `^${name}$`]).out.trim().split("\n")[0]);
 }
 
-/** Where a window is on the screen, and its size. */
+/** The position of a window on the screen, and its size. */
 export function geometry(id) {
   const lines = capture("xdotool", ["getwindowgeometry", "--shell", String(id)]).out.matchAll(/^(\w+)=(-?\d+)$/gm);
   return Object.fromEntries([...lines].map(([, key, value]) => [key.toLowerCase(), Number(value)]));
 }
 
 /**
- * Moves a window and waits until it is there: the window manager takes its time. Returns where its
- * face begins, and its size.
+ * Moves a window and waits until the window manager has done it. Returns the position of its
+ * contents, and its size.
  */
 async function moved(id, { x, y }) {
   pointer("windowmove", id, x, y);
@@ -43,9 +45,8 @@ async function moved(id, { x, y }) {
 }
 
 /**
- * Brings the window under test to the top left corner, with the given size, and waits until its
- * page fills it; `enlarged` is by how much the desktop has it drawn larger. Returns its id and
- * where the page begins.
+ * Moves the window under test to the top left corner, with the given size, and waits until its page
+ * fills it. `enlarged` is the desktop's scale. Returns its id and the position of the page.
  */
 export async function placeWindow(page, width, height, enlarged = 1) {
   const id = await windowId(page.env);
@@ -60,8 +61,8 @@ export async function placeWindow(page, width, height, enlarged = 1) {
 }
 
 /**
- * The middle of what `selector` finds in the page of a placed window, on the screen, once it stays
- * there.
+ * The middle of the element that `selector` finds in the page of a placed window, on the screen,
+ * once it does not move any more.
  */
 export async function middleOf(page, { x, y, enlarged }, selector) {
   const look = (wanted, more) => {
@@ -79,8 +80,8 @@ export async function middleOf(page, { x, y, enlarged }, selector) {
 }
 
 /**
- * Drags `paths` out of another program to a position on the screen; `before` runs while they hang
- * over it.
+ * Drags `paths` from another program to a position on the screen. `before` runs while the pointer
+ * is there.
  */
 export async function dragOnto(t, paths, to, before) {
   const uris = paths.map((path) => pathToFileURL(path).href);
@@ -90,17 +91,17 @@ export async function dragOnto(t, paths, to, before) {
   t.after(() => source.kill());
   await moved(await xWindow("Drag source"), SOURCE_AT);
   await carried({ x: SOURCE_AT.x + 70, y: SOURCE_AT.y + 70 }, to, before);
-  // It ends by itself once the other side has what it carries: ended sooner, it would take that
-  // away.
+  // It ends by itself once the other side has the dropped data. If it were ended sooner, the data
+  // would be lost.
   await eventually("the drop to be taken", () => hasEnded);
 }
 
-/** Why nothing can be dragged out of a file manager here; empty where it can. */
+/** Why nothing can be dragged from a file manager here; empty if it can. */
 export const noManager = () => (which("pcmanfm") ? "" : "pcmanfm is not installed");
 
 /**
- * Drags the one entry of `folder` out of a file manager's window to a position on the screen;
- * `before` runs while it hangs over it.
+ * Drags the only entry of `folder` from a file manager's window to a position on the screen.
+ * `before` runs while the pointer is there.
  */
 export async function dragFromManager(t, folder, home, to, before) {
   const env = { ...process.env, HOME: home, XDG_CONFIG_HOME: home };
@@ -109,20 +110,17 @@ export async function dragFromManager(t, folder, home, to, before) {
   const id = await xWindow(basename(folder));
   pointer("windowsize", id, 640, 480);
   const { x, y } = await moved(id, MANAGER_AT);
-  // Its first icon, beside the list of places: one that was not drawn yet is not taken along.
+  // Its first icon, beside the list of places. An icon that was not drawn yet cannot be dragged.
   await carried({ x: x + 205, y: y + 85 }, to, before);
   manager.kill();
 }
 
-/**
- * Takes what is at `from` with the pointer, has it hang over `to` while `before` runs, and lets it
- * go there.
- */
+/** Drags from `from` to `to` with the pointer, runs `before` there, and drops. */
 async function carried(from, { x, y }, before) {
   await sleep(300);
   pointer("mousemove", from.x, from.y);
   pointer("mousedown", 1);
-  // GTK takes it for a drag once the pointer has moved a little with the button down.
+  // GTK begins a drag once the pointer has moved a little with the button down.
   for (const step of [3, 6, 9, 12, 16]) {
     pointer("mousemove", from.x - step, from.y + step);
     await sleep(30);
@@ -132,8 +130,7 @@ async function carried(from, { x, y }, before) {
     await sleep(20);
   }
   let hangs = true;
-  // A pointer that stands still sends nothing: the target would not learn what hangs over it,
-  // however late the drag begins.
+  // A pointer at rest sends no events, so the target would not learn of a drag that begins late.
   const tremble = async () => {
     for (let step = 0; hangs; step += 1) {
       pointer("mousemove", x + (step % 4), y);

@@ -1,8 +1,8 @@
-// What a window costs, read from /proc and from its page.
+// The cost of a window, read from /proc and from its page.
 import { readFileSync } from "node:fs";
 import { family } from "./processes.mjs";
 
-/** Clock ticks a second in /proc (sysconf _SC_CLK_TCK), which Linux fixes at 100 for programs. */
+/** Clock ticks per second in /proc (sysconf _SC_CLK_TCK), which Linux fixes at 100 for programs. */
 export const TICKS_PER_S = 100;
 
 export const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
@@ -14,8 +14,8 @@ export function pss({ pid }) {
 }
 
 /**
- * Seconds from when the window's process began to when its page first showed something; null where
- * the page does not know.
+ * Seconds from the start of the window's process to its page's first paint; null if the page does
+ * not know.
  */
 export async function firstPaint(page, env) {
   const painted = await page.script(() => {

@@ -1,4 +1,4 @@
-// A file manager on the session's bus that writes down what it is asked to select.
+// A file manager on the session's bus that records what it is asked to select.
 import { spawn } from "node:child_process";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,10 @@ import { eventually } from "./webdriver.mjs";
 
 const PROGRAM = join(dirname(fileURLToPath(import.meta.url)), "file-manager.py");
 
-/** Starts it, and ends it with the test; gives what tells the calls so far, the URIs of each. */
+/**
+ * Starts it, and ends it with the test. Returns a function that returns the calls so far, with the
+ * URIs of each.
+ */
 export async function fileManager(t) {
   const running = spawn("/usr/bin/python3", [PROGRAM], { stdio: ["ignore", "pipe", "inherit"] });
   t.after(() => running.kill());

@@ -1,5 +1,5 @@
-// Golden pictures: what views look like, kept in the repository and compared with a tolerance, so
-// that a change of looks is seen by whoever makes it.
+// Golden pictures: the appearance of views, kept in the repository and compared with a tolerance,
+// so that a person who changes it notices.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,25 +11,22 @@ import { OUT } from "./display.mjs";
 const KEPT = fileURLToPath(new URL("../golden", import.meta.url));
 const MADE_WITH = join(KEPT, "made-with.json");
 /**
- * Set to "write", pictures are kept anew instead of compared: look at them before committing
+ * If it is "write", pictures are written instead of compared. Look at them before committing
  * (`RINGWAY_GOLDEN=write`).
  */
 export const writes = process.env.RINGWAY_GOLDEN === "write";
 /**
- * Compared at a quarter of the size, where letters that were drawn a shade otherwise are the same
- * grey, and what has moved is not.
+ * Compared at a quarter of the size: letters drawn slightly differently are the same grey there,
+ * but moved elements are not.
  */
 const SCALE = "25%";
 /**
- * How far a pixel's colour may be off, and how many may be more than that: fewer than the smallest
- * button has.
+ * How far a pixel's colour may differ, and how many may differ more: fewer than the smallest button
+ * has.
  */
 const FUZZ = "5%";
 const PIXELS_MAX = 10;
-/**
- * Pixels at the right that do not count: what shows there how far a view is scrolled comes and
- * fades.
- */
+/** Pixels at the right that do not count, because the scroll bar appears and fades there. */
 const EDGE = 10;
 /** A debug build on two busy cores. */
 const PAINT_MS_MAX = 10_000;
@@ -40,13 +37,16 @@ gi.require_version("WebKit2", "4.1")
 from gi.repository import WebKit2
 print(WebKit2.get_major_version(), WebKit2.get_minor_version(), sep=".")`;
 
-/** What draws: another engine or font draws other pictures, and is no mistake of the window's. */
+/**
+ * The programs that draw. Another engine or font draws other pictures, which is no mistake of the
+ * window.
+ */
 function madeWith() {
   const webkit = capture("/usr/bin/python3", ["-c", ENGINE]).out.trim();
   return { webkit, sans: capture("fc-match", ["-f", "%{file}", "sans-serif"]).out.trim().split("/").at(-1) };
 }
 
-/** Why pictures cannot be compared here; empty where they can. */
+/** Why pictures cannot be compared here; empty if they can. */
 export function incomparable() {
   const here = madeWith();
   if (writes) {
@@ -58,15 +58,13 @@ export function incomparable() {
   return told(kept) === told(here) ? "" : `the golden pictures are by ${told(kept)}, here is ${told(here)}`;
 }
 
-/**
- * Gives what differs from run to run and from machine to machine the same words each time, or none.
- */
+/** Replaces text that differs between runs and machines by the same words each time, or none. */
 export function calm(page) {
   return page.script(() => {
     const words = [
       [/\d+\.\d+\.\d+\.\d+(:\d+)?/g, "192.168.1.20"],
       [/\[?[0-9a-f]{0,4}(:[0-9a-f]{0,4}){2,}\]?(:\d+)?/gi, "fd00::20"],
-      // Before codes, which the middle of an id may look like.
+      // Before codes, because the middle of an id may look like one.
       [/[0-9a-f]{4}(-[0-9a-f]{4}){3}/g, "0123-4567-89ab-cdef"],
       [/\b\d+-[a-z]+-[a-z]+\b/g, "42-river-castle"],
       [/\/tmp\/[^\s,]+/g, "/home/ada/Downloads"],
@@ -83,10 +81,10 @@ export function calm(page) {
       const calmed = words.reduce((text, [found, instead]) => text.replace(found, instead), node.data);
       if (calmed !== node.data) node.data = calmed;
     }
-    // What was quick at what is each run's own.
+    // The fastest rates differ in each run.
     for (const drawn of document.querySelectorAll("canvas, figcaption")) drawn.style.visibility = "hidden";
     for (const timed of document.querySelectorAll("[data-limited-by], [data-limited-by] + ul, .encryption")) timed.style.display = "none";
-    // Ports are free ones. Addresses are as many as the machine has, and what it can do is its own.
+    // Ports are free ones. The number of addresses and the features differ between machines.
     for (const field of document.querySelectorAll("input[name=port]")) field.value = "17464";
     const others = "dl > div:first-child dd:nth-of-type(n + 2), section[aria-labelledby=machine] dd";
     for (const other of document.querySelectorAll(others)) other.style.display = "none";
@@ -95,9 +93,9 @@ export function calm(page) {
   });
 }
 
-/** Compares a view with its kept picture, or keeps it. */
+/** Compares a view with its kept picture, or writes it. */
 export async function looksAsKept(page, name) {
-  // Nothing is pointed at.
+  // The pointer is away from everything.
   capture("xdotool", ["mousemove", "9999", "9999"]);
   const take = async () => {
     await calm(page);
@@ -112,8 +110,8 @@ export async function looksAsKept(page, name) {
   }
   assert.ok(existsSync(kept), `${kept} is not kept: RINGWAY_GOLDEN=write keeps it`);
   let last = "";
-  // A window that has just been made smaller is drawn a moment later, and what has changed since
-  // has its own words again.
+  // A window that has just been made smaller is drawn a moment later, and text that has changed
+  // since is replaced again.
   for (const until = Date.now() + PAINT_MS_MAX; ; await take()) {
     last = difference(name, now, kept);
     if (!last || Date.now() > until) break;
@@ -121,7 +119,7 @@ export async function looksAsKept(page, name) {
   assert.equal(last, "", `${name} looks otherwise: ${last}, and RINGWAY_GOLDEN=write`);
 }
 
-/** How a picture differs from the kept one, in words; empty where it does not. */
+/** How a picture differs from the kept one, in words; empty if it does not. */
 function difference(name, now, kept) {
   const size = (path) => capture("identify", ["-format", "%w %h", path]).out.trim();
   if (size(now) !== size(kept)) return `${size(now)} instead of ${size(kept)}`;

@@ -4,11 +4,11 @@ import { readFileSync } from "node:fs";
 import { capture } from "../../setup/process.mjs";
 import { eventually, sleep } from "./webdriver.mjs";
 
-/** What one press of a key may take to show, ms: where it does not, it is pressed again. */
+/** How long one press of a key may take to show an effect, ms. After that it is pressed again. */
 const PRESS_MS_MAX = 2000;
-/** More than any view has to stop at. */
+/** More stops than any view has. */
 const TABS_MAX = 60;
-/** A program that has used no processor for so long has nothing left to do, ms. */
+/** A program that has used no processor time for this long has nothing left to do, ms. */
 const QUIET_MS = 300;
 
 export function press(...keys) {
@@ -20,13 +20,13 @@ export function type(text) {
 }
 
 export function focus(window) {
-  // It waits for a window that has gone meanwhile, too.
+  // It would also wait for a window that has gone meanwhile.
   capture("xdotool", ["windowfocus", "--sync", window], { timeout: 5000 });
 }
 
 /**
- * Presses Tab until the page's keyboard is at what has `wanted` as its label, its `name` or its
- * text.
+ * Presses Tab until the page's focus is on the element with `wanted` as its label, its `name` or
+ * its text.
  */
 export async function tabTo(page, wanted) {
   const here = () => {
@@ -42,10 +42,10 @@ export async function tabTo(page, wanted) {
   throw new Error(`Tab never reached ${wanted}`);
 }
 
-/** Waits until the program that `window` belongs to is at rest. */
+/** Waits until the program of `window` is at rest. */
 async function atRest(window) {
   const pid = capture("xdotool", ["getwindowpid", window]).out.trim();
-  // User and system time (proc(5), stat), counted from behind the name in brackets.
+  // User and system time (proc(5), stat), counted from after the name in brackets.
   const used = () => readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /s, "").split(" ").slice(11, 13).join(" ");
   await eventually("the program to be at rest", async () => {
     const before = used();
@@ -62,19 +62,19 @@ export async function pickFolder(window, path) {
     return now !== window && now;
   });
   focus(picker);
-  // A picker that still reads its folder takes the keyboard to the list when it has.
+  // A picker that still reads its folder moves the focus to the list when it is done.
   await sleep(500);
   await atRest(picker);
-  // A slash opens the picker's field for a path, which takes its moment.
+  // A slash opens the picker's field for a path, which takes a moment.
   type("/");
   await sleep(500);
   await atRest(picker);
   type(path.slice(1));
   await atRest(picker);
-  // The first press may only take what the field proposed.
+  // The first press may only accept the field's proposal.
   await eventually("the folder picker to close", async () => {
     press("Return");
-    // A further press that comes while it closes would go to the page.
+    // A further press while it closes would go to the page.
     for (const until = Date.now() + PRESS_MS_MAX; Date.now() < until && active() === picker; ) await sleep(100);
     return active() !== picker;
   });

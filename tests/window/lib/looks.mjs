@@ -1,5 +1,5 @@
-// What every view and form is looked at for: both themes, widths from narrow to wide, axe-core, and
-// no sideways scrolling.
+// The checks of every view and form: both themes, widths from narrow to wide, axe-core, and no
+// horizontal scrolling.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -10,19 +10,18 @@ export const SIZES = [
   [800, 640],
   [1280, 800],
 ];
-/** What the desktop says to prefer light or dark by. */
+/** How the desktop sets its preference for light or dark. */
 export const THEMES = { light: "Adwaita", dark: "Adwaita:dark" };
 
 /**
- * Nothing that axe-core objects to, and the contrast was among what it looked at. `AXE` was
- * evaluated in the page before.
+ * axe-core has no objections, and has checked the contrast. `AXE` was evaluated in the page before.
  */
 export async function checked(page, where) {
   const { value, error } = await page.later(async () => {
     const { violations, passes, incomplete } = await globalThis.axe.run(document);
     const told = ({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`;
-    // A select's arrow is a picture behind its words, and what is scrolled half out of sight has
-    // nothing behind it: people look at those.
+    // A select's arrow is a picture behind its words, and an element that is scrolled half out of
+    // sight has nothing behind it. People check those.
     const isForPeople = ({ html, failureSummary }) => html.startsWith("<select") || failureSummary.includes("obscured by another element");
     const undecided = ({ id, nodes }) => ({ id, nodes: nodes.filter((node) => id !== "color-contrast" || !isForPeople(node)) });
     return { wrong: violations.map(told), looked: passes.map(({ id }) => id), open: incomplete.map(undecided).filter(({ nodes }) => nodes.length > 0).map(told) };

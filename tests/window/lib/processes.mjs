@@ -1,5 +1,5 @@
-// The processes of the window and of the service that it starts, found in /proc by the device that
-// they run as.
+// The processes of the window and of the service that it starts, found in /proc by the device as
+// which they run.
 import { readFileSync, readdirSync } from "node:fs";
 
 /** comm(5) keeps 15 letters. */
@@ -15,14 +15,14 @@ function read(pid, file) {
 }
 
 /**
- * Parent and times of every process there is. Times are in clock ticks, the start's since boot
- * (proc(5), stat).
+ * Parent and times of every process. Times are in clock ticks; the start's is since boot (proc(5),
+ * stat).
  */
 export function processes() {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .map((pid) => {
-      // The name in brackets may hold anything: the fields are counted from behind it.
+      // The name in brackets may contain anything, so the fields are counted from after it.
       const fields = read(pid, "stat").replace(/^.*\) /s, "").split(" ");
       return { pid: Number(pid), parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]), started: Number(fields[19]) };
     })

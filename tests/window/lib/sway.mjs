@@ -1,5 +1,5 @@
-// A Wayland compositor without a screen: sway, which guards the focus by xdg-activation-v1 and
-// tells over its own socket what is where.
+// A Wayland compositor without a screen: sway, which protects the focus by xdg-activation-v1 and
+// reports its windows over its own socket.
 import { spawn } from "node:child_process";
 import { chownSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,10 +7,10 @@ import { join } from "node:path";
 import { capture, which } from "../../setup/process.mjs";
 import { eventually } from "./webdriver.mjs";
 
-/** It does not run as root: nobody will do, whose sockets root may use. */
+/** sway does not run as root. It runs as nobody, whose sockets root may use. */
 const NOBODY = 65534;
 
-/** What keeps it from running here; empty where nothing does. */
+/** Why it cannot run here; empty if it can. */
 export function lackingSway() {
   const missing = ["sway", "swaymsg", "setpriv", "wtype"].filter((name) => !which(name));
   return missing.length > 0 ? `${missing.join(", ")} not installed` : "";
@@ -23,7 +23,7 @@ export async function sway(t) {
   const asNobody = process.getuid() === 0 ? ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"] : [];
   if (asNobody.length > 0) chownSync(folder, NOBODY, NOBODY);
   const [command, ...rest] = [...asNobody, "sway", "-c", join(folder, "config")];
-  // Nothing of the display that the tests have otherwise.
+  // Nothing of the tests' other display.
   const env = { PATH: process.env.PATH, HOME: folder, XDG_RUNTIME_DIR: folder, WLR_BACKENDS: "headless", WLR_LIBINPUT_NO_DEVICES: "1", WLR_RENDERER: "pixman" };
   const compositor = spawn(command, rest, { env, stdio: "ignore" });
   t.after(() => {
@@ -33,7 +33,7 @@ export async function sway(t) {
   const socket = (start) => readdirSync(folder).find((name) => name.startsWith(start) && !name.endsWith(".lock"));
   await eventually("the compositor", () => socket("wayland-") && socket("sway-ipc."));
   const ipc = join(folder, socket("sway-ipc."));
-  /** Every window: what it calls itself, and whether it has the keyboard. */
+  /** Every window: its name, and whether it has the keyboard. */
   const windows = () => {
     const found = [];
     const visit = (node) => {
@@ -45,7 +45,7 @@ export async function sway(t) {
   };
   const display = join(folder, socket("wayland-"));
   /**
-   * Types at what has the keyboard: only what somebody did gives a program the leave to bring
+   * Types into the focused window. Only a person's input gives a program the permission to bring
    * another one to the front.
    */
   const type = (text) => {

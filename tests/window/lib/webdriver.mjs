@@ -6,15 +6,15 @@ import { capture } from "../../setup/process.mjs";
 import { picture } from "./display.mjs";
 import { windowProcess } from "./processes.mjs";
 
-/** The key under which WebDriver hands out elements (section 12.1). */
+/** The key of elements in WebDriver's answers (section 12.1). */
 const ELEMENT = "element-6066-11e4-a52e-4f735466cecf";
 /**
- * How long the page may take to show something: a debug build on two busy cores and a disk that
- * others write to.
+ * How long the page may take to show something: a debug build on two busy cores and a disk that is
+ * in use by others.
  */
 const PATIENCE_MS = 60_000;
 const LOOK_EVERY_MS = 50;
-/** How often it is looked whether what is to be clicked still moves. */
+/** How often the test checks whether an element to be clicked still moves. */
 const MOVES_LOOKS_MAX = 100;
 
 export const KEYS = { tab: "\uE004", enter: "\uE007", escape: "\uE00C", shift: "\uE008", home: "\uE011" };
@@ -22,8 +22,8 @@ export const KEYS = { tab: "\uE004", enter: "\uE007", escape: "\uE00C", shift: "
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /**
- * What `look` gives, once that is neither null nor false. `what` completes the sentence "waited for
- * …".
+ * The result of `look`, once it is neither null nor false. `what` completes the sentence "waited
+ * for …".
  */
 export async function eventually(what, look, patience = PATIENCE_MS) {
   const until = Date.now() + patience;
@@ -48,7 +48,7 @@ function end(pid) {
 }
 
 /**
- * The X window of the program that runs with `env`: that of the test before may be there for a
+ * The X window of the program that runs with `env`. The window of the previous test may exist for a
  * moment after its process has gone.
  */
 export function windowId(env) {
@@ -59,26 +59,24 @@ export function windowId(env) {
   });
 }
 
-/** What lets a driver into the program. */
+/** The variables that let a driver into the program. */
 const DRIVEN = { TAURI_AUTOMATION: "true", TAURI_WEBVIEW_AUTOMATION: "true" };
 
 /** A page in a program that WebKitWebDriver drives. */
 export class Page {
-  /** Starts `binary` with `env` under a driver of its own. */
+  /** Starts `binary` with `env` and a driver of its own. */
   static async open(binary, env, args = []) {
     const page = await Page.#driver([], { ...env, ...DRIVEN });
     return page.#begin({ "webkitgtk:browserOptions": { binary, args } });
   }
 
-  /**
-   * What a program that somebody else starts needs in its environment, so that `attach` finds it.
-   */
+  /** The environment of a program that another program starts, so that `attach` finds it. */
   static async attachable() {
     const at = `127.0.0.1:${await freePort()}`;
     return { at, env: { ...DRIVEN, WEBKIT_INSPECTOR_SERVER: at } };
   }
 
-  /** Drives a program of the device of `env` that has been started with what `attachable` gave. */
+  /** Drives a program of the device of `env` that was started with the result of `attachable`. */
   static async attach({ at }, env) {
     const page = await Page.#driver([`--target=${at}`], env);
     return page.#begin({});
@@ -137,9 +135,9 @@ export class Page {
   }
 
   /**
-   * Ends program and driver, and waits until the program has gone: the next test must not take its
-   * window for its own. The end of a session closes the page, but leaves the program to itself for
-   * a while, or for good.
+   * Ends program and driver, and waits until the program has gone, so that the next test does not
+   * find its window. The end of a session closes the page, but may leave the program running for a
+   * while, or forever.
    */
   async close() {
     if (this.session) await this.#call("DELETE", this.session).catch(() => {});
@@ -151,42 +149,42 @@ export class Page {
     }
   }
 
-  /** Loads the page anew, and waits until it is there. */
+  /** Reloads the page, and waits until it is there. */
   async reload() {
     await this.#post("/refresh");
   }
 
-  /** Runs a function in the page; its arguments and what it returns are JSON. */
+  /** Runs a function in the page. Its arguments and result are JSON. */
   script(body, ...args) {
     return this.#post("/execute/sync", { script: `return (${body}).apply(null, arguments)`, args });
   }
 
-  /** Runs a program's text in the page. */
+  /** Evaluates a program's text in the page. */
   evaluate(text) {
     return this.#post("/execute/sync", { script: text, args: [] });
   }
 
-  /** As `script`, for a function that returns a promise. */
+  /** Like `script`, for a function that returns a promise. */
   later(body, ...args) {
     const script = `const done = arguments[arguments.length - 1];
       (${body}).apply(null, arguments).then((value) => done({ value }), (error) => done({ error: String(error) }));`;
     return this.#post("/execute/async", { script, args });
   }
 
-  /** The first element that XPath names, or null. */
+  /** The first element that matches the XPath, or null. */
   async find(xpath) {
     const found = await this.#post("/elements", { using: "xpath", value: xpath });
     return found[0]?.[ELEMENT] ?? null;
   }
 
-  /** The first element that XPath names, once it is there. */
+  /** The first element that matches the XPath, once there is one. */
   wait(xpath, patience) {
     return eventually(xpath, () => this.find(xpath), patience);
   }
 
   /**
-   * Clicks once it stays where it is: the driver aims first and clicks then, and what has just come
-   * above it moves it away.
+   * Clicks once the element does not move. The driver aims first and clicks then, so an element
+   * that appears above it would move it away.
    */
   async click(xpath) {
     const element = await this.wait(xpath);
@@ -212,7 +210,7 @@ export class Page {
     if (text) await this.type(xpath, text);
   }
 
-  /** Presses keys, one after the other, wherever the keyboard is. */
+  /** Presses keys, one after the other, with the present focus. */
   async keys(...keys) {
     const actions = keys.flatMap((value) => [
       { type: "keyDown", value },
@@ -226,10 +224,10 @@ export class Page {
   }
 
   /**
-   * Clicks, and from then on keeps every text and role that the page shows, however briefly:
-   * pictures and questions from outside come too late for what a fast machine is done with in a
-   * tenth of a second. With `press`, the first button whose name begins so is clicked the moment
-   * that it is there.
+   * Clicks, and from then on records every text and role that the page shows, however briefly.
+   * Pictures and queries from outside come too late for what a fast machine does in a tenth of a
+   * second. With `press`, the first button whose name begins like that is clicked as soon as it
+   * exists.
    */
   async clickAndKeep(xpath, press) {
     await this.wait(xpath);
@@ -255,19 +253,20 @@ export class Page {
     );
   }
 
-  /** What `clickAndKeep` has kept. */
+  /** The texts and roles that `clickAndKeep` has recorded. */
   kept() {
     return this.script(() => [...window.keptByTest]);
   }
 
-  /** All that is on the page to read. */
+  /** All text of the page. */
   words() {
     return this.script("() => document.body.innerText");
   }
 
   /**
-   * The page as the X server shows it, else as the driver does, which waits for a drawing as by a
-   * graphics card (WebKitGTK 2.50): where the window is drawn plainly there is none.
+   * The page as the X server shows it, else as the driver does. The driver waits for a drawing by a
+   * graphics card (WebKitGTK 2.50), which does not come if the window is drawn without
+   * acceleration.
    */
   async picture(path) {
     if (this.env.WAYLAND_DISPLAY) return writeFileSync(path, Buffer.from(await this.#call("GET", `${this.session}/screenshot`), "base64"));
@@ -285,5 +284,5 @@ export const button = (name) =>
   `//main//button[starts-with(normalize-space(@aria-label), "${name}") or (not(@aria-label) and starts-with(normalize-space(.), "${name}"))]`;
 /** XPath of a field by its `name`. */
 export const field = (name) => `//input[@name="${name}"]`;
-/** XPath of whatever shows `text` itself. */
+/** XPath of the element that contains `text` itself. */
 export const showing = (text) => `//*[text()[contains(., "${text}")]]`;

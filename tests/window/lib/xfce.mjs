@@ -1,12 +1,12 @@
-// A program of the Xfce desktop, on a bus and with settings of its own.
+// A program of the Xfce desktop, with its own bus and settings.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Running } from "../../setup/devices.mjs";
 
 /**
  * Starts `program` with the home of `device` and `settings` as its channel of them, and returns the
- * address of its bus. It ends with the test. What keeps its settings is started by the bus: on
- * another one it would take those of whoever runs the tests.
+ * address of its bus. It ends with the test. The bus starts the program that stores settings; on
+ * another bus it would use the tester's own.
  */
 export async function startXfce(t, device, { program, channel, settings }) {
   const config = join(device.env.XDG_CONFIG_HOME, "xfce4/xfconf/xfce-perchannel-xml");

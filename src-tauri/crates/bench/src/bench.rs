@@ -1,4 +1,4 @@
-//! What all modes are measured with.
+//! The tools and settings with which all modes are measured.
 use std::io;
 use std::sync::atomic::AtomicBool;
 
@@ -7,7 +7,7 @@ use crate::meter::Counting;
 use crate::options::ModesOptions;
 use crate::work::{Work, check};
 
-/// What all modes are measured with.
+/// The tools and settings with which all modes are measured.
 pub(crate) struct Bench<'b> {
     pub(crate) options: &'b ModesOptions,
     pub(crate) wire: Wire,
@@ -17,7 +17,7 @@ pub(crate) struct Bench<'b> {
 }
 
 impl Bench<'_> {
-    /// Ends a thread's work when all is to end.
+    /// Ends a thread's work if the measurement is stopped.
     pub(crate) fn check(&self) -> io::Result<()> {
         check(self.stop)
     }

@@ -1,5 +1,5 @@
-//! The files that are moved: made once, incompressible, the same each time, and known by a digest
-//! that does not depend on any order.
+//! The files that are moved. They are made once, are incompressible and the same each time, and are
+//! identified by a digest that does not depend on any order.
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -16,13 +16,13 @@ use crate::mode::Dataset;
 use crate::work::check;
 use crate::work::remove;
 
-/// Bytes that are moved at a time: what a lane's frame carries.
+/// Bytes that are moved at a time: the body of a lane's frame.
 pub(crate) const PIECE: usize = ringway_wire::limits::LANE_BODY_MAX;
 
 /// Files of one folder.
 const FOLDER_FILES: u64 = 1_000;
 
-/// Where the sequence of bytes begins.
+/// The seed of the sequence of bytes.
 const SEED: u64 = 0x7269_6e67_7761_7921;
 
 /// A dataset on disk.
@@ -34,7 +34,7 @@ pub(crate) struct Data {
     digest: Digest,
 }
 
-/// A part of a file, the work of one lane.
+/// A part of a file, for one lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stretch {
     pub(crate) file: u64,
@@ -43,20 +43,20 @@ pub(crate) struct Stretch {
 }
 
 impl Stretch {
-    /// Its pieces: where each begins in the file, and its bytes.
+    /// Its pieces: the offset in the file, and the number of bytes.
     pub(crate) fn pieces(self) -> impl Iterator<Item = (u64, usize)> {
         let end = self.offset + self.len;
         (self.offset..end).step_by(PIECE).map(move |at| (at, (end - at).min(PIECE as u64) as usize))
     }
 }
 
-/// What was seen of a dataset, whoever saw which part of it when: the sum of its pieces' digests,
-/// each with its place.
+/// The digest of the parts of a dataset that were seen, in any order and by any threads: the sum of
+/// its pieces' digests, each with its position.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Digest([u64; 4]);
 
 impl Digest {
-    /// A piece of a file, which begins at a multiple of [`PIECE`].
+    /// Adds a piece of a file, which begins at a multiple of [`PIECE`].
     pub(crate) fn add(&mut self, file: u64, offset: u64, bytes: &[u8]) {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&file.to_le_bytes()).update(&offset.to_le_bytes()).update(bytes);
@@ -83,7 +83,7 @@ impl std::iter::Sum for Digest {
     }
 }
 
-/// Bytes that nothing compresses (xorshift64*).
+/// Bytes that cannot be compressed (xorshift64*).
 struct Noise(u64);
 
 impl Noise {
@@ -124,18 +124,18 @@ fn folder_of(file: u64) -> u64 {
 pub(crate) struct Folders(Vec<Dir>);
 
 impl Folders {
-    /// The one that a file is in.
+    /// The folder that contains a file.
     pub(crate) fn of(&self, file: u64) -> &Dir {
         &self.0[folder_of(file) as usize]
     }
 
-    /// Opens a file for reading; blocking, as io_uring wants it.
+    /// Opens a file for reading, in blocking mode, which io_uring needs.
     pub(crate) fn open(&self, file: u64) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(self.of(file), file_name(file), flags, Mode::empty())?)
     }
 
-    /// Makes a file for writing, or opens the one that another lane has made.
+    /// Makes a file for writing, or opens it if another lane has made it.
     pub(crate) fn make(&self, file: u64) -> io::Result<OwnedFd> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat(self.of(file), file_name(file), flags, Mode::RUSR | Mode::WUSR)?)
@@ -216,7 +216,7 @@ impl Data {
         folder_of(self.files - 1) + 1
     }
 
-    /// What one of so many lanes has to do: files of its own, or its pieces of the one file.
+    /// The work of one of `lanes` lanes: separate files, or its pieces of the one file.
     pub(crate) fn share(&self, lane: usize, lanes: usize) -> Vec<Stretch> {
         let part = |whole: u64, number: usize| (u128::from(whole) * number as u128 / lanes as u128) as u64;
         let len = self.file_len;
@@ -235,12 +235,12 @@ impl Data {
         Ok(self.digest_at(root)? == Some(self.digest))
     }
 
-    /// The same for contents that are not this dataset's.
+    /// The same for contents that differ from this dataset's.
     pub(crate) fn is_at_with(&self, root: &Path, digest: Digest) -> io::Result<bool> {
         Ok(self.digest_at(root)? == Some(digest))
     }
 
-    /// The digest of a tree at another place; none where it has other files, or files of another
+    /// The digest of a tree at another place; `None` if it has other files, or files of another
     /// length.
     fn digest_at(&self, root: &Path) -> io::Result<Option<Digest>> {
         match self.look_at(root) {
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_share_everything_and_nothing_twice() {
+    fn lanes_share_all_data_without_overlap() {
         let place = tempfile::tempdir().unwrap();
         for (number, (files, len)) in
             [(1, 10), (1, 5 * PIECE as u64 + 17), (7, 100), (2_500, 1)].into_iter().enumerate()

@@ -1,9 +1,9 @@
-//! Measures on this machine alone which way bytes take best from files to files over a connection:
-//! every layer by itself, movers of whole files without our framing, and the real data plane, each
-//! with and without encryption. Words and tables are the programs' business.
+//! Measures, on this machine alone, which I/O methods are fastest from files to files over a
+//! connection: every layer by itself, movers of whole files without Ringway's framing, and the real
+//! data plane, each with and without encryption. Words and tables belong to the programs.
 //!
-//! Both ends are threads of this process, connected over 127.0.0.1 under the same socket options as
-//! lanes. Plaintext exists in here only, and only on such a pair: see [`loopback`].
+//! Both ends are threads of this process, connected over 127.0.0.1 with the same socket options as
+//! lanes. Plaintext exists only here, and only on such a pair: see [`loopback`].
 #![forbid(unsafe_code)]
 
 mod bench;

@@ -1,13 +1,12 @@
-//! The limits of what is measured, each with its reason.
+//! The limits of measurements, each with its reason.
 pub use ringway_link::limits::LANES_MAX;
 
-/// Rounds that modes may be measured in: more prove nothing, and take days.
+/// The most rounds. More prove nothing, and take days.
 pub const ROUNDS_MAX: u32 = 1_000;
 
-/// Files of one dataset that modes are measured on: a table of it fits a machine's memory many
-/// times over.
+/// The most files of one dataset. A table of them fits into a machine's memory many times.
 pub const FILES_MAX: u64 = 1_000_000;
 
-/// Bytes of one of them: half of what one key may protect, so that no lane has to be renewed while
-/// it is measured.
+/// The most bytes of one dataset: half of what one key may protect, so that no lane is renewed
+/// during a measurement.
 pub const BYTES_MAX: u64 = 64 << 30;

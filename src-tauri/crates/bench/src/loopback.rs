@@ -1,7 +1,7 @@
 //! Connections of this process with itself: the only place where a lane's bytes are not encrypted.
 //!
-//! A [`PlainLane`] comes out of [`pair`] and of nothing else, which makes both ends and keeps them
-//! inside this process. So no machine can be talked to in plaintext, whatever is asked for.
+//! Only [`pair`] makes a [`PlainLane`]. It makes both ends and keeps them inside this process. So
+//! nothing can be sent to another machine in plaintext, whatever the options.
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::AtomicBool;
@@ -23,7 +23,8 @@ fn pair() -> io::Result<(TcpStream, TcpStream)> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let near = TcpStream::connect(listener.local_addr()?)?;
     let ours = near.local_addr()?;
-    // Others on this machine may connect to the port as long as it listens: they are not let in.
+    // Other programs on this machine may connect to the port while it listens. They are not
+    // accepted.
     let far = loop {
         let (far, from) = listener.accept()?;
         if from == ours {
@@ -52,7 +53,7 @@ impl PlainLane {
         Ok((end(near)?, end(far)?))
     }
 
-    /// Takes `len` bytes off the socket without copying them.
+    /// Removes `len` bytes from the socket without copying them.
     fn discard(&mut self, len: usize) -> io::Result<()> {
         let mut left = len;
         while left > 0 {
@@ -62,8 +63,8 @@ impl PlainLane {
         Ok(())
     }
 
-    /// Takes what has come, by a call that does not wait, and waits as lanes do if that is nothing.
-    /// An error at the end.
+    /// Reads what has arrived, by a call that does not wait. If nothing has, it waits as lanes do.
+    /// An error at the stream's end.
     fn now_or_later(&mut self, due: usize, mut take: impl FnMut(&TcpStream) -> io::Result<usize>) -> io::Result<usize> {
         loop {
             match take(&self.tcp) {
@@ -75,14 +76,14 @@ impl PlainLane {
     }
 }
 
-/// One end of a connection, whoever encrypts.
+/// One end of a connection, with any kind of encryption.
 pub(crate) enum End {
     Plain(PlainLane),
     Tls(Lane),
 }
 
 impl End {
-    /// The socket, where the kernel may move bytes into it and out of it by itself.
+    /// The socket, if the kernel itself may move bytes into it and out of it.
     pub(crate) fn socket(&self) -> io::Result<&TcpStream> {
         match self {
             Self::Plain(lane) => Ok(&lane.tcp),
@@ -103,8 +104,8 @@ impl End {
         Ok(())
     }
 
-    /// Takes as many bytes as fill `buf`, as cheaply as can be: they are wanted by nobody. What the
-    /// kernel decrypts has to go somewhere.
+    /// Reads and discards as many bytes as fill `buf`, in the cheapest way. Bytes that the kernel
+    /// decrypts have to be copied somewhere.
     pub(crate) fn drain(&mut self, buf: &mut [u8]) -> io::Result<()> {
         match self {
             Self::Plain(lane) => lane.discard(buf.len()),
@@ -112,7 +113,7 @@ impl End {
         }
     }
 
-    /// Says that nothing follows, as a lane does.
+    /// Announces that nothing follows, as a lane does.
     pub(crate) fn close(&mut self) -> io::Result<()> {
         match self {
             Self::Plain(lane) => lane.tcp.shutdown(std::net::Shutdown::Write),
@@ -142,7 +143,7 @@ impl LaneSource for End {
     }
 }
 
-/// An end that fails when all is to end.
+/// An end that fails once the measurement is stopped.
 pub(crate) struct Watched<'s> {
     pub(crate) end: End,
     pub(crate) stop: &'s AtomicBool,
@@ -162,7 +163,7 @@ impl LaneSource for Watched<'_> {
     }
 }
 
-/// Makes connections, with a key that lives as long as this.
+/// Makes connections, with a key that lives as long as this value.
 pub(crate) struct Wire {
     tls: Tls,
     runtime: Runtime,
@@ -204,12 +205,12 @@ impl Wire {
     }
 }
 
-/// Reads from a socket that is not encrypted, or is by the kernel, until `buf` is full.
+/// Reads until `buf` is full, from a socket that is in plaintext or encrypted by the kernel.
 pub(crate) fn read_exact(mut socket: &TcpStream, buf: &mut [u8]) -> io::Result<()> {
     socket.read_exact(buf)
 }
 
-/// Writes without telling the kernel whether more comes.
+/// Writes without telling the kernel whether more follows.
 pub(crate) fn write_all(mut socket: &TcpStream, bytes: &[u8]) -> io::Result<()> {
     socket.write_all(bytes)
 }

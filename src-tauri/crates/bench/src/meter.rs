@@ -1,4 +1,5 @@
-//! Threads under a clock: both ends' work begins at once, and what each end took is told apart.
+//! Measures threads: both ends' work begins at the same moment, and each end's times are kept
+//! separate.
 use std::io;
 use std::sync::Barrier;
 use std::thread::{Scope, ScopedJoinHandle};
@@ -10,7 +11,7 @@ use ringway_sys::thread::cpu_time;
 
 use crate::mode::{EndFigures, Figures, Layer, LimitingEnd};
 
-/// Who works for less than this part of the time is not what others wait for.
+/// An end that works for less than this part of the time is not the bottleneck.
 const BUSY_MIN: f64 = 0.5;
 
 /// How instructions are counted.
@@ -21,7 +22,7 @@ pub(crate) enum Counting {
     Nothing,
 }
 
-/// What one end's threads took in one round.
+/// The resources that one end's threads used in one round.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EndRound {
     pub(crate) cpu: Duration,
@@ -39,7 +40,7 @@ pub(crate) struct Round {
     pub(crate) other_cpu: Duration,
 }
 
-/// What one thread took.
+/// The resources that one thread used.
 struct Spent {
     began: Instant,
     ended: Instant,
@@ -47,21 +48,21 @@ struct Spent {
     instructions: Option<u64>,
 }
 
-/// What a thread did, and what it took.
+/// The result of a thread's work, and the resources that it used.
 type Done<T> = (io::Result<T>, Spent);
 
-/// Which end a layer belongs to that has only one.
+/// The end of a layer that has only one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Sender,
     Receiver,
 }
 
-/// Runs one thread for each of `lanes` on both ends at once, and gives back what the receiving ones
-/// made.
+/// Runs one thread for each of `lanes` on both ends at once, and returns the results of the
+/// receiving ones.
 ///
 /// # Errors
-/// The first thread's that did not merely lose its other end.
+/// The first thread's error, except those that only mean a lost other end.
 pub(crate) fn both<S: Send, R: Send, T: Send>(
     counting: Counting,
     lanes: Vec<(S, R)>,
@@ -162,7 +163,7 @@ struct Together {
     round: EndRound,
 }
 
-/// Of errors, the first that says more than that the other end has gone.
+/// The first error, except those that only mean that the other end has gone.
 fn sum<T>(done: Vec<Done<T>>) -> (io::Result<Vec<T>>, Together) {
     let all = |of: fn(&Spent) -> Instant| done.iter().map(move |(_, spent)| of(spent));
     let together = Together {
@@ -185,13 +186,13 @@ fn sum<T>(done: Vec<Done<T>>) -> (io::Result<Vec<T>>, Together) {
     (failed.map_or(Ok(made), Err), together)
 }
 
-/// Whether an error only says that the other end has gone, which has a reason of its own.
+/// Whether an error only means that the other end has gone, which has a reason of its own.
 fn is_loss(error: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
     matches!(error.kind(), BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof)
 }
 
-/// The middle one, or the mean of the two middle ones; zero of none.
+/// The middle one, or the mean of the two middle ones; zero if there are none.
 pub(crate) fn median(mut all: Vec<Duration>) -> Duration {
     all.sort_unstable();
     match all.len() {
@@ -201,7 +202,7 @@ pub(crate) fn median(mut all: Vec<Duration>) -> Duration {
     }
 }
 
-/// What the rounds come to; at least one.
+/// The figures of the rounds, of which there is at least one.
 pub(crate) fn figures(rounds: &[Round], slowest_layer: Option<Layer>) -> Figures {
     let walls = rounds.iter().map(|round| round.wall);
     let (wall_min, wall_max) = (walls.clone().min().unwrap_or_default(), walls.clone().max().unwrap_or_default());
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_come_to_their_medians() {
+    fn figures_are_medians_of_rounds() {
         let figures = figures(&[round(100, 90, 40), round(900, 80, 50), round(110, 100, 30)], Some(Layer::Encrypt));
         assert_eq!(figures.wall, Duration::from_millis(110));
         assert_eq!((figures.wall_min, figures.wall_max), (Duration::from_millis(100), Duration::from_millis(900)));
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn the_busier_end_is_in_the_way_if_it_is_busy() {
+    fn the_busier_end_is_the_bottleneck_if_it_is_busy() {
         let bottleneck = |near, far| figures(&[round(100, near, far)], None).bottleneck;
         assert_eq!(bottleneck(60, 99), LimitingEnd::Receiver);
         assert_eq!(bottleneck(99, 60), LimitingEnd::Sender);
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_counts_and_not_what_follows_from_it() {
+    fn the_first_error_is_reported_and_not_its_consequences() {
         let failed = both(
             Counting::Nothing,
             vec![((), ()), ((), ())],
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_end_works_is_its_own() {
+    fn each_ends_work_is_measured_separately() {
         let busy = || {
             let before = cpu_time();
             while cpu_time() - before < Duration::from_millis(30) {

@@ -1,4 +1,4 @@
-//! What can be measured, and what comes of it: the types that programs show.
+//! What can be measured, and the results: the types that programs show.
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use ringway_model::{Fault, SyncIoReason, UserTlsReason};
 use ringway_sys::instructions::NoCounter;
 
-/// Which files are moved.
+/// The files that are moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dataset {
     /// Files of 4 KB in folders of 1,000.
@@ -26,23 +26,23 @@ pub enum Calls {
     Uring,
 }
 
-/// Who encrypts what is on the connection.
+/// How the connection is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Cipher {
-    /// Nobody: for measuring, between two threads of this process.
+    /// Not at all: for measurements, between two threads of this process.
     Plaintext,
-    /// TLS records of our own, in userspace.
+    /// Ringway's own TLS records, in userspace.
     User,
-    /// The kernel (kTLS), at both ends.
+    /// By the kernel (kTLS), at both ends.
     Kernel,
 }
 
-/// One step of what a transfer does, by itself.
+/// One step of a transfer, by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Layer {
     /// Files to memory.
     Read(Calls),
-    /// Memory to a socket whose other end throws away what comes.
+    /// Memory to a socket whose other end discards everything.
     Send(Cipher),
     /// Memory to TLS records in memory.
     Encrypt,
@@ -54,7 +54,7 @@ pub enum Layer {
     Write(Calls),
 }
 
-/// How a mover takes bytes from a file to its socket.
+/// How a mover moves bytes from a file to its socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outward {
     /// read(2) and send(2), a mebibyte at a time.
@@ -63,8 +63,8 @@ pub enum Outward {
     UringReadSend,
     /// splice(2) through a pipe of 1 MiB.
     Splice,
-    /// splice(2) through a pipe of 128 KiB, with `SPLICE_F_MORE` behind the last piece of a file as
-    /// well: what uring-sync does.
+    /// splice(2) through a pipe of 128 KiB, with `SPLICE_F_MORE` also after the last piece of a
+    /// file, like uring-sync.
     SpliceAlwaysMore,
     /// splice by io_uring.
     UringSplice,
@@ -72,7 +72,7 @@ pub enum Outward {
     SendFile,
 }
 
-/// How a mover takes bytes from its socket to a file.
+/// How a mover moves bytes from its socket to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Inward {
     /// recv(2) and write(2).
@@ -83,61 +83,61 @@ pub enum Inward {
     Splice,
 }
 
-/// What is measured.
+/// What a row measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// One layer alone, on as many threads as there are lanes.
     Layer(Layer),
-    /// Whole files, each behind its length, and nothing else: no batches, no metadata, no names.
+    /// Whole files, each after its length, and nothing else: no batches, no metadata, no names.
     Mover {
-        /// At the sending end.
+        /// How the sending end works.
         out: Outward,
-        /// At the receiving end.
+        /// How the receiving end works.
         into: Inward,
-        /// On the connection.
+        /// How the connection is encrypted.
         cipher: Cipher,
     },
     /// All layers together, as in a real transfer: walk, frames, metadata, staging, renames,
     /// synchronising.
     Transfer {
-        /// On the connection.
+        /// How the connection is encrypted.
         cipher: Cipher,
-        /// At the sending end.
+        /// How the sending end reads.
         read: Calls,
-        /// At the receiving end.
+        /// How the receiving end writes.
         write: Calls,
     },
 }
 
-/// Groups of modes that are asked for together.
+/// Groups of modes that are selected together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
     /// Each layer alone.
     Layers,
-    /// Whole files without our framing.
+    /// Whole files without Ringway's framing.
     Movers,
-    /// All together.
+    /// Whole transfers.
     Transfers,
 }
 
-/// What happens while it is measured.
+/// An event of a measurement.
 #[derive(Debug)]
 pub enum ModesEvent {
-    /// First of all.
+    /// The first event.
     Began(Conditions),
-    /// A dataset is about to be made: so many files, so many bytes.
+    /// A dataset is about to be made.
     Making {
-        /// Which.
+        /// The dataset.
         dataset: Dataset,
         /// Files.
         files: u64,
         /// Bytes of contents.
         bytes: u64,
     },
-    /// A round begins. Round 0 is not counted: it proves that every mode delivers exactly the
+    /// A round begins. Round 0 does not count: it proves that every mode delivers exactly the right
     /// bytes.
     Round {
-        /// Of which files.
+        /// The dataset.
         dataset: Dataset,
         /// Lanes.
         lanes: u8,
@@ -146,16 +146,16 @@ pub enum ModesEvent {
         /// Rounds that count.
         rounds: u32,
     },
-    /// The last word on one mode.
+    /// The result of one mode.
     Row(Row),
 }
 
-/// Under what all of it is measured.
+/// The conditions of the whole measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conditions {
     /// The folder in which everything is made and removed again.
     pub folder: PathBuf,
-    /// The kind of its filesystem, as people call it.
+    /// The kind of its filesystem, by its common name.
     pub filesystem: &'static str,
     /// The kernel's release.
     pub kernel: String,
@@ -171,12 +171,12 @@ pub struct Conditions {
     pub instructions: Result<InstructionSource, NoInstructions>,
 }
 
-/// Where figures of instructions come from.
+/// The source of the figures of instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstructionSource {
     /// The processor's counter, of user mode and the kernel.
     Processor,
-    /// The clock, which somebody has said counts them: a nanosecond each, as under QEMU with
+    /// The clock, which counts them according to the options: a nanosecond each, as under QEMU with
     /// `-icount shift=0`.
     Clock,
 }
@@ -186,7 +186,7 @@ pub enum InstructionSource {
 pub enum NoInstructions {
     /// The kernel has no performance counters.
     NotInKernel,
-    /// The processor offers none: so it is in most virtual machines.
+    /// The processor has no counter, as in most virtual machines.
     NotInProcessor,
     /// Forbidden: sysctl kernel.perf_event_paranoid, or a container's policy.
     Forbidden,
@@ -205,12 +205,12 @@ impl From<NoCounter> for NoInstructions {
     }
 }
 
-/// What came of one mode on one dataset with so many lanes.
+/// The result of one mode on one dataset with one number of lanes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// What was measured.
+    /// The mode.
     pub mode: Mode,
-    /// On which files; of layers without files, on as many bytes as those have.
+    /// The files; for layers without files, their number of bytes.
     pub dataset: Dataset,
     /// Lanes: threads at each end, and connections.
     pub lanes: u8,
@@ -225,23 +225,23 @@ pub struct Row {
 /// Medians over the rounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
-    /// From the first thread's beginning to the last one's end.
+    /// From the beginning of the first thread to the end of the last one.
     pub wall: Duration,
     /// The shortest round.
     pub wall_min: Duration,
     /// The longest round.
     pub wall_max: Duration,
-    /// The sending end; none where a layer has only the other.
+    /// The sending end; `None` if a layer has only the other.
     pub sender: Option<EndFigures>,
-    /// The receiving end; none where a layer has only the other.
+    /// The receiving end; `None` if a layer has only the other.
     pub receiver: Option<EndFigures>,
-    /// Processor time of the process that is neither end's own: io_uring's worker threads, the
+    /// Processor time of the process that belongs to neither end: io_uring's worker threads, the
     /// walk, starting and ending threads.
     pub other_cpu: Duration,
-    /// Which end is in the way.
+    /// The bottleneck.
     pub bottleneck: LimitingEnd,
-    /// Which layer, among those that this mode consists of, took longest alone on the same files
-    /// with as many lanes; none where they were not measured, and for layers.
+    /// The layer of this mode that took longest alone, on the same files with as many lanes; `None`
+    /// if they were not all measured, and for layers.
     pub slowest_layer: Option<Layer>,
 }
 
@@ -252,20 +252,21 @@ pub struct EndFigures {
     pub cpu: Duration,
     /// The part of the wall time that the busiest of them was on a processor: 0 to 1.
     pub busy: f64,
-    /// Their instructions together, in user mode and in the kernel, where they are counted.
+    /// Their instructions together, in user mode and in the kernel, if they are counted.
     pub instructions: Option<u64>,
 }
 
-/// What keeps a mode from being faster, as far as the two ends show it.
+/// The bottleneck of a mode, as far as the two ends show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitingEnd {
     /// The sending end is busier.
     Sender,
     /// The receiving end is busier.
     Receiver,
-    /// What is neither end's is busier than both: io_uring's worker threads, or the walk.
+    /// Work that belongs to neither end is busier than both: io_uring's worker threads, or the
+    /// walk.
     Elsewhere,
-    /// Nothing is busy for half of the time: they wait for each other, or for a disk.
+    /// Neither is busy for half of the time: they wait for each other, or for a disk.
     Waiting,
 }
 
@@ -276,14 +277,14 @@ pub enum NotMeasured {
     KernelTls(UserTlsReason),
     /// There is no io_uring here.
     IoUring(SyncIoReason),
-    /// What arrived is not what was sent. Nothing else about this mode is worth knowing.
+    /// The bytes that arrived differ from those that were sent. So the mode has no figures.
     Differs,
-    /// It failed: what the kernel or the data plane said.
+    /// It failed, with this error of the kernel or the data plane.
     Failed(String),
 }
 
 impl NotMeasured {
-    /// Whether this machine merely lacks what the mode needs.
+    /// Whether this machine only lacks a feature that the mode needs.
     pub fn is_skipped(&self) -> bool {
         matches!(self, Self::KernelTls(_) | Self::IoUring(_))
     }

@@ -1,4 +1,4 @@
-//! What is asked to be measured, and within which bounds.
+//! What is to be measured, and the bounds of the options.
 use std::path::PathBuf;
 
 use ringway_model::Fault;
@@ -12,11 +12,11 @@ const SMALL_LEN: u64 = 4_096;
 /// Bytes of one medium file.
 const MEDIUM_LEN: u64 = 100_000;
 
-/// Lanes beyond one that are measured unless asked for: on more processors than that, more say
+/// The most lanes beyond one that are measured by default. On more processors, more lanes show
 /// little.
 const LANES_DEFAULT_MAX: usize = 4;
 
-/// How much there is of each dataset.
+/// The size of each dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
     /// Files of 4 KB.
@@ -28,7 +28,7 @@ pub struct Sizes {
 }
 
 impl Default for Sizes {
-    /// Enough that a round takes a tenth of a second or more, and all of it minutes.
+    /// Enough that a round takes a tenth of a second or more, and the whole measurement minutes.
     fn default() -> Self {
         Self { small_files: 20_000, medium_files: 3_000, huge_bytes: 512 * 1024 * 1024 }
     }
@@ -48,23 +48,23 @@ impl Sizes {
 /// What is to be measured, where, and how often.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModesOptions {
-    /// The folder to work in, which must exist: what is made there is removed again. None is
-    /// /dev/shm, or else the folder for temporary files.
+    /// The folder to work in, which must exist. Files that are made there are removed again. `None`
+    /// means /dev/shm, or else the folder for temporary files.
     pub folder: Option<PathBuf>,
-    /// On which files.
+    /// The datasets.
     pub datasets: Vec<Dataset>,
-    /// How much of them.
+    /// Their sizes.
     pub sizes: Sizes,
-    /// Which groups of modes.
+    /// The groups of modes.
     pub parts: Vec<Part>,
-    /// With whose encryption.
+    /// The kinds of encryption.
     pub ciphers: Vec<Cipher>,
-    /// With how many lanes: each number is measured.
+    /// The numbers of lanes, each of which is measured.
     pub lanes: Vec<u8>,
-    /// Rounds that count, interleaved; one more comes before them.
+    /// Rounds that count, interleaved. One more comes before them.
     pub rounds: u32,
-    /// The clock counts instructions, a nanosecond each (QEMU's `-icount shift=0`): processor time
-    /// is then reported as instructions, too.
+    /// Whether the clock counts instructions, a nanosecond each (QEMU's `-icount shift=0`).
+    /// Processor time is then also reported as instructions.
     pub clock_counts_instructions: bool,
 }
 
@@ -85,7 +85,7 @@ impl Default for ModesOptions {
 }
 
 impl ModesOptions {
-    /// Refuses what cannot be measured.
+    /// Refuses options that cannot be measured.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         let lists = [self.datasets.len(), self.parts.len(), self.ciphers.len(), self.lanes.len()];
         if lists.contains(&0) {

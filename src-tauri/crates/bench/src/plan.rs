@@ -1,5 +1,5 @@
-//! Which modes are measured on which files, what this machine lacks for one, and which layers each
-//! consists of.
+//! Which modes are measured on which files, what this machine lacks for a mode, and which layers
+//! each mode consists of.
 use std::time::Duration;
 
 use ringway_model::{Fault, IoMode, SyncIoReason, TlsMode, UserTlsReason};
@@ -9,7 +9,7 @@ use crate::mode::{Calls, Cipher, Dataset, Inward, Layer, Mode, NotMeasured, Outw
 use crate::options::ModesOptions;
 use ringway_link::lane;
 
-/// The movers of raw sockets, plaintext or kernel TLS: each way out against the plainest way in,
+/// The movers of raw sockets, in plaintext or kernel TLS: each way out with the plainest way in,
 /// and the other way round.
 const MOVERS: [(Outward, Inward); 8] = [
     (Outward::ReadSend, Inward::ReceiveWrite),
@@ -22,17 +22,17 @@ const MOVERS: [(Outward, Inward); 8] = [
     (Outward::UringSplice, Inward::ReceiveWrite),
 ];
 
-/// How transfers read and write: plain calls; what they choose themselves; io_uring.
+/// How transfers read and write: with plain calls; with their own choice; with io_uring.
 const TRANSFERS: [(Calls, Calls); 3] =
     [(Calls::Plain, Calls::Plain), (Calls::Uring, Calls::Plain), (Calls::Uring, Calls::Uring)];
 
-/// What is measured on these files, in the order of the table.
+/// The modes for these files, in the order of the table.
 pub(crate) fn modes(options: &ModesOptions, dataset: Dataset) -> Vec<Mode> {
     let mut modes = Vec::new();
     for part in Part::ALL.into_iter().filter(|part| options.parts.contains(part)) {
         match part {
             Part::Layers => modes.extend(layers(options).into_iter().map(Mode::Layer)),
-            // What a mover costs a file drowns in opening and making small ones.
+            // For small files, the cost of opening and making them hides the cost of a mover.
             Part::Movers if dataset == Dataset::Small => {}
             Part::Movers => modes.extend(ciphers(options).flat_map(movers)),
             Part::Transfers => modes.extend(
@@ -49,8 +49,8 @@ fn ciphers(options: &ModesOptions) -> impl Iterator<Item = Cipher> {
 }
 
 fn layers(options: &ModesOptions) -> Vec<Layer> {
-    // In userspace a lane sends records over a socket that knows nothing of them: the layers are
-    // those of plaintext, and the records' own.
+    // In userspace a lane sends records over a socket that knows nothing of them. So its layers are
+    // those of plaintext, and those of the records.
     let sockets: Vec<Cipher> = ciphers(options).filter(|cipher| *cipher != Cipher::User).collect();
     let user = options.ciphers.contains(&Cipher::User);
     let both = [Calls::Plain, Calls::Uring];
@@ -64,7 +64,7 @@ fn layers(options: &ModesOptions) -> Vec<Layer> {
 }
 
 fn movers(cipher: Cipher) -> Vec<Mode> {
-    // The kernel cannot move into or out of records that it does not make.
+    // The kernel cannot splice records that it does not make.
     let ways = if cipher == Cipher::User { &MOVERS[..1] } else { &MOVERS[..] };
     ways.iter().map(|(out, into)| Mode::Mover { out: *out, into: *into, cipher }).collect()
 }
@@ -88,7 +88,7 @@ pub(crate) fn unavailable(mode: Mode) -> Option<NotMeasured> {
     no_kernel().or_else(|| no_io_uring().filter(|_| uring).map(NotMeasured::IoUring))
 }
 
-/// Why kernel TLS is not to be had.
+/// Why kernel TLS is unavailable.
 pub(crate) fn no_kernel_tls() -> Option<UserTlsReason> {
     match lane::plan(TlsMode::Kernel) {
         Err(Fault::NoKernelTls { reason, .. }) => Some(reason),
@@ -96,7 +96,7 @@ pub(crate) fn no_kernel_tls() -> Option<UserTlsReason> {
     }
 }
 
-/// Why io_uring is not to be had.
+/// Why io_uring is unavailable.
 pub(crate) fn no_io_uring() -> Option<SyncIoReason> {
     match IoPlan::new(IoMode::Uring) {
         Err(Fault::NoIoUring { reason }) => Some(reason),
@@ -104,7 +104,7 @@ pub(crate) fn no_io_uring() -> Option<SyncIoReason> {
     }
 }
 
-/// The layers that a mode consists of, as far as they are measured by themselves.
+/// The layers of a mode that are measured by themselves.
 fn made_of(mode: Mode) -> Vec<Layer> {
     let (cipher, read, write) = match mode {
         Mode::Layer(_) => return Vec::new(),
@@ -132,7 +132,7 @@ fn made_of(mode: Mode) -> Vec<Layer> {
     layers
 }
 
-/// The layer of a mode that took longest alone, if all that it consists of were measured.
+/// The layer of a mode that took longest alone, if all of its layers were measured.
 pub(crate) fn slowest(mode: Mode, measured: &[(Layer, Duration)]) -> Option<Layer> {
     let wall = |layer: Layer| measured.iter().find(|(one, _)| *one == layer).map(|(_, wall)| (*wall, layer));
     let walls: Option<Vec<(Duration, Layer)>> = made_of(mode).into_iter().map(wall).collect();
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_that_is_asked_for_is_planned_once() {
+    fn every_requested_mode_is_planned_once() {
         let all = ModesOptions::default();
         for (dataset, wanted) in
             [(Dataset::Small, 10 + 9), (Dataset::Medium, 10 + 17 + 9), (Dataset::Huge, 10 + 17 + 9)]
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_layer_is_one_of_the_mode_s_own() {
+    fn the_slowest_layer_belongs_to_the_mode() {
         let measured = |write_ms| {
             [
                 (Layer::Read(Calls::Plain), 30),

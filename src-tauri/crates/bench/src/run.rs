@@ -1,4 +1,4 @@
-//! Measures: each mode in rounds, on one dataset after the other.
+//! Runs a measurement: each mode in rounds, on one dataset after the other.
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -15,12 +15,14 @@ use crate::options::ModesOptions;
 use crate::plan;
 use crate::work::Work;
 
-/// Measures everything that is asked for, one row after the other, and removes what it has made,
-/// however it ends. Blocks: for a thread of its own. Setting `stop` ends it within moments.
+/// Measures everything that is requested, one row after the other, and removes everything that it
+/// has made, however it ends. It blocks, so run it on a separate thread. Setting `stop` ends it
+/// within moments.
 ///
 /// # Errors
-/// [`Fault::Invalid`] for options that make no sense, [`Fault::Path`] for a folder that cannot be
-/// used or has too little room, and [`Fault::Cancelled`]. A mode that fails is a row that says so.
+/// [`Fault::Invalid`] for impossible options, [`Fault::Path`] for a folder that cannot be used or
+/// has too little free space, and [`Fault::Cancelled`]. A mode that fails becomes a row with its
+/// error.
 pub fn run(options: &ModesOptions, stop: &AtomicBool, tell: &mut dyn FnMut(ModesEvent)) -> Result<(), Fault> {
     options.check()?;
     let work = Work::begin(options)?;
@@ -61,15 +63,15 @@ fn instruction_source(clock: bool) -> (Result<InstructionSource, NoInstructions>
     }
 }
 
-/// One mode, and what came of it so far.
+/// One mode, and its results so far.
 struct Cell {
     mode: Mode,
     rounds: Result<Vec<Round>, NotMeasured>,
 }
 
 impl Bench<'_> {
-    /// All modes on one dataset with so many lanes: a round of each, then the next round of each,
-    /// so that whatever else goes on meets all alike.
+    /// Measures all modes on one dataset with one number of lanes. There is a round of each mode,
+    /// then the next round of each, so that other activity affects all alike.
     fn measure(&self, data: &Data, lanes: u8, tell: &mut dyn FnMut(ModesEvent)) -> Result<(), Fault> {
         let cell = |mode| Cell { mode, rounds: plan::unavailable(mode).map_or_else(|| Ok(Vec::new()), Err) };
         let mut cells: Vec<Cell> = plan::modes(self.options, data.dataset()).into_iter().map(cell).collect();
@@ -101,8 +103,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// One run. With `prove` what was delivered is compared with what there was to deliver, outside
-    /// of what is measured.
+    /// One run. With `prove`, what arrived is compared with what was sent, outside of the measured
+    /// time.
     pub(crate) fn run_once(&self, mode: Mode, data: &Data, lanes: u8, prove: bool) -> Result<Round, NotMeasured> {
         let run = match mode {
             Mode::Layer(layer) => layers::run(self, layer, data, lanes, prove),

@@ -1,5 +1,5 @@
-//! Every mode on tiny files: exactly the bytes arrive, what is not to be had is named, and nothing
-//! stays behind.
+//! Every mode on tiny files: exactly the right bytes arrive, unavailable modes are named, and
+//! nothing stays behind.
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -19,7 +19,8 @@ use crate::*;
 fn options(base: &Path) -> ModesOptions {
     ModesOptions {
         folder: Some(base.to_owned()),
-        // More than a folder of small ones, more than a piece and no multiple of one.
+        // More small files than one folder has, and a length above a piece that is no multiple of
+        // one.
         sizes: Sizes { small_files: 1_003, medium_files: 7, huge_bytes: 2 * data::PIECE as u64 + 12_345 },
         lanes: vec![1, 3],
         rounds: 1,
@@ -42,7 +43,7 @@ fn is_empty(folder: &Path) -> bool {
 }
 
 #[test]
-fn every_mode_delivers_exactly_the_bytes_or_says_what_is_missing() {
+fn every_mode_delivers_exact_bytes_or_names_what_is_missing() {
     let base = tempfile::tempdir().unwrap();
     let options = options(base.path());
     let (ended, events) = run_all(&options, &AtomicBool::new(false));
@@ -69,10 +70,10 @@ fn every_mode_delivers_exactly_the_bytes_or_says_what_is_missing() {
     let skipped = |wanted: &NotMeasured| rows.iter().filter(|row| row.measured.as_ref() == Err(wanted)).count();
     if let Some(reason) = no_kernel_tls {
         assert_ne!(skipped(&NotMeasured::KernelTls(reason)), 0);
-        println!("skipped: kernel TLS of every_mode_delivers_exactly_the_bytes_or_says_what_is_missing: {reason:?}");
+        println!("skipped: kernel TLS of every_mode_delivers_exact_bytes_or_names_what_is_missing: {reason:?}");
     }
     if let Some(reason) = no_io_uring {
-        println!("skipped: io_uring of every_mode_delivers_exactly_the_bytes_or_says_what_is_missing: {reason:?}");
+        println!("skipped: io_uring of every_mode_delivers_exact_bytes_or_names_what_is_missing: {reason:?}");
     }
     assert!(is_empty(base.path()));
 }
@@ -91,7 +92,7 @@ fn once(base: &Path, mode: Mode, spoil: impl Fn(&Path)) -> Result<Round, NotMeas
 }
 
 #[test]
-fn a_byte_that_is_not_what_it_was_is_found_out() {
+fn an_altered_byte_is_detected() {
     let base = tempfile::tempdir().unwrap();
     let mover = Mode::Mover { out: Outward::ReadSend, into: Inward::ReceiveWrite, cipher: Cipher::User };
     let transfer = Mode::Transfer { cipher: Cipher::Plaintext, read: Calls::Plain, write: Calls::Plain };
@@ -117,7 +118,7 @@ fn a_mode_that_fails_says_why_and_does_not_hang() {
     let gone = |root: &Path| fs::remove_file(root.join("d0000/f0000001")).unwrap();
     let read = once(base.path(), Mode::Layer(Layer::Read(Calls::Plain)), gone);
     assert!(matches!(&read, Err(NotMeasured::Failed(_))), "{read:?}");
-    // The kernel cannot move what is encrypted in userspace.
+    // The kernel cannot move bytes that are encrypted in userspace.
     let impossible = Mode::Mover { out: Outward::SendFile, into: Inward::ReceiveWrite, cipher: Cipher::User };
     let refused = once(base.path(), impossible, |_| {});
     assert!(matches!(&refused, Err(NotMeasured::Failed(_))), "{refused:?}");
@@ -125,7 +126,7 @@ fn a_mode_that_fails_says_why_and_does_not_hang() {
 }
 
 #[test]
-fn stopping_ends_it_soon_and_leaves_nothing() {
+fn stopping_ends_a_measurement_soon_and_leaves_nothing() {
     let base = tempfile::tempdir().unwrap();
     let moments: [fn(&ModesEvent) -> bool; 3] = [
         |event| matches!(event, ModesEvent::Began(_)),
@@ -173,7 +174,7 @@ fn stopping_in_the_middle_of_a_mode_ends_both_ends() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_before_anything_is_made() {
+fn impossible_options_are_refused_before_anything_is_made() {
     let base = tempfile::tempdir().unwrap();
     let good = options(base.path());
     let sizes = |sizes| ModesOptions { sizes, ..good.clone() };
@@ -205,7 +206,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_made() {
 }
 
 #[test]
-fn connections_are_of_this_process_and_this_machine_only() {
+fn connections_stay_within_this_process_and_machine() {
     let wire = Wire::new().unwrap();
     let (mut near, mut far) = wire.connect(Cipher::Plaintext).unwrap();
     {

@@ -1,5 +1,5 @@
-//! The folder that everything is made in: fresh, private, large enough, and gone when the measuring
-//! ends, however it ends.
+//! The folder in which everything is made: new, private, with enough free space, and removed when
+//! the measurement ends, however it ends.
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -13,13 +13,14 @@ use rustix::io::Errno;
 use crate::options::ModesOptions;
 use ringway_tree::random;
 
-/// Where files cost no disk, if the machine has that.
+/// Files here use no disk, if the machine has this folder.
 const MEMORY: &str = "/dev/shm";
 
-/// Beside a dataset and what is delivered of it: metadata, and everybody else on that filesystem.
+/// Space in addition to a dataset and its delivered copy: for metadata, and for other programs on
+/// that filesystem.
 const SPARE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Inodes beside those of the files: folders and what a transfer stages.
+/// Inodes in addition to those of the files: folders and staged entries.
 const SPARE_INODES: u64 = 4_096;
 
 /// A folder that is removed with everything in it.
@@ -29,7 +30,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Makes it, if there is room for the largest dataset twice: what is sent, and what arrives.
+    /// Makes it, if there is space for the largest dataset twice: the source, and what arrives.
     pub(crate) fn begin(options: &ModesOptions) -> Result<Self, Fault> {
         let base = match &options.folder {
             Some(folder) => folder.clone(),
@@ -69,13 +70,13 @@ impl Work {
         self.filesystem.name()
     }
 
-    /// Waits until what was made is on its disk, if there is one: nobody's figures are to pay for
-    /// writing that.
+    /// Waits until what was made is on its disk, if there is one, so that no measurement includes
+    /// that writing.
     pub(crate) fn settle(&self) -> io::Result<()> {
         if self.filesystem.is_memory() { Ok(()) } else { sync_filesystem(File::open(&self.path)?) }
     }
 
-    /// Where a run delivers to.
+    /// The folder to which a run delivers.
     pub(crate) fn delivered(&self) -> PathBuf {
         self.path.join("delivered")
     }
@@ -85,7 +86,7 @@ impl Work {
         remove(&self.delivered())
     }
 
-    /// An error of what is in here.
+    /// An error about this folder.
     pub(crate) fn error(&self, source: io::Error) -> Fault {
         Fault::path(self.path.clone(), Operation::Write, source)
     }
@@ -93,8 +94,8 @@ impl Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        // What cannot be removed is hidden, says in its name whose it is, and nobody is left to be
-        // told.
+        // A folder that cannot be removed is hidden, and its name tells whose it is. There is no
+        // caller left to report this to.
         let _ = remove(&self.path);
     }
 }
@@ -107,7 +108,7 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Bytes of memory that can be had without anything being swapped (proc(5), MemAvailable).
+/// Bytes of memory that are available without swapping (proc(5), MemAvailable).
 fn memory_available() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -115,7 +116,7 @@ fn memory_available() -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// Why a thread ended before its end: not `Interrupted`, which means try again.
+/// The error of a thread that was stopped. It is not `Interrupted`, which means try again.
 pub(crate) fn check(stop: &AtomicBool) -> io::Result<()> {
     if stop.load(Ordering::Relaxed) { Err(io::ErrorKind::ConnectionAborted.into()) } else { Ok(()) }
 }

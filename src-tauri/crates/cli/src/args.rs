@@ -65,7 +65,7 @@ fn with_statuses(help: &str) -> String {
     format!("{help}\n\n{EXIT_HELP}")
 }
 
-/// A copy has nobody to be declined by, nor to be recognised by.
+/// No statuses about declining or recognising: a copy has no other end.
 fn with_copy_statuses() -> String {
     let statuses: Vec<&str> = EXIT_HELP.lines().take(COPY_EXIT_LINES).collect();
     format!("{COPY_HELP}\n\n{}\n{COPY_SIGNALS_HELP}", statuses.join("\n"))
@@ -83,44 +83,45 @@ pub(crate) enum Command {
     /// Copy folders and files inside this machine, as `cp -a` does
     #[command(override_usage = COPY_USAGE, after_long_help = with_copy_statuses(), args_override_self = true)]
     Copy(Box<CopyArgs>),
-    /// Receive in the background: the service that window, tray and the commands below are clients
-    /// of
+    /// Receive in the background: the service that the window, the tray and the commands below talk
+    /// to
     #[command(after_long_help = with_statuses(SERVE_HELP))]
     Serve(ServeArgs),
-    /// Show what the service does: where it receives, its code, what waits for an answer, what runs
+    /// Show what the service does: its receive folder and code, offers that wait for an answer,
+    /// running transfers
     Status(ReportArgs),
     /// List the offers that wait for an answer
     Offers(ReportArgs),
-    /// Take an offer in
+    /// Accept an offer
     #[command(after_long_help = with_statuses(ACCEPT_HELP))]
     Accept(AcceptArgs),
     /// Decline an offer
     Decline(OfferArgs),
     /// Show the service's code, or draw a new one
     Code(CodeShownArgs),
-    /// Cancel a transfer of the service's
+    /// Cancel a transfer of the service
     Cancel(TransferArgs),
-    /// Pause a transfer of the service's, in either direction, until it is resumed here; 8 hours at
-    /// the most. A copy that the window began, too, for as long as you like
+    /// Pause a transfer of the service, sent or received, until it is resumed here, for 8 hours at
+    /// most. A copy that the window started can be paused too, for any length of time
     Pause(TransferArgs),
-    /// Let a paused transfer go on, and have one that waits look at once whether it can
+    /// Resume a paused transfer; one that waits to try again tries at once
     Resume(TransferArgs),
     /// End the service
     Stop(ReportArgs),
     /// Make this machine and a receiver know each other, without sending anything
     #[command(after_long_help = with_statuses(PAIR_HELP))]
     Pair(PairArgs),
-    /// List, rename or forget the devices that this machine knows, and say what their offers meet
+    /// List, rename or forget the devices that this machine knows, and set a rule for their offers
     Devices(DevicesArgs),
-    /// Show what was received, sent and copied before, and how it ended
+    /// Show past transfers and copies, and how they ended
     Inbox(InboxArgs),
     /// Show this device's settings, or change them
     #[command(after_long_help = with_statuses(SETTINGS_HELP))]
     Settings(SettingsArgs),
-    /// Say in plain words what this machine can do, and what keeps it from being faster or from
-    /// being reached
+    /// Say in plain words what this machine can do, what makes it slower, and what keeps others
+    /// from reaching it
     Doctor(ReportArgs),
-    /// Measure on this machine what Ringway is made of (packages leave it out)
+    /// Measure the speed of Ringway's parts on this machine (left out of packages)
     Bench(BenchArgs),
     /// Print a completion script for a shell
     #[command(after_long_help = COMPLETIONS_HELP)]
@@ -136,7 +137,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether what is printed is what was asked for, and not only words about what was moved.
+    /// Whether the command's output is the result that was asked for, and not only a report about a
+    /// transfer.
     pub(crate) fn prints_its_result(&self) -> bool {
         let moves = match self {
             Self::Recv(_) | Self::Send(_) | Self::Serve(_) | Self::Pair(_) | Self::Accept(_) => true,
@@ -146,7 +148,7 @@ impl Command {
         !moves || self.report().json
     }
 
-    /// Who reads what is said.
+    /// Whether a person or a program reads the output.
     pub(crate) fn report(&self) -> ReportArgs {
         match self {
             Self::Recv(args) => args.reporting.report,
@@ -168,8 +170,8 @@ impl Command {
     }
 }
 
-/// The same error with a tip for who is used to `-q` being quiet, which is the queue's where files
-/// are copied.
+/// The same error with a tip about `-q`: it means quiet in most programs, but sets the queue's
+/// depth in `ringway copy`.
 pub(crate) fn hinted(mut error: clap::Error) -> clap::Error {
     let about = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
     if about.contains("--queue-depth") {
@@ -182,7 +184,7 @@ pub(crate) fn hinted(mut error: clap::Error) -> clap::Error {
 const RECV_HELP: &str = "\
 Examples:
   ringway recv                     into the current folder, which may not be a home; asks before accepting, unless a device's rule says otherwise
-  ringway recv ~/inbox --yes       accepts from whoever knows the code or is known
+  ringway recv ~/inbox --yes       accepts from paired devices, and from a device that has the code
   ringway recv --once --listen :0  one transfer, on a free port
   ringway recv /srv/in --yes --json --code-file ~/secret  for scripts, by a standing secret
 
@@ -236,8 +238,8 @@ Examples:
 /// `ringway recv`.
 #[derive(Debug, Args)]
 pub(crate) struct RecvArgs {
-    /// The folder to receive into, which must exist; when it is left out, the current one, and for
-    /// devices whose rule has a folder that one
+    /// The folder to receive into, which must exist. Default: the folder in the sending device's
+    /// rule if there is one, else the current folder
     pub(crate) dest: Option<PathBuf>,
     /// Address and port to listen on: ADDR:PORT, [V6ADDR]:PORT, ADDR, :PORT or PORT; port 0 takes a
     /// free one. Default: every address, the port of the settings (17464 unless changed)
@@ -246,20 +248,20 @@ pub(crate) struct RecvArgs {
     /// End after one transfer; the exit status is that transfer's
     #[arg(long)]
     pub(crate) once: bool,
-    /// Accept every offer of devices that know the code or are known, without asking; those whose
-    /// rule is to refuse stay refused
+    /// Accept every offer of devices that know the code or are paired, without asking. Devices
+    /// whose rule is to refuse are still refused
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Do not announce this receiver on the local network, where it is found by its code's number
-    /// and by `ringway devices --nearby`
+    /// Do not announce this receiver on the local network. Others find it there by its code's
+    /// number and with `ringway devices --nearby`
     #[arg(long)]
     pub(crate) no_announce: bool,
-    /// Let no new device pair: only known ones may send
+    /// Let no new device pair: only paired ones may send
     #[arg(long, conflicts_with = "code_file")]
     pub(crate) no_pairing: bool,
     #[command(flatten)]
     pub(crate) code: CodeArgs,
-    /// What happens to files that are there already and differ; nothing else is ever deleted
+    /// What happens to files that exist already and differ; nothing else is ever deleted
     #[arg(long, value_enum, default_value_t = ConflictArg::Replace)]
     pub(crate) on_conflict: ConflictArg,
     /// Keep numeric owner and group (as root)
@@ -268,8 +270,8 @@ pub(crate) struct RecvArgs {
     /// Keep setuid and setgid bits, which are otherwise dropped
     #[arg(long)]
     pub(crate) setuid: bool,
-    /// With --on-conflict replace, give folders that exist the sender's permissions also where
-    /// these let more people in. Otherwise permissions are only taken away from them
+    /// With --on-conflict replace, give existing folders the sender's permissions even where these
+    /// let more people in. Without it, permissions are only taken away from such folders
     #[arg(long)]
     pub(crate) modes: bool,
     #[command(flatten)]
@@ -280,20 +282,20 @@ pub(crate) struct RecvArgs {
     pub(crate) reporting: ReportingArgs,
 }
 
-/// Whether a home folder will do to receive into.
+/// Whether a home folder may be received into.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct HomeArgs {
-    /// Receive into a home folder all the same. Names at its top that begin with a dot are refused
-    /// even so: they change how programs start
+    /// Receive into a home folder although that is risky. Names at its top that begin with a dot
+    /// are still refused, because such files change how programs start
     #[arg(long)]
     pub(crate) allow_home: bool,
-    /// Take names that begin with a dot at the top of a home folder as well
+    /// Accept names at the top of a home folder that begin with a dot as well
     #[arg(long, requires = "allow_home")]
     pub(crate) dot_names: bool,
 }
 
 impl HomeArgs {
-    /// What may land in a home.
+    /// What may be received into a home folder.
     pub(crate) fn into_home(self) -> IntoHome {
         match (self.allow_home, self.dot_names) {
             (false, _) => IntoHome::Refuse,
@@ -306,54 +308,56 @@ impl HomeArgs {
 /// `ringway send`.
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {
-    /// Folders and files to send, and in the end to whom: a paired device's name or id, or
-    /// HOST[:PORT]. FOLDER/ with a slash sends its contents, as with rsync. After a single one, or
-    /// with --nearby, to the receiver on the local network that shows the code
+    /// Folders and files to send, and last the target: a paired device's name or id, or
+    /// HOST[:PORT]. FOLDER/ with a slash sends its contents, as with rsync. A single PATH, or every
+    /// PATH with --nearby, goes to the receiver on the local network that shows the code
     #[arg(required_unless_present = "again", num_args = 1.., value_name = "PATH")]
     pub(crate) words: Vec<OsString>,
-    /// Send again what was sent before, to the same device: NUMBER is as `ringway inbox --sent`
-    /// lists it. What is there already is not sent twice
+    /// Repeat an earlier send, to the same device: NUMBER as `ringway inbox --sent` lists it. Files
+    /// that are there already are not sent twice
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["words", "nearby"])]
     pub(crate) again: Option<u64>,
-    /// There is no TARGET: send to the receiver on the local network that shows the code
+    /// Send to the receiver on the local network that shows the code: all words are paths, none is
+    /// the target
     #[arg(long)]
     pub(crate) nearby: bool,
     #[command(flatten)]
     pub(crate) code: CodeArgs,
-    /// Parallel connections; by default as many as suit processors and distance, and more while the
-    /// network is what limits and more of them gain
+    /// Parallel connections. Default: as many as suit the processors and the distance, and more
+    /// while the network limits and another one makes it faster
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(limits::LANES_MAX)))]
     pub(crate) lanes: Option<u8>,
-    /// Send no faster than RATE bytes a second, all connections together: K, M, G are powers of
-    /// 1000, Ki, Mi, Gi of 1024; none lifts the limit of the settings for once
+    /// Send no faster than RATE bytes a second over all connections together. K, M, G are powers of
+    /// 1000, Ki, Mi, Gi of 1024; none lifts the limit of the settings for this transfer
     #[arg(long, value_name = "RATE", value_parser = LimitArg::parse)]
     pub(crate) limit: Option<LimitArg>,
-    /// Pack file contents on the way (Zstandard): where the network is what limits and while that
+    /// Compress file contents on the way (Zstandard): while the network limits and compressing
     /// makes it faster, or never
     #[arg(long, value_enum, default_value_t = CompressArg::Auto)]
     pub(crate) compress: CompressArg,
-    /// Send only what is new in large files that have changed: where the line is slower than
+    /// Send only the new parts of large files that have changed: when the network is slower than
     /// comparing them at both ends, always, or never
     #[arg(long, value_enum, default_value_t = DeltaArg::Auto)]
     pub(crate) delta: DeltaArg,
-    /// Have the receiver read everything back from its medium and compare it with what was read
-    /// here (BLAKE3), before it says that all is there
+    /// Have the receiver read everything back from its disk and compare it with what was read here
+    /// (BLAKE3) before it reports success
     #[arg(long)]
     pub(crate) verify: bool,
-    /// When the connection is lost, try to go on by itself for TIME, each time anew: as in 30s, 15m
-    /// or 2h. Wait that long for a place, too, where the receiver is busy with other transfers. no
-    /// ends at once, on a full disk, too, which otherwise pauses it until there is room, or it is
-    /// told to go on (Ctrl-Z and fg, or kill -CONT, at the receiver)
+    /// After the connection is lost, keep trying for TIME to continue, each time anew: as in 30s,
+    /// 15m or 2h. Wait that long for a place, too, if the receiver is busy with other transfers. no
+    /// ends at once instead, also when the receiver's disk is full. Otherwise a full disk pauses
+    /// the transfer until there is room or the receiver is told to continue (Ctrl-Z and fg, or kill
+    /// -CONT, there)
     #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "15m")]
     pub(crate) retry: RetryArg,
-    /// End when the receiver took nothing, or less than 100 bytes a second, for TIME while data was
-    /// to move, as in 90s, 10m or 2h; no waits for ever. Time in which it is paused, or in which
-    /// the receiver says that it writes, compares or synchronises, does not count, and is limited
-    /// otherwise: 2 hours, and a second more for each MiB
+    /// End when the receiver accepts nothing, or less than 100 bytes a second, for TIME while there
+    /// is data to send, as in 90s, 10m or 2h; no waits for ever. Pauses do not count, nor does time
+    /// in which the receiver says that it writes, compares or synchronises: that has its own limit
+    /// of 2 hours, plus a second for each MiB
     #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "10m")]
     pub(crate) timeout: RetryArg,
-    /// TLS records after which a lane takes a new connection with new keys: for trying that out,
-    /// fewer than is safe are no use otherwise
+    /// TLS records after which a lane opens a new connection with new keys. Only for trying that
+    /// out: fewer than is safe serve no other purpose
     #[arg(long, value_name = "N", hide = true)]
     pub(crate) records_per_key: Option<u64>,
     #[command(flatten)]
@@ -363,7 +367,7 @@ pub(crate) struct SendArgs {
 }
 
 impl SendArgs {
-    /// What is to be sent, and to whom; none is whoever shows the code.
+    /// The paths to send, and the target. Without a target, the code finds the receiver.
     pub(crate) fn sources_and_target(&self) -> (Vec<PathBuf>, Option<&OsStr>) {
         let all = |words: &[OsString]| words.iter().map(PathBuf::from).collect();
         match self.words.split_last() {
@@ -376,7 +380,7 @@ impl SendArgs {
 /// `ringway pair`.
 #[derive(Debug, Args)]
 pub(crate) struct PairArgs {
-    /// The receiver: HOST[:PORT], or the name or id of a device that is paired already
+    /// The receiver: HOST[:PORT], or the name or id of a paired device
     pub(crate) target: String,
     #[command(flatten)]
     pub(crate) code: CodeArgs,
@@ -388,11 +392,11 @@ pub(crate) struct PairArgs {
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct DevicesArgs {
-    /// List the receivers that announce themselves on the local network now; what they say of
-    /// themselves is not proven
+    /// List the receivers that announce themselves on the local network now; nothing proves what
+    /// they say about themselves
     #[arg(long)]
     pub(crate) nearby: bool,
-    /// What to do; lists them when left out
+    /// What to do; without it, list them
     #[command(subcommand)]
     pub(crate) action: Option<DevicesAction>,
     #[command(flatten)]
@@ -404,23 +408,23 @@ pub(crate) struct DevicesArgs {
 pub(crate) enum DevicesAction {
     /// List them (the default)
     List,
-    /// Call one otherwise on this machine
+    /// Give a device another name on this machine
     Rename {
         /// Its name or the beginning of its id
         old: String,
         /// Its new name
         new: String,
     },
-    /// Forget one: it must pair again before it may send or be sent to
+    /// Forget a device: it must pair again before it may send or be sent to
     ///
-    /// Transfers with it that run on this machine end within about a second, also those of the
-    /// service and of other commands. Files that are not whole are removed, as when a transfer is
-    /// cancelled. What it has brought before stays.
+    /// Its transfers on this machine end within about a second, also those of the service and of
+    /// other commands. Unfinished files are removed, as after a cancel. What the device sent before
+    /// stays.
     Forget {
         /// Its name or the beginning of its id
         device: String,
     },
-    /// Show, or set, what happens to the offers of one before anybody is asked
+    /// Show or set a device's rule: what happens to its offers before a person is asked
     Rule(RuleArgs),
 }
 
@@ -428,72 +432,73 @@ pub(crate) enum DevicesAction {
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct InboxArgs {
-    /// What to do; lists what was received when left out
+    /// What to do; without it, list what was received
     #[command(subcommand)]
     pub(crate) action: Option<InboxAction>,
-    /// What was sent from here instead
+    /// Show what was sent from here instead
     #[arg(long, conflicts_with = "all")]
     pub(crate) sent: bool,
-    /// All: what was received and sent, and copies that the window made
+    /// Everything: what was received and sent, and copies that the window made
     #[arg(long)]
     pub(crate) all: bool,
-    /// Only what failed, or of which something failed
+    /// Only transfers that failed, or in which an entry failed
     #[arg(long)]
     pub(crate) failed: bool,
-    /// Only that in whose names, paths or device this text is found
+    /// Only transfers with this text in their names, paths or device
     #[arg(long, value_name = "TEXT")]
     pub(crate) search: Option<String>,
-    /// How many, the latest first
+    /// How many, latest first
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
-    /// Only those before this number
+    /// Only transfers before this number
     #[arg(long, value_name = "NUMBER")]
     pub(crate) before: Option<u64>,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }
 
-/// What to do with the past transfers.
+/// What to do with past transfers.
 #[derive(Debug, Subcommand)]
 pub(crate) enum InboxAction {
-    /// Show all that is known of one: what failed by name, its rate, where it lies
+    /// Show everything that is known of a transfer: the names that failed, its rate, where its
+    /// files are
     Show {
         /// Its number in the list
         number: u64,
     },
-    /// Forget one; what it brought stays
+    /// Forget a transfer; the files that it brought stay
     Forget {
         /// Its number in the list
         number: u64,
     },
-    /// Forget all; what they brought stays
+    /// Forget all transfers; the files that they brought stay
     Clear {
-        /// Only what ended so many days ago or earlier
+        /// Only transfers that ended this many days ago or earlier
         #[arg(long, value_name = "DAYS")]
         older_than: Option<u32>,
     },
-    /// List what transfers that did not end keep hidden, so that the same send again goes on with
-    /// it
+    /// List the hidden files of unfinished transfers, which the same send again continues
     Unfinished {
-        /// Look into this folder, instead of the receive folder, those of the rules and those of
+        /// Look in this folder instead of in the receive folder, the folders of rules and those of
         /// past transfers
         #[arg(long = "in", value_name = "FOLDER")]
         folders: Vec<PathBuf>,
     },
-    /// Remove what transfers that did not end keep; the same send again begins anew
+    /// Remove the hidden files of unfinished transfers; the same send again then starts from the
+    /// beginning
     Discard(DiscardArgs),
 }
 
 /// `ringway inbox discard`.
 #[derive(Debug, Args)]
 pub(crate) struct DiscardArgs {
-    /// Which, by the ids in `ringway inbox unfinished`
+    /// Which ones, by the ids in `ringway inbox unfinished`
     #[arg(required_unless_present = "all", conflicts_with = "all", value_name = "ID")]
     pub(crate) ids: Vec<String>,
-    /// All, but for those that a transfer is at work in
+    /// All, except those of a running transfer
     #[arg(long)]
     pub(crate) all: bool,
-    /// Look into this folder, instead of the receive folder, those of the rules and those of past
+    /// Look in this folder instead of in the receive folder, the folders of rules and those of past
     /// transfers
     #[arg(long = "in", value_name = "FOLDER")]
     pub(crate) folders: Vec<PathBuf>,
@@ -502,34 +507,34 @@ pub(crate) struct DiscardArgs {
 /// `ringway settings`.
 #[derive(Debug, Args)]
 pub(crate) struct SettingsArgs {
-    /// The name that others see this device by
+    /// The name under which others see this device
     #[arg(long)]
     pub(crate) name: Option<String>,
     /// The port to listen on
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
-    /// Where the window and the service receive. Default: the downloads folder, or else Ringway in
-    /// the home folder
+    /// The folder that the window and the service receive into. Default: the downloads folder, or
+    /// if there is none, Ringway in the home folder
     #[arg(long, value_name = "DIR")]
     pub(crate) receive_folder: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) home: HomeArgs,
-    /// How fast each transfer may be sent that is not given another --limit, in bytes a second as
-    /// there; none takes the limit away
+    /// The most bytes a second that a transfer without its own --limit is sent at, written as for
+    /// --limit; none removes the limit
     #[arg(long, value_name = "RATE", value_parser = LimitArg::parse)]
     pub(crate) limit: Option<LimitArg>,
-    /// Whether receivers of this device are announced on the local network
+    /// Whether this device's receivers are announced on the local network
     #[arg(long, value_enum)]
     pub(crate) announce: Option<SwitchArg>,
-    /// Whether the service that a window has started goes on receiving when the window is closed
+    /// Whether a service that the window started continues to receive after the window is closed
     #[arg(long, value_enum)]
     pub(crate) background: Option<SwitchArg>,
-    /// Whether the service receives; off declines what waits for an answer, and lets what runs go
-    /// on
+    /// Whether the service receives; off declines offers that wait for an answer, and lets running
+    /// transfers continue
     #[arg(long, value_enum)]
     pub(crate) receiving: Option<SwitchArg>,
-    /// Whether the service starts when this user logs in: by its systemd unit where that is
-    /// installed, else by the desktop's autostart
+    /// Whether the service starts when this user logs in: with its systemd unit if that is
+    /// installed, else with the desktop's autostart
     #[arg(long, value_enum)]
     pub(crate) start_at_login: Option<SwitchArg>,
     #[command(flatten)]
@@ -546,8 +551,8 @@ pub(crate) enum SwitchArg {
 /// Where the code comes from.
 #[derive(Debug, Args)]
 pub(crate) struct CodeArgs {
-    /// Read the code or standing secret from FILE (- is standard input) instead of RINGWAY_CODE or
-    /// a prompt; on recv, it is expected instead of a drawn one
+    /// Read the code or standing secret from FILE (- is standard input) instead of from
+    /// RINGWAY_CODE or a prompt. recv then expects this code instead of a random one
     #[arg(long, value_name = "FILE")]
     pub(crate) code_file: Option<PathBuf>,
 }
@@ -555,29 +560,29 @@ pub(crate) struct CodeArgs {
 /// Which of the fast paths and fallbacks to use at this end.
 #[derive(Debug, Args)]
 pub(crate) struct PathArgs {
-    /// Who encrypts at this end: the kernel, userspace, or the kernel where it can
+    /// What encrypts at this end: the kernel, userspace, or the kernel if it can
     #[arg(long, value_enum, default_value_t = TlsArg::Auto)]
     pub(crate) tls: TlsArg,
-    /// What file input and output run on at this end: io_uring, plain system calls, or whichever is
+    /// How files are read and written at this end: io_uring, plain system calls, or whichever is
     /// faster
     #[arg(long, value_enum, default_value_t = IoArg::Auto)]
     pub(crate) io: IoArg,
 }
 
-/// What is said, and how.
+/// How much is reported, and how.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct ReportingArgs {
-    /// Say nothing but errors, questions and the receiver's code
+    /// Print nothing but errors, questions and the receiver's code
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
-    /// Say more: identities, paths taken and why, where the time went, every failed file
+    /// Print more: identities, the paths taken and why, how the time was spent, every failed file
     #[arg(short, long)]
     pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }
 
-/// Whether a program reads what is said.
+/// Whether a program reads the output.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct ReportArgs {
     /// Print one JSON object per line, and ask nothing
@@ -592,9 +597,9 @@ pub(crate) enum ConflictArg {
     Replace,
     /// Keep the existing files
     Keep,
-    /// Keep both: the new file gets a number
+    /// Keep both: the new file's name gets a number
     Rename,
-    /// Keep both, or update what came from the same device before: files that were edited here
+    /// Keep both, or update the previous copy from the same device: files that were edited here
     /// stay, and their new versions get a number
     Update,
 }
@@ -602,7 +607,7 @@ pub(crate) enum ConflictArg {
 /// `--compress`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CompressArg {
-    /// While it gains time
+    /// While it saves time
     Auto,
     /// Never
     Off,
@@ -620,7 +625,7 @@ impl From<CompressArg> for Compression {
 /// `--delta`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DeltaArg {
-    /// While the line is slower than comparing
+    /// While the network is slower than comparing
     Auto,
     /// Always
     On,
@@ -641,7 +646,7 @@ impl From<DeltaArg> for Delta {
 /// `--tls`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TlsArg {
-    /// The kernel where it can, else userspace
+    /// The kernel if it can, else userspace
     Auto,
     /// The kernel, or fail
     Kernel,
@@ -652,7 +657,7 @@ pub(crate) enum TlsArg {
 /// `--io`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum IoArg {
-    /// io_uring where it can, else plain system calls
+    /// io_uring if it is available, else plain system calls
     Auto,
     /// io_uring, or fail
     Uring,
@@ -691,8 +696,8 @@ impl From<IoArg> for IoMode {
     }
 }
 
-/// What one PATH of `send` means: with a slash at its end, the folder's contents, as rsync has it.
-/// `.` and `..` have no name to arrive under, so they mean contents too.
+/// What one PATH of `send` means: with a slash at its end, the folder's contents, as in rsync. `.`
+/// and `..` have no name to arrive under, so they mean contents too.
 pub(crate) fn source(path: &Path) -> Source {
     let bytes = path.as_os_str().as_bytes();
     let last = bytes.rsplit(|byte| *byte == b'/').next().unwrap_or_default();

@@ -1,29 +1,26 @@
 //! `--json`: one [`Event`] a line on standard output. The model's types are serialised as they are;
 //! docs/json.schema.json is generated from them.
 //!
-//! Text is safe to print: what is a control or reorders text is escaped.
+//! Text is safe to print: control characters and characters that reorder text are escaped.
 mod events;
 mod failing;
 mod machine;
 #[cfg(any(test, feature = "bench"))]
 mod measured;
-mod offers;
 mod running;
 #[cfg(test)]
 mod schema;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use ringway_daemon::dto::Moving;
-use ringway_engine::{Decision, Device, NearbyDevice, OfferSummary, Past, Transfer, Unfinished};
+use ringway_engine::{Decision, Transfer};
 use ringway_model::{
-    AuthError, Consent, DeclineReason, Direction, Edit, Failure, Fault, LookAlike, PastDetails, PathText, Planned,
-    Progress, Report, TransferId,
+    Consent, DeclineReason, Device, Direction, Edit, Failure, Fault, LookAlike, Offer, OpenCode, Past, PastDetails,
+    Planned, Progress, Report, TransferId, TurnedAway,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -31,13 +28,13 @@ use serde_json::json;
 use crate::text::misleads;
 use crate::words::{self, Words};
 
+use events::Known;
 pub(crate) use events::{CheckState, Event};
 use failing::EntryFailure;
 pub(crate) use failing::WhatFailed;
-pub(crate) use machine::{ByItself, Listening, MachineSettings, OpenCode, Service};
+pub(crate) use machine::{ByItself, Listening, MachineSettings, Service};
 #[cfg(feature = "bench")]
 pub(crate) use measured::{Conditions, EndOfMode, Figures, Measured, MeasuredState};
-pub(crate) use offers::OfferWaits;
 use running::{Finished, Remembered, Started};
 
 /// The section of the manual; generated (`npm run json`).
@@ -50,8 +47,8 @@ pub(crate) fn name_of(value: impl Serialize) -> String {
     json!(value).as_str().unwrap_or_default().to_owned()
 }
 
-/// One line: what is a control or would reorder text is escaped, so that the line can be shown as
-/// it is.
+/// One line, with control characters and characters that reorder text escaped, so that it can be
+/// shown as it is.
 pub(crate) fn line(event: &Event<'_>) -> String {
     // Strings and numbers alone are keys and values of events, so that nothing can fail.
     escaped(&serde_json::to_string(event).unwrap_or_default())
@@ -72,27 +69,14 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// Paths as they are serialised.
-fn paths(paths: &[impl AsRef<OsStr>]) -> Vec<PathText> {
-    paths.iter().map(|path| path.as_ref().into()).collect()
-}
-
-/// Seconds since 1970; negative before.
-pub(crate) fn unix(moment: SystemTime) -> i64 {
-    match moment.duration_since(UNIX_EPOCH) {
-        Ok(after) => i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
-        Err(before) => i64::try_from(before.duration().as_secs()).map_or(i64::MIN, |seconds| -seconds),
-    }
-}
-
 /// `code`.
-pub(crate) fn code(text: Option<&str>, valid_until: Option<SystemTime>) -> Event<'static> {
-    Event::Code(OpenCode { code: text.map(str::to_owned), code_valid_until: valid_until.map(unix) })
+pub(crate) fn code(open: OpenCode) -> Event<'static> {
+    Event::Code(open)
 }
 
 /// `paired`.
 pub(crate) fn paired<'a>(device: &'a Device, looks_like: Option<&'a LookAlike>) -> Event<'a> {
-    Event::Paired { name: &device.name, id: device.id, looks_like }
+    Event::Paired(Known { device, looks_like })
 }
 
 /// `answered`.
@@ -105,67 +89,19 @@ pub(crate) fn planned(id: TransferId, action: Planned, at: &Path) -> Event<'stat
     Event::Planned { id, action, at: at.into() }
 }
 
-/// `unfinished`.
-pub(crate) fn unfinished(left: &Unfinished) -> Event<'_> {
-    Event::Unfinished {
-        id: &left.id,
-        folder: (&left.folder).into(),
-        from: left.from.as_deref(),
-        names: paths(&left.names),
-        more_names: left.more_names,
-        files: left.files,
-        disk_bytes: left.disk_bytes,
-        last_at_work: unix(left.last_used),
-        in_use: left.is_in_use,
-    }
-}
-
-/// `nearby`: what a receiver says of itself, all of it unproven but for the name that it is known
-/// by here.
-pub(crate) fn nearby(device: &NearbyDevice) -> Event<'_> {
-    let NearbyDevice { said, addresses, known } = device;
-    Event::Nearby {
-        name: said.name.as_str(),
-        id_begins: said.fingerprint.to_hex(),
-        kind: said.kind,
-        code_number: said.code,
-        version: said.version,
-        addresses: addresses.iter().map(ToString::to_string).collect(),
-        paired_as: known.as_ref().map(|device| device.name.as_str()),
-    }
-}
-
 /// `offer`.
-pub(crate) fn offer(offer: &OfferSummary) -> Event<'_> {
-    let rule = match offer.decision {
+pub(crate) fn offer<'a>(offer: &'a Offer, decision: &Decision) -> Event<'a> {
+    let rule = match decision {
         Decision::Ask(_) => Consent::Ask,
         Decision::Accept { .. } => Consent::Accept,
         Decision::Decline => Consent::Refuse,
     };
-    Event::Offer {
-        offer: offer.into(),
-        destination: (&offer.destination).into(),
-        rule,
-        asked_because: offer.decision.asked_because(),
-    }
-}
-
-/// `refused`.
-pub(crate) fn refused(offer: &OfferSummary) -> Event<'_> {
-    Event::Refused(offer.into())
+    Event::Offer { offer, rule }
 }
 
 /// `device`.
 pub(crate) fn device<'a>(device: &'a Device, looks_like: Option<&'a LookAlike>) -> Event<'a> {
-    Event::Device {
-        name: &device.name,
-        id: device.id,
-        paired_at: unix(device.paired_at),
-        last_seen: device.last_seen.map(unix),
-        last_address: device.last_address.as_deref(),
-        rule: &device.rule,
-        looks_like,
-    }
+    Event::Device(Known { device, looks_like })
 }
 
 /// `started`.
@@ -178,15 +114,15 @@ pub(crate) fn progress(id: TransferId, progress: &Progress) -> Event<'_> {
     Event::Progress { id, progress }
 }
 
-/// `finished`; `words` says what it failed with, where that is said otherwise. Only a copy is ever
-/// a `dry_run`.
+/// `finished`; `words` says why it failed where another message than the usual one is shown. Only a
+/// copy is ever a `dry_run`.
 pub(crate) fn finished<'a>(transfer: &Transfer, report: &'a Report, words: Option<&Words>, dry_run: bool) -> Event<'a> {
     Event::Finished(Box::new(Finished::new(transfer, report, words, dry_run)))
 }
 
 /// `transfer`.
 pub(crate) fn transfer(moving: &Moving) -> Event<'_> {
-    Event::Transfer(moving.into())
+    Event::Transfer(&moving.transfer)
 }
 
 /// `past`; with `details`, if it is shown by itself.
@@ -205,8 +141,8 @@ pub(crate) fn ended_early<'a>(error: &'a anyhow::Error, words: &Words) -> Event<
 }
 
 /// `auth_failed`.
-pub(crate) fn auth_failed<'a>(from: &'a str, why: &'a AuthError, tries_left: Option<u8>) -> Event<'a> {
-    Event::AuthFailed { from, why, message: words::turned_away(why), tries_left }
+pub(crate) fn auth_failed(failed: &TurnedAway) -> Event<'_> {
+    Event::AuthFailed { failed, message: words::pairing_failed(failed) }
 }
 
 /// `entry_failed`.

@@ -64,8 +64,8 @@ fn main() -> ExitCode {
     });
     ringway_engine::close_folders();
     match exit {
-        // Whoever counts on what is printed must not take it for all. What was moved is there,
-        // whatever could be said about it.
+        // The output is incomplete, so a script must not take it for the whole result. The files
+        // were transferred nevertheless.
         Exit::All if prints_its_result && output::is_incomplete() => Exit::Failed,
         exit => exit,
     }

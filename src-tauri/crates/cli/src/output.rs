@@ -132,7 +132,7 @@ impl Output {
         }
     }
 
-    /// Trouble, on standard error, whoever reads.
+    /// Trouble, on standard error, in every mode of output.
     pub(crate) fn warn(&self, line: impl Display) {
         self.to_stderr(format_args!("ringway: {line}\n"));
     }

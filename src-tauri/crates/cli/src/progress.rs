@@ -5,10 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use ringway_engine::Transfer;
-use ringway_model::{
-    Direction, FailureReason, Fault, Interruption, Outage, Outcome, PackedBytes, Progress, Proven, Report, Side, Stage,
-    sentences,
-};
+use ringway_model::{Direction, Fault, Outcome, PackedBytes, Progress, Proven, Report, Stage};
 
 use crate::ask::prompt;
 use crate::exit::Exit;
@@ -40,10 +37,6 @@ const RATED_MIN: u64 = 1_000_000;
 
 /// Failed files that are named without --verbose: what fits a screen.
 const FAILURES_SHOWN: usize = 20;
-
-/// What to do about a file that was not what it was to be.
-const DIFFERS: &str = "What read back differently was removed where it lay, unless somebody has changed it since. Send the same again to send \
-                       it once more; if it happens again, suspect the disk or the memory of the receiving machine.";
 
 /// The bar is drawn by us, as one message: the engine smooths rates better than a bar that sees
 /// only totals, and what is set at once is drawn at once.
@@ -190,10 +183,10 @@ impl<'a> View<'a> {
         let interruption = progress.interruption.filter(|_| self.bar.is_none());
         if let Some(waits) = interruption.filter(|_| !self.interrupted) {
             self.interrupted = true;
-            let why = interrupted(self.transfer.direction(), &peer(self.transfer), waits);
-            self.out.say(format_args!("{}: {why}", title(self.transfer)));
+            let says = waits.says(self.transfer.direction(), peer_name(self.transfer).as_deref());
+            self.out.say(format_args!("{}: {}", title(self.transfer), says.what()));
         } else if begun && std::mem::take(&mut self.interrupted) {
-            self.out.say(format_args!("{}: connected again, going on", title(self.transfer)));
+            self.out.say(format_args!("{}: Connected again. Resuming", title(self.transfer)));
         }
         self.stage = Some(progress.stage);
     }
@@ -221,68 +214,16 @@ pub(crate) fn peer_name(transfer: &Transfer) -> Option<String> {
     transfer.peer().map(|(_, name)| for_terminal(name))
 }
 
+/// Figures while bytes move, else where the transfer stands.
 fn message(transfer: &Transfer, progress: &Progress) -> String {
     match progress.stage {
-        Stage::Connecting if transfer.direction() == Direction::Copying => "looking...".to_owned(),
-        Stage::Connecting => "connecting...".to_owned(),
-        Stage::AwaitingAnswer => format!("waiting for {} to accept...", peer(transfer)),
-        Stage::Queued => {
-            let place = progress.place.map(|place| format!(", place {place} in the queue")).unwrap_or_default();
-            match transfer.direction() {
-                Direction::Sending => format!("{} is busy with other transfers{place}...", peer(transfer)),
-                Direction::Receiving | Direction::Copying => format!("waiting for other transfers to end{place}..."),
-            }
-        }
-        Stage::Finishing => match transfer.direction() {
-            Direction::Sending => format!("all sent; waiting for {} to have it safe on its disk...", peer(transfer)),
-            Direction::Receiving => "all received; making it safe on the disk...".to_owned(),
-            Direction::Copying => "all copied; finishing...".to_owned(),
-        },
+        Stage::Running if is_uncounted(transfer.direction(), progress) => so_far(progress).1,
+        Stage::Running => figures(progress),
         Stage::Verifying => format!("read back {}", figures(progress)),
-        Stage::Reconnecting | Stage::Paused => match progress.interruption {
-            Some(waits) => interrupted(transfer.direction(), &peer(transfer), waits),
-            None => "going on...".to_owned(),
-        },
-        _ if is_uncounted(transfer.direction(), progress) => so_far(progress).1,
-        _ => figures(progress),
-    }
-}
-
-/// Why it does not go on, and until when that is waited for.
-fn interrupted(direction: Direction, peer: &str, waits: Interruption) -> String {
-    let until = waits.gives_up.map(|left| format!(", giving up in {}", clock(rounded_up(left)))).unwrap_or_default();
-    if let Outage::Paused { by: side } = waits.why {
-        return match side {
-            Side::Here => format!("paused here{until}"),
-            Side::There => format!("paused by {peer}{until}"),
-        };
-    }
-    if let Outage::Full(shortage) = waits.why {
-        let missing = sentences::missing(shortage);
-        return match (direction, waits.next_try) {
-            (Direction::Receiving, _) => {
-                format!("paused, the disk is full{missing}; make room and it goes on{until}")
-            }
-            (_, Some(_)) => {
-                format!("paused, the disk of {peer} is full{missing}; it goes on when there is room{until}")
-            }
-            (_, None) => format!("paused, the disk of {peer} is full{missing}; looking again..."),
-        };
-    }
-    if direction == Direction::Receiving {
-        return format!("interrupted; waiting for {peer} to go on{until}");
-    }
-    let why = match waits.why {
-        Outage::Broken => "the connection was lost".to_owned(),
-        Outage::Silent => format!("nothing is heard of {peer}"),
-        Outage::Unreachable => format!("{peer} cannot be reached"),
-        Outage::TooManyOffers => format!("too many offers to {peer} came to nothing"),
-        // What is full or paused has been said.
-        Outage::Busy | Outage::Full(_) | Outage::Paused { .. } => format!("{peer} has too many transfers"),
-    };
-    match waits.next_try {
-        Some(next) => format!("{why}; trying again in {} s{until}", rounded_up(next).as_secs()),
-        None => format!("{why}; trying again..."),
+        _ => {
+            let says = progress.says(transfer.direction(), peer_name(transfer).as_deref());
+            says.map(|says| says.what()).unwrap_or_default()
+        }
     }
 }
 
@@ -424,9 +365,6 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
             let what = pace::bottleneck(what, transfer.direction(), &peer(transfer));
             out.say(format_args!("Limited by {what}."));
         }
-        if report.failures.iter().any(|failure| failure.reason == FailureReason::Differs) {
-            out.say(DIFFERS);
-        }
         for path in &report.arrived {
             out.say(format_args!("  {}", for_terminal(path)));
         }
@@ -455,7 +393,7 @@ pub(crate) fn conclude(transfer: &Transfer, report: &Report, out: &Output) {
     }
     if report.lanes_dropped > 0 {
         let dropped = counted(report.lanes_dropped.into(), "more lane");
-        out.detail(format_args!("Done without {dropped}: not to be had, or broken at once"));
+        out.detail(format_args!("Done without {dropped}, which could not be opened or broke at once"));
     }
 }
 
@@ -598,7 +536,7 @@ fn were(number: u64, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_model::{Counts, IoPath, PathTaken, Shortage, TlsPath};
+    use ringway_model::{Counts, IoPath, PathTaken, TlsPath};
 
     fn progress() -> Progress {
         Progress {
@@ -661,35 +599,6 @@ mod tests {
         assert!(!is_uncounted(Direction::Sending, &growing));
         assert_eq!(so_far(&growing), ("61,204 entries so far".into(), "1.5 GB, 1.4 GB/s".into()));
         assert_eq!(so_far(&Progress { entries_done: 1, failed: 2, ..growing }).0, "1 entry so far, 2 failed");
-    }
-
-    #[test]
-    fn an_interruption_says_who_waits_for_what_and_how_long() {
-        let waits = |why, next_try| Interruption { why, next_try, gives_up: Some(Duration::from_millis(899_100)) };
-        let sending = |waits| interrupted(Direction::Sending, "lab-ws", waits);
-        assert_eq!(
-            sending(waits(Outage::Broken, Some(Duration::from_millis(3_200)))),
-            "the connection was lost; trying again in 4 s, giving up in 15:00"
-        );
-        assert_eq!(sending(waits(Outage::Unreachable, None)), "lab-ws cannot be reached; trying again...");
-        assert_eq!(
-            interrupted(Direction::Receiving, "laptop", waits(Outage::Silent, None)),
-            "interrupted; waiting for laptop to go on, giving up in 15:00"
-        );
-        let paused = |by| waits(Outage::Paused { by }, None);
-        assert!(sending(paused(Side::There)).starts_with("paused by lab-ws, giving up in "));
-        assert!(
-            interrupted(Direction::Receiving, "laptop", paused(Side::Here)).starts_with("paused here, giving up in ")
-        );
-        let full = Outage::Full(Shortage { needed: 40_000_000, free: 8_000_000, entries: 0 });
-        assert_eq!(
-            sending(waits(full, Some(Duration::from_secs(5)))),
-            "paused, the disk of lab-ws is full, 32 MB more needed; it goes on when there is room, giving up in 15:00"
-        );
-        assert_eq!(
-            interrupted(Direction::Receiving, "laptop", waits(Outage::Full(Shortage::default()), None)),
-            "paused, the disk is full; make room and it goes on, giving up in 15:00"
-        );
     }
 
     #[test]

@@ -1,6 +1,5 @@
-//! What the command says of faults and failures: the sentences of `model::sentences` with commands
-//! as a shell takes them, and a few that only the command has. Everything a peer or a disk named is
-//! made harmless first.
+//! What the command says: the sentences of `model::sentences` with commands as a shell takes them,
+//! and those that only the command has. Everything a peer or a disk named is made harmless first.
 pub(crate) mod advised;
 pub(crate) mod pace;
 pub(crate) mod path_taken;
@@ -8,21 +7,20 @@ pub(crate) mod rule;
 
 use std::io;
 
-use ringway_engine::{FreeSpace, OfferSummary, SecretError};
-use ringway_model::sentences::{self, Says};
-use ringway_model::{AuthError, DeviceId, Direction, Edit, Failure, FailureReason, Fault, LookAlike, OsError, Remedy};
+use ringway_engine::SecretError;
+use ringway_model::sentences::{self, Says, Unsuitable};
+use ringway_model::{
+    AuthError, DeviceId, Direction, Edit, Failure, FailureReason, Fault, FreeSpace, LookAlike, Offer, OsError, Remedy,
+    TurnedAway,
+};
 
 use crate::exit::Refusal;
 use crate::text::{bytes, count, for_terminal};
 
-/// That a device's name looks like another one's.
+/// That a paired device's name looks like another one's.
 pub(crate) fn looks_like(name: &str, id: DeviceId, other: &LookAlike) -> String {
-    let [name, other_name] = [name, &other.name].map(for_terminal);
-    format!(
-        "{name} ({}) LOOKS LIKE THE NAME OF {other_name} ({}). Compare ids; `ringway devices rename` tells them apart.",
-        id.short(),
-        other.id.short()
-    )
+    let Words { what, next } = other.says().into();
+    format!("{} ({}): {what} {}", for_terminal(name), id.short(), next.unwrap_or_default())
 }
 
 /// What happened and what to do about it, as whole sentences.
@@ -41,6 +39,13 @@ impl Words {
 
     pub(crate) fn only(what: impl Into<String>) -> Self {
         Self { what: what.into(), next: None }
+    }
+
+    /// With one more next step.
+    pub(crate) fn and(self, next: &str) -> Self {
+        let steps: Vec<_> =
+            self.next.iter().map(String::as_str).chain([next]).filter(|step| !step.is_empty()).collect();
+        Self { next: (!steps.is_empty()).then(|| steps.join(" ")), ..self }
     }
 }
 
@@ -100,39 +105,30 @@ fn commands(fault: &Fault, says: Says) -> Says {
     }
 }
 
-/// Why a stranger was turned away, seen from the receiver.
-pub(crate) fn turned_away(error: &AuthError) -> String {
-    match error {
-        AuthError::WrongCode => "the code was wrong.".into(),
-        AuthError::NoCodeOpen => "no code is open here.".into(),
-        AuthError::PairingBusy { .. } => "another pairing was under way.".into(),
-        AuthError::IdentityChanged { name, expected, found } => format!(
-            "DANGER: it calls itself \"{}\", which is the name of another device here. Known: {}. Found: {}.",
-            for_terminal(name),
-            expected.short(),
-            found.short()
-        ),
-        other => other.says().what(),
+/// That a device failed to pair with this one, or to be recognised.
+pub(crate) fn pairing_failed(TurnedAway { from, why, attempts_left }: &TurnedAway) -> String {
+    let what = sentences::pairing_failed(why, &from.to_string(), *attempts_left).what();
+    match why {
+        AuthError::WrongCode | AuthError::NoCodeOpen => what,
+        other => format!("{what} {}", error(&Fault::Auth(other.clone())).what),
     }
 }
 
 /// Free space at an offer's destination, as text after the offer's size: `; 2.0 GB free here`, and
-/// warnings.
-pub(crate) fn free_space(offer: &OfferSummary, free: FreeSpace) -> String {
+/// why the folder does not suit the offer.
+pub(crate) fn free_space(offer: &Offer, free: FreeSpace) -> String {
     let mut line = format!("; {} free here", bytes(free.free_bytes));
-    if !free.is_writable {
-        line.push_str(", but THIS FOLDER CANNOT BE WRITTEN TO");
-    }
-    // What is sparse, or there already, takes less: a person knows that better.
-    if let Some(missing) = offer.bytes_so_far.checked_sub(free.free_bytes).filter(|missing| *missing > 0) {
-        line.push_str(&format!(", {} TOO LITTLE unless some of it is here already", bytes(missing)));
-    }
-    if let Some(left) = free.free_entries.filter(|left| *left < offer.entries_so_far) {
-        line.push_str(&format!(", and room for {} ONLY", entries(left)));
-    }
-    let too_long = |max: u64| offer.names.iter().any(|name| name.len() as u64 > max);
-    if let Some(max) = free.name_max.filter(|max| too_long(*max)) {
-        line.push_str(&format!(", and names may have {max} bytes at most"));
+    let missing = offer.bytes_so_far.checked_sub(free.free_bytes).filter(|missing| *missing > 0);
+    let left = free.free_entries.filter(|left| *left < offer.entries_so_far);
+    let too_long = |max: u64| offer.names.iter().any(|name| name.as_os_str().len() as u64 > max);
+    let unsuitable = [
+        (!free.writable).then_some(Unsuitable::NotWritable),
+        missing.map(Unsuitable::TooLarge),
+        left.map(Unsuitable::TooMany),
+        free.name_max.filter(|max| too_long(*max)).map(Unsuitable::NamesTooLong),
+    ];
+    for why in unsuitable.into_iter().flatten() {
+        line.push_str(&format!("\n  WARNING: {}", why.says().what()));
     }
     line
 }
@@ -208,105 +204,8 @@ pub(crate) fn os(error: &OsError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_model::{DeclineReason, Invalid, Operation, Shortage, Side, StoreTrouble, SyncIoReason, UserTlsReason};
-    use std::path::{Path, PathBuf};
-
-    fn enoent() -> io::Error {
-        io::Error::from_raw_os_error(2)
-    }
-
-    /// One of each variant, with hostile text wherever text may be a peer's.
-    fn errors() -> Vec<Fault> {
-        let evil = "x\x1b[31m\u{202e}";
-        let path = PathBuf::from(evil);
-        let auth = [
-            AuthError::PairingNeeded { peer_name: evil.into() },
-            AuthError::WrongCode,
-            AuthError::NoCodeOpen,
-            AuthError::PairingBusy { wait_ms: 1_200 },
-            AuthError::IdentityChanged { name: evil.into(), expected: DeviceId([1; 32]), found: DeviceId([2; 32]) },
-            AuthError::Unconfirmed {
-                last: evil.into(),
-                last_id: DeviceId([1; 32]),
-                name: evil.into(),
-                found: DeviceId([2; 32]),
-            },
-            AuthError::OtherAnswered { announced: evil.into(), found: DeviceId([2; 32]) },
-            AuthError::Forgotten { name: evil.into(), id: DeviceId([1; 32]), now: Some(DeviceId([2; 32])) },
-            AuthError::Ourselves,
-        ];
-        let declined = [
-            DeclineReason::ByChoice,
-            DeclineReason::NoAnswer,
-            DeclineReason::NoRoom(Shortage { needed: 2_000_000, free: 1_000, entries: 0 }),
-            DeclineReason::NotWritable,
-            DeclineReason::Busy,
-            DeclineReason::Paused,
-            DeclineReason::Stopped,
-            DeclineReason::TooManyOffers { wait_ms: 15_000 },
-        ];
-        let tls = [
-            UserTlsReason::Asked,
-            UserTlsReason::NotInKernel,
-            UserTlsReason::ModuleNotLoaded,
-            UserTlsReason::Refused(1),
-        ];
-        let io = [
-            SyncIoReason::Asked,
-            SyncIoReason::Faster,
-            SyncIoReason::NotInKernel,
-            SyncIoReason::Forbidden,
-            SyncIoReason::NoMemory,
-            SyncIoReason::OpcodeMissing,
-            SyncIoReason::Refused(1),
-        ];
-        let mut all = vec![
-            Fault::Path { path: path.clone().into(), operation: Operation::Open, source: enoent().into() },
-            Fault::NotPublished {
-                path: path.clone().into(),
-                operation: Operation::Rename,
-                source: enoent().into(),
-                published: vec![path.clone().into(); 20],
-            },
-            Fault::UnknownTarget { target: evil.into() },
-            Fault::unreachable(evil, enoent()),
-            Fault::listen(evil, enoent()),
-            Fault::Cancelled { by: Side::Here },
-            Fault::Cancelled { by: Side::There },
-            Fault::PeerForgotten,
-            Fault::ConnectionLost(enoent().into()),
-            Fault::Version { ours: 1, theirs: 2 },
-            Fault::Tls { detail: evil.into() },
-            Fault::FailedThere,
-            Fault::TurnedAway,
-            Fault::ReceiptContradicts { detail: evil.into() },
-            Fault::Stalled { seconds: 600 },
-            Fault::Discovery { detail: evil.into() },
-            Fault::DestinationGone,
-            Fault::Config { path: path.clone().into(), line: Some(2), detail: evil.into(), nearest: None },
-            Fault::Config { path: path.clone().into(), line: None, detail: evil.into(), nearest: Some("port".into()) },
-            Fault::Invalid(Invalid::SameName { name: "photos".into() }),
-            Fault::Invalid(ringway_model::Invalid::AmbiguousName { name: evil.into() }),
-            Fault::DestinationFull { shortage: None },
-            Fault::DestinationFull { shortage: Some(Shortage { needed: 2_000_000, free: 1_000, entries: 7 }) },
-        ];
-        let troubles = [
-            StoreTrouble::Full,
-            StoreTrouble::NotWritable,
-            StoreTrouble::NotReadable,
-            StoreTrouble::Busy,
-            StoreTrouble::DamagedDatabase,
-            StoreTrouble::DamagedIdentity,
-            StoreTrouble::Untrusted,
-            StoreTrouble::Other,
-        ];
-        all.extend(troubles.map(|trouble| Fault::Store { path: path.clone().into(), trouble, detail: evil.into() }));
-        all.extend(auth.into_iter().map(Fault::Auth));
-        all.extend(declined.map(Fault::Declined));
-        all.extend(tls.map(|reason| Fault::NoKernelTls { reason, remedies: Vec::new() }));
-        all.extend(io.map(|reason| Fault::NoIoUring { reason }));
-        all
-    }
+    use ringway_model::{Operation, Side, UserTlsReason, samples};
+    use std::path::Path;
 
     fn assert_sentence(text: &str) {
         assert!(text.len() > 10, "{text:?}");
@@ -327,12 +226,13 @@ mod tests {
 
     #[test]
     fn every_error_has_sentences_that_no_peer_can_forge() {
-        for error in errors() {
+        for error in samples::faults(samples::HOSTILE) {
             let words = self::error(&error);
             assert_sentence(&words.what);
             words.next.iter().for_each(|next| assert_sentence(next));
             if let Fault::Auth(auth) = &error {
-                assert_sentence(&turned_away(auth));
+                let from = std::net::Ipv4Addr::new(10, 0, 0, 9).into();
+                assert_sentence(&pairing_failed(&TurnedAway { from, why: auth.clone(), attempts_left: None }));
             }
             let wrapped = anything(&anyhow::Error::new(error).context("somewhere"));
             assert_eq!(wrapped, words);
@@ -357,34 +257,8 @@ mod tests {
 
     #[test]
     fn every_failure_names_the_file_and_the_reason() {
-        let reasons = [
-            FailureReason::Os { errno: 13 },
-            FailureReason::SpecialFile,
-            FailureReason::ChangedWhileReading,
-            FailureReason::PathTooLong,
-            FailureReason::InTheWay,
-            FailureReason::LinkTargetMissing,
-            FailureReason::Kept,
-            FailureReason::SameFile,
-            FailureReason::IntoItself,
-            FailureReason::Differs,
-            FailureReason::OwnFolder,
-            FailureReason::DotName,
-            FailureReason::HomeFolder,
-            FailureReason::NameNotKept,
-        ];
-        let operations = [
-            Operation::Open,
-            Operation::Read,
-            Operation::Write,
-            Operation::Create,
-            Operation::Rename,
-            Operation::Metadata,
-            Operation::Link,
-            Operation::Sync,
-        ];
-        for reason in reasons {
-            for operation in operations {
+        for reason in samples::FAILURE_REASONS {
+            for operation in samples::OPERATIONS {
                 let failed = Failure { path: "a\nb".into(), side: Side::There, operation, reason };
                 let said = failure(&failed, Direction::Sending, None);
                 assert!(said.starts_with("a\\nb: ") && said.len() > 15, "{said}");

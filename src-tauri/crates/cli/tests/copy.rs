@@ -326,7 +326,7 @@ fn a_failure_is_named_and_the_rest_is_copied() {
     ran.assert(
         3,
         &["Copied src: 1 file", "1 FAILED."],
-        &["ringway: dst/src/a: ", "another type", "Move what is in the way"],
+        &["ringway: dst/src/a: ", "another type", "Move the item there aside"],
     );
     assert!(place.at("dst/src/a/stays").is_dir());
     assert_eq!(place.read("dst/src/deep/b").as_deref(), Some("second"));
@@ -386,7 +386,7 @@ fn a_link_takes_the_place_of_nothing_that_it_leads_to() {
     place.write("f", "precious");
     symlink("f", place.at("fl")).unwrap();
     for line in [&["fl", "f"][..], &["-T", "fl", "f"], &["-u", "fl", "f"], &["--atomic", "fl", "f"]] {
-        place.copy(line).assert(3, &[], &["same file", "Nothing was changed there."]);
+        place.copy(line).assert(3, &[], &["same file", "Choose another folder."]);
         assert_eq!(place.read("f").as_deref(), Some("precious"), "{line:?}");
         assert!(!place.at("f").is_symlink());
     }
@@ -562,7 +562,7 @@ fn a_stopped_copy_leaves_no_half_written_new_file() {
     signal(&child, Signal::TERM);
     signal(&child, Signal::CONT);
     let ran = Ran::from(child);
-    ran.assert(1, &["Stopping cleanly"], &["Stopped: ", "no new file is left half-written"]);
+    ran.assert(1, &["Stopping cleanly"], &["Cancelled. So far: ", "No new file is incomplete."]);
     assert!(!place.at("dst").exists());
     place.run(&ran.advised()).assert(0, &["Copied big: 1 file"], &[]);
     assert!(fs::read(place.at("dst")).unwrap() == fs::read(place.at("big")).unwrap());
@@ -575,7 +575,7 @@ fn copy_whose_terminal_goes_away_leaves_no_half_written_new_file() {
     signal(&child, Signal::HUP);
     signal(&child, Signal::CONT);
     let ran = Ran::from(child);
-    ran.assert(129, &[], &["Stopped: ", "no new file is left half-written"]);
+    ran.assert(129, &[], &["Cancelled. So far: ", "No new file is incomplete."]);
     assert!(!place.at("dst").exists());
     place.run(&ran.advised()).assert(0, &["Copied big: 1 file"], &[]);
 }
@@ -595,7 +595,7 @@ fn stopped_copy_leaves_a_read_only_folder_open_to_its_owner_until_it_is_finished
     }
     signal(&child, Signal::TERM);
     let ran = Ran::from(child);
-    ran.assert(143, &[], &["Stopped: "]);
+    ran.assert(143, &[], &["Cancelled. So far: "]);
     let mode = || fs::metadata(place.at("dst")).unwrap().mode() & 0o7777;
     assert_eq!(mode(), 0o755);
     place.run(&ran.advised()).assert(0, &["Copied src: 1 file"], &[]);
@@ -646,17 +646,17 @@ fn a_full_destination_says_how_far_it_came() {
         fs::write(place.at(format!("src/{index}")), vec![7; 1 << 20]).unwrap();
     }
     let ran = place.copy(&["-j", "1", "src", "small"]);
-    ran.assert(1, &[], &["The destination is full: ", "was removed", "Make room there"]);
+    ran.assert(1, &[], &["No space left in ", "was removed", "Free up space"]);
     for entry in fs::read_dir(place.at("small/src")).unwrap() {
         assert_eq!(entry.unwrap().metadata().unwrap().len(), 1 << 20, "what stays is whole");
     }
-    assert_eq!(ran.err.matches("Make room").count(), 1, "{}", ran.err);
+    assert_eq!(ran.err.matches("Free up space").count(), 1, "{}", ran.err);
     // A destination that the copy made is there the next time, so that the same command would go
     // into it.
     fs::remove_dir_all(place.at("small/src")).unwrap();
     let made = place.copy(&["src", "small/new"]);
-    made.assert(1, &[], &["Make room there"]);
-    place.run(&made.advised()).assert(1, &[], &["The destination is full: "]);
+    made.assert(1, &[], &["Free up space"]);
+    place.run(&made.advised()).assert(1, &[], &["No space left in "]);
     assert!(!place.at("small/new/src").exists());
     assert_eq!(place.copy(&["-uT", "src", "small/new"]).status, Some(1));
     assert!(!place.at("small/new/src").exists());
@@ -672,7 +672,7 @@ fn a_full_destination_says_how_far_it_came() {
     let incomplete =
         "ringway: small/large: was being overwritten and is incomplete, because it could not be written (No space left";
     let ran = place.copy(&["large", "small"]);
-    ran.assert(1, &[], &[incomplete, "what was being written over is incomplete", "are copied again"]);
+    ran.assert(1, &[], &[incomplete, "Files that were being overwritten are incomplete", "are copied again"]);
     assert!(!ran.err.contains("was removed"), "{}", ran.err);
 }
 
@@ -761,10 +761,10 @@ fn the_advised_command_finishes_what_a_full_disk_ended() {
         let copied = place.copy(&[mode, &["-j", "1", "src", "large"][..]].concat());
         assert_eq!(copied.status, Some(0), "{}", copied.err);
         let full = place.copy(&[mode, &["-j", "1", "src", "small"][..]].concat());
-        full.assert(1, &[], &["The destination is full: ", "Make room there"]);
+        full.assert(1, &[], &["No space left in ", "Free up space"]);
         // A second try is as far, and advises what the first one did.
         let again = place.run(&full.advised());
-        again.assert(1, &[], &["The destination is full: "]);
+        again.assert(1, &[], &["No space left in "]);
         assert_eq!(again.advised(), full.advised(), "{mode:?}");
         let grown = Command::new("mount").args(["-o", "remount,size=64m"]).arg(place.at("small")).status().unwrap();
         assert!(grown.success());
@@ -805,7 +805,7 @@ fn a_read_only_destination_says_what_to_do() {
     };
     let ran = place.copy(&["src", "ro"]);
     assert_ne!(ran.status, Some(0));
-    ran.assert(ran.status.unwrap(), &[], &["Read-only file system", "can be written to"]);
+    ran.assert(ran.status.unwrap(), &[], &["Read-only file system", "Choose a writable folder."]);
 }
 
 /// A tmpfs that goes away with the test.

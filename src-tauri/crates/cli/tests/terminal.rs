@@ -362,7 +362,7 @@ fn a_copy_shows_a_bar_and_ctrl_c_stops_it() {
         copying.interrupt();
         copying.go_on();
         if amid {
-            copying.see("Stopped: ");
+            copying.see("Cancelled. So far: ");
             assert_eq!(copying.exit(), Some(1));
             assert!(!dst.exists());
             return;

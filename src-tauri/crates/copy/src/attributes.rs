@@ -1,4 +1,4 @@
-//! Giving a copy its owner, extended attributes, mode and times, in the order in which none undoes
+//! Gives a copy its owner, extended attributes, mode and times, in an order in which no step undoes
 //! another (chown(2) drops setuid).
 use std::io;
 use std::os::fd::AsFd;
@@ -10,15 +10,15 @@ use rustix::io::Errno;
 /// Bits that a change of the owner may clear (chown(2)).
 const OWNER_BITS: u32 = 0o7000;
 
-/// Set-user-ID and set-group-ID, which mean something else under another owner: cp, too, leaves
-/// them out where it could not give the owner. Sticky keeps others from removing entries of a
+/// Set-user-ID and set-group-ID, which mean something else with another owner. Like cp, the copy
+/// leaves them out if it could not set the owner. Sticky keeps others from removing entries of a
 /// folder, whoever owns it.
 const SET_ID_BITS: u32 = 0o6000;
 
-/// Permissions of files and folders while their owner is not theirs yet.
+/// Permissions of files and folders that do not have their final owner yet.
 pub(crate) const PRIVATE: u32 = 0o700;
 
-/// What a copy could not keep, as cp -a leaves unsaid.
+/// What a copy could not keep. cp -a does not report it either.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Lost {
     /// Entries with another owner or group than the source.
@@ -34,16 +34,16 @@ impl std::ops::AddAssign for Lost {
     }
 }
 
-/// What a new file already is, so that nothing is asked for that is so anyway.
+/// What is known of a new file's attributes, so that calls without effect are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fresh {
-    /// Made with the very mode and owner of the source.
+    /// It was created with exactly the source's mode and owner.
     Exact,
     /// Anything else.
     Unknown,
 }
 
-/// Gives the open file `target` everything that `source` has but its contents.
+/// Gives the open file `target` everything from `source` except its contents.
 pub(crate) fn of_file(
     source: impl AsFd,
     target: impl AsFd,
@@ -60,8 +60,8 @@ pub(crate) fn of_file(
         if strip_acl {
             sys::remove_acl(target)?;
         }
-        // Even an equal mode: chown has dropped setuid, and an inherited list has changed what the
-        // group may.
+        // Even if the mode is equal: chown has dropped setuid, and an inherited list has changed
+        // the group's permissions.
         if mode != now.mode || mode & OWNER_BITS != 0 || strip_acl {
             sys::set_mode(target, mode)?;
         }
@@ -73,7 +73,7 @@ pub(crate) fn of_file(
     Ok(lost)
 }
 
-/// Gives a folder everything that its source has, once nothing is added to it any more.
+/// Gives a folder all attributes of its source, once nothing more is added to it.
 pub(crate) fn of_folder(source: &Dir, target: &Dir, metadata: &Metadata) -> io::Result<Lost> {
     let listed = target.open_to_list()?;
     let target = listed.as_ref().unwrap_or(target);
@@ -92,14 +92,14 @@ pub(crate) fn of_folder(source: &Dir, target: &Dir, metadata: &Metadata) -> io::
     Ok(lost)
 }
 
-/// The same for a folder whose source cannot be opened, but for the extended attributes that can
-/// then not be read.
+/// The same for a folder whose source cannot be opened, without the extended attributes, which
+/// cannot be read.
 pub(crate) fn of_closed_folder(target: &Dir, metadata: &Metadata) -> io::Result<Lost> {
     let listed = target.open_to_list()?;
     let target = listed.as_ref().unwrap_or(target);
     let mut lost = Lost::default();
     let mode = owner_of_open(target, &sys::metadata_of(target)?, metadata, &mut lost)?;
-    // What it inherited is none of its source's.
+    // The attributes that it inherited are not its source's.
     if sys::has_xattrs(target)? {
         sys::remove_acl(target)?;
         sys::remove_default_acl(target)?;
@@ -109,7 +109,7 @@ pub(crate) fn of_closed_folder(target: &Dir, metadata: &Metadata) -> io::Result<
     Ok(lost)
 }
 
-/// The same for what is not opened: symbolic links and special files.
+/// The same for entries that are not opened: symbolic links and special files.
 pub(crate) fn of_name(
     source: (&Dir, &[u8]),
     target: (&Dir, &[u8]),
@@ -123,8 +123,8 @@ pub(crate) fn of_name(
         Some(uid) => dir.set_owner(name, uid, gid),
         None => dir.set_group(name, gid),
     })?;
-    // A link has neither mode nor list. A special file was made with its mode, unless the umask, an
-    // inherited list or the owner's change took some away.
+    // A link has neither mode nor list. A special file was created with its mode, unless the umask,
+    // an inherited list or the change of owner removed a part of it.
     if now.kind != Kind::Symlink {
         if strip_acl {
             sys::remove_acl_at(dir, name)?;
@@ -138,7 +138,7 @@ pub(crate) fn of_name(
     Ok(lost)
 }
 
-/// [`owner`] of what is open.
+/// [`owner`] of an open file.
 fn owner_of_open(target: impl AsFd, now: &Metadata, wanted: &Metadata, lost: &mut Lost) -> io::Result<u32> {
     owner(now, wanted, lost, |uid, gid| match uid {
         Some(uid) => sys::set_owner_fd(&target, uid, gid),
@@ -146,8 +146,8 @@ fn owner_of_open(target: impl AsFd, now: &Metadata, wanted: &Metadata, lost: &mu
     })
 }
 
-/// Gives owner and group where they differ, the group alone where only that is permitted; the mode
-/// that may be set then.
+/// Sets owner and group if they differ, or the group alone if only that is permitted. Returns the
+/// mode that may be set then.
 fn owner(
     now: &Metadata,
     wanted: &Metadata,
@@ -168,8 +168,8 @@ fn owner(
     }
 }
 
-/// Not root; or ids that this mount or user namespace cannot express (EINVAL, EOVERFLOW), or no
-/// owners at all (ENOSYS, EOPNOTSUPP).
+/// The process is not root, this mount or user namespace cannot express the ids (EINVAL,
+/// EOVERFLOW), or there are no owners at all (ENOSYS, EOPNOTSUPP).
 fn not_permitted(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),

@@ -1,5 +1,5 @@
-//! A folder that is being copied. Everything that is copied in it holds it, and the last of them
-//! gives it its attributes. Its descriptors are in [`opened`].
+//! A folder that is being copied. Everything that is copied in it holds it, and the last holder
+//! sets its attributes. Its descriptors are in [`opened`].
 pub(crate) mod below;
 pub(crate) mod entry_error;
 mod name_collisions;
@@ -22,31 +22,31 @@ use crate::job::{Identity, Job};
 use entry_error::EntryError;
 use name_collisions::Spelling;
 
-/// A folder that is copied, or the folders at both ends that a source's top level lies in.
+/// A folder that is copied, or the pair of folders that contain a source's top level at both ends.
 pub(crate) struct Folder<'j> {
     pub(crate) job: &'j Job,
     parent: Option<Hold<'j>>,
-    /// Its name in its parent; of a top level nothing.
+    /// Its name in its parent; empty for a top level.
     name: Box<[u8]>,
-    /// Where a top level lies, as the person wrote it.
+    /// The position of a top level, as the person wrote it.
     top: Option<Box<Top>>,
     /// Its descriptors.
     pub(crate) dirs: Arc<CachedDirs>,
-    /// What the source is like; none for folders that merely hold a top level.
+    /// The source's metadata; `None` for folders that only contain a top level.
     pub(crate) metadata: Option<Metadata>,
-    /// Which folder of the source it is.
+    /// The identity of the source's folder.
     pub(crate) identity: Option<Identity>,
-    /// New entries inherit an access control list from it.
+    /// Whether new entries inherit an access control list from it.
     pub(crate) default_acl: bool,
-    /// Owner and group that new files in it get by themselves, once one was made.
+    /// Owner and group that new files in it get by default, once one was made.
     pub(crate) inherited: OnceLock<(u32, u32)>,
-    /// Why nothing may be made in the copy, once a dry run has asked; none if it may.
+    /// Why nothing may be made in the copy, once a dry run has asked; `None` if it may.
     pub(crate) refused: OnceLock<Option<Errno>>,
-    /// How the copy takes names.
+    /// How the copy's folder treats names.
     pub(crate) spelling: Spelling,
 }
 
-/// An entry and where it goes.
+/// An entry and its names at both ends.
 #[derive(Clone, Copy)]
 pub(crate) struct Item<'a, 'j> {
     pub(crate) folder: &'a Hold<'j>,
@@ -56,18 +56,18 @@ pub(crate) struct Item<'a, 'j> {
     pub(crate) to: &'a [u8],
 }
 
-/// Where a top level lies.
+/// The position of a top level.
 pub(crate) struct Top {
-    /// What is opened: the folder that the source is in, or the source itself where its contents
-    /// are copied.
+    /// The folder that is opened: the one that contains the source, or the source itself if its
+    /// contents are copied.
     pub(crate) holder: PathBuf,
     /// The name of the source's entry in that folder.
     pub(crate) own_name: Option<Box<[u8]>>,
     pub(crate) source: PathBuf,
     pub(crate) target: PathBuf,
-    /// What the source's own entry is called there, where its copy has another name.
+    /// The name of the source's entry there, if its copy has another name.
     pub(crate) source_name: Option<Box<[u8]>>,
-    /// How much of paths below is the source's own name: rules begin after it.
+    /// Whether the paths below begin with the source's own name. Rules begin after it.
     pub(crate) in_source: bool,
 }
 
@@ -118,12 +118,12 @@ impl<'j> Folder<'j> {
         self.parent.as_deref()
     }
 
-    /// Its name in its parent; nothing for a top level.
+    /// Its name in its parent; empty for a top level.
     pub(crate) fn name(&self) -> &[u8] {
         &self.name
     }
 
-    /// Where it lies, if it is a top level.
+    /// Its position, if it is a top level.
     pub(crate) fn top(&self) -> Option<&Top> {
         self.top.as_deref()
     }
@@ -142,7 +142,7 @@ impl<'j> Folder<'j> {
         let (top, mut names) = self.names();
         let (path, own_name) = top.map(of).unzip();
         let mut path = path.cloned().unwrap_or_default();
-        // Folders are called as their copies are, and only the highest may be called otherwise.
+        // Folders have the names of their copies; only the topmost may have another name.
         if !name.is_empty() {
             names.insert(0, name);
         }
@@ -155,7 +155,7 @@ impl<'j> Folder<'j> {
         path
     }
 
-    /// The top level, and the names down to here, the deepest first.
+    /// The top level, and the names from it down to here, the deepest first.
     fn names(&self) -> (Option<&Top>, Vec<&[u8]>) {
         let mut names: Vec<&[u8]> = Vec::new();
         let mut folder = self;
@@ -166,13 +166,14 @@ impl<'j> Folder<'j> {
         (folder.top.as_deref(), names)
     }
 
-    /// Path of `name` in it from its top level's target, slashes between.
+    /// Path of `name` in it, relative to its top level's target.
     pub(crate) fn below_top(&self, name: &[u8]) -> Vec<u8> {
         let (_, names) = self.names();
         join(names.iter().rev().copied().chain([name]))
     }
 
-    /// Path of `name` in it from the source that the person named; none for that source itself.
+    /// Path of `name` in it, relative to the source that the person named; `None` for that source
+    /// itself.
     pub(crate) fn in_source(&self, name: &[u8]) -> Option<Vec<u8>> {
         let (top, mut names) = self.names();
         if !top.is_some_and(|top| top.in_source) {
@@ -195,7 +196,7 @@ impl<'j> Folder<'j> {
         }
     }
 
-    /// Nothing is under way in it any more.
+    /// Finishes the folder, in which nothing is under way any more.
     fn finish(&self) {
         let Some(metadata) = self.metadata.as_ref().filter(|_| !self.job.options.dry_run) else { return };
         let (source, target) = match self.source().and_then(|source| Ok((source, self.target()?))) {
@@ -203,7 +204,8 @@ impl<'j> Folder<'j> {
             Ok((_, None)) => return,
             Err(error) => return self.unfinished(error),
         };
-        // One that may lack something stays open to its owner, who is to finish the copy.
+        // If the copy was stopped, the folder may be incomplete. It stays open to its owner, who
+        // can then finish the copy.
         let ends_early = if self.job.is_stopped() { attributes::PRIVATE } else { 0 };
         let metadata = Metadata { mode: metadata.mode | ends_early, ..*metadata };
         match attributes::of_folder(&source, &target, &metadata) {
@@ -212,7 +214,7 @@ impl<'j> Folder<'j> {
         }
     }
 
-    /// Books why it was not given its attributes.
+    /// Records why it did not get its attributes.
     fn unfinished(&self, error: EntryError) {
         let path = self.target_path(b"");
         match error {
@@ -238,8 +240,8 @@ fn join<'n>(names: impl Iterator<Item = &'n [u8]>) -> Vec<u8> {
     path
 }
 
-/// A share in a folder. The last one to go finishes the folder, then lets go of its parent; without
-/// recursion, for trees are deep.
+/// A share in a folder. The last one that is dropped finishes the folder and then releases its
+/// parent. It does so without recursion, because trees are deep.
 pub(crate) struct Hold<'j>(Option<Arc<Folder<'j>>>);
 
 impl Clone for Hold<'_> {

@@ -1,5 +1,5 @@
-//! A copy as its caller sees it: planned, then run on the caller's thread, while any other thread
-//! watches, pauses and stops it.
+//! A copy from its caller's point of view: it is planned, and then runs on the caller's thread,
+//! while any other thread watches, pauses and stops it.
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,28 +27,28 @@ pub struct CopyHandle {
     job: Arc<Job>,
 }
 
-/// How far a copy has come.
+/// The progress of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// It copies, or has ended without reading anything back.
+    /// It copies, or has ended without reading back.
     Copying {
-        /// What is copied, left alone, or given up.
+        /// Entries that were copied, left alone, or given up.
         done: Amount,
-        /// What was found so far: never less than what is done.
+        /// Entries found so far, never fewer than in `done`.
         found: Amount,
         /// Whether nothing more will be found.
         is_final: bool,
     },
     /// It reads back what it has copied.
     Verifying {
-        /// What was read so far.
+        /// The amount read back so far.
         read: Amount,
     },
 }
 
 impl CopyJob {
-    /// Plans a copy and writes nothing. The observer hears of sources that cannot be copied. The
-    /// others are copied all the same.
+    /// Plans a copy and writes nothing. The observer gets sources that cannot be copied. The others
+    /// are copied anyway.
     ///
     /// # Errors
     /// Options beyond their limits, an unusable destination, or too few descriptors.
@@ -62,9 +62,9 @@ impl CopyJob {
         CopyHandle { job: Arc::clone(&self.job) }
     }
 
-    /// Copies, and reads back if `verify` was asked for. Returns when the copy has ended or was
-    /// stopped. The calling thread works, too, and its umask is changed for good: give the copy a
-    /// thread of its own.
+    /// Copies, and reads back if `verify` was requested. Returns when the copy has ended or was
+    /// stopped. The calling thread works too, and its umask changes permanently, so run the copy on
+    /// a separate thread.
     ///
     /// # Errors
     /// An error that ended the verification. [`CopyHandle::finish`] tells why a copy was stopped.
@@ -113,7 +113,8 @@ impl CopyHandle {
         self.job.take_error()
     }
 
-    /// What was done so far. Everything is copied by this process: what is there was moved.
+    /// The counts so far. This process copies everything, so everything that is there counts as
+    /// moved.
     pub fn totals(&self) -> Counts {
         let counts = &self.job.counts;
         Counts {

@@ -1,5 +1,4 @@
-//! What all threads of a copy share: its options, its figures, its failures, and whether it goes
-//! on.
+//! The state that all threads of a copy share: options, figures, failures, and whether to continue.
 mod control;
 pub(crate) mod dir_cache;
 pub(crate) mod proof;
@@ -28,70 +27,70 @@ use control::Control;
 use dir_cache::DirCache;
 use proof::Proof;
 
-/// What one file or folder is, whatever it is called: device and inode number.
+/// The identity of a file or folder, whatever its name: device and inode number.
 pub(crate) type Identity = (u64, u64);
 
-/// A copy under way.
+/// A running copy.
 pub(crate) struct Job {
     pub(crate) options: CopyOptions,
     pub(crate) choices: Choices,
     pub(crate) rules: Option<Rules>,
     pub(crate) counts: Counts,
-    /// What was counted ahead.
+    /// The totals that were counted ahead.
     pub(crate) counted: Counted,
-    /// What was put off is being copied: files are written through links now.
+    /// Set while files that were put off are copied: from then on, files are written through links.
     pub(crate) late: AtomicBool,
-    /// Everything is copied, or given up.
+    /// Set once everything is copied or given up.
     pub(crate) copied: AtomicBool,
-    /// Where all copies go; none where there are none.
+    /// The folder to which all copies go; `None` if there are none.
     pub(crate) top: Option<TopLevel>,
-    /// Folders at the destination that must not be met in a source: what is copied would be copied
-    /// again.
+    /// Folders at the destination that must not be met in a source, because the copy would then
+    /// copy itself.
     pub(crate) own: Mutex<HashSet<Identity>>,
     pub(crate) proof: Option<Proof>,
-    /// What reads in threads for which there was no ring.
+    /// What threads read by that got no ring.
     pub(crate) fallback: OnceLock<IoPath>,
     pub(crate) observer: Arc<dyn Observer>,
     pub(crate) control: Control,
     /// Directory descriptors of folders under way.
     pub(crate) dir_cache: DirCache,
     error: Mutex<Option<Fault>>,
-    /// What a test does between the first and the second time that a file is read.
+    /// Called by tests between the first and the second reading of a file.
     #[cfg(test)]
     pub(crate) meddle: Mutex<Option<Box<dyn FnMut() + Send>>>,
 }
 
-/// The folder that all copies are in, or whose contents they join, and its path.
+/// The folder that contains all copies, or into which their contents go, and its path.
 pub(crate) struct TopLevel {
     pub(crate) dir: Dir,
     pub(crate) path: PathBuf,
-    /// What is made in it inherits an access control list.
+    /// Whether entries made in it inherit an access control list.
     pub(crate) default_acl: bool,
     /// Paths of the copies, by source.
     pub(crate) copies: Vec<PathBuf>,
 }
 
-/// What was chosen for this copy.
+/// The values chosen for this copy.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Choices {
     pub(crate) workers: usize,
     /// Folders that are kept open.
     pub(crate) folders: usize,
-    /// Files of one batch through a ring.
+    /// Files in one batch through a ring.
     pub(crate) batch: usize,
-    /// Threads beside those, for when a disk is waited for.
+    /// Additional threads, for when a disk is waited for.
     pub(crate) for_disk: usize,
     pub(crate) depth: u32,
     pub(crate) chunk: usize,
     pub(crate) io: IoPlan,
     pub(crate) filesystem: &'static str,
-    /// Files are preallocated from this size on; never where that writes zeros.
+    /// Files from this size on are preallocated; never if that writes zeros.
     pub(crate) preallocate_from: u64,
-    /// Who runs this (geteuid(2)).
+    /// The user who runs this (geteuid(2)).
     pub(crate) user: u32,
-    /// The destination's filesystem copies by itself, below or far away.
+    /// Whether a server or another filesystem copies for the destination's filesystem.
     pub(crate) copies_by_itself: bool,
-    /// When this copy began, or the first one that it continues; none where the destination's times
+    /// When this copy began, or the first one that it continues; `None` if the destination's times
     /// come from another clock.
     pub(crate) began: Option<Timestamp>,
 }
@@ -99,7 +98,7 @@ pub(crate) struct Choices {
 /// The figures, added to by all threads.
 #[derive(Default)]
 pub(crate) struct Counts {
-    /// Threads that copied at a time, at most.
+    /// The most threads that copied at a time.
     pub(crate) workers: AtomicU64,
     pub(crate) found: AtomicU64,
     pub(crate) found_bytes: AtomicU64,
@@ -108,9 +107,9 @@ pub(crate) struct Counts {
     pub(crate) links: AtomicU64,
     pub(crate) specials: AtomicU64,
     pub(crate) bytes: AtomicU64,
-    /// Entries that were there already and are the same.
+    /// Entries that existed already and are the same.
     pub(crate) unchanged: AtomicU64,
-    /// Those that stay although they differ, and the bytes of the sources' files of these.
+    /// Entries that stay although they differ, and the bytes of their sources' files.
     pub(crate) skipped: AtomicU64,
     pub(crate) skipped_bytes: AtomicU64,
     pub(crate) excluded: AtomicU64,
@@ -122,7 +121,7 @@ pub(crate) struct Counts {
     pub(crate) failed: AtomicU64,
 }
 
-/// What was counted ahead so far.
+/// The totals that were counted ahead so far.
 #[derive(Default)]
 pub(crate) struct Counted {
     pub(crate) entries: AtomicU64,
@@ -134,14 +133,15 @@ pub(crate) struct Counted {
 /// An existing entry that stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Kept {
-    /// As the source's copy, made now or earlier: the source's other names become links to it.
+    /// Whether it stands for the source's copy, made now or earlier, so that the source's other
+    /// names become links to it.
     pub(crate) as_copy: bool,
-    /// By kind, size and time it is what the source is.
+    /// Whether it equals the source by kind, size and time.
     pub(crate) is_same: bool,
 }
 
 impl Kept {
-    /// Made by the copy before, or found equal.
+    /// Made by the previous copy, or found equal.
     pub(crate) const SAME: Self = Self { as_copy: true, is_same: true };
 }
 
@@ -154,13 +154,13 @@ pub(crate) fn value(counter: &AtomicU64) -> u64 {
 }
 
 impl Counts {
-    /// Entries that are done with, one way or the other.
+    /// Entries that are finished, copied or not.
     pub(crate) fn done(&self) -> u64 {
         let kept = value(&self.unchanged) + value(&self.skipped);
         [&self.files, &self.folders, &self.links, &self.specials, &self.failed].map(value).iter().sum::<u64>() + kept
     }
 
-    /// Books an entry of the destination that stays, for a source of so many bytes.
+    /// Counts an entry of the destination that stays, for a source of this many bytes.
     pub(crate) fn keep(&self, kept: Kept, bytes: u64) {
         if kept.is_same {
             add(&self.unchanged, 1);
@@ -231,19 +231,19 @@ impl Job {
         self.control.is_ended()
     }
 
-    /// The same, asked by a thread that holds nothing which others wait for: it rests here while a
-    /// person has paused the copy.
+    /// The same, for a thread that holds nothing that others wait for. While a person has paused
+    /// the copy, the thread waits here.
     pub(crate) fn must_end(&self) -> bool {
         self.control.must_end()
     }
 
-    /// Ends the copy; the first reason is the one that is told.
+    /// Ends the copy. The first reason is the one that is reported.
     pub(crate) fn stop(&self, error: Fault) {
         self.error.lock().get_or_insert(error);
         self.control.end();
     }
 
-    /// The first copy's path, where an error has no better one.
+    /// The first copy's path, for errors without a better one.
     pub(crate) fn first_path(&self) -> PathBuf {
         self.top.iter().flat_map(|top| &top.copies).next().cloned().unwrap_or_default()
     }
@@ -253,14 +253,13 @@ impl Job {
         self.error.lock().take()
     }
 
-    /// Opens something; where no descriptor is left it closes folders that are kept, and waits for
-    /// others.
+    /// Opens something. If no descriptor is left it closes cached folders, and waits for others.
     pub(crate) fn patiently<T>(&self, mut open: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         patiently(&mut (), |()| Ok(self.dir_cache.close()), || !self.is_stopped(), |()| open())
     }
 
-    /// Books an entry that was not copied, or not wholly. A full destination ends the copy:
-    /// whatever follows would fail likewise.
+    /// Records an entry that was not copied, or not completely. A full destination ends the copy,
+    /// because everything that follows would fail too.
     pub(crate) fn fail(&self, path: PathBuf, operation: Operation, error: &io::Error) {
         if matches!(Errno::from_io_error(error), Some(Errno::NOSPC | Errno::DQUOT)) {
             self.fail_for(path, operation, reason(error));
@@ -270,7 +269,7 @@ impl Job {
         }
     }
 
-    /// The same for a reason that the kernel did not give.
+    /// The same for a reason that does not come from the kernel.
     pub(crate) fn fail_for(&self, path: PathBuf, operation: Operation, reason: FailureReason) {
         add(&self.counts.failed, 1);
         self.observer.entry_failed(Failure { path: path.into(), side: Side::Here, operation, reason });
@@ -295,7 +294,7 @@ impl Job {
         }
     }
 
-    /// Tells the observer of a dry run.
+    /// Reports an entry of a dry run to its observer.
     pub(crate) fn planned(&self, what: Planned, path: impl FnOnce() -> PathBuf) {
         if self.options.dry_run
             && let Some(planned) = &self.options.planned

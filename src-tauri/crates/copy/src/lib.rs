@@ -1,5 +1,5 @@
-//! Copying inside one machine: what `cp -a` does, by threads that own directories. It blocks, and
-//! leaves to its caller the runtime, the history and what a person sees of it.
+//! Copying inside one machine: what `cp -a` does, with threads that own directories. It blocks. The
+//! runtime, the history and everything shown to a person belong to its caller.
 #![forbid(unsafe_code)]
 
 mod attributes;

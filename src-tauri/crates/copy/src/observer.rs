@@ -1,4 +1,4 @@
-//! The events of a copy, told as they happen. Figures are polled instead
+//! The events of a copy, reported as they happen. Figures are polled instead
 //! ([`CopyHandle::progress`](crate::CopyHandle::progress)).
 use ringway_model::Failure;
 
@@ -13,10 +13,10 @@ pub struct Amount {
 
 /// Receives a copy's events. The copy's threads call it, and wait for each call to return.
 pub trait Observer: Send + Sync {
-    /// An entry was not copied, or not wholly.
+    /// An entry was not copied, or not completely.
     fn entry_failed(&self, failure: Failure);
 
-    /// A thread has paused, as was asked. The figures hold everything that it did before.
+    /// A thread has paused, as requested. The figures include everything that it did before.
     fn thread_paused(&self);
 
     /// Everything was copied. The copy reads back `total`: its files and their bytes.
@@ -26,7 +26,7 @@ pub trait Observer: Send + Sync {
     fn copying_resumed(&self);
 }
 
-/// For copies that nobody watches.
+/// For copies without an observer.
 #[cfg(test)]
 pub(crate) struct Unobserved;
 

@@ -1,4 +1,4 @@
-//! What is decided before the first byte of a copy: its plan, its threads, and by what it copies.
+//! The decisions before the first byte of a copy: its plan, its threads, and its ways of copying.
 mod descriptors;
 pub(crate) mod plan;
 
@@ -22,27 +22,27 @@ use crate::rules::Rules;
 use descriptors::Share;
 use plan::{Plan, Root, Target};
 
-/// Threads by default, at most: beyond that they mostly wait for the directories' locks and for the
+/// The most threads by default. Beyond that they mostly wait for the directories' locks and for the
 /// disk.
 const WORKERS_DEFAULT_MAX: usize = 16;
 
-/// Threads by default, at least, once a disk is waited for: while some wait for what they read,
-/// others write. Measured with two processors and 20,000 cold files of 100 KB: four threads 0.86 of
-/// the time of two, eight 0.81, sixteen no less.
+/// The fewest threads by default once a disk is waited for: while some wait for data, others write.
+/// Measured with two processors and 20,000 cold files of 100 KB: four threads take 0.86 of the time
+/// of two, eight 0.81, and sixteen no less.
 const WORKERS_COLD: usize = 8;
 
-/// Threads by default where a head has to move.
+/// Threads by default if a disk head has to move.
 const WORKERS_ROTATIONAL: usize = 2;
 
-/// Requests in flight on each ring by default: what a cold disk wants (measuring cold reads: depth
-/// is what counts).
+/// Requests in flight on each ring by default: what a cold disk needs. (In measurements of cold
+/// reads, the depth is what counts.)
 const DEPTH: u32 = 64;
 
-/// Bytes of one read and write by default: it stays in the cache between the two, and larger ones
-/// measured no better.
+/// Bytes of one read and write by default. They stay in the cache between the two, and larger
+/// chunks measured no better.
 const CHUNK: usize = 1024 * 1024;
 
-/// Decides everything that is decided before the first byte.
+/// Makes all decisions before the first byte.
 pub(crate) fn prepare(request: CopyRequest, observer: Arc<dyn Observer>) -> Result<(Job, Vec<Root>), Fault> {
     descriptors::enough()?;
     let Plan { target, roots, failures } = plan::plan(&request)?;
@@ -59,7 +59,7 @@ pub(crate) fn prepare(request: CopyRequest, observer: Arc<dyn Observer>) -> Resu
     }
     if let Some((dir, path)) = target {
         let copies = roots.iter().map(|root| root.copy_in(&path)).collect();
-        // Where that cannot be told, what a list would hand on is removed all the same.
+        // If this cannot be found out, an inherited list is removed all the same.
         let default_acl = has_default_acl(&dir).unwrap_or(true);
         job.top = Some(TopLevel { dir, path, default_acl, copies });
     }
@@ -89,7 +89,7 @@ fn choose(options: &CopyOptions, target: Option<&Target>, roots: &[Root]) -> Res
         chunk,
         io: IoPlan::with_depth(options.io, depth)?,
         filesystem: name,
-        // On btrfs a preallocated extent is written twice over the copy-on-write that it was for.
+        // On btrfs a preallocated extent is written twice, because of copy-on-write.
         preallocate_from: if zeros || name == "btrfs" { u64::MAX } else { chunk as u64 },
         user: rustix::process::geteuid().as_raw(),
         copies_by_itself: filesystem.is_some_and(space::Filesystem::copies_by_itself),
@@ -100,7 +100,7 @@ fn choose(options: &CopyOptions, target: Option<&Target>, roots: &[Root]) -> Res
     })
 }
 
-/// The clock by which filesystems tell when a file was changed. It lags behind the precise one by
+/// The time by the clock that filesystems use for change times. It lags behind the precise clock by
 /// up to a tick.
 fn now() -> Timestamp {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
@@ -108,12 +108,12 @@ fn now() -> Timestamp {
 }
 
 fn timestamp(time: SystemTime) -> Timestamp {
-    // Before 1970 nothing was copied.
+    // No copy began before 1970.
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp { secs: since.as_secs().try_into().unwrap_or(i64::MAX), nanos: since.subsec_nanos() }
 }
 
-/// Threads that copy, and more of them for when a disk is waited for.
+/// Threads that copy, and additional ones for when a disk is waited for.
 fn default_workers(target: Option<&Target>, roots: &[Root]) -> (usize, usize) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from).min(WORKERS_DEFAULT_MAX);
     let target = target.and_then(|target| metadata_of(&target.0).ok()).map(|metadata| metadata.dev);
@@ -124,9 +124,9 @@ fn default_workers(target: Option<&Target>, roots: &[Root]) -> (usize, usize) {
     }
 }
 
-/// A file without a name for the records of a verification: in the folder that all copies are in,
-/// in a copy that is there already, or where temporary files go. Nothing may be made in the first
-/// one where its entry alone is copied to.
+/// An unnamed file for the records of a verification: in the folder of all copies, in a copy that
+/// exists already, or in the folder for temporary files. Nothing may be made in the first one if
+/// the copy only replaces an entry of it.
 fn unnamed((dir, path): &Target, roots: &[Root]) -> Result<File, Fault> {
     if let Ok(Some(file)) = dir.unnamed_file() {
         return Ok(file.into());

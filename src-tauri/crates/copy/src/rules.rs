@@ -1,4 +1,4 @@
-//! Which entries are left out, by patterns that mean what they mean in a line of git's .gitignore
+//! Which entries are left out, by patterns with the meaning of a line of git's .gitignore
 //! (gitignore(5), git's dir.c).
 mod wildmatch;
 
@@ -10,10 +10,10 @@ use crate::options::Rule;
 pub(crate) struct Rules(Vec<Pattern>);
 
 impl Rules {
-    /// None where there are no rules.
+    /// `None` if there are no rules.
     ///
     /// # Errors
-    /// [`Fault::Invalid`] for a pattern that can match nothing: an empty one, an open bracket, a
+    /// [`Fault::Invalid`] for a pattern that cannot match: an empty one, an open bracket, a
     /// backslash at the end.
     pub(crate) fn new(rules: &[Rule]) -> Result<Option<Self>, Fault> {
         const BAD: Fault = Fault::option("a pattern of --exclude or --include is not understood (gitignore's syntax)");
@@ -36,15 +36,15 @@ impl Rules {
         Ok((!patterns.is_empty()).then_some(Self(patterns)))
     }
 
-    /// Whether the entry is left out; `path` begins below the copied source.
+    /// Whether the entry is left out. `path` is relative to the copied source.
     pub(crate) fn leave_out(&self, path: &[u8], is_folder: bool) -> bool {
         let last = self.0.iter().rev().find(|pattern| pattern.matches(path, is_folder));
         last.is_some_and(|pattern| pattern.leaves_out)
     }
 }
 
-/// `!` and `#` at the beginning stand for themselves: whether a rule takes or leaves out, its
-/// option says.
+/// Escapes `!` and `#` at the beginning. Whether a rule includes or leaves out depends on its
+/// option.
 fn literal(pattern: &str) -> String {
     match pattern.chars().next() {
         Some('!' | '#') => format!("\\{pattern}"),
@@ -54,14 +54,14 @@ fn literal(pattern: &str) -> String {
 
 /// One pattern.
 struct Pattern {
-    /// Without the slash at its end, nor one at its beginning.
+    /// The pattern, without a slash at its beginning or end.
     text: Box<[u8]>,
     leaves_out: bool,
     folders_only: bool,
-    /// It names entries at any depth, for it has no slash but at its end.
+    /// Whether it names entries at any depth, because it has no slash except at its end.
     by_name: bool,
-    /// Bytes at its beginning that stand for themselves. Git compares them apart, and reads the
-    /// rest as a pattern of its own: so the stars of `a**/b` are those of `**/b`.
+    /// Bytes at its beginning that are literal. Git compares them separately, and reads the rest as
+    /// a pattern of its own. So the stars of `a**/b` are those of `**/b`.
     literal: usize,
 }
 
@@ -88,14 +88,14 @@ impl Pattern {
     }
 }
 
-/// A line without the blanks at its end; one behind a backslash belongs to the pattern.
+/// A line without the blanks at its end. A blank after a backslash belongs to the pattern.
 fn without_blanks(line: &[u8]) -> &[u8] {
     let mut end = 0;
     let mut at = 0;
     while let Some(byte) = line.get(at) {
         match byte {
             b' ' => {}
-            // As it stands where nothing is behind it.
+            // A backslash at the end stays.
             b'\\' if at + 1 == line.len() => return line,
             b'\\' => {
                 at += 1;
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused() {
+    fn invalid_patterns_are_refused() {
         for pattern in ["[", "a/[!b", "[]", "[[:digits:]]", "[a[:x:]]", "a\\", r"[\"] {
             let told = Rules::new(&[Rule::Exclude(pattern.into())]).map(drop);
             assert!(
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_matches_no_slash_and_braces_stand_for_themselves() {
+    fn a_class_matches_no_slash_and_braces_are_literal() {
         let class = rules(&[("v[!0-9]*", true)]);
         assert!(class.leave_out(b"vx", false) && !class.leave_out(b"v", true) && !class.leave_out(b"v/a", false));
         let path = rules(&[("/v[!0-9]*", true)]);

@@ -1,4 +1,4 @@
-//! A copy's course: its phases one after the other, each worked off by threads, and reading back.
+//! The phases of a copy, one after the other, each run by threads, and reading back.
 mod count_ahead;
 mod read_back;
 #[cfg(test)]
@@ -19,14 +19,14 @@ use crate::worker::Task;
 use crate::worker::hard_links::Links;
 use crate::worker::pool::Pool;
 
-/// A copy that takes longer than this is counted ahead, if that was asked for.
+/// If requested, a copy that takes longer than this is counted ahead.
 const COUNT_AFTER: Duration = Duration::from_millis(700);
 
-/// Copies, and reads back if that was asked for.
+/// Copies, and reads back if requested.
 pub(crate) fn run(job: &Job, roots: Vec<Root>) -> Result<(), Fault> {
     let counted = counted_sources(job, &roots);
-    // Folders whose contents go to one place may hold files of one name: one source after the
-    // other, so that the last one wins, whole.
+    // Folders whose contents go to one place may have files of the same name. So one source is
+    // copied after the other, and the last one wins completely.
     let apart = roots.len() > 1 && roots.iter().any(|root| matches!(root, Root::Contents { .. }));
     if let Some(top) = &job.top
         && roots.iter().any(|root| matches!(root, Root::Contents { .. }))
@@ -36,7 +36,7 @@ pub(crate) fn run(job: &Job, roots: Vec<Root>) -> Result<(), Fault> {
     let tasks = roots.into_iter().map(Task::Source);
     let phases: Vec<Vec<Task<'_>>> = match apart {
         true => tasks.map(|task| vec![task]).collect(),
-        // Each worker takes its newest: the first source is to be the first.
+        // Each worker takes its newest task, so this makes the first source come first.
         false => vec![tasks.rev().collect()],
     };
     let stopped = AtomicBool::new(false);
@@ -49,7 +49,7 @@ pub(crate) fn run(job: &Job, roots: Vec<Root>) -> Result<(), Fault> {
                     count_ahead::run(job, sources, stopped);
                 }
             });
-            // Without a thread for it the totals firm up later.
+            // Without a thread for it, the totals become final later.
             drop(counting);
         }
         let mut links = Links::default();
@@ -71,7 +71,7 @@ pub(crate) fn run(job: &Job, roots: Vec<Root>) -> Result<(), Fault> {
     })
 }
 
-/// Copies what `tasks` lead to, then what has to wait for the rest.
+/// Runs `tasks` and all tasks that they create, then those that have to wait for the rest.
 fn phase<'j>(job: &'j Job, links: Links<'j>, tasks: Vec<Task<'j>>) -> Links<'j> {
     let mut pool = Pool::new(job, (job.choices.workers, job.choices.for_disk), links);
     pool.run(tasks);
@@ -96,14 +96,14 @@ fn prove(job: &Job) -> Result<(), Fault> {
     done
 }
 
-/// Where the sources lie and what they are called there, if they are to be counted ahead.
+/// The folders and names of the sources, if they are to be counted ahead.
 fn counted_sources(job: &Job, roots: &[Root]) -> Option<Vec<(PathBuf, Box<[u8]>)>> {
     if !job.options.count_ahead {
         return None;
     }
     let source = |root: &Root| match root {
         Root::Named { holder, from, .. } => Some((holder.clone(), from.clone())),
-        // The same folder by a name of its own, from above.
+        // The same folder by its name in its parent.
         Root::Contents { source, .. } => {
             let path = std::fs::canonicalize(source).ok()?;
             let name = std::os::unix::ffi::OsStrExt::as_bytes(path.file_name()?).into();

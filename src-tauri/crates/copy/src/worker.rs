@@ -1,4 +1,4 @@
-//! One thread of a copy: takes tasks, lists folders, and hands files to what copies them.
+//! One thread of a copy: takes tasks, lists folders, and passes files to the code that copies them.
 mod chunks;
 mod cold_cache;
 mod contents;
@@ -36,18 +36,18 @@ use hard_links::{LinkKey, Place, Seen};
 use large_files::LargeFile;
 use pool::{Grow, Pool};
 
-/// Entries of a folder that are listed and sorted by inode together. Bounds what a folder of
-/// millions holds in memory.
+/// Entries of a folder that are listed and sorted by inode together. This bounds the memory for a
+/// folder with millions.
 const WINDOW_LEN: usize = 16_384;
 
 /// Bytes of one getdents64 call.
 const LISTING_BYTES: usize = 64 * 1024;
 
-/// Entries of one task: enough that the deque's lock does not show, few enough that two threads end
-/// a folder together.
+/// Entries of one task: enough that the deque's lock costs little, few enough that two threads
+/// finish a folder at about the same time.
 const FILES_PER_TASK: usize = 256;
 
-/// What one thread of a copy does next.
+/// A task of one thread.
 pub(crate) enum Task<'j> {
     /// A source.
     Source(Root),
@@ -55,35 +55,35 @@ pub(crate) enum Task<'j> {
     Enter { parent: Hold<'j>, name: Box<[u8]> },
     /// The rest of a folder that is listed in windows.
     List { folder: Hold<'j>, position: Position },
-    /// What is not a folder, some of a window.
+    /// The entries of a part of a window that are no folders.
     Files { folder: Hold<'j>, window: Arc<Window>, range: Range<usize> },
-    /// A file with several names whose first one is settled now.
+    /// A name of a file with several names, whose first one is settled now.
     Name { folder: Hold<'j>, from: Box<[u8]>, to: Box<[u8]> },
     /// Chunks of a large file.
     Help(Arc<LargeFile<'j>>),
 }
 
-/// One thread's own things.
+/// The state of one thread.
 pub(crate) struct Worker<'s, 'j> {
     pub(crate) pool: &'s Pool<'j>,
     pub(crate) job: &'j Job,
     number: usize,
-    /// Starts more threads, if they are not there yet.
+    /// Starts more threads, if that was not done yet.
     grow: &'s dyn Fn(Grow),
     pub(crate) tools: Tools<'j>,
     pub(crate) sharing: Sharing,
     pub(crate) buffer: Vec<u8>,
-    /// What is read a second time.
+    /// Buffer for the second reading.
     pub(crate) again: Vec<u8>,
     pub(crate) gathered: Gathered,
     pub(crate) cold: ColdCache,
-    /// Files are made under the very mode that is asked for.
+    /// Whether files are created with exactly the requested mode.
     pub(crate) own_umask: bool,
     listing: Vec<MaybeUninit<u8>>,
 }
 
 impl<'s, 'j> Worker<'s, 'j> {
-    /// `grow` starts more threads, if they are not there yet.
+    /// `grow` starts more threads, if that was not done yet.
     pub(crate) fn new(pool: &'s Pool<'j>, number: usize, grow: &'s dyn Fn(Grow)) -> Self {
         Self {
             pool,
@@ -101,7 +101,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
     }
 
-    /// Works until nothing is left.
+    /// Works until no task is left.
     pub(crate) fn run(mut self) -> io::Result<()> {
         self.own_umask = ringway_sys::thread::own_umask().is_ok();
         while let Some(task) = self.pool.queue.next(self.number) {
@@ -137,13 +137,13 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
     }
 
-    /// Puts a task where another thread takes it.
+    /// Adds a task, which another thread may take.
     pub(crate) fn offer(&self, task: Task<'j>) {
         self.pool.queue.push(self.number, [task]);
         (self.grow)(Grow::ForTasks);
     }
 
-    /// Ends a plain round of reading small files, and calls for more threads where that waits for a
+    /// Ends a plain round of reading small files, and requests more threads if it waited for a
     /// disk.
     pub(crate) fn end_plain_round(&mut self) {
         if self.cold.end_plain() {
@@ -151,7 +151,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
     }
 
-    /// Begins a source, which is opened only now.
+    /// Begins a source, which is only opened now.
     fn source(&mut self, root: Root) {
         add(&self.job.counts.found, 1);
         let Some(top) = &self.job.top else { return };
@@ -215,7 +215,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
     }
 
-    /// None for one that cannot be listed, which is told.
+    /// `None` for a folder that cannot be listed, which was reported.
     fn entered(&mut self, item: Item<'_, 'j>) -> Result<Option<Hold<'j>>, EntryError> {
         let Item { folder: parent, from, to } = item;
         let above = parent.source()?;
@@ -229,7 +229,7 @@ impl<'s, 'j> Worker<'s, 'j> {
             return Err(EntryError::SourceIs(FailureReason::ChangedWhileReading));
         }
         let identity = (metadata.dev, metadata.ino);
-        // The copy itself, or a mount that shows a folder inside itself.
+        // This is the copy itself, or a mount that shows a folder inside itself.
         if self.job.is_own(identity) || parent.lies_in(identity) {
             return Err(EntryError::SourceIs(FailureReason::IntoItself));
         }
@@ -239,10 +239,10 @@ impl<'s, 'j> Worker<'s, 'j> {
                 let entered = Entered { source, target, metadata: Some(metadata), default_acl };
                 Ok(Some(Folder::below(parent, to, entered)))
             }
-            // Made like its source, empty, and told.
+            // An empty folder with the source's attributes is made, and the error is reported.
             Err(error) => {
                 self.fail(item, EntryError::Source(Operation::Open, error));
-                // A second trouble with the same folder would count it twice.
+                // A second error for the same folder would count it twice.
                 if !self.job.options.dry_run
                     && let Some(target) = &target
                     && let Ok(lost) = attributes::of_closed_folder(target, &metadata)
@@ -254,8 +254,8 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
     }
 
-    /// The folder at the destination, made if it is not there; and whether what is made in it
-    /// inherits an access control list.
+    /// The folder at the destination, made if it does not exist, and whether entries made in it
+    /// inherit an access control list.
     fn make_folder(&self, parent: &Hold<'j>, name: &[u8]) -> Result<(Option<Dir>, bool), EntryError> {
         let planned = |job: &Job| job.planned(Planned::Folder, || parent.target_path(name));
         let Some(dir) = &parent.target()? else {
@@ -302,7 +302,8 @@ impl<'s, 'j> Worker<'s, 'j> {
         Ok((Some(target), default_acl))
     }
 
-    /// Lists one window of a folder; what is left of it, its subfolders and its files become tasks.
+    /// Lists one window of a folder. The rest of the folder, its subfolders and its files become
+    /// tasks.
     fn list(&mut self, folder: &Hold<'j>, mut position: Position) {
         let mut window = Window::default();
         if let Err(error) = self.fill(&mut window, folder, &mut position) {
@@ -327,7 +328,7 @@ impl<'s, 'j> Worker<'s, 'j> {
                 others += 1;
             }
         }
-        // Its own next folder is the one with the lowest inode.
+        // The worker's own next folder is the one with the lowest inode.
         tasks[first_folder..].reverse();
         if others > 0 {
             let starts = (0..window.len()).step_by(FILES_PER_TASK).rev();
@@ -343,13 +344,13 @@ impl<'s, 'j> Worker<'s, 'j> {
 
     fn fill(&mut self, window: &mut Window, folder: &Hold<'j>, position: &mut Position) -> Result<(), EntryError> {
         let source = folder.source()?;
-        // One that was opened again begins at its beginning.
+        // A folder that was opened again is listed from its beginning.
         position.restore(source.as_fd()).map_err(|errno| EntryError::Source(Operation::Read, errno.into()))?;
         let filled = window.fill(source.as_fd(), position, WINDOW_LEN, &mut self.listing);
         filled.map_err(|errno| EntryError::Source(Operation::Read, errno.into()))
     }
 
-    /// Whether a rule leaves the entry out; then it is counted.
+    /// Whether a rule leaves out the entry. If so, the entry is counted.
     pub(crate) fn leaves_out(&self, folder: &Folder<'j>, name: &[u8], is_folder: bool) -> bool {
         let Some(rules) = &self.job.rules else { return false };
         let out = folder.in_source(name).is_some_and(|path| rules.leave_out(&path, is_folder));
@@ -370,14 +371,14 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
     }
 
-    /// Looks at what an entry is whose folder does not say, or whose nature has changed since.
+    /// Finds out the kind of an entry, if the folder does not have it or it has changed since.
     pub(crate) fn unknown(&mut self, item: Item<'_, 'j>) {
         let looked = item
             .folder
             .source()
             .and_then(|source| source.metadata(item.from).map_err(entry_error::source(Operation::Open)));
         match looked {
-            // Whether it is a folder is what some rules go by.
+            // Some rules depend on whether it is a folder.
             Ok(metadata) if self.leaves_out(item.folder, item.from, metadata.kind == Kind::Dir) => {}
             Ok(metadata) => self.entry(item, metadata.kind),
             Err(error) => self.fail(item, error),
@@ -432,8 +433,8 @@ impl<'s, 'j> Worker<'s, 'j> {
         })
     }
 
-    /// Makes an entry that may have several names: by `first` if it is met for the first time, else
-    /// as a link. None if it waits.
+    /// Makes an entry that may have several names: with `first` if the file is met for the first
+    /// time, else as a link. `None` if it waits.
     fn named(
         &self,
         item: Item<'_, 'j>,
@@ -465,7 +466,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
     }
 
-    /// The first of several names is settled: those that waited are met again.
+    /// The first of several names is settled. The names that waited become tasks again.
     pub(crate) fn first_settled(&self, item: Item<'_, 'j>, key: LinkKey, done: bool) {
         let waiting = match done {
             true => self.pool.links.copied(key, item.folder, item.to),
@@ -476,8 +477,8 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
     }
 
-    /// Gives what was copied to `place` a further name. None where the filesystem has no such
-    /// thing, or not for so many names.
+    /// Gives the file that was copied to `place` another name. `None` if the filesystem has no hard
+    /// links, or not for so many names.
     pub(crate) fn link(
         &self,
         item: Item<'_, 'j>,
@@ -485,7 +486,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         place: &Place,
     ) -> Result<Option<Made>, EntryError> {
         if self.job.options.dry_run {
-            // There is no first name yet to make one of.
+            // A dry run has no first name to link to.
             let nothing = |_: &Dir, _: &[u8]| Ok(());
             self.refuse_in_the_way(item, metadata)?;
             return overwrite::make(item, metadata, (Planned::Link, By::Linking), nothing, nothing).map(Some);
@@ -498,7 +499,8 @@ impl<'s, 'j> Worker<'s, 'j> {
         let first = folder.metadata(name).map_err(entry_error::target(Operation::Link))?;
         let there = item.folder.target()?.and_then(|target| target.metadata(item.to).ok());
         if there.is_some_and(|there| (there.dev, there.ino) == (first.dev, first.ino)) {
-            // It is that very file already: nothing was done where only what is new was asked for.
+            // It is the same file already. If only newer entries were to be copied, this counts as
+            // nothing done.
             let replaces = self.job.options.existing == OnExisting::Replace;
             return Ok(Some(if replaces { Made::Done } else { Made::Kept(Kept::SAME) }));
         }
@@ -518,8 +520,8 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
     }
 
-    /// Refuses to make a further name of a file where another entry's is, or a link to a folder: cp
-    /// takes that for the folder.
+    /// Refuses to give a file another name if another entry, or a link to a folder, has that name.
+    /// cp treats such a link as the folder.
     fn refuse_in_the_way(&self, item: Item<'_, 'j>, metadata: &Metadata) -> Result<(), EntryError> {
         let Some(target) = item.folder.target()? else { return Ok(()) };
         let Ok(there) = target.metadata(item.to) else { return Ok(()) };
@@ -532,7 +534,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         if is_in_the_way { Err(EntryError::TargetIs(FailureReason::InTheWay)) } else { Ok(()) }
     }
 
-    /// Books what came of a link or special file.
+    /// Records the result of a link or special file.
     pub(crate) fn settled(&self, item: Item<'_, 'j>, made: Result<Option<Made>, EntryError>, count: impl FnOnce(&Job)) {
         match made {
             Ok(Some(Made::Done | Made::Planned)) => count(self.job),
@@ -542,7 +544,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         }
     }
 
-    /// Books why an entry was not copied.
+    /// Records why an entry was not copied.
     pub(crate) fn fail(&self, item: Item<'_, 'j>, error: EntryError) {
         let (from, to) = (|| item.folder.source_path(item.from), || item.folder.target_path(item.to));
         match error {

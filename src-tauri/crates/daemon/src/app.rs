@@ -12,6 +12,8 @@ mod receiving;
 mod sending;
 mod settings;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 mod transfers;
 mod unfinished;
@@ -35,13 +37,13 @@ use receiving::Receiving;
 pub use receiving::Reception;
 use receiving::offers::Offers;
 use sending::Sending;
-use settings::SettingsInForce;
+use settings::SettingsKept;
 pub(crate) use transfers::Standing;
 use transfers::Transfers;
 use unfinished::UnfinishedTransfers;
 
 /// Wrong tries after which a code is void, as the wire has it.
-pub(crate) const CODE_TRIES_MAX: u8 = 3;
+pub(crate) const CODE_ATTEMPTS_MAX: u8 = 3;
 
 /// How long copies that were cancelled may take to end: what they do between two looks at that.
 const COPIES_END_MAX: Duration = Duration::from_secs(3);
@@ -50,7 +52,7 @@ const COPIES_END_MAX: Duration = Duration::from_secs(3);
 #[derive(Clone)]
 pub struct App {
     engine: Engine,
-    /// Whoever is told events.
+    /// Receivers of events.
     pub(crate) listeners: Arc<Listeners>,
     /// What was chosen or dropped.
     pub(crate) choices: Arc<Choices>,
@@ -65,7 +67,7 @@ pub struct App {
     /// Listening, and the code on show.
     pub receiving: Arc<Receiving>,
     /// The settings in force.
-    pub(crate) settings: SettingsInForce,
+    pub(crate) settings: SettingsKept,
     /// Sending, and to whom.
     pub(crate) sending: Sending,
     /// Copies inside this machine.
@@ -87,7 +89,7 @@ impl App {
         let offers = Arc::new(Offers::new(engine.clone(), listeners.clone(), transfers.clone()));
         let receiving = Receiving::new(reception, devices.clone(), transfers.clone(), offers.clone());
         let receiving = Arc::new(receiving);
-        let settings = SettingsInForce {
+        let settings = SettingsKept {
             engine: engine.clone(),
             listeners: listeners.clone(),
             nearby: nearby.clone(),
@@ -133,11 +135,11 @@ impl App {
     /// The trust store cannot be read.
     pub fn everything(&self) -> Result<Everything, Fault> {
         Ok(Everything {
-            device: self.engine.this_device().into(),
+            device: self.engine.this_device(),
             settings: self.settings.shown(),
             is_set_up: self.engine.is_set_up(),
             default_port: ringway_engine::limits::DEFAULT_PORT,
-            code_tries_max: CODE_TRIES_MAX,
+            code_attempts_max: CODE_ATTEMPTS_MAX,
             machine: Engine::capabilities().into(),
             devices: self.devices.shown()?,
             nearby: self.nearby.shown(),

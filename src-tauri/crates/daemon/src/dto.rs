@@ -1,105 +1,40 @@
-//! What crosses to the front end: the engine's types as serde sees them, every text already safe to
-//! show.
+//! What crosses to windows and commands beyond the model's nouns: what composes several of them,
+//! and what only a window has.
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
 mod copying;
 mod given_path;
 mod machine;
 mod nearby;
-mod past;
 mod settings;
-mod unfinished;
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-use ringway_engine::{Device, FreeSpace, OfferSummary, Past, ThisDevice, Transfer};
 use ringway_model::{
-    AskedBecause, DeviceRule, Direction, Fault, LookAlike, Progress, Remedy, Report, SeriesPoint, ShownSize,
+    Device, Fault, LookAlike, Offer, OpenCode, Past, Progress, Remedy, Report, SeriesPoint, SettingsInForce, Text,
+    ThisDevice, TransferId, TurnedAway, UnderWay,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::text::{shown, shown_text};
 pub use copying::CopyFolder;
 pub use given_path::GivenPath;
 pub use machine::Machine;
 pub use nearby::Nearby;
-pub use past::{Again, Asked, Earlier, LastTransfer};
-pub use settings::{SendLimit, SettingsChange, StartAtLogin, StoredSettings};
-pub use unfinished::Unfinished;
+pub use settings::{Means, SendLimit, SettingsChange, StartAtLogin};
 
-/// Milliseconds since 1970; 0 for anything before.
-pub fn unix_ms(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, whole_ms)
-}
-
-fn whole_ms(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// This device.
+/// A paired device, as the window lists it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct OwnDevice {
-    pub name: String,
-    /// What people compare: 16 hex digits in groups.
-    pub short_id: String,
-}
-
-impl From<ThisDevice> for OwnDevice {
-    fn from(device: ThisDevice) -> Self {
-        Self { name: shown_text(&device.name), short_id: device.id.short() }
-    }
-}
-
-/// A paired device.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
 pub struct PairedDevice {
-    /// The whole id in hex: what commands take.
-    pub id: String,
-    pub short_id: String,
-    pub name: String,
+    #[serde(flatten)]
+    pub device: Device,
     /// Another paired device whose name looks the same.
     pub looks_like: Option<LookAlike>,
-    pub paired_at_ms: u64,
-    pub last_seen_ms: Option<u64>,
-    pub last_address: Option<String>,
-    /// The latest one with it that ended and is remembered.
-    pub last_transfer: Option<LastTransfer>,
-    pub rule: DeviceRule,
-}
-
-impl PairedDevice {
-    pub(crate) fn new(device: &Device, looks_like: Option<&LookAlike>, last: Option<&Past>) -> Self {
-        Self {
-            id: device.id.to_string(),
-            short_id: device.id.short(),
-            name: shown_text(&device.name),
-            looks_like: looks_like.cloned(),
-            paired_at_ms: unix_ms(device.paired_at),
-            last_seen_ms: device.last_seen.map(unix_ms),
-            last_address: device.last_address.as_deref().map(shown_text),
-            last_transfer: last.map(LastTransfer::from),
-            rule: device.rule.clone(),
-        }
-    }
-}
-
-/// The code that is open. It has no Debug: it is a secret while it lasts.
-#[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct OpenCode {
-    /// None where a standing secret is in force.
-    pub text: Option<String>,
-    pub valid_until_ms: Option<u64>,
+    /// The latest transfer with it that ended and is remembered.
+    pub last_transfer: Option<Past>,
 }
 
 /// Whether and where this device listens.
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(tag = "is", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(tag = "is", rename_all = "snake_case")]
 pub enum Listening {
     /// Not yet, or not any more.
     Off {
@@ -141,123 +76,16 @@ pub enum Recipient {
     Announced { id: String, at: String },
 }
 
-/// An offer that waits for an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct Offer {
-    /// Drawn here for this offer alone, whatever its transfer's id is.
-    pub id: String,
-    pub from: String,
-    pub from_short_id: String,
-    /// Another paired device whose name looks like the sender's.
-    pub looks_like: Option<LookAlike>,
-    pub names: Vec<String>,
-    pub more_names: u64,
-    /// The first of all names that begin with a dot, and how many more there are.
-    pub dot_names: Vec<String>,
-    pub more_dot_names: u64,
-    pub entries_so_far: u64,
-    pub bytes_so_far: u64,
-    pub totals_final: bool,
-    /// Where it would land, for showing.
-    pub folder: String,
-    /// Whether that is a home, which somebody has allowed.
-    pub is_home: bool,
-    /// What there is room for there.
-    pub room: Option<RoomThere>,
-    /// Why somebody is asked in spite of its device's rule; none where that is the rule.
-    pub asked_because: Option<AskedBecause>,
-}
-
-/// What a folder has room for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct RoomThere {
-    pub free_bytes: u64,
-    /// Files and folders that may still be made; none where there is no limit.
-    pub free_entries: Option<u64>,
-    /// Whether something may be made there.
-    pub writable: bool,
-    /// Bytes that a name may have there, where one of those that are offered has more.
-    pub names_at_most: Option<u64>,
-}
-
-impl RoomThere {
-    /// As it is for what is offered.
-    pub fn new(free: FreeSpace, summary: &OfferSummary) -> Self {
-        let too_long = |max: &u64| summary.names.iter().any(|name| name.len() as u64 > *max);
-        Self {
-            free_bytes: free.free_bytes,
-            free_entries: free.free_entries,
-            writable: free.is_writable,
-            names_at_most: free.name_max.filter(too_long),
-        }
-    }
-}
-
-impl Offer {
-    pub fn new(id: String, summary: &OfferSummary, folder: String, is_home: bool) -> Self {
-        Self {
-            id,
-            from: shown_text(&summary.from_name),
-            from_short_id: summary.from.short(),
-            looks_like: summary.looks_like.clone(),
-            names: summary.names.iter().map(shown).collect(),
-            more_names: summary.more_names,
-            dot_names: summary.dot_names.iter().map(shown).collect(),
-            more_dot_names: summary.more_dot_names,
-            entries_so_far: summary.entries_so_far,
-            bytes_so_far: summary.bytes_so_far,
-            totals_final: summary.totals_final,
-            folder,
-            is_home,
-            room: summary.free_space.map(|free| RoomThere::new(free, summary)),
-            asked_because: summary.decision.asked_because().cloned(),
-        }
-    }
-
-    /// What a yes to it as it stands here is given to.
-    pub fn size(&self) -> ShownSize {
-        ShownSize { bytes: self.bytes_so_far, is_final: self.totals_final }
-    }
-}
-
 /// A transfer as the window lists it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
 pub struct Moving {
-    pub id: String,
-    pub direction: Direction,
-    pub title: String,
-    pub more_titles: u64,
-    /// What the person gave as the target; the folder of a copy; empty when receiving.
-    pub target: String,
-    pub started_at_ms: u64,
-    pub progress: Progress,
+    #[serde(flatten)]
+    pub transfer: UnderWay,
     /// What it has done so far, for those who see it late.
     pub series: Vec<SeriesPoint>,
     /// Once it has ended.
     pub report: Option<Report>,
-}
-
-impl Moving {
-    pub fn new(id: &str, transfer: &Transfer, target: &str, started_at: SystemTime, report: Option<Report>) -> Self {
-        let (title, more_titles) = transfer.title();
-        Self {
-            id: id.to_owned(),
-            direction: transfer.direction(),
-            title: shown(title),
-            more_titles,
-            target: shown_text(target),
-            started_at_ms: unix_ms(started_at),
-            progress: transfer.progress(),
-            series: transfer.series(),
-            report,
-        }
-    }
 }
 
 /// What kind of thing is to be sent or copied.
@@ -276,7 +104,6 @@ pub enum SourceKind {
 /// One thing to be sent or copied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
 pub struct ChosenSource {
     pub name: String,
     pub kind: SourceKind,
@@ -285,7 +112,6 @@ pub struct ChosenSource {
 /// What a person chose or dropped; the paths themselves stay on this side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
 pub struct Chosen {
     pub id: u32,
     /// The first few.
@@ -303,18 +129,29 @@ pub enum Pick {
     Files,
 }
 
+/// What was sent before, chosen once more.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct Again {
+    pub chosen: Chosen,
+    pub target: Recipient,
+    /// What to call it.
+    pub label: Text,
+    /// Whether it was to be verified.
+    pub verify: bool,
+}
+
 /// Everything the window shows, at its start.
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
 pub struct Everything {
-    pub device: OwnDevice,
-    pub settings: StoredSettings,
+    pub device: ThisDevice,
+    pub settings: SettingsInForce,
     /// False until settings were stored for the first time.
     pub is_set_up: bool,
     pub default_port: u16,
-    /// Wrong tries after which a code is void.
-    pub code_tries_max: u8,
+    /// Wrong attempts after which a code is void.
+    pub code_attempts_max: u8,
     pub machine: Machine,
     pub devices: Vec<PairedDevice>,
     pub nearby: Vec<Nearby>,
@@ -369,7 +206,7 @@ pub enum AppEvent {
         listening: Listening,
     },
     SettingsChanged {
-        settings: StoredSettings,
+        settings: SettingsInForce,
     },
     DevicesChanged {
         devices: Vec<PairedDevice>,
@@ -378,18 +215,16 @@ pub enum AppEvent {
         nearby: Vec<Nearby>,
     },
     DevicePaired {
-        name: String,
+        device: Box<Device>,
     },
     PairingFailed {
-        from: String,
-        fault: Fault,
-        tries_left: Option<u8>,
+        failed: TurnedAway,
     },
     OfferChanged {
         offer: Box<Offer>,
     },
     OfferGone {
-        id: String,
+        id: TransferId,
         how: Left,
     },
     TransferStarted {
@@ -418,15 +253,4 @@ pub enum AppEvent {
 pub enum Update {
     Moved { progress: Box<Progress> },
     Ended { progress: Box<Progress>, report: Box<Report> },
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_before_1970_are_zero() {
-        assert_eq!(unix_ms(UNIX_EPOCH - Duration::from_secs(5)), 0);
-        assert_eq!(unix_ms(UNIX_EPOCH + Duration::from_millis(1_500)), 1_500);
-    }
 }

@@ -62,7 +62,7 @@ mod tests {
             (&[("LANG", "de_DE.UTF-8"), ("LANGUAGE", "en")], Language::En),
             (&[("LANG", "de_DE.UTF-8"), ("LANGUAGE", "fr:it")], Language::De),
             (&[("LANG", "fr_FR.UTF-8")], Language::En),
-            // Whoever has the locale C wants no translation, whatever else is preferred.
+            // The locale C means no translation, whatever LANGUAGE prefers.
             (&[("LANG", "C.UTF-8"), ("LANGUAGE", "de")], Language::En),
             (&[("LANGUAGE", "de")], Language::En),
             (&[("LANG", "deutsch")], Language::En),

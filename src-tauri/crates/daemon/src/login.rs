@@ -8,8 +8,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ringway_model::{Fault, Operation, PathText};
-use serde::{Deserialize, Serialize};
+use ringway_model::{Fault, Operation, StartsBy};
+
+use crate::dto::Means;
 
 const ENTRY: &str = "autostart/org.ringway.Ringway.desktop";
 const UNIT: &str = "ringway.service";
@@ -17,35 +18,6 @@ const UNIT: &str = "ringway.service";
 /// Where packages and administrators put user units (systemd.unit(5)).
 const UNIT_FOLDERS: [&str; 4] =
     ["/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user", "/lib/systemd/user"];
-
-/// What starts the service when this user logs in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(tag = "by", rename_all = "camelCase")]
-pub enum StartsBy {
-    /// Nothing.
-    Nothing,
-    /// The desktop's autostart entry.
-    Autostart,
-    /// The systemd user unit.
-    Unit,
-    /// An autostart entry, whose program is not there.
-    Vanished {
-        /// What it names.
-        program: PathText,
-    },
-}
-
-/// What starts it where it is switched on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub enum Means {
-    /// The desktop's autostart entry.
-    Autostart,
-    /// The systemd user unit.
-    Unit,
-}
 
 /// Where a session keeps what starts with it.
 #[derive(Debug, Clone)]

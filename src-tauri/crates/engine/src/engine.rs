@@ -11,33 +11,30 @@ use ringway_link::key::DeviceKey;
 use ringway_link::lane;
 use ringway_link::tls::Tls;
 use ringway_model::{
-    DeviceId, DeviceRule, Direction, Fault, IntoHome, Invalid, IoMode, IoPath, LookAlike, PastDetails, Source,
-    SyncIoReason, TlsMode, TlsPath, TransferId, Unconfined,
+    Capabilities, Device, DeviceId, DeviceRule, Direction, Fault, IntoHome, Invalid, IoMode, IoPath, LookAlike, Past,
+    PastDetails, PastQuery, Settings, Source, SyncIoReason, ThisDevice, TlsMode, TlsPath, TransferId, Unfinished,
 };
-use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
 use ringway_tree::random;
-use ringway_tree::receive::{Unfinished, is_home};
 use ringway_wire::DeviceName;
 use ringway_wire::code::PairingSecret;
 
 use crate::admission::descriptors;
-use crate::devices::device::{Device, ThisDevice};
 use crate::devices::target::Target;
 use crate::limits;
 use crate::local::paths::Paths;
 use crate::local::places::Places;
 use crate::local::{identity, private, settings};
 use crate::reach::connect;
-use crate::reach::discovery::{Nearby, NearbyDevice, Wanted};
+use crate::reach::discovery::{Announced, Nearby, Wanted};
 use crate::receiving::listeners::Listeners;
 use crate::receiving::receive::{self, Receiver};
 use crate::send;
-use crate::shared::{Shared, StoreChanges};
-use crate::store::history::{PAST_PATHS_MAX, Past, PastQuery, Record, Resend};
+use crate::shared::{self, Shared, StoreChanges};
+use crate::store::history::{PAST_PATHS_MAX, Record, Remembered, Resend};
 use crate::store::{self, look_alike, targets};
 use crate::transfers::copying::{self, CopyRequest};
-use crate::transfers::options::{ReceiveOptions, SendRequest, Settings};
+use crate::transfers::options::{ReceiveOptions, SendRequest};
 use crate::transfers::transfer::Transfer;
 
 /// The engine's handle: cheap to clone, the same for every program. Methods that start jobs need a
@@ -261,7 +258,7 @@ impl Engine {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn past_transfer(&self, number: u64) -> Result<Option<(Past, PastDetails)>, Fault> {
+    pub fn past_transfer(&self, number: u64) -> Result<Option<(Remembered, PastDetails)>, Fault> {
         match self.shared.store.one_past(number)? {
             Some(past) => Ok(Some((past, self.shared.store.past_details(number)?))),
             None => Ok(None),
@@ -272,7 +269,7 @@ impl Engine {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn past_sent(&self, id: TransferId) -> Result<Option<Past>, Fault> {
+    pub fn past_sent(&self, id: TransferId) -> Result<Option<Remembered>, Fault> {
         self.shared.store.past_sent(id)
     }
 
@@ -302,12 +299,12 @@ impl Engine {
     pub fn unfinished(&self) -> Result<Vec<Unfinished>, Fault> {
         let rules = self.devices()?.into_iter().filter_map(|device| device.rule.folder).map(|folder| folder.0);
         let folders =
-            [self.settings().receive_folder].into_iter().chain(rules).chain(self.shared.store.received_into()?);
+            [self.settings().receive_folder.0].into_iter().chain(rules).chain(self.shared.store.received_into()?);
         // Each by what it really is, so that nothing is told twice.
         let folders: BTreeSet<_> = folders.filter_map(|folder| folder.canonicalize().ok()).collect();
         let mut found: Vec<_> =
             folders.iter().filter_map(|folder| ringway_tree::receive::unfinished(folder).ok()).flatten().collect();
-        found.sort_by_key(|left| std::cmp::Reverse(left.last_used));
+        found.sort_by_key(|left| std::cmp::Reverse(left.last_at_work));
         Ok(found)
     }
 
@@ -353,14 +350,13 @@ impl Engine {
 
     /// Whether a folder is somebody's home, by whatever path it is named.
     pub fn is_home(&self, folder: &Path) -> bool {
-        let there = Dir::open(folder).and_then(metadata_of);
-        there.is_ok_and(|there| is_home(&there))
+        shared::is_home(folder)
     }
 
     /// Starts listening.
     ///
     /// # Errors
-    /// The address is taken, or a path that was demanded is not to be had.
+    /// The address is in use, or a required I/O or encryption path is unavailable.
     pub async fn receive(&self, options: ReceiveOptions) -> Result<Receiver, Fault> {
         receive::listen(Arc::clone(&self.shared), Arc::clone(&self.listeners), options).await
     }
@@ -371,7 +367,7 @@ impl Engine {
         let name = |source: &Source| source.path.file_name().map_or_else(|| source.path.clone().into(), Into::into);
         let title = request.sources.first().map(name).unwrap_or_default();
         let more = request.sources.len().saturating_sub(1) as u64;
-        // For whoever looks at it from elsewhere later.
+        // The history is read from other working directories later.
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let sources = request.sources.iter().take(PAST_PATHS_MAX);
         let sources: Vec<_> = sources.map(|source| Source { path: absolute(&source.path), ..source.clone() }).collect();
@@ -406,8 +402,8 @@ impl Engine {
     /// # Errors
     /// [`AuthError::Forgotten`] where that device was forgotten since, [`Fault::UnknownTarget`]
     /// where the record names nobody.
-    pub fn target_of(&self, past: &Past) -> Result<Target, Fault> {
-        targets::of_past(&self.shared.store, past)
+    pub fn target_of(&self, sent: &Remembered) -> Result<Target, Fault> {
+        targets::of_past(&self.shared.store, sent)
     }
 
     /// Starts a copy inside this machine and records how it ended; errors are in its report. A
@@ -442,7 +438,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Fault::Discovery`].
-    pub async fn find_by_code(&self, number: u16, patience: Duration) -> Result<Vec<NearbyDevice>, Fault> {
+    pub async fn find_by_code(&self, number: u16, patience: Duration) -> Result<Vec<Announced>, Fault> {
         Ok(Nearby::start(Arc::clone(&self.shared), Wanted::Code(number))?.found(patience).await)
     }
 
@@ -451,34 +447,14 @@ impl Engine {
     pub fn capabilities() -> Capabilities {
         let cpu = ringway_sys::probe::cpu_aes();
         Capabilities {
-            kernel: ringway_sys::probe::kernel_release(),
+            kernel: ringway_sys::probe::kernel_release().into(),
             tls: lane::plan(TlsMode::Auto).unwrap_or(TlsPath::Kernel),
             io: ringway_tree::io_plan::IoPlan::new(IoMode::Auto)
                 .map_or(IoPath::Sync(SyncIoReason::NotInKernel), |plan| plan.path()),
-            confinement: receive::confinement(),
+            unconfined: receive::confinement().err(),
             openat2: ringway_sys::dir::beneath() == ringway_sys::dir::Beneath::Openat2,
             cpu_aes: cpu.single,
             open_files_max: ringway_tree::descriptors::limit() as u64,
         }
     }
-}
-
-/// What this machine can do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Capabilities {
-    /// The running kernel's release, as uname(2) says.
-    pub kernel: String,
-    /// What a lane would be encrypted by.
-    pub tls: TlsPath,
-    /// What file IO would run on.
-    pub io: IoPath,
-    /// Whether the threads that write what is received can be confined to its folder (Landlock), or
-    /// why not.
-    pub confinement: Result<(), Unconfined>,
-    /// Whether openat2 confines (else the component-by-component fallback does).
-    pub openat2: bool,
-    /// Whether the CPU has AES instructions; without them ChaCha20-Poly1305 is preferred.
-    pub cpu_aes: bool,
-    /// Descriptors this process may open, after raising the soft limit.
-    pub open_files_max: u64,
 }

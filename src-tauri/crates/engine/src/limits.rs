@@ -70,7 +70,7 @@ pub const OFFERS_IN_VAIN: Allowance = Allowance { burst: 16, per_min: 4 };
 /// Origins whose token buckets are remembered.
 pub const TOKEN_BUCKETS_MAX: usize = 4_096;
 
-/// Time for a connection's first bytes: whoever means it sends them with the first round trip.
+/// Time for a connection's first bytes: an honest client sends them with the first round trip.
 pub const FIRST_BYTES_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Time for TLS and hello together: slow lines manage, a slow-loris does not hold a place for long.

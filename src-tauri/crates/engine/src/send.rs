@@ -103,7 +103,8 @@ impl Job<'_> {
         loop {
             tokio::select! {
                 event = session.next() => match event? {
-                    // Whoever was lost when it was paused is told so now, before anything moves.
+                    // A receiver that was disconnected during the pause learns of the pause now,
+                    // before any bytes move.
                     Some(InitiatorEvent::Accepted { .. }) if self.transfer.is_paused() => {
                         return Err(Fault::Paused { by: Side::Here });
                     }

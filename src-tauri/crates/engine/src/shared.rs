@@ -8,17 +8,16 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use ringway_link::key::DeviceKey;
 use ringway_link::tls::Tls;
-use ringway_model::{Fault, IntoHome, Invalid};
+use ringway_model::{Fault, IntoHome, Invalid, Settings};
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
-use ringway_tree::receive::{Expected, is_home};
+use ringway_tree::receive::{self, Expected};
 use ringway_wire::DeviceName;
 use ringway_wire::control::Greeting;
 
 use crate::local::own_folders;
 use crate::local::paths::Paths;
 use crate::local::places::Places;
-use crate::local::settings::Settings;
 use crate::store::Store;
 
 pub(crate) use changes::StoreChanges;
@@ -50,7 +49,7 @@ impl Shared {
         if own.contain(&dir).unwrap_or(false) {
             return Err(Fault::Invalid(Invalid::OwnFolder { folder: folder.to_owned().into() }));
         }
-        let is_home = || path == folder && metadata_of(&dir).is_ok_and(|there| is_home(&there));
+        let is_home = || path == folder && metadata_of(&dir).is_ok_and(|there| receive::is_home(&there));
         if into_home == IntoHome::Refuse && is_home() {
             return Err(Fault::Invalid(Invalid::HomeFolder { folder: folder.to_owned().into() }));
         }
@@ -66,4 +65,10 @@ impl Shared {
         let name = DeviceName::new(&self.settings().name).map_err(Fault::from)?;
         Ok(Greeting { name })
     }
+}
+
+/// Whether a folder is somebody's home, by whatever path it is named.
+pub(crate) fn is_home(folder: &Path) -> bool {
+    let there = Dir::open(folder).and_then(metadata_of);
+    there.is_ok_and(|there| receive::is_home(&there))
 }

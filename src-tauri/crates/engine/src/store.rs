@@ -1,4 +1,4 @@
-//! The trust store: who we know by which key, what came from whom, and what has ended. One SQLite
+//! The trust store: paired devices with their keys, what each sent, and ended transfers. One SQLite
 //! file, shared by every program of this device.
 mod answered;
 pub mod history;
@@ -20,14 +20,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fs, io};
 
 use parking_lot::{Mutex, MutexGuard};
-use ringway_model::{DeviceId, Fault, Invalid, Operation, StoreTrouble};
+use ringway_model::{Device, DeviceId, Fault, Invalid, Operation, StoreTrouble, Text};
 use ringway_tree::limits::BROUGHT_NAMES_MAX;
 use ringway_tree::receive::Brought;
 use ringway_wire::limits::DEVICE_NAME_MAX;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use rustix::fs::Access;
 
-use crate::devices::device::Device;
 use crate::devices::target::Address;
 use crate::limits::DEFAULT_PORT;
 use crate::local::private;
@@ -196,10 +195,10 @@ impl Store {
             .map(|changed| changed > 0)
     }
 
-    /// Forgets a device, its rule and what came from it; false if it was not known.
+    /// Forgets a device, its rule and what it sent; false if it was not known.
     pub(crate) fn forget(&self, id: DeviceId) -> Result<bool, Fault> {
         self.with(|connection| {
-            // One transaction: another program may receive from it and note what came.
+            // One transaction: another program may receive from it and record that.
             let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
             transaction.execute("DELETE FROM brought WHERE device = ?1", [id.0])?;
             let removed = transaction.execute("DELETE FROM device WHERE id = ?1", [id.0])?;
@@ -345,10 +344,10 @@ fn device(row: &Row<'_>) -> rusqlite::Result<Device> {
     let time = |secs: i64| UNIX_EPOCH + Duration::from_secs(secs.max(0) as u64);
     Ok(Device {
         id: DeviceId(row.get(0)?),
-        name: row.get(1)?,
+        name: row.get::<_, String>(1)?.into(),
         paired_at: time(row.get(2)?),
         last_seen: row.get::<_, Option<i64>>(3)?.map(time),
-        last_address: row.get(4)?,
+        last_address: row.get::<_, Option<String>>(4)?.map(Text::from),
         rule: rules::read(row.get(5)?, row.get(6)?, row.get(7)?, row.get(8)?),
     })
 }

@@ -176,6 +176,8 @@ pub(crate) fn decode_cancel(cancel: Cancel) -> Fault {
 
 #[cfg(test)]
 mod tests {
+    use ringway_model::samples::{self, SYNC_IO_REASONS, USER_TLS_REASONS};
+
     use super::*;
 
     #[test]
@@ -196,20 +198,13 @@ mod tests {
 
     #[test]
     fn paths_and_failures_cross_unchanged() {
-        for tls in
-            [TlsPath::Kernel, TlsPath::User(UserTlsReason::ModuleNotLoaded), TlsPath::User(UserTlsReason::Refused(9))]
-        {
-            for io in [
-                IoPath::Uring,
-                IoPath::Sync(SyncIoReason::Forbidden),
-                IoPath::Sync(SyncIoReason::Refused(7)),
-                IoPath::Sync(SyncIoReason::Faster),
-            ] {
+        for tls in [TlsPath::Kernel].into_iter().chain(USER_TLS_REASONS.map(TlsPath::User)) {
+            for io in [IoPath::Uring].into_iter().chain(SYNC_IO_REASONS.map(IoPath::Sync)) {
                 let taken = PathTaken { tls, io };
                 assert_eq!(decode_paths(encode_paths(taken)), taken);
             }
         }
-        for operation in OPERATIONS {
+        for operation in samples::OPERATIONS {
             for reason in [FailureReason::Os { errno: 13 }].into_iter().chain(REASONS) {
                 let failure = Failure { path: "a/b".into(), side: Side::Here, operation, reason };
                 let crossed = decode_failure(encode_failure(&failure));

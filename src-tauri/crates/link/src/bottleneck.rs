@@ -12,17 +12,17 @@ use ringway_model::{Bottleneck, StageTimes};
 use ringway_wire::control::{ReceiverTimes, SenderTimes};
 use rustix::time::{ClockId, clock_gettime};
 
-/// The gauge compares samples over this long, so it names a change about a second later.
+/// The gauge compares samples over this duration, so it names a change about a second later.
 const SAMPLE_WINDOW: Duration = Duration::from_secs(1);
 
 /// The gauge names nothing before it has sampled for this long: lanes open and buffers fill.
 const SAMPLED_MIN: Duration = Duration::from_millis(300);
 
-/// Samples kept: those of a window at the rate of ticks, and some spare for early ones.
+/// Samples that are kept: those of a window at the rate of ticks, and some more for early ones.
 const SAMPLES_MAX: usize = 16;
 
-/// An end that works this share of its time does not wait for the other. The rest is buffers that
-/// run full or empty for a moment.
+/// An end that works this share of its time does not wait for the other. The rest is due to buffers
+/// that run full or empty for a moment.
 const BUSY_MIN: f64 = 0.8;
 
 /// A sender that waits this share of its time for its rate limit is limited by it.
@@ -32,17 +32,17 @@ const LIMITED_MIN: f64 = 0.1;
 /// between two similar stages.
 const HYSTERESIS: f64 = 0.05;
 
-/// What a lane's thread is at.
+/// The activity of a lane's thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activity {
     /// Waiting for the walk.
     Finding,
     /// Reading files, or writing them.
     Files,
-    /// Sending or receiving: what of it is the processor's is crypto and copying, the rest is
-    /// waiting for the network.
+    /// Sending or receiving. The processor time in it is crypto and copying; the rest is waiting
+    /// for the network.
     Wire,
-    /// Waiting because of a limit.
+    /// Waiting for the rate limit.
     Limited,
 }
 
@@ -57,15 +57,15 @@ struct Spent {
 }
 
 impl Spent {
-    /// Books a lap of which the thread has spent `working` on a processor.
+    /// Adds a lap, of which the thread has spent `working` on a processor.
     fn add(&mut self, activity: Activity, lap: Duration, working: Duration) {
         match activity {
             Activity::Finding => self.finding += lap,
             Activity::Files => self.files += lap,
             Activity::Limited => self.limited += lap,
             Activity::Wire => {
-                // The two clocks are read one after the other, and the kernel's ticks are coarser
-                // on some machines.
+                // The two clocks are read one after the other, and on some machines the kernel's
+                // ticks are coarser.
                 let working = working.min(lap);
                 self.wire_working += working;
                 self.wire_waiting += lap - working;
@@ -84,16 +84,16 @@ impl std::ops::AddAssign for Spent {
     }
 }
 
-/// One lane's clock; clones are the same one. It is moved on by the lane's own thread, some times a
-/// frame, and read from outside.
+/// One lane's clock; clones are the same clock. The lane's own thread advances it a few times per
+/// frame, and other threads read it.
 #[derive(Clone, Default)]
 pub struct LaneClock(Arc<Mutex<Laps>>);
 
 #[derive(Default)]
 struct Laps {
     spent: Spent,
-    /// What the thread is at, since when, and what processor time it had had by then; none before
-    /// its beginning and after its end.
+    /// The thread's activity, when it began, and the thread's processor time then; `None` before
+    /// the lane's beginning and after its end.
     now: Option<(Activity, Instant, Duration)>,
 }
 
@@ -106,7 +106,7 @@ impl Laps {
 }
 
 impl LaneClock {
-    /// The calling thread, which is the lane's own, is at something else from now on.
+    /// The calling thread, which must be the lane's own, changes its activity.
     pub fn enter(&self, activity: Activity) {
         let (now, processor) = (Instant::now(), processor_time());
         let mut laps = self.0.lock();
@@ -123,14 +123,14 @@ impl LaneClock {
         let laps = self.0.lock();
         let mut spent = laps.spent;
         if let Some((activity, since, _)) = laps.now {
-            // A call that has not returned: one that takes long enough to matter here waits.
+            // A call that has not returned: if it takes long enough to matter here, it waits.
             spent.add(activity, now.saturating_duration_since(since), Duration::ZERO);
         }
         spent
     }
 }
 
-/// What the calling thread has had of a processor.
+/// The calling thread's processor time.
 pub(crate) fn processor_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
@@ -154,7 +154,7 @@ impl Clocks {
         all
     }
 
-    /// What they say where they are a sender's.
+    /// The sums for a sender.
     pub fn of_sender(&self) -> SenderTimes {
         let spent = self.spent();
         SenderTimes {
@@ -166,7 +166,7 @@ impl Clocks {
         }
     }
 
-    /// What they say where they are a receiver's.
+    /// The sums for a receiver.
     pub fn of_receiver(&self) -> ReceiverTimes {
         let spent = self.spent();
         ReceiverTimes {
@@ -177,8 +177,8 @@ impl Clocks {
     }
 }
 
-/// Follows a transfer's clocks, this end's and what the other end says of its own, and names what
-/// limits it.
+/// Follows a transfer's clocks, those of this end and the reported ones of the other end, and names
+/// the bottleneck.
 #[derive(Default)]
 pub struct Gauge {
     sender: Option<SenderTimes>,
@@ -187,17 +187,17 @@ pub struct Gauge {
     before: Option<StageTimes>,
     samples: VecDeque<(Duration, StageTimes)>,
     bottleneck: Option<Bottleneck>,
-    /// How long each bottleneck was named.
+    /// For how long each bottleneck was named.
     named_for: [Duration; Bottleneck::ALL.len()],
 }
 
 impl Gauge {
-    /// What the sender's clocks say now.
+    /// Sets the sender's present sums.
     pub fn sender(&mut self, times: SenderTimes) {
         self.sender = Some(times);
     }
 
-    /// What the receiver's clocks say now.
+    /// Sets the receiver's present sums.
     pub fn receiver(&mut self, times: ReceiverTimes) {
         self.receiver = Some(times);
     }
@@ -207,15 +207,15 @@ impl Gauge {
         self.receiver.unwrap_or_default()
     }
 
-    /// Both ends' clocks start anew, with a new session.
+    /// Both ends' clocks start again with a new session.
     pub fn restart(&mut self) {
         self.before = self.times();
         (self.sender, self.receiver, self.bottleneck) = (None, None, None);
         self.samples.clear();
     }
 
-    /// Books what is known at a moment since the beginning, and names the bottleneck anew.
-    /// `stalled_for` is how long nothing has moved, where that is long.
+    /// Takes a sample, at a time since the beginning, and names the bottleneck again. `stalled_for`
+    /// is how long nothing has moved, if that is long.
     pub fn sample(&mut self, at: Duration, stalled_for: Option<Duration>) {
         let Some(times) = self.reported() else { return };
         while self.samples.len() >= SAMPLES_MAX
@@ -238,7 +238,7 @@ impl Gauge {
         self.bottleneck = Some(named);
     }
 
-    /// What was taken for the network's time, before it was known that nothing moved, was none.
+    /// Subtracts time that was taken for the network's before it was known that nothing moved.
     fn stalled(&mut self, still: Duration) {
         if self.bottleneck == Some(Bottleneck::Stalled) {
             return;
@@ -249,18 +249,18 @@ impl Gauge {
         self.named_for[Bottleneck::Stalled as usize] += taken;
     }
 
-    /// What limits it now.
+    /// The present bottleneck.
     pub fn bottleneck(&self) -> Option<Bottleneck> {
         self.bottleneck
     }
 
-    /// What limited it for the longest time.
+    /// The bottleneck that was named for the longest time.
     pub fn longest(&self) -> Option<Bottleneck> {
         let longest = Bottleneck::ALL.into_iter().max_by_key(|one| self.named_for[*one as usize]);
         longest.filter(|one| !self.named_for[*one as usize].is_zero())
     }
 
-    /// Where all the time went, as far as both ends have said.
+    /// The sums of all times, as far as both ends have reported them.
     pub fn times(&self) -> Option<StageTimes> {
         match (self.before, self.reported()) {
             (Some(before), Some(reported)) => Some(reported.and(&before)),
@@ -284,14 +284,15 @@ impl Gauge {
     }
 }
 
-/// What limits a transfer whose time went so, where `before` was named last.
+/// The bottleneck of a transfer with these times, after `before` was named.
 ///
-/// The stages are a chain with buffers between them, so whoever works all the time keeps the others
-/// waiting: an end that hardly waits for the other is what limits, by the stage that takes most of
-/// its time; where both are like that, the larger of all their stages is named; where both wait, it
-/// is what lies between them. An end of which nothing has come for a whole window is taken to wait.
+/// The stages are a chain with buffers between them, so a stage that works all the time keeps the
+/// others waiting. An end that hardly waits for the other is the bottleneck, by the stage that
+/// takes most of its time. If both ends are like that, the larger of all their stages is named. If
+/// both wait, it is the network between them. An end that has not reported for a whole window
+/// counts as waiting.
 fn bottleneck_of(times: &StageTimes, before: Option<Bottleneck>) -> Bottleneck {
-    // A stall is the network's, until somebody works again.
+    // A stall counts as the network until an end works again.
     let before = before.map(|before| if before == Bottleneck::Stalled { Bottleneck::Network } else { before });
     let stays = |stage: Bottleneck| if before == Some(stage) { HYSTERESIS } else { 0.0 };
     let sender = [times.finding, times.reading, times.encrypting, times.sending, times.limited];
@@ -317,7 +318,7 @@ fn bottleneck_of(times: &StageTimes, before: Option<Bottleneck>) -> Bottleneck {
         .map_or(Bottleneck::Network, |(stage, _)| stage)
 }
 
-/// Each part's share of all; nothing at all is shared by none.
+/// Each part's share of the sum; all zero if the sum is.
 fn shares<const N: usize>(times: [Duration; N]) -> [f64; N] {
     let times = times.map(|time| time.as_secs_f64());
     let all: f64 = times.iter().sum();

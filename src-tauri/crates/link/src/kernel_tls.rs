@@ -1,9 +1,9 @@
-//! What this machine's kernel says about TLS, and what turns it on there.
+//! Whether this machine's kernel has TLS, and how to turn it on.
 use std::path::Path;
 
 use ringway_model::{Aim, Remedy, UserTlsReason};
 
-/// Why a lane is encrypted in userspace.
+/// The reason for encrypting a lane in userspace.
 pub(crate) fn user_tls(missing: ringway_sys::ktls::MissingTls) -> UserTlsReason {
     use ringway_sys::ktls::MissingTls;
     match missing {
@@ -14,8 +14,8 @@ pub(crate) fn user_tls(missing: ringway_sys::ktls::MissingTls) -> UserTlsReason 
     }
 }
 
-/// What turns kernel TLS on where its module is not loaded, and what keeps it on where no package
-/// of ours below `root` does.
+/// Commands that turn on kernel TLS if its module is not loaded. They also keep it on if no Ringway
+/// package below `root` does.
 pub fn remedies(root: &Path) -> Vec<Remedy> {
     let mut commands = vec![Remedy::new(Aim::LoadTls, "sudo modprobe tls")];
     if !["usr/lib", "etc", "usr/local/lib"].iter().any(|at| root.join(at).join("modules-load.d/ringway.conf").exists())

@@ -1,4 +1,4 @@
-//! A device's key pair and certificate: made, read, and proved in handshakes. The engine keeps
+//! A device's key pair and certificate: created, read, and proven in handshakes. The engine stores
 //! them.
 use std::sync::Arc;
 
@@ -13,25 +13,25 @@ use zeroize::Zeroizing;
 
 /// The key pair, its certificate, and the id that follows from it.
 pub struct DeviceKey {
-    /// The key is in the TLS library's hands alone, which erases it.
+    /// Only the TLS library holds the key, and it erases it.
     proof: Arc<SingleCertAndKey>,
     id: DeviceId,
 }
 
 impl DeviceKey {
-    /// A fresh key that is kept nowhere: for connections of this process with itself.
+    /// A new key that is not stored, for connections of this process with itself.
     ///
     /// # Errors
-    /// The key cannot be made.
+    /// If the key cannot be created.
     pub fn fleeting() -> Result<Self, Fault> {
         let pem = fresh_pem()?;
         Self::from_pem(pem.as_bytes()).map_err(|reason| Fault::Tls { detail: reason.into() })
     }
 
-    /// Reads what [`fresh_pem`] has made.
+    /// Reads a key from [`fresh_pem`].
     ///
     /// # Errors
-    /// Why it is not usable, for a person who looks at its file.
+    /// Why it cannot be used, for a person who looks at its file.
     pub fn from_pem(pem: &[u8]) -> Result<Self, &'static str> {
         let certificate = CertificateDer::from_pem_slice(pem).map_err(|_| "holds no certificate")?;
         let key = PrivateKeyDer::from_pem_slice(pem).map_err(|_| "holds no private key")?;
@@ -47,17 +47,16 @@ impl DeviceKey {
         self.id
     }
 
-    /// What proves the key in a handshake, at either end.
+    /// The key and certificate for a handshake, at either end.
     pub(crate) fn proof(&self) -> Arc<SingleCertAndKey> {
         Arc::clone(&self.proof)
     }
 }
 
-/// A fresh P-256 key and a certificate over it. Name and dates carry no meaning: trust is a pinned
-/// key.
+/// A new P-256 key and a certificate for it. Name and dates have no meaning: trust is a pinned key.
 ///
 /// # Errors
-/// The key cannot be made.
+/// If the key cannot be created.
 pub fn fresh_pem() -> Result<Zeroizing<String>, Fault> {
     let made = || -> Result<_, rcgen::Error> {
         let key = Zeroizing::new(rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?);
@@ -68,7 +67,7 @@ pub fn fresh_pem() -> Result<Zeroizing<String>, Fault> {
     made().map_err(|error| Fault::Tls { detail: error.to_string().into() })
 }
 
-/// The id of whoever holds a certificate's key; none if it cannot be parsed.
+/// The id of the device with a certificate's key; `None` if it cannot be parsed.
 pub fn device_id(certificate: &CertificateDer<'_>) -> Option<DeviceId> {
     let parsed = ParsedCertificate::try_from(certificate).ok()?;
     Some(DeviceId(Sha256::digest(parsed.subject_public_key_info().as_ref()).into()))

@@ -1,5 +1,5 @@
-//! A lane's connection after its handshake: handed to the kernel when it can be, else encrypted
-//! here; blocking, for one thread.
+//! A lane's connection after its handshake: handed to the kernel if possible, else encrypted here.
+//! It blocks, and one thread uses it.
 pub mod growth;
 mod kernel;
 mod lasting;
@@ -36,51 +36,52 @@ pub use sending::SendingLane;
 pub use user::{LowWater, UserTls};
 
 /// Socket buffers of a lane that is encrypted here. Measured: autotuned ones wake either side too
-/// often, larger ones miss the cache.
+/// often, and larger ones exceed the cache.
 const SOCKET_BUFFER_LEN: usize = 2 * 1024 * 1024;
 
-/// From this round-trip time on the kernel sizes them: [`SOCKET_BUFFER_LEN`] is what is under way
-/// at 1 GB/s, and a lane could send no more. It is below [`LONG_LINK_FOR_LANES`], for leaving them
-/// to the kernel costs a few wake-ups where it was not needed, and a lane too many costs a core.
+/// From this round-trip time on the kernel sizes the buffers. At 1 GB/s, [`SOCKET_BUFFER_LEN`]
+/// bytes are then under way, and a lane could not send more. It is below [`LONG_LINK_FOR_LANES`],
+/// because buffers that the kernel sizes needlessly cost a few wake-ups, while a needless lane
+/// costs a core.
 const LONG_LINK_FOR_BUFFERS: Duration = Duration::from_millis(2);
 
-/// From this round-trip time on a transfer begins with several lanes: one connection seldom fills
-/// such a link, for it starts slowly and takes long to recover from each loss.
+/// From this round-trip time on a transfer begins with several lanes. One connection seldom fills
+/// such a link, because it starts slowly and recovers slowly from each loss.
 pub(crate) const LONG_LINK_FOR_LANES: Duration = Duration::from_millis(5);
 
-/// What sends over a long link, where the kernel has it and lets us choose it
-/// (net.ipv4.tcp_allowed_congestion_control): a model of the path, instead of half the speed for
-/// each packet lost.
+/// The congestion control for a long link, if the kernel has it and permits it
+/// (net.ipv4.tcp_allowed_congestion_control). It models the path, instead of halving the rate for
+/// each lost packet.
 const LONG_LINK_CONGESTION_CONTROL: &str = "bbr";
 
-/// A lane on which nothing comes asks whether its connection is still there, so that one whose
-/// packets alone are dropped ends while the session lives: after `LANE_SILENCE_MAX_MS`. One with
-/// data under way is not asked ([`LaneStops::stop_unanswered`] is for that).
+/// After this silence a lane's connection is probed. So a connection whose packets alone are
+/// dropped ends while the session lives, after `LANE_SILENCE_MAX_MS`. A connection with data under
+/// way is not probed; [`LaneStops::stop_unanswered`] handles that.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(15);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What a record is that does not decrypt, whoever found out.
+/// The error for a record that does not decrypt, whether the kernel or this process found it.
 const ALTERED: &str = "what came is not what was sent: a record was altered on the way";
 
 /// One end of a lane.
 pub enum Lane {
-    /// The kernel encrypts; what rustls had decrypted before the hand-off comes first.
+    /// The kernel encrypts. Bytes that rustls had decrypted before the hand-off are read first.
     Kernel {
         /// The socket.
         tcp: TcpStream,
-        /// What rustls had decrypted.
+        /// The bytes that rustls had decrypted.
         early: io::Cursor<Vec<u8>>,
     },
-    /// We encrypt, with the keys that the handshake made.
+    /// This process encrypts, with the keys from the handshake.
     User {
         /// The socket.
         tcp: TcpStream,
-        /// The keys, and what is under way.
+        /// The keys, and the data under way.
         tls: Box<UserTls>,
     },
 }
 
-/// Runs a lane's work on a thread of its own and says how it ended, whatever happens to it.
+/// Runs a lane's work on a separate thread and reports how it ended, even after a panic.
 pub fn spawn<T: Send + 'static>(
     name: String,
     work: impl FnOnce() -> T + Send + 'static,
@@ -88,7 +89,7 @@ pub fn spawn<T: Send + 'static>(
     ended: mpsc::UnboundedSender<T>,
 ) -> Result<JoinHandle<()>, Fault> {
     let work = move || {
-        // Nothing that the lane shares is looked at again but to end the transfer.
+        // State that the lane shares is only used to end the transfer after that.
         let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| panicked());
         // The job may have ended meanwhile.
         let _ = ended.send(done);
@@ -96,7 +97,7 @@ pub fn spawn<T: Send + 'static>(
     std::thread::Builder::new().name(name).spawn(work).map_err(Fault::lost)
 }
 
-/// What the mode means on this machine: the path a lane will take, or that it cannot.
+/// The path that a lane takes on this machine in this mode, or the reason why it cannot.
 pub fn plan(mode: TlsMode) -> Result<TlsPath, Fault> {
     let reason = match (mode, ringway_sys::ktls::support()) {
         (TlsMode::User, _) => return Ok(TlsPath::User(UserTlsReason::Asked)),
@@ -116,8 +117,8 @@ pub fn plan(mode: TlsMode) -> Result<TlsPath, Fault> {
 }
 
 impl Lane {
-    /// Takes a connection over from the control plane. Everything that was to be said on it in
-    /// messages has been said and read.
+    /// Takes over a connection from the control plane. All control messages on it must have been
+    /// sent and read.
     pub async fn take(channel: Channel, path: TlsPath) -> Result<Self, Fault> {
         match path {
             TlsPath::Kernel => Self::take_to_kernel(channel).await,
@@ -144,11 +145,11 @@ impl Lane {
 
     async fn take_to_kernel(channel: Channel) -> Result<Self, Fault> {
         let (early, tcp) = kernel::hand_over(channel.stream).await?;
-        // Our own records are never padded; a kernel older than 6.0 merely does without the saving.
+        // Ringway's records are never padded. On a kernel before 6.0 this only saves nothing.
         let _ = ringway_sys::ktls::expect_no_pad(tcp.as_fd());
-        // Its buffers stay the kernel's: records that wait for being decrypted take more room than
-        // plain segments, so that a receive buffer that was set (to what net.core.rmem_max allows)
-        // overflows, and what is dropped there is missed for 200 ms at times.
+        // The kernel sizes the buffers here. Records that wait for decryption take more space than
+        // plain segments, so a receive buffer of fixed size (as far as net.core.rmem_max allows)
+        // overflows. Dropped data is then sometimes missing for 200 ms.
         let tcp = blocking(CorkStream::new(tcp))?;
         Ok(Self::Kernel { tcp, early: io::Cursor::new(early) })
     }
@@ -159,7 +160,7 @@ impl Lane {
         }
     }
 
-    /// Says that nothing follows (close_notify), so that the peer can tell an end from a cut.
+    /// Announces that nothing follows (close_notify), so that the peer can tell an end from a cut.
     pub fn close(&mut self) -> io::Result<()> {
         match self {
             Self::Kernel { tcp, .. } => ringway_sys::ktls::send_close_notify(tcp.as_fd()),
@@ -168,14 +169,14 @@ impl Lane {
     }
 }
 
-/// The socket for a thread of its own.
+/// The socket, blocking, for a separate thread.
 fn blocking(cork: CorkStream<tokio::net::TcpStream>) -> Result<TcpStream, Fault> {
     let made = || -> io::Result<TcpStream> {
         let tcp = cork.io.into_std()?;
         tcp.set_nonblocking(false)?;
         ringway_sys::socket::set_keepalive(&tcp, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL)?;
         if is_long(&tcp) {
-            // Without it, the kernel's own choice does.
+            // Without it, the kernel's default is used.
             let _ = ringway_sys::socket::set_congestion_control(&tcp, LONG_LINK_CONGESTION_CONTROL);
         }
         Ok(tcp)
@@ -183,13 +184,13 @@ fn blocking(cork: CorkStream<tokio::net::TcpStream>) -> Result<TcpStream, Fault>
     made().map_err(Fault::lost)
 }
 
-/// A link that nothing is known of is taken for a short one.
+/// Whether the link is long. An unknown link counts as short.
 fn is_long(tcp: &TcpStream) -> bool {
     ringway_sys::socket::tcp_path(tcp).is_ok_and(|path| path.rtt >= LONG_LINK_FOR_BUFFERS)
 }
 
-/// Gives a socket the buffers of a lane that is encrypted here, and says how many bytes its receive
-/// buffer has as the kernel counts them.
+/// Gives a socket the buffers of a lane that is encrypted here. Returns the size of its receive
+/// buffer as the kernel counts it.
 pub fn set_buffers(tcp: &TcpStream) -> io::Result<usize> {
     if is_long(tcp) {
         return ringway_sys::socket::receive_buffer(tcp);
@@ -198,14 +199,14 @@ pub fn set_buffers(tcp: &TcpStream) -> io::Result<usize> {
     ringway_sys::socket::set_receive_buffer(tcp, SOCKET_BUFFER_LEN)
 }
 
-/// What rustls has decrypted already. The cork ends this at a record's boundary, so that no part of
-/// a record is left inside.
+/// The bytes that rustls has decrypted already. The cork ends this at a record boundary, so that
+/// rustls holds no part of a record.
 async fn drain(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, Fault> {
     let mut early = Vec::new();
     loop {
         match stream.read_buf(&mut early).await {
             Ok(0) => return Ok(early),
-            // How rustls calls the cork.
+            // This is how rustls reports the cork.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(early),
             Ok(_) => {}
             Err(error) => return Err(Fault::ConnectionLost(error.into())),
@@ -216,9 +217,8 @@ async fn drain(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, Fault> 
 impl LaneSink for Lane {
     fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
         match self {
-            // Each call ends its last record. A body that begins with one is encrypted and
-            // decrypted in whole pages at both ends, which saves 3 % of all that a large file
-            // takes.
+            // Each call ends its last record. A body that begins with a record is encrypted and
+            // decrypted in whole pages at both ends, which saves 3 % of a large file's cost.
             Self::Kernel { tcp, .. } => {
                 write_all_vectored(tcp, [header, head, &[]])?;
                 write_all_vectored(tcp, [body, &[], &[]])
@@ -228,7 +228,7 @@ impl LaneSink for Lane {
     }
 }
 
-/// One call for header, head and body, so that the kernel fills whole records across them; short
+/// One call for header, head and body, so that the kernel fills whole records across them. Short
 /// writes are continued.
 pub fn write_all_vectored(tcp: &mut TcpStream, parts: [&[u8]; 3]) -> io::Result<()> {
     let mut slices = parts.map(IoSlice::new);
@@ -257,8 +257,8 @@ impl LaneSource for Lane {
     }
 }
 
-/// Tickets and key updates are never sent to us, so any record but data and an end is a fault of
-/// the peer's.
+/// This end never gets tickets or key updates, so any record except data and an end is an error of
+/// the peer.
 fn read_from_kernel(tcp: &TcpStream, buf: &mut [u8]) -> io::Result<usize> {
     let received =
         ringway_sys::ktls::receive(tcp.as_fd(), buf).map_err(|error| match Errno::from_io_error(&error) {

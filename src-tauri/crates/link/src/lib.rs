@@ -1,6 +1,6 @@
 //! Ringway's connections: TLS and the key at the other end, control messages and sessions, lanes in
-//! kernel and userspace, retry, the rate limit, and the clocks that tell the bottleneck. Whom to
-//! reach, what to send and every store are left to the engine.
+//! kernel and userspace, retry, the rate limit, and the clocks by which the bottleneck is found.
+//! The engine decides which device to reach and what to send, and owns every store.
 #![forbid(unsafe_code)]
 
 pub mod bottleneck;

@@ -3,20 +3,21 @@ use std::time::Duration;
 
 pub use ringway_wire::limits::LANES_MAX;
 
-/// How long a transfer waits for room at a full disk before it is given up, unless it is not to
-/// wait at all: a working day.
+/// How long a transfer waits at a full disk before it is given up, unless it is not to wait at all:
+/// a working day.
 pub const FULL_TIME_MAX: Duration = Duration::from_secs(8 * 3600);
 
-/// How often it is looked whether there is room again, or whether the receiver has resumed it.
+/// How often the receiver checks whether there is free space again, and the sender whether the
+/// receiver has resumed the transfer.
 pub const FULL_LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// TLS records of a lane under one key: half of what rustls allows AES-GCM, and a third of RFC 8446
-/// section 5.5; 128 GiB of full ones.
+/// The most TLS records of a lane under one key: half of what rustls allows for AES-GCM, and a
+/// third of RFC 8446 section 5.5; 128 GiB of full ones.
 pub const RECORDS_PER_KEY_MAX: u64 = 1 << 23;
 
-/// Records under one key at the least: 4 MB of full ones, and a frame of the largest size fits. For
-/// trying renewals out.
+/// The fewest records under one key, for tests of renewals: 4 MB of full ones, so that a frame of
+/// the largest size fits.
 pub const RECORDS_PER_KEY_MIN: u64 = 256;
 
-/// How often progress is told to the peer and the figures brought up to date.
+/// How often progress is sent to the peer and the figures are updated.
 pub const TICK: Duration = Duration::from_millis(100);

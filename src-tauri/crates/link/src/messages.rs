@@ -12,7 +12,7 @@ pub struct MessageReader {
 }
 
 impl MessageReader {
-    /// The next message; none at a clean end between messages.
+    /// The next message; `None` at a clean end between messages.
     pub async fn next(&mut self, stream: &mut (impl AsyncRead + Unpin)) -> Result<Option<Message>, Fault> {
         loop {
             if let Some((message, used)) = self.parse()? {
@@ -28,7 +28,8 @@ impl MessageReader {
         }
     }
 
-    /// Whether bytes beyond the last message have come: nothing may follow a lane's first.
+    /// Whether no bytes beyond the last message have arrived: nothing may follow a lane's first
+    /// message.
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }

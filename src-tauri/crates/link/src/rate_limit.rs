@@ -1,55 +1,25 @@
-//! Holds a transfer's lanes, all together, to a limit of bytes a second.
+//! Limits the bytes a second of all lanes of a transfer together.
 use std::io;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use ringway_model::{Fault, Invalid};
+use ringway_model::RateLimit;
 use ringway_wire::record::CONTENT_MAX;
 
 use crate::bottleneck::{Activity, LaneClock};
 
-/// Bytes a second that a transfer may send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RateLimit(u64);
-
-impl RateLimit {
-    /// The least: below it a single record of 16 KiB takes longer than people and pings wait, and
-    /// who gives less has meant another unit.
-    pub const BYTES_PER_S_MIN: u64 = 1_000;
-
-    /// The most: beyond any line, and exact wherever numbers are kept.
-    pub const BYTES_PER_S_MAX: u64 = 1_000_000_000_000_000;
-
-    /// So many bytes a second.
-    ///
-    /// # Errors
-    /// [`Fault::Invalid`] for less than [`Self::BYTES_PER_S_MIN`] or more than
-    /// [`Self::BYTES_PER_S_MAX`].
-    pub fn new(bytes_per_s: u64) -> Result<Self, Fault> {
-        match bytes_per_s {
-            Self::BYTES_PER_S_MIN..=Self::BYTES_PER_S_MAX => Ok(Self(bytes_per_s)),
-            _ => Err(Fault::Invalid(Invalid::Limit)),
-        }
-    }
-
-    /// In bytes a second.
-    pub fn bytes_per_s(self) -> u64 {
-        self.0
-    }
-}
-
-/// What was not sent in so long a time may be made up for: enough for a thread that wakes late, and
-/// nothing that a line would notice.
+/// Sending that was missed for up to this long may be made up for: enough for a thread that wakes
+/// late, too little for the line to notice.
 const BURST: Duration = Duration::from_millis(100);
 
-/// Pieces a second that frames are sent in, where the limit allows whole records in such pieces.
+/// Frames are sent in this many pieces a second, if whole records in such pieces fit the limit.
 const PIECES_PER_S: u64 = 20;
 
-/// A piece is no longer: no frame is.
+/// The longest piece. No frame is longer.
 const PIECE_MAX: usize = 4 * 1024 * 1024;
 
-/// A token bucket that all lanes of a transfer draw from. Each draws what it is about to send, and
-/// waits until what was drawn before is paid for.
+/// A token bucket from which all lanes of a transfer draw. Each draws the bytes that it is about to
+/// send, and waits until the bucket has refilled for the bytes drawn before.
 pub struct RateLimiter {
     limit: RateLimit,
     drawn: Mutex<Drawn>,
@@ -57,7 +27,7 @@ pub struct RateLimiter {
 }
 
 struct Drawn {
-    /// When all that was drawn is paid for.
+    /// When the bucket has refilled for everything that was drawn.
     paid_at: Instant,
     stopped: bool,
 }
@@ -68,19 +38,19 @@ impl RateLimiter {
         Self { limit, drawn: Mutex::new(Drawn { paid_at: Instant::now(), stopped: false }), stopped: Condvar::new() }
     }
 
-    /// Bytes to send between two waits: whole records, so that they are not more for being sent in
-    /// pieces.
+    /// Bytes to send between two waits: whole records, so that sending in pieces does not make more
+    /// of them.
     pub fn piece_len(&self) -> usize {
         let wanted = usize::try_from(self.limit.bytes_per_s() / PIECES_PER_S).unwrap_or(PIECE_MAX);
         (wanted.min(PIECE_MAX) / CONTENT_MAX).max(1) * CONTENT_MAX
     }
 
-    /// Draws `len` bytes and waits until they may be sent, which `clock` books. Fails once it is
-    /// stopped.
+    /// Draws `len` bytes and waits until they may be sent; `clock` counts the wait. Fails once the
+    /// limiter is stopped.
     pub fn draw(&self, len: usize, clock: &LaneClock) -> io::Result<()> {
         let mut drawn = self.drawn.lock();
         let now = Instant::now();
-        // A clock that has just begun has no past to make up for.
+        // If the clock has just begun, there is no missed time to make up for.
         let due = now.checked_sub(BURST).map_or(drawn.paid_at, |from| drawn.paid_at.max(from));
         drawn.paid_at = due + self.cost(len);
         if due > now && !drawn.stopped {
@@ -102,7 +72,7 @@ impl RateLimiter {
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// Nothing is sent any more: whoever waits hears it at once.
+    /// Nothing more is sent. Waiting lanes are woken at once.
     pub fn stop(&self) {
         self.drawn.lock().stopped = true;
         self.stopped.notify_all();
@@ -147,14 +117,14 @@ mod tests {
         for lanes in [1, 3] {
             let limiter = Arc::new(limiter(1_000_000));
             let took = drawing(&limiter, lanes, 60 / lanes, 10_000);
-            // The first is let through at once, and a burst's worth was never missed.
+            // The first piece is sent at once, and a burst's worth did not have to be waited for.
             let least = Duration::from_millis(590).saturating_sub(BURST);
             assert!(took >= least, "{lanes} lanes: {took:?}");
         }
     }
 
     #[test]
-    fn what_was_not_used_is_not_saved_up() {
+    fn unused_rate_is_not_saved_up() {
         let limiter = Arc::new(limiter(1_000_000));
         std::thread::sleep(Duration::from_millis(300));
         let took = drawing(&limiter, 1, 31, 10_000);
@@ -162,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_hears_at_once_that_it_is_over() {
+    fn waiting_lanes_fail_at_once_when_stopped() {
         let limiter = Arc::new(limiter(RateLimit::BYTES_PER_S_MIN));
         let clock = LaneClock::default();
         limiter.draw(1 << 20, &clock).unwrap();
@@ -172,13 +142,13 @@ mod tests {
         };
         std::thread::sleep(Duration::from_millis(20));
         limiter.stop();
-        // A thousand seconds are due: the thread would not come back in this test's time.
+        // The wait would take a thousand seconds, longer than this test.
         assert_eq!(waiting.join().unwrap().unwrap_err().kind(), io::ErrorKind::Interrupted);
         assert!(limiter.draw(1, &clock).is_err());
     }
 
     #[test]
-    fn pieces_are_whole_records_and_put_together_they_are_the_frame() {
+    fn pieces_are_whole_records_and_add_up_to_the_frame() {
         for (limit, piece_len) in [(1_000, CONTENT_MAX), (1_000_000, 3 * CONTENT_MAX), (u64::MAX >> 1, PIECE_MAX)] {
             assert_eq!(limiter(limit.min(RateLimit::BYTES_PER_S_MAX)).piece_len(), piece_len, "{limit}");
         }

@@ -1,44 +1,44 @@
-//! When a sender tries again whose connection was lost: sooner at first, then ever later, and not
-//! for ever.
+//! When a sender tries again after a lost connection: at growing intervals, and not forever.
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::limits::{FULL_LOOK_EVERY, FULL_TIME_MAX};
 
-/// The pause before the first try, and the longest one; each is twice as long as the one before.
+/// The pause before the first attempt, and the longest one. Each pause is twice as long as the one
+/// before.
 const PAUSE_FIRST: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// Tries after one connection was lost.
+/// Attempts after a connection was lost.
 pub struct Tries {
     give_up_after: Duration,
     /// When it was lost.
     since: Option<Instant>,
     pause: Duration,
-    /// When the disk there was full first.
+    /// When the receiver's disk was first full.
     full_since: Option<Instant>,
 }
 
-/// What an entry takes on the wire at the least, with its name: what progress in entries is worth
-/// in bytes.
+/// The fewest bytes of an entry on the wire, with its name. Progress in entries counts as this many
+/// bytes.
 const ENTRY_LEN: u64 = 64;
 
-/// The least that a transfer gets on by before its next loss is a new one, and the most steps that
-/// it has: who is told of progress and sees none, or sees a trickle, must come to an end.
+/// The least headway after which the next loss counts as a new one, and the most such steps of a
+/// transfer. A receiver that only claims progress, or makes a trickle of it, must come to an end.
 const STEP_MIN: u64 = 64 * 1024;
 const STEPS_MAX: u64 = 100_000;
 
-/// How far the sessions have got since the last step, by what this end sees.
+/// The headway of sessions since the last step, as this end observes it.
 #[derive(Default)]
 pub struct Headway {
     credit: u64,
 }
 
 impl Headway {
-    /// Books a session, in which the receiver said that it got on by so much, and its kernel
-    /// acknowledged so many bytes: the less of the two counts. Whether all sessions since the last
-    /// step together are a step of a transfer of that size.
+    /// Adds a session in which the receiver reported this progress and its kernel acknowledged this
+    /// many bytes; the smaller of the two counts. Returns whether all sessions since the last step
+    /// together are a step, for a transfer of that size.
     pub fn book(&mut self, (entries, bytes): (u64, u64), acknowledged: u64, all: (u64, u64)) -> bool {
         let worth = |(entries, bytes): (u64, u64)| entries.saturating_mul(ENTRY_LEN).saturating_add(bytes);
         self.credit = self.credit.saturating_add(worth((entries, bytes)).min(acknowledged));
@@ -50,46 +50,45 @@ impl Headway {
     }
 }
 
-/// The next try.
+/// The next attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Try {
     /// When it is due.
     pub at: Instant,
-    /// When no more are made.
+    /// When attempts end.
     pub gives_up: Instant,
 }
 
 impl Tries {
-    /// For so long after each loss.
+    /// Attempts for this long after each loss.
     pub fn new(give_up_after: Duration) -> Self {
         Self { give_up_after, since: None, pause: PAUSE_FIRST, full_since: None }
     }
 
-    /// It went on: the next loss is a new one.
+    /// The transfer made headway, so the next loss is a new one.
     pub fn went_on(&mut self) {
         (self.since, self.pause, self.full_since) = (None, PAUSE_FIRST, None);
     }
 
-    /// When to look next whether there is room; none if it is given up, or nothing is to be waited
-    /// for.
+    /// When to check next for free space; `None` if the transfer is given up, or is not to wait.
     pub fn look(&mut self, now: Instant) -> Option<Try> {
-        // Whoever says that is reached.
+        // A receiver that reports a full disk was reached.
         (self.since, self.pause) = (None, PAUSE_FIRST);
         let gives_up = *self.full_since.get_or_insert(now) + FULL_TIME_MAX;
         let next = Try { at: now + FULL_LOOK_EVERY, gives_up };
         (!self.give_up_after.is_zero() && next.at <= gives_up).then_some(next)
     }
 
-    /// When to try next where the receiver has said how long to wait; none if that is too long. As
-    /// with [`Tries::next`], but no sooner than was said.
+    /// When to try next if the receiver has named a wait; `None` if that is too long. Like
+    /// [`Tries::next`], but no sooner than named.
     pub fn after(&mut self, now: Instant, wait: Duration, jitter: u8) -> Option<Try> {
         let gives_up = *self.since.get_or_insert(now) + self.give_up_after;
         let next = Try { at: now + wait.max(PAUSE_FIRST).mul_f64(1.0 + f64::from(jitter) / 1_024.0), gives_up };
         (next.at <= gives_up).then_some(next)
     }
 
-    /// When to try next; none if it is given up. `jitter` of 0 to 255 spreads the tries of many
-    /// senders over half a pause, so that they do not come back at once.
+    /// When to try next; `None` if the transfer is given up. `jitter` of 0 to 255 spreads the
+    /// attempts of many senders over half a pause, so that they do not return at once.
     pub fn next(&mut self, now: Instant, jitter: u8) -> Option<Try> {
         let gives_up = *self.since.get_or_insert(now) + self.give_up_after;
         let pause = self.pause.mul_f64(0.75 + f64::from(jitter) / 512.0);
@@ -104,10 +103,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_up_to_the_longest_and_begin_anew_once_it_went_on() {
+    fn pauses_double_up_to_the_longest_and_restart_after_headway() {
         let mut tries = Tries::new(Duration::from_secs(3600));
         let now = Instant::now();
-        // In the middle of what jitter does.
+        // In the middle of the range of jitter.
         let mut pauses = || tries.next(now, 128).map(|next| (next.at - now).as_secs());
         assert_eq!([(); 8].map(|()| pauses()), [1, 2, 4, 8, 16, 30, 30, 30].map(Some));
         tries.went_on();
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_given_up_by_the_time_of_the_loss_not_of_the_last_try() {
+    fn giving_up_is_timed_from_the_loss_not_from_the_last_attempt() {
         let begun = Instant::now();
         let mut tries = Tries::new(Duration::from_secs(10));
         let at = |secs| begun + Duration::from_secs(secs);
@@ -158,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn wait_that_was_said_is_kept_to_and_given_up_where_it_is_too_long() {
+    fn a_requested_wait_is_kept_unless_it_is_too_long() {
         let now = Instant::now();
         let wait = Duration::from_secs(15);
         let mut tries = Tries::new(Duration::from_secs(40));
@@ -177,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_looked_for_steadily_unless_nothing_is_tried_again() {
+    fn free_space_is_checked_regularly_unless_retries_are_off() {
         let begun = Instant::now();
         let mut tries = Tries::new(Duration::from_secs(10));
         for passed in [Duration::ZERO, FULL_LOOK_EVERY, FULL_TIME_MAX / 2, FULL_TIME_MAX - FULL_LOOK_EVERY] {

@@ -1,5 +1,5 @@
-//! Drives a session's state machine over its TLS stream: the only place where control messages meet
-//! a socket and a clock.
+//! Drives a session's state machine over its TLS stream. This is the only place where control
+//! messages meet a socket and a clock.
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
@@ -18,36 +18,38 @@ use tokio_rustls::TlsStream;
 use crate::messages::MessageReader;
 use crate::record_boundary::CorkStream;
 
-/// How long a peer may take none of what we say: control messages are small, so a stuck one is a
-/// dead one.
+/// How long a peer may accept none of the sent bytes. Control messages are small, so a peer that is
+/// stuck is dead.
 const WRITE_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// What may wait for a peer to read: all failures and edits that are named at the end of a transfer
-/// (4 MiB of paths each) and some. The rest of what is said waits where it is until nothing waits
-/// here.
+/// The most bytes that may wait for a peer to read: all failures and edits that are named at the
+/// end of a transfer (4 MiB of paths each), and more. Further messages wait at their origin until
+/// nothing waits here.
 const PENDING_MAX: usize = 12 * 1024 * 1024;
 
-/// So much may wait to be read before the machine is asked for more: a page of names and some.
+/// The machine is asked for more only while fewer bytes than this wait to be read: a page of names,
+/// and more.
 const TAKE_BELOW: usize = 64 * 1024;
 
-/// How long to wait for the peer's end after ours, so that our last message is not lost to a reset.
+/// How long to wait for the peer's end after this end's, so that the last message is not lost to a
+/// reset.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// What both of wire's machines offer.
+/// The interface of both of wire's machines.
 pub trait Machine {
-    /// What it tells its owner.
+    /// Its events.
     type Event;
-    /// Takes in what the peer said.
+    /// Handles a message of the peer.
     fn handle_message(&mut self, message: Message, now_ms: u64) -> Result<(), ProtocolError>;
-    /// Its time has come.
+    /// Handles the passing of its deadline.
     fn handle_timeout(&mut self, now_ms: u64) -> Result<(), ProtocolError>;
-    /// When its time comes.
+    /// Its next deadline.
     fn poll_timeout(&self) -> Option<u64>;
-    /// What it has to say next.
+    /// The next bytes to send.
     fn poll_transmit(&mut self) -> Option<Vec<u8>>;
-    /// What it has to tell next.
+    /// The next event.
     fn poll_event(&mut self) -> Option<Self::Event>;
-    /// Whether the session is over.
+    /// Whether the session has ended.
     fn is_ended(&self) -> bool;
 }
 
@@ -85,12 +87,12 @@ machine!(Acceptor, AcceptorEvent);
 pub struct Clock(Instant);
 
 impl Clock {
-    /// The beginning is now.
+    /// Starts now.
     pub fn start() -> Self {
         Self(Instant::now())
     }
 
-    /// How many have passed.
+    /// The milliseconds since then.
     pub fn now_ms(&self) -> u64 {
         self.0.elapsed().as_millis() as u64
     }
@@ -98,37 +100,37 @@ impl Clock {
 
 /// A machine, its stream and its clock.
 pub struct Session<M> {
-    /// What says what comes next.
+    /// The machine, which decides what comes next.
     pub machine: M,
     stream: TlsStream<CorkStream<TcpStream>>,
     messages: MessageReader,
     clock: Clock,
     pending: Vec<u8>,
     written: usize,
-    /// There while something waits for the peer to read.
+    /// Set while bytes wait for the peer to read.
     unread: Option<Unread>,
-    /// [`WRITE_TIME_MAX`], but for tests.
+    /// [`WRITE_TIME_MAX`]; tests change it.
     write_time_max: Duration,
 }
 
-/// What a session waited for.
+/// The result of a session's wait.
 enum Step {
     Heard(Option<Message>),
-    /// All that it had to say.
+    /// Everything was sent.
     Sent,
     Due,
 }
 
-/// What the peer has yet to read.
+/// Bytes that the peer has not read yet.
 struct Unread {
-    /// When it is given up, unless it has taken something by then.
+    /// When the peer is given up, unless it has read some by then.
     by: Instant,
-    /// What its kernel had acknowledged when that was decided.
+    /// The bytes that its kernel had acknowledged when the deadline was set.
     acknowledged: u64,
 }
 
 impl<M: Machine> Session<M> {
-    /// A session over a stream of which `messages` may have read some already.
+    /// A session over a stream from which `messages` may have read some bytes already.
     pub fn new(machine: M, stream: TlsStream<CorkStream<TcpStream>>, messages: MessageReader, clock: Clock) -> Self {
         Self {
             machine,
@@ -142,17 +144,16 @@ impl<M: Machine> Session<M> {
         }
     }
 
-    /// Takes in a message that was read before the machine was there.
+    /// Handles a message that was read before the machine existed.
     pub fn feed(&mut self, message: Message) -> Result<(), Fault> {
         Ok(self.machine.handle_message(message, self.clock.now_ms())?)
     }
 
-    /// The next event, sending and pinging as due; none when the session is over. Dropping a
-    /// pending call loses nothing, and moves no deadline.
+    /// The next event, sending and pinging as due; `None` when the session has ended. Dropping a
+    /// pending call loses nothing and moves no deadline.
     pub async fn next(&mut self) -> Result<Option<M::Event>, Fault> {
         loop {
-            // Before anything else: a peer that always has something to say must not keep these
-            // from being looked at.
+            // Checked first, so that a peer that always sends something cannot delay these checks.
             self.look_at_the_clock()?;
             let is_more = self.take_words()?;
             let is_sent = poll_fn(|cx| Poll::Ready(self.poll_send(cx))).await;
@@ -177,7 +178,7 @@ impl<M: Machine> Session<M> {
                 {
                     return Poll::Ready(sent.map(|()| Step::Sent));
                 }
-                // It may be dropped and made anew: what it has read is kept.
+                // It may be dropped and made again, because the bytes read are kept.
                 pin!(self.messages.next(&mut self.stream)).poll(cx).map_ok(Step::Heard)
             });
             let step = tokio::select! {
@@ -197,7 +198,7 @@ impl<M: Machine> Session<M> {
         self.unread.is_none()
     }
 
-    /// Sends what the machine has to say, all of it.
+    /// Sends everything that the machine has to send.
     pub async fn flush(&mut self) -> Result<(), Fault> {
         loop {
             self.take_words()?;
@@ -210,7 +211,7 @@ impl<M: Machine> Session<M> {
         }
     }
 
-    /// When something has to be done whatever the peer does.
+    /// The next moment at which the session has to act, whatever the peer does.
     fn due(&self) -> Instant {
         let machine = self.machine.poll_timeout().map(|ms| self.clock.0 + Duration::from_millis(ms));
         let unread = self.unread.as_ref().map(|unread| unread.by);
@@ -225,7 +226,7 @@ impl<M: Machine> Session<M> {
         self.look_at_the_reader()
     }
 
-    /// Gives up a peer whose kernel has taken nothing for too long: it does not read.
+    /// Gives up a peer whose kernel has accepted nothing for too long, because it does not read.
     fn look_at_the_reader(&mut self) -> Result<(), Fault> {
         let now = Instant::now();
         let Some(Unread { acknowledged: before, .. }) = self.unread.as_ref().filter(|unread| unread.by <= now) else {
@@ -243,8 +244,8 @@ impl<M: Machine> Session<M> {
         ringway_sys::socket::tcp_path(&self.stream.get_ref().0.io).map_or(0, |path| path.acknowledged)
     }
 
-    /// Takes over what the machine has to say, unless enough waits to be read; whether there was
-    /// anything.
+    /// Takes the machine's bytes to send, unless enough bytes wait to be read. Returns whether
+    /// there were any.
     fn take_words(&mut self) -> Result<bool, Fault> {
         if self.pending.len() - self.written >= TAKE_BELOW {
             return Ok(false);
@@ -261,7 +262,7 @@ impl<M: Machine> Session<M> {
         Ok(true)
     }
 
-    /// Sends what waits; ready when the kernel has all of it.
+    /// Sends the waiting bytes. Ready when the kernel has all of them.
     fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         if self.unread.is_none() {
             return Poll::Ready(Ok(()));
@@ -279,19 +280,19 @@ impl<M: Machine> Session<M> {
         Poll::Ready(Ok(()))
     }
 
-    /// Sends the last words and waits for the peer to have read them.
+    /// Sends the last bytes and waits until the peer has read them.
     pub async fn close(self) {
-        // The session is over either way.
+        // The session has ended either way.
         let _ = self.close_heard().await;
     }
 
-    /// The same; whether the peer has read them, as its own orderly end shows.
+    /// The same; returns whether the peer has read them, as its own orderly end shows.
     pub async fn close_heard(mut self) -> bool {
         let closing = async {
             self.flush().await?;
             self.stream.shutdown().await.map_err(Fault::lost)?;
             let mut rest = [0; 1024];
-            // What still comes says nothing any more; the end is what is waited for.
+            // Further bytes have no meaning; this waits for the end.
             while self.stream.read(&mut rest).await.map_err(Fault::lost)? > 0 {}
             Ok::<_, Fault>(())
         };
@@ -313,8 +314,8 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(20);
 
-    /// A session that has said hello to a peer that has not answered yet, and may take so long to
-    /// read what is said. Little fits between the two, so that little has to be said.
+    /// A session that has sent hello to a peer that has not answered yet, and that may take this
+    /// long to read. The buffers between the two are small, so that few bytes fill them.
     async fn session(write_time_max: Duration) -> (Session<Initiator>, Channel) {
         let (session, peer) = roomy_session(write_time_max).await;
         ringway_sys::socket::set_send_buffer(&session.stream.get_ref().0.io, 4_096).unwrap();
@@ -322,7 +323,7 @@ mod tests {
         (session, peer)
     }
 
-    /// The same with buffers as the kernel gives them.
+    /// The same with the kernel's default buffers.
     async fn roomy_session(write_time_max: Duration) -> (Session<Initiator>, Channel) {
         let (ours, theirs) = channels().await;
         let clock = Clock::start();
@@ -343,7 +344,7 @@ mod tests {
         Message::Hello(Hello { version: VERSION, name, known: true, pairing: false })
     }
 
-    /// Says hello and then asks and asks, without reading anything.
+    /// Sends hello and then request after request, without reading.
     async fn asks_without_reading(mut peer: Channel) {
         peer.stream.write_all(&encoded(&hello())).await.unwrap();
         let pings = encoded(&Message::Ping).repeat(10_000);
@@ -352,12 +353,12 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn peer_that_asks_and_does_not_read_is_given_up_however_often_the_call_is_dropped() {
+    async fn peer_that_sends_without_reading_is_given_up_even_if_calls_are_dropped() {
         let (mut session, peer) = session(Duration::from_millis(500)).await;
         let asking = tokio::spawn(asks_without_reading(peer));
         let ended = timeout(LONG, async {
             loop {
-                // As a job does, which has other things to look at each tick.
+                // Like a job, which has other things to check at each tick.
                 match timeout(TICK, session.next()).await {
                     Ok(Ok(event)) => assert!(event.is_some()),
                     Ok(Err(error)) => return error,
@@ -385,7 +386,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn messages_are_heard_while_others_wait_to_be_read() {
+    async fn messages_are_read_while_others_wait_to_be_sent() {
         let (mut session, mut peer) = session(LONG).await;
         session.next_event_is_none().await;
         // More than both sockets hold.
@@ -418,7 +419,7 @@ mod tests {
     }
 
     impl Session<Initiator> {
-        /// What it has to say goes out, and nothing comes.
+        /// Everything is sent, and no event comes.
         async fn next_event_is_none(&mut self) {
             assert!(timeout(TICK, self.next()).await.is_err());
         }

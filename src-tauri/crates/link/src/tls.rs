@@ -1,5 +1,5 @@
-//! TLS as Ringway uses it: 1.3 only, both ends with a certificate, keys proved here and judged by
-//! the caller.
+//! TLS in Ringway: version 1.3 only, with a certificate at both ends. Keys are proven here, and the
+//! caller decides about them.
 use std::sync::Arc;
 
 use hkdf::Hkdf;
@@ -25,23 +25,24 @@ use zeroize::Zeroizing;
 use crate::key::{DeviceKey, device_id};
 use crate::record_boundary::CorkStream;
 
-/// The exporter that sessions are known by (RFC 8446 section 7.5); lanes' tickets derive from it.
+/// The label of a session's exporter value (RFC 8446 section 7.5), from which lanes' tickets
+/// derive.
 const SESSION_EXPORTER_LABEL: &[u8] = b"EXPORTER-ringway-session-v1";
 
 /// HKDF's info for a lane's ticket, before transfer, lane and connection.
 const TICKET_LABEL: &[u8] = b"ringway lane ticket v1";
 
-/// A connection whose handshake is over: the stream, and whose key is at the other end. The cork
-/// lets lanes go to the kernel at a record's boundary.
+/// A connection after its handshake: the stream, and the device at the other end. The cork allows
+/// lanes to be handed to the kernel at a record boundary.
 pub struct Channel {
     /// The connection.
     pub stream: TlsStream<CorkStream<TcpStream>>,
-    /// Whose key is at the other end.
+    /// The device whose key is at the other end.
     pub peer: DeviceId,
 }
 
 impl Channel {
-    /// The exporter's value under a label: the same at both ends, and nowhere else.
+    /// The exporter's value for a label. It is the same at both ends, and on no other connection.
     pub fn export(&self, label: &[u8]) -> Result<Zeroizing<[u8; 32]>, Fault> {
         let mut value = Zeroizing::new([0; 32]);
         let exported = match &self.stream {
@@ -56,13 +57,13 @@ impl Channel {
         Ok(value)
     }
 
-    /// What lanes of this session are admitted by.
+    /// The key that admits lanes of this session.
     pub fn ticket_key(&self) -> Result<TicketKey, Fault> {
         self.export(SESSION_EXPORTER_LABEL).map(TicketKey)
     }
 }
 
-/// The session's exporter, from which its lanes' tickets come.
+/// The session's exporter value, from which its lanes' tickets are made.
 pub struct TicketKey(Zeroizing<[u8; 32]>);
 
 impl TicketKey {
@@ -76,24 +77,24 @@ impl TicketKey {
     }
 }
 
-/// Whose key must be at the other end.
+/// The device whose key must be at the other end.
 #[derive(Debug, Clone)]
 pub enum Expected {
-    /// Whoever is there: who that may be is judged once it is known.
+    /// Any device. Whether it is the right one is decided once it is known.
     Anyone,
-    /// A device whose id begins so, as it was announced.
+    /// A device whose id begins like this, as it was announced.
     Announced(Fingerprint),
-    /// The device with that key, and what it is called.
+    /// The device with this key and name.
     Device {
-        /// Its key's.
+        /// The digest of its key.
         id: DeviceId,
-        /// For the error where another device answers.
+        /// For the error if another device answers.
         name: String,
     },
 }
 
 impl Expected {
-    /// Whether that is who is to answer.
+    /// Checks that this is the expected device.
     fn check(&self, found: DeviceId) -> Result<(), AuthError> {
         match self {
             Self::Device { id, name } if *id != found => {
@@ -118,7 +119,7 @@ impl Tls {
     /// Configurations that prove `key`.
     ///
     /// # Errors
-    /// TLS refuses it.
+    /// If TLS refuses the key.
     pub fn new(key: &DeviceKey) -> Result<Self, Fault> {
         let provider = Arc::new(provider());
         let any_key = Arc::new(ProvedKey { provider: Arc::clone(&provider), expected: Expected::Anyone });
@@ -138,15 +139,15 @@ impl Tls {
             .with_client_cert_verifier(any_key as Arc<dyn ClientCertVerifier>)
             .with_cert_resolver(key.proof());
         server.alpn_protocols = vec![ALPN.to_vec()];
-        // No tickets: a lane in the kernel would meet them as records that are not data.
+        // No tickets: a lane in the kernel would get them as records that are not data.
         server.send_tls13_tickets = 0;
         server.session_storage = Arc::new(NoServerSessionStorage {});
         server.enable_secret_extraction = true;
         Ok(Self { client, provider, acceptor: Arc::new(server).into() })
     }
 
-    /// The connecting side's handshake. Whoever is not `expected` hears that the handshake failed,
-    /// before it sees who calls.
+    /// The connecting side's handshake. A peer that is not `expected` sees that the handshake
+    /// failed, before it learns who calls.
     pub async fn connect(&self, tcp: TcpStream, expected: Expected) -> Result<Channel, Fault> {
         let name = ServerName::try_from("ringway.invalid").expect("a valid name");
         let mut client = self.client.clone();
@@ -180,8 +181,8 @@ pub(crate) fn tls_error(error: TlsError) -> Fault {
     Fault::Tls { detail: error.to_string().into() }
 }
 
-/// A handshake fails by TLS's fault, the network's, or because another key answered: rustls hides
-/// the first and the last in an `io::Error`.
+/// A handshake fails because of TLS, because of the network, or because another key answered.
+/// rustls hides the first and the last in an `io::Error`.
 fn handshake_error(error: std::io::Error) -> Fault {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>()) {
         Some(TlsError::InvalidCertificate(CertificateError::Other(OtherError(other)))) => {
@@ -195,8 +196,8 @@ fn handshake_error(error: std::io::Error) -> Fault {
     }
 }
 
-/// AES-128-GCM first where the CPU has AES, else ChaCha20-Poly1305. The key exchange is hybrid,
-/// with nobody otherwise: both ends are Ringway.
+/// AES-128-GCM first if the CPU has AES, else ChaCha20-Poly1305. The key exchange is always hybrid,
+/// because both ends are Ringway.
 fn provider() -> CryptoProvider {
     use aws_lc_rs::{cipher_suite, kx_group};
     let (aes, chacha) = (cipher_suite::TLS13_AES_128_GCM_SHA256, cipher_suite::TLS13_CHACHA20_POLY1305_SHA256);
@@ -207,8 +208,9 @@ fn provider() -> CryptoProvider {
     }
 }
 
-/// Accepts the key that the peer proves to hold, if it is the expected one. Where anyone may be
-/// there, whether that key is known is judged after the handshake, where names and pairing are.
+/// Accepts the key that the peer proves to hold, if it is the expected one. If any device may
+/// answer, the engine decides after the handshake whether the key is known, because names and
+/// pairing are there.
 #[derive(Debug)]
 struct ProvedKey {
     provider: Arc<CryptoProvider>,
@@ -230,7 +232,7 @@ impl ProvedKey {
     }
 }
 
-/// TLS 1.2 is never offered, so its signatures are never asked for.
+/// TLS 1.2 is never offered, so its signatures are never checked.
 fn no_tls12() -> Result<HandshakeSignatureValid, TlsError> {
     Err(TlsError::General("TLS 1.2 is not spoken".into()))
 }
@@ -263,8 +265,9 @@ impl ServerCertVerifier for ProvedKey {
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, TlsError> {
         let proved = self.proved(message, certificate, signature)?;
-        // Only now is it known who answers: the certificate is checked before its signature, and
-        // anyone can show another's. Our own certificate follows later (RFC 8446 section 4.4).
+        // Only now is the peer known: the certificate is checked before its signature, and anyone
+        // can present another device's. This end's own certificate follows later (RFC 8446 section
+        // 4.4).
         let found = device_id(certificate).ok_or(CertificateError::BadEncoding)?;
         self.expected.check(found).map_err(|other| CertificateError::Other(OtherError(Arc::new(other))))?;
         Ok(proved)

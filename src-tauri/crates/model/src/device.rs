@@ -1,5 +1,6 @@
 //! Devices.
 use std::fmt::{self, Debug, Display, Formatter};
+use std::net::SocketAddr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -69,7 +70,7 @@ impl schemars::JsonSchema for DeviceId {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceKind {
-    /// A laptop, or another machine that is carried about.
+    /// A laptop, or another portable machine.
     Laptop,
     /// A machine under a desk.
     Desktop,
@@ -79,8 +80,7 @@ pub enum DeviceKind {
     Other,
 }
 
-/// Another paired device whose name looks like this one's, so that people may take the one for the
-/// other.
+/// Another paired device whose name looks like this one's, so that people may confuse the two.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -89,4 +89,50 @@ pub struct LookAlike {
     pub name: Text,
     /// The other device.
     pub id: DeviceId,
+}
+
+/// This device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ThisDevice {
+    /// This device's id.
+    pub id: DeviceId,
+    /// What this device is called.
+    pub name: Text,
+}
+
+/// A receiver that announces itself on the local network. All of it is what a device there says,
+/// unproven, but for the paired device that it would be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NearbyDevice {
+    /// What it calls itself.
+    pub name: Text,
+    /// The first 16 digits of its id.
+    pub id_begins: String,
+    /// What it looks like.
+    pub kind: DeviceKind,
+    /// The number that its code begins with. None where no code is open.
+    pub code_number: Option<u16>,
+    /// The version of the protocol that it speaks.
+    pub version: u16,
+    /// Whether this program speaks that version.
+    pub compatible: bool,
+    /// Where it is, as `HOST:PORT`.
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
+    #[cfg_attr(feature = "bindings", specta(type = Vec<String>))]
+    pub addresses: Vec<SocketAddr>,
+    /// The name of the paired device that it would be.
+    pub paired_as: Option<Text>,
+    /// The id of that device.
+    pub paired_id: Option<DeviceId>,
+}
+
+impl NearbyDevice {
+    /// What tells it apart from the others: the beginning of its id, and its port.
+    pub fn key(&self) -> String {
+        format!("{}-{}", self.id_begins, self.addresses.first().map_or(0, SocketAddr::port))
+    }
 }

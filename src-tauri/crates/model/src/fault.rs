@@ -1,10 +1,12 @@
-//! What can fail, at what, and why. What people read of it is in [`crate::sentences`].
+//! What can fail, at what, and why. [`crate::sentences`] has the sentences that people read about
+//! it.
 pub(crate) mod errno;
 mod outage;
 mod remedy;
 
 use std::borrow::Cow;
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
@@ -40,8 +42,8 @@ pub enum Operation {
     Sync,
 }
 
-/// What keeps a file of this device's own state from being used. Each kind has another remedy, and
-/// none of them is to give up the identity.
+/// Why a file of this device's own state cannot be used. Each kind has its own remedy, and none of
+/// them is to give up the identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -55,7 +57,7 @@ pub enum StoreTrouble {
     NotReadable,
     /// Another program keeps it locked.
     Busy,
-    /// The database is damaged, or is none.
+    /// The database is damaged, or the file is no database.
     DamagedDatabase,
     /// The identity is damaged.
     DamagedIdentity,
@@ -65,16 +67,17 @@ pub enum StoreTrouble {
     Other,
 }
 
-/// An error of the operating system's: what [`io::Error`] says, to be kept, compared and sent.
+/// An error of the operating system: the facts of an [`io::Error`], in a form that can be kept,
+/// compared and sent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OsError {
     /// The errno value, if there is one (errno(3)).
     pub errno: Option<i32>,
-    /// What the system calls it, in English, without the number.
+    /// The system's message for it, in English, without the number.
     pub detail: Text,
-    /// For branching on.
+    /// The kind, for code that branches on it.
     #[serde(skip, default = "other")]
     kind: io::ErrorKind,
 }
@@ -138,8 +141,8 @@ impl From<io::ErrorKind> for OsError {
     }
 }
 
-/// The number of what is told by its kind alone: a time that ran out here, a stream that ended, or
-/// what this program found by itself.
+/// The errno for errors that have only a kind: a timeout here, a stream that ended, or an error
+/// that this program found itself.
 fn errno_of(kind: io::ErrorKind) -> Option<i32> {
     match kind {
         io::ErrorKind::NotFound => Some(ENOENT),
@@ -160,45 +163,45 @@ fn errno_of(kind: io::ErrorKind) -> Option<i32> {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum FailureReason {
-    /// The kernel refused it, at the side that met it.
+    /// The kernel refused it, at the side that reports it.
     Os {
         /// The errno value (errno(3)).
         errno: i32,
     },
     /// A socket, FIFO or device: not something that can be sent.
     SpecialFile,
-    /// It changed while it was being read; the copy there is not to be trusted and was not made.
+    /// It changed while it was being read: a copy could not be trusted, so none was made.
     ChangedWhileReading,
     /// Its path is longer than the wire's limit.
     PathTooLong,
-    /// Something of another kind, or a symlink where a folder should be, has that name in the
-    /// destination.
+    /// Its name in the destination is taken by an entry of another kind, or by a symlink where a
+    /// folder should be.
     InTheWay,
     /// The file that this hard link belongs to did not arrive.
     LinkTargetMissing,
-    /// The destination's policy kept the existing file (only with `keep`; not a failure, but
-    /// named).
+    /// The destination's policy kept the existing file (only with `keep`; this is not a failure,
+    /// but is listed).
     Kept,
     /// Source and destination are the same file (copies inside one machine).
     SameFile,
-    /// A folder that would be copied into itself, or the copy itself, met inside its source.
+    /// A folder that would be copied into itself; or the copy itself, found inside its source.
     IntoItself,
-    /// What was read back from the destination is not what was read from the source.
+    /// The bytes read back from the destination differ from those read from the source.
     Differs,
-    /// It leads into Ringway's own folders at the receiver, or would replace a link on the way
-    /// there.
+    /// Its path leads into Ringway's own folders at the receiver, or would replace a link on the
+    /// way there.
     OwnFolder,
     /// Its name begins with a dot, and the receiver takes no such names at the top of a home
     /// folder.
     DotName,
-    /// It leads into a home folder below the receive folder, which nobody has allowed at the
-    /// receiver.
+    /// Its path leads into a home folder below the receive folder, and nobody has allowed that at
+    /// the receiver.
     HomeFolder,
-    /// The destination's filesystem cannot hold its name: what is made under it gets another one,
-    /// which may be another entry's.
+    /// The destination's filesystem cannot hold its name: it would change the name, perhaps to that
+    /// of another entry.
     NameNotKept,
-    /// It was there before a copy, which was writing over it when it was stopped (ECANCELED) or the
-    /// disk refused more: it holds half of two versions.
+    /// It existed before a copy that was stopped (ECANCELED), or for which the disk had no more
+    /// room, while writing over it: it now holds parts of two versions.
     CutShort {
         /// The errno value.
         errno: i32,
@@ -206,19 +209,19 @@ pub enum FailureReason {
 }
 
 impl FailureReason {
-    /// What the kernel said; EIO where it said nothing.
+    /// The reason for the kernel's error; EIO if the error has no errno.
     pub fn of(error: &io::Error) -> Self {
         Self::Os { errno: error.raw_os_error().unwrap_or(EIO) }
     }
 }
 
-/// One entry that was not moved, or not wholly.
+/// One entry that was not moved, or not completely.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "FailureJson", from = "FailureJson")]
 pub struct Failure {
     /// Path within the transfer, or as the person gave it; any bytes.
     pub path: PathText,
-    /// Which end met it.
+    /// The end that reports it.
     pub side: Side,
     /// What was being done.
     pub operation: Operation,
@@ -235,14 +238,14 @@ struct FailureJson {
     /// Path within the transfer, or as the person gave it; any bytes.
     #[serde(flatten)]
     path: PathText,
-    /// Which end met it.
+    /// The end that reports it.
     side: Side,
     /// What was being done.
     operation: Operation,
     /// Why it failed.
     #[serde(flatten)]
     reason: FailureReason,
-    /// What the system calls the reason, where it is the system's, in English.
+    /// The system's message for the reason, in English, if the reason is the system's.
     detail: Option<Text>,
 }
 
@@ -289,7 +292,7 @@ impl schemars::JsonSchema for Failure {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum DeclineReason {
-    /// A person, or a rule of theirs, said no.
+    /// A person declined, or a person's rule did.
     ByChoice,
     /// Nobody answered in time.
     NoAnswer,
@@ -297,14 +300,14 @@ pub enum DeclineReason {
     NoRoom(Shortage),
     /// The destination cannot be written to.
     NotWritable,
-    /// Too many transfers at once.
+    /// Too many transfers run at once.
     Busy,
     /// It would continue a transfer that a person there has paused.
     Paused,
     /// The receiver has stopped receiving.
     Stopped,
-    /// Too many offers of the device came to nothing: nobody is asked about the next one before the
-    /// wait is over.
+    /// Too many offers of the device were not accepted: nobody is asked about the next one before
+    /// the wait is over.
     TooManyOffers {
         /// Milliseconds to wait; seconds in JSON.
         #[serde(rename = "wait_seconds", with = "crate::time::seconds::of_ms")]
@@ -320,16 +323,17 @@ pub enum DeclineReason {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum AuthError {
-    /// The two do not know each other and no code was given: ask for one and try again.
+    /// The two devices do not know each other, and no code was given: ask for one and try again.
     PairingNeeded {
-        /// The name the peer gives itself: untrusted text.
+        /// The name that the peer gives itself: untrusted text.
         peer_name: Text,
     },
     /// The code was wrong.
     WrongCode,
-    /// The peer has no code open: expired, burnt by wrong attempts, or pairing is off.
+    /// The peer has no code open: the code expired or was used up by wrong attempts, or pairing is
+    /// off.
     NoCodeOpen,
-    /// Another pairing with this code is under way, or attempts come too fast; try again after the
+    /// Another pairing with this code is running, or attempts come too fast; try again after the
     /// wait.
     PairingBusy {
         /// Milliseconds to wait; seconds in JSON.
@@ -338,8 +342,8 @@ pub enum AuthError {
         #[cfg_attr(feature = "schema", schemars(with = "f64"))]
         wait_ms: u64,
     },
-    /// Where a known device was meant, by its name or its address, another key answered: an
-    /// impostor or a reinstalled machine.
+    /// A known device was the target, by its name or address, and another key answered: an impostor
+    /// or a reinstalled machine.
     IdentityChanged {
         /// The known device's name.
         name: Text,
@@ -348,27 +352,27 @@ pub enum AuthError {
         /// The id that answered.
         found: DeviceId,
     },
-    /// No code was given, and at an address a paired device answers that was not the one reached
-    /// there last: a person is asked before anything is offered.
+    /// No code was given, and the paired device that answers at the address is not the one that was
+    /// last reached there: a person is asked before anything is offered.
     Unconfirmed {
-        /// The name of the device that was reached there last.
+        /// The name of the device that was last reached there.
         last: Text,
         /// Its id.
         last_id: DeviceId,
-        /// What the device is called that answers now.
+        /// The name of the device that answers now.
         name: Text,
         /// Its id.
         found: DeviceId,
     },
-    /// Another device answered than the one that announced itself at that address.
+    /// The device that answered is not the one that announced itself at that address.
     OtherAnswered {
         /// How the announced id begins, as people compare it.
         announced: Text,
         /// The id that answered.
         found: DeviceId,
     },
-    /// What was sent before went to a device that was forgotten since: nobody else gets it without
-    /// being named.
+    /// The earlier send went to a device that has been forgotten since: no other device is sent to
+    /// unless it is named.
     Forgotten {
         /// What it was called.
         name: Text,
@@ -377,7 +381,7 @@ pub enum AuthError {
         /// The id of the device that has this name now, if there is one.
         now: Option<DeviceId>,
     },
-    /// The peer is ourselves.
+    /// The peer is this device itself.
     Ourselves,
 }
 
@@ -388,12 +392,12 @@ pub enum AuthError {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum Fault {
-    /// The process may open too few descriptors for what was asked of it (RLIMIT_NOFILE), also at
-    /// its hard limit.
+    /// The process may open too few descriptors for the request (RLIMIT_NOFILE), even at its hard
+    /// limit.
     FewDescriptors {
         /// The limit.
         has: u64,
-        /// The least that will do.
+        /// The smallest limit that is enough.
         least: u64,
     },
     /// An operation on a local path.
@@ -405,52 +409,52 @@ pub enum Fault {
         /// What the kernel said.
         source: OsError,
     },
-    /// All of a transfer is there, but a final name in the destination was refused. What is whole
-    /// is kept, and the same send resumes with it.
+    /// Everything has arrived, but an entry could not be given its final name in the destination.
+    /// What is complete is kept, and the same send continues with it.
     NotPublished {
-        /// The name that it was to have.
+        /// The final name that was refused.
         path: PathText,
         /// What was being done.
         operation: Operation,
         /// What the kernel said.
         source: OsError,
-        /// The first top-level paths that have their names.
+        /// The first top-level paths that did get their names.
         published: Vec<PathText>,
     },
     /// The target is neither a paired device's name nor an address.
     UnknownTarget {
-        /// What was given.
+        /// The text that was given.
         target: Text,
     },
     /// The peer could not be reached at any of its addresses.
     Unreachable {
-        /// What was tried, as `host:port`.
+        /// The addresses that were tried, as `host:port`.
         target: Text,
-        /// The last address's error.
+        /// The error at the last address.
         source: OsError,
-        /// What lets its port in at the other machine, where a firewall of that one may be why.
+        /// Commands that open the port at the other machine, if its firewall may be the reason.
         remedies: Vec<Remedy>,
     },
     /// Listening failed, for example because the port is taken.
     Listen {
-        /// What was asked for.
+        /// The address that was asked for.
         address: Text,
         /// What the kernel said.
         source: OsError,
-        /// What shows who has the port.
+        /// Commands that show which program has the port.
         remedies: Vec<Remedy>,
     },
     /// The receiver declined.
     Declined(DeclineReason),
     /// Cancelled, here or there.
     Cancelled {
-        /// Where.
+        /// The side that cancelled.
         by: Side,
     },
     /// The connection ended before the receipt.
     ConnectionLost(OsError),
-    /// The receiver closed the connection before anything was offered: it has no place for more
-    /// connections, or ends.
+    /// The receiver closed the connection before anything was offered: it has no place for another
+    /// connection, or is ending.
     TurnedAway,
     /// The peer broke the protocol.
     Protocol {
@@ -459,49 +463,49 @@ pub enum Fault {
     },
     /// The other device has a name that reads as an id or an address, which no device may have.
     MisleadingName,
-    /// The receipt contradicts what was sent, the failures that were named, or itself: what arrived
-    /// is not known.
+    /// The receipt contradicts what was sent, the failures that were listed, or itself: it is
+    /// unknown what arrived.
     ReceiptContradicts {
         /// How, in English.
         detail: Text,
     },
-    /// The receiver took nothing more, and claimed no work of its own, for as long as was to be
-    /// waited, or was at its own work for longer than any disk takes. What is whole there is kept.
+    /// For the whole time limit, the receiver took nothing more and reported no work of its own; or
+    /// its own work took longer than any disk needs. What is complete there is kept.
     Stalled {
-        /// How long.
+        /// The time, in seconds.
         seconds: u64,
     },
-    /// The peer speaks no version that we speak.
+    /// The peer speaks no protocol version that this device speaks.
     Version {
-        /// Our version.
+        /// This device's version.
         ours: u16,
-        /// Theirs.
+        /// The peer's version.
         theirs: u16,
     },
-    /// TLS failed: not a Ringway peer, or tampering.
+    /// TLS failed: the peer is not Ringway, or somebody tampers with the connection.
     Tls {
         /// How, in English.
         detail: Text,
     },
-    /// Kernel TLS was demanded and is unavailable on this machine.
+    /// Kernel TLS was required, and is unavailable on this machine.
     NoKernelTls {
         /// Why.
         reason: UserTlsReason,
-        /// What turns it on, where its module is not loaded.
+        /// Commands that turn it on, if its module is not loaded.
         remedies: Vec<Remedy>,
     },
-    /// io_uring was demanded and is unavailable on this machine.
+    /// io_uring was required, and is unavailable on this machine.
     NoIoUring {
         /// Why.
         reason: SyncIoReason,
     },
-    /// The settings file says what is not acceptable.
+    /// The settings file has an invalid value.
     Config {
         /// The file.
         path: PathText,
-        /// The line, counted from 1, where one is to blame.
+        /// The line, counted from 1, if the error is in one line.
         line: Option<u32>,
-        /// What is wrong there, in English.
+        /// What is wrong, in English.
         detail: Text,
         /// The setting that was probably meant, where its name is misspelt.
         nearest: Option<Text>,
@@ -510,61 +514,62 @@ pub enum Fault {
     Store {
         /// The file or folder.
         path: PathText,
-        /// What kind of trouble it is, for the remedy.
+        /// The kind of trouble, which decides the remedy.
         trouble: StoreTrouble,
-        /// What was wrong with it, in English.
+        /// What is wrong with it, in English.
         detail: Text,
     },
-    /// What was asked for is not acceptable.
+    /// The request is invalid.
     Invalid(Invalid),
-    /// This machine does not give what is needed, or something went wrong inside.
+    /// This machine lacks something that is needed, or an internal error happened.
     Machine {
         /// What, in English.
         detail: Cow<'static, str>,
     },
-    /// The other side failed during the transfer, and says why itself.
+    /// The other side failed during the transfer, and reports the reason itself.
     FailedThere,
     /// The destination ran out of free space during the transfer, or the copy.
     DestinationFull {
-        /// What it has and lacks; none where there are no figures.
+        /// What it has and lacks; none if there are no figures.
         shortage: Option<Shortage>,
     },
-    /// Nothing can be announced on the local network, or heard there.
+    /// This device can announce nothing on the local network, or hears nothing there.
     Discovery {
-        /// What the mDNS library says.
+        /// The message of the mDNS library.
         detail: Text,
     },
-    /// More was found, or came, than the receiver lets in without asking a person: what is whole is
-    /// kept, and the same offered again is asked about.
+    /// The sender found or sent more than the receiver accepts without asking a person. What is
+    /// complete is kept, and a person is asked when the same is offered again.
     TooMuch {
-        /// What it lets in, in bytes of contents.
+        /// The most that it accepts, in bytes of contents.
         bytes_max: u64,
         /// Whose rule that is: [`Side::Here`] at the receiver.
         by: Side,
     },
-    /// A person has paused it, and it was not resumed in time. What is whole is kept.
+    /// A person has paused it, and nobody resumed it in time. What is complete is kept.
     Paused {
-        /// Where.
+        /// The side that paused it.
         by: Side,
     },
     /// A person here forgot the other device while the transfer ran. Unfinished files are removed,
-    /// as with a cancel.
+    /// as after a cancel.
     PeerForgotten,
     /// The destination was removed, renamed or unmounted during the transfer.
     DestinationGone,
-    /// Nobody here answered an offer before it was withdrawn, or in time.
+    /// Nobody here answered an offer in time, or before it was withdrawn.
     Unanswered,
-    /// An offer is larger by now than a yes to what was shown of it covers. It still waits.
+    /// An offer has grown beyond the size that was shown when it was accepted. It still waits.
     Grown {
-        /// What it has by now, in bytes of contents.
+        /// Its size now, in bytes of contents.
         bytes: u64,
     },
-    /// What a client refers to is gone: answered, withdrawn or forgotten meanwhile.
+    /// A client refers to something that is gone: it was answered, withdrawn or forgotten
+    /// meanwhile.
     Gone,
-    /// More was sent at once than is remembered, to be sent again.
+    /// More was sent at once than is remembered, so it cannot be sent again.
     TooManySent,
-    /// A choice from the history went to `was` before: nobody confirmed outside the page that it
-    /// may go to `to`.
+    /// An entry of the history was sent to `was` before, and nobody has confirmed outside the page
+    /// that it may be sent to `to`.
     NewTarget {
         /// The first name of what is to be sent.
         what: PathText,
@@ -575,11 +580,11 @@ pub enum Fault {
         /// The target before.
         was: Text,
     },
-    /// What was typed cannot be a code.
+    /// The typed text cannot be a code.
     NotACode,
-    /// No code has that word.
+    /// No code contains that word.
     UnknownWord {
-        /// 1 for the first, 2 for the second.
+        /// 1 for the first word, 2 for the second.
         position: u8,
     },
     /// No code has a number that large.
@@ -590,38 +595,62 @@ pub enum Fault {
     ServiceFailed {
         /// How, in English.
         detail: Text,
-        /// What shows why.
+        /// Commands that show why.
         remedies: Vec<Remedy>,
     },
-    /// The service that runs is of another version.
+    /// The running service has another version than this program.
     ServiceDiffers {
         /// This program's version.
         ours: Text,
         /// The service's.
         theirs: Text,
-        /// What replaces it.
+        /// Commands that replace it.
         remedies: Vec<Remedy>,
     },
     /// systemd does not let the service's unit be switched on or off.
     Systemd {
-        /// What it says.
+        /// The message of systemd.
         detail: Text,
     },
-    /// No `ringway` is found that will be there at the next login.
+    /// No `ringway` was found that will still exist at the next login.
     NoProgram,
     /// No file manager could be started.
     NoFileManager {
-        /// What was to be shown.
+        /// The path that was to be shown.
         path: PathText,
     },
-    /// What a past transfer failed with, or what a newer program says, where only words are known.
+    /// An error that is known only by its sentence: of a past transfer, or from a newer program.
     Other {
-        /// The words, in English.
+        /// The sentence, in English.
         detail: Text,
     },
-    /// Authentication failed. Its own codes stand beside those above.
+    /// Authentication failed. Its own codes are on the same level as those above.
     #[serde(untagged)]
     Auth(AuthError),
+}
+
+/// A device that failed to pair with this one, or to be recognised.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TurnedAway {
+    /// The address that it came from.
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    #[cfg_attr(feature = "bindings", specta(type = String))]
+    pub from: IpAddr,
+    /// Why.
+    #[serde(flatten)]
+    pub why: AuthError,
+    /// Wrong attempts left for this code. None where that is not what failed.
+    pub attempts_left: Option<u8>,
+}
+
+impl TurnedAway {
+    /// That came from there. An IPv4 address on a socket for both families looks like
+    /// `::ffff:10.0.0.7`, and is kept as IPv4.
+    pub fn new(from: SocketAddr, why: AuthError, attempts_left: Option<u8>) -> Self {
+        Self { from: from.ip().to_canonical(), why, attempts_left }
+    }
 }
 
 impl From<AuthError> for Fault {
@@ -665,12 +694,12 @@ impl Fault {
         Self::Paused { by }
     }
 
-    /// This machine does not give what is needed.
+    /// This machine lacks something that is needed.
     pub const fn machine(detail: &'static str) -> Self {
         Self::Machine { detail: Cow::Borrowed(detail) }
     }
 
-    /// An option of a call is not acceptable.
+    /// An option of a call is invalid.
     pub const fn option(detail: &'static str) -> Self {
         Self::Invalid(Invalid::Option { detail: Cow::Borrowed(detail) })
     }
@@ -693,12 +722,12 @@ impl Fault {
         value["code"].as_str().unwrap_or("other").to_owned()
     }
 
-    /// The outage that it is, where nobody refused, stopped or broke anything: the same may go well
-    /// later.
+    /// The outage that this fault is, if no person refused or stopped anything and neither side
+    /// made an error: the same transfer may succeed later.
     pub fn outage(&self) -> Option<Outage> {
         use io::ErrorKind::{InvalidData, Other, TimedOut};
         match self {
-            // What was altered on the way, and what went wrong inside, comes again.
+            // Data that was altered on the way, and internal errors, would fail again.
             Self::ConnectionLost(error) if matches!(error.kind(), InvalidData | Other) => None,
             Self::ConnectionLost(error) if error.kind() == TimedOut => Some(Outage::Silent),
             Self::ConnectionLost(_) | Self::TurnedAway => Some(Outage::Broken),
@@ -708,15 +737,15 @@ impl Fault {
     }
 }
 
-/// What is not acceptable of what was asked for.
+/// Why a request is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum Invalid {
-    /// No source.
+    /// There is nothing to send.
     NothingToSend,
-    /// Two sources have this name, and would land on each other.
+    /// Two sources have this name, so that one would replace the other.
     SameName {
         /// The name.
         name: PathText,
@@ -726,52 +755,52 @@ pub enum Invalid {
         /// The name.
         name: PathText,
     },
-    /// No name for a device.
+    /// This cannot be a device's name.
     DeviceName,
-    /// Another device is called that.
+    /// Another device has that name.
     NameTaken,
-    /// The beginning of an id with which several devices' ids begin.
+    /// The ids of several devices begin with these digits.
     AmbiguousId,
-    /// A paired device has that name, and another one was reached at the host of that name.
+    /// A paired device has that name, and another device was reached at the host of that name.
     AmbiguousName {
         /// The name.
         name: Text,
     },
     /// The device was forgotten meanwhile, or was never paired.
     UnknownDevice,
-    /// Port 0, which stands for any.
+    /// Port 0, which means any port.
     Port,
-    /// A receive folder that a settings file cannot name.
+    /// A receive folder whose path a settings file cannot hold.
     ReceiveFolder,
-    /// A folder to receive into that is one of Ringway's own, or lies in one.
+    /// A receive folder that is one of Ringway's own folders, or lies in one.
     OwnFolder {
         /// The folder.
         folder: PathText,
     },
-    /// A folder to receive into that is somebody's home, where nobody has said that it may be one.
+    /// A receive folder that is a home folder, which nobody has allowed.
     HomeFolder {
         /// The folder.
         folder: PathText,
     },
-    /// A rule's folder that means another one elsewhere.
+    /// A rule's folder with a relative path, which would mean another folder elsewhere.
     RuleFolder,
-    /// A rule that lets in nothing, or more than any disk has.
+    /// A rule with a size of nothing, or of more than any disk has.
     RuleSize,
-    /// A limit that is none.
+    /// The rate limit is too small or too large.
     Limit,
-    /// There are no codes where nobody can pair.
+    /// There is no code, because nobody can pair.
     PairingOff,
-    /// Not the id of a transfer.
+    /// This is not the id of a transfer.
     TransferId,
-    /// The same transfer, a second time.
+    /// The same transfer is running already.
     Running,
-    /// A pause would be its end.
+    /// A pause would end it.
     CannotPause,
-    /// Copying into no folder.
+    /// No destination was chosen for a copy.
     NoDestination,
-    /// More paths at once than are taken.
+    /// More paths at once than are accepted.
     TooMany,
-    /// An option that a terminal can give, and the window cannot.
+    /// An option that can be given in a terminal, but not in the window.
     Option {
         /// What is wrong with it, in English.
         detail: Cow<'static, str>,
@@ -782,72 +811,16 @@ pub enum Invalid {
 mod tests {
     use super::*;
 
-    fn os() -> OsError {
-        io::Error::from_raw_os_error(13).into()
+    /// One of each, with text that misleads.
+    fn faults() -> Vec<Fault> {
+        crate::samples::faults("nas\u{202e}\u{1}")
     }
 
-    /// One of each that carries something, and of those without fields two.
-    fn faults() -> Vec<Fault> {
-        let id = DeviceId([7; 32]);
-        let name = || Text::from("nas\u{202e}");
-        let shortage = Shortage { needed: 9, free: 4, entries: 1 };
-        let auth = [
-            AuthError::PairingNeeded { peer_name: name() },
-            AuthError::WrongCode,
-            AuthError::NoCodeOpen,
-            AuthError::PairingBusy { wait_ms: 1_500 },
-            AuthError::IdentityChanged { name: name(), expected: id, found: DeviceId([9; 32]) },
-            AuthError::Unconfirmed { last: name(), last_id: id, name: name(), found: id },
-            AuthError::OtherAnswered { announced: name(), found: id },
-            AuthError::Forgotten { name: name(), id, now: Some(id) },
-            AuthError::Forgotten { name: name(), id, now: None },
-            AuthError::Ourselves,
-        ];
-        let declined = [
-            DeclineReason::ByChoice,
-            DeclineReason::NoRoom(shortage),
-            DeclineReason::Busy,
-            DeclineReason::TooManyOffers { wait_ms: 15_000 },
-        ];
-        let invalid = [
-            Invalid::NothingToSend,
-            Invalid::SameName { name: "odd\u{1}".into() },
-            Invalid::AmbiguousName { name: name() },
-            Invalid::HomeFolder { folder: "/home/me".into() },
-            Invalid::Option { detail: Cow::Borrowed("no") },
-        ];
-        let mut all = vec![
-            Fault::FewDescriptors { has: 1, least: 2 },
-            Fault::path("/a", Operation::Open, os()),
-            Fault::NotPublished {
-                path: "/a".into(),
-                operation: Operation::Rename,
-                source: os(),
-                published: vec!["b".into()],
-            },
-            Fault::UnknownTarget { target: name() },
-            Fault::unreachable("10.0.0.9:17464", io::ErrorKind::TimedOut),
-            Fault::listen("[::]:17464", io::Error::from_raw_os_error(98)),
-            Fault::cancelled(Side::There),
-            Fault::lost(io::ErrorKind::UnexpectedEof),
-            Fault::TurnedAway,
-            Fault::Version { ours: 1, theirs: 2 },
-            Fault::NoKernelTls { reason: UserTlsReason::Refused(1), remedies: Vec::new() },
-            Fault::NoIoUring { reason: SyncIoReason::Forbidden },
-            Fault::Config { path: "/c".into(), line: None, detail: name(), nearest: Some(name()) },
-            Fault::Store { path: "/s".into(), trouble: StoreTrouble::Busy, detail: name() },
-            Fault::machine("no"),
-            Fault::DestinationFull { shortage: None },
-            Fault::DestinationFull { shortage: Some(shortage) },
-            Fault::TooMuch { bytes_max: 20, by: Side::Here },
-            Fault::NewTarget { what: "a".into(), more: 1, to: name(), was: name() },
-            Fault::ServiceDiffers { ours: name(), theirs: name(), remedies: vec![Remedy::who_listens(1)] },
-            Fault::Other { detail: name() },
-        ];
-        all.extend(auth.map(Fault::Auth));
-        all.extend(declined.map(Fault::Declined));
-        all.extend(invalid.map(Fault::Invalid));
-        all
+    #[test]
+    fn mapped_addresses_are_shown_as_ipv4() {
+        let from = |text: &str| TurnedAway::new(text.parse().unwrap(), AuthError::WrongCode, Some(2)).from.to_string();
+        assert_eq!(from("[::ffff:10.0.0.7]:80"), "10.0.0.7");
+        assert_eq!(from("[2001:db8::1]:80"), "2001:db8::1");
     }
 
     #[test]

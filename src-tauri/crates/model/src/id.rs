@@ -1,4 +1,4 @@
-//! What tells transfers apart.
+//! Identifiers of transfers.
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::device::DeviceId;
@@ -11,7 +11,7 @@ pub struct TransferId(pub [u8; 16]);
 impl std::str::FromStr for TransferId {
     type Err = Fault;
 
-    /// Reads what `Display` writes: 32 hexadecimal digits.
+    /// Parses what `Display` writes: 32 hexadecimal digits.
     fn from_str(text: &str) -> Result<Self, Fault> {
         let number = Some(text).filter(|text| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()));
         let number = number.and_then(|text| u128::from_str_radix(text, 16).ok());
@@ -25,18 +25,18 @@ impl std::fmt::Display for TransferId {
     }
 }
 
-/// What tells transfers and offers apart at one end: senders draw the ids of what is received, and
-/// two of them may have the same.
+/// Identifies a transfer or offer at one end. The transfer's id alone is not enough: senders draw
+/// the ids of what is received, and two of them may draw the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TransferKey {
-    /// Who drew the id; none for an id drawn here.
+    /// The device that drew the id; none for an id drawn here.
     pub from: Option<DeviceId>,
     /// The id.
     pub id: TransferId,
 }
 
 impl std::fmt::Display for TransferKey {
-    /// The id, then a hyphen and who drew it.
+    /// The id, a hyphen, and the device that drew it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.id.fmt(f)?;
         self.from.iter().try_for_each(|from| write!(f, "-{from}"))

@@ -1,35 +1,42 @@
-//! The nouns that engine, service, command and window share: each is defined here once, and has one
+//! The types that engine, service, command and window share: each is defined here once, and has one
 //! name in Rust, in `--json`, on the control socket and in the window's bindings.
 //!
-//! In JSON a variant is its name in snake_case, and so is a field. A duration is seconds, and the
+//! In JSON, variants and fields have their names in snake_case. A duration is in seconds, and the
 //! field's name says so.
 #![forbid(unsafe_code)]
 
 mod device;
 mod fault;
 mod id;
+mod machine;
+mod offer;
+mod paired;
 mod progress;
 mod report;
-mod rule;
+#[cfg(any(test, feature = "samples"))]
+pub mod samples;
 pub mod sentences;
 mod text;
 mod time;
 mod transfer;
 
-pub use device::{DeviceId, DeviceKind, LookAlike};
+pub use device::{DeviceId, DeviceKind, LookAlike, NearbyDevice, ThisDevice};
 pub use fault::{
     Aim, AuthError, DeclineReason, Failure, FailureReason, Fault, Interruption, Invalid, Operation, OsError, Outage,
-    Remedy, Shortage, StoreTrouble,
+    Remedy, Shortage, StoreTrouble, TurnedAway,
 };
 pub use id::{TransferId, TransferKey};
-pub use progress::Progress;
+pub use machine::{Capabilities, OpenCode, RateLimit, Settings, SettingsInForce, StartsBy};
+pub use offer::{FreeSpace, Offer};
+pub use paired::{AskedBecause, Consent, Device, DeviceRule};
+pub use progress::{Progress, UnderWay};
 pub use report::{
-    CopyReport, Counts, Edit, Outcome, PackedBytes, PastDetails, Proven, Report, SeriesPoint, StageTimes,
+    CopyReport, Counts, Edit, Outcome, PackedBytes, Past, PastDetails, PastQuery, Proven, Report, SeriesPoint,
+    StageTimes,
 };
-pub use rule::{AskedBecause, Consent, DeviceRule};
 pub use text::{PathJson, PathText, Text, misleading};
 pub use time::moment;
 pub use transfer::{
     Bottleneck, Compression, Delta, Direction, IntoHome, IoMode, IoPath, OnConflict, OnExisting, PathTaken, Planned,
-    ShownSize, Side, Source, Stage, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason,
+    ShownSize, Side, Source, Stage, SyncIoReason, TlsMode, TlsPath, Unconfined, Unfinished, UserTlsReason,
 };

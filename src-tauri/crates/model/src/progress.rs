@@ -1,13 +1,13 @@
-//! Where a transfer stands at one moment.
+//! The state of transfers at one moment.
 use std::num::NonZeroU32;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use crate::device::DeviceId;
 use crate::fault::Interruption;
-use crate::text::Text;
-use crate::transfer::{Bottleneck, PathTaken, Stage};
+use crate::text::{PathText, Text};
+use crate::transfer::{Bottleneck, Direction, PathTaken, Stage};
 
 /// A transfer's figures at one moment. They are cheap to take and meant to be polled 10 to 20 times
 /// a second.
@@ -15,11 +15,11 @@ use crate::transfer::{Bottleneck, PathTaken, Stage};
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Progress {
-    /// Where it stands.
+    /// Its stage.
     pub stage: Stage,
     /// What the other device is called here, once it is authenticated.
     pub peer: Option<Text>,
-    /// Its id. A name may change, or become another device's.
+    /// The other device's id. A name may change, or become another device's.
     pub peer_id: Option<DeviceId>,
     /// Entries (files, folders, links) done: written at the receiver.
     pub entries_done: u64,
@@ -27,8 +27,8 @@ pub struct Progress {
     pub entries_total: u64,
     /// Bytes of file contents done: written at the receiver.
     pub bytes_done: u64,
-    /// Those of them that were sent, or copied. The others were there already, or are of files that
-    /// stay by the receiver's policy.
+    /// Bytes of these that were sent, or copied. The others were there already, or belong to files
+    /// that stay by the receiver's policy.
     pub bytes_moved: u64,
     /// Bytes found so far; final when [`Self::totals_final`].
     pub bytes_total: u64,
@@ -50,16 +50,16 @@ pub struct Progress {
     #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     #[cfg_attr(feature = "bindings", specta(type = Option<u32>))]
     pub time_left: Option<Duration>,
-    /// How long nothing has moved, from 5 s on: then there is no rate and no time left. None where
-    /// the sender's rate limit is why.
+    /// How long nothing has moved, from 5 s on: then there is no rate and no time left. None if the
+    /// sender's rate limit is the reason.
     #[serde(rename = "stalled_seconds", with = "crate::time::seconds::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     #[cfg_attr(feature = "bindings", specta(type = Option<u32>))]
     pub stalled_for: Option<Duration>,
-    /// What has limited it for about a second. None before that is known, and where no bytes move
+    /// What has limited it for about a second. None before that is known, and if no bytes move
     /// between two machines.
     pub limited_by: Option<Bottleneck>,
-    /// While it is [`Stage::Reconnecting`] or [`Stage::Paused`].
+    /// Why it does not continue, while it is [`Stage::Reconnecting`] or [`Stage::Paused`].
     pub interruption: Option<Interruption>,
     /// Its place in the receiver's queue, while it is [`Stage::Queued`]: 1 for the next one.
     pub place: Option<NonZeroU32>,
@@ -67,10 +67,35 @@ pub struct Progress {
     pub can_pause: bool,
     /// Lanes in use.
     pub lanes: u8,
-    /// Paths at this end, once known.
+    /// The fast paths and fallbacks at this end, once known.
     pub here: Option<PathTaken>,
-    /// Paths at the other end, once known.
+    /// The fast paths and fallbacks at the other end, once known.
     pub there: Option<PathTaken>,
+}
+
+/// A transfer that the service has under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UnderWay {
+    /// Its id, as `pause`, `resume` and `cancel` take it.
+    pub id: String,
+    /// Which way it goes, seen from here.
+    pub direction: Direction,
+    /// What was given as the target; the folder of a copy. None where it is received.
+    pub target: Option<Text>,
+    /// The first top-level name.
+    pub title: PathText,
+    /// How many more top-level names there are.
+    pub more_names: u64,
+    /// When it was started here, in seconds since 1970.
+    #[serde(with = "crate::time::moment")]
+    #[cfg_attr(feature = "schema", schemars(with = "f64"))]
+    #[cfg_attr(feature = "bindings", specta(type = u32))]
+    pub started_at: SystemTime,
+    /// Where it stands.
+    #[serde(flatten)]
+    pub progress: Progress,
 }
 
 #[cfg(test)]

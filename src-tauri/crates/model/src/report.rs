@@ -1,4 +1,5 @@
 //! A transfer's report, and its parts.
+mod past;
 mod series;
 
 use std::time::{Duration, SystemTime};
@@ -9,9 +10,10 @@ use crate::fault::{Failure, Fault};
 use crate::text::{PathText, Text};
 use crate::transfer::{Bottleneck, IoPath, PathTaken};
 
-pub use series::{PastDetails, SeriesPoint};
+pub use past::{Past, PastDetails, PastQuery};
+pub use series::SeriesPoint;
 
-/// What a transfer came to, in numbers. In JSON they stand beside what else is said of it.
+/// A transfer's result in numbers. In JSON they are on the same level as the rest of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -24,35 +26,34 @@ pub struct Counts {
     pub links: u64,
     /// Bytes of file contents.
     pub bytes: u64,
-    /// Those of them that this process sent, as far as the receiver said to have them, or received,
-    /// or copied: over all connections. The others were there already, but for
-    /// [`Self::skipped_bytes`], or another run of the program moved them. Of a transfer that
-    /// failed, whatever it moved.
+    /// Bytes of these that this process sent (as far as the receiver confirmed them), received or
+    /// copied, over all connections. The others were there already, except [`Self::skipped_bytes`],
+    /// or another run of the program moved them. If the transfer failed, all bytes that it moved.
     pub moved: u64,
     /// Files and links that were there already and are the same.
     pub unchanged: u64,
-    /// Files and links that were there already and stay by policy, whatever they are.
+    /// Files and links that were there already and stay by policy, whether or not they differ.
     pub skipped: u64,
-    /// Bytes of contents that were offered for those.
+    /// Bytes of contents that were offered for those files.
     pub skipped_bytes: u64,
-    /// Bytes of the others that were not sent, being in the files that they replaced.
+    /// Bytes of the other files that were not sent because the files that they replaced had them.
     pub reused: u64,
-    /// Files and links of the receiver that were kept because they were changed there since they
-    /// were received: what was sent is beside them.
+    /// Files and links at the receiver that were changed there after they were received, and were
+    /// kept: the sent versions are beside them.
     pub edited: u64,
     /// Entries that failed, both ends together.
     pub failed: u64,
 }
 
 impl Counts {
-    /// Bytes of contents that were there already: of files that are the same, and in those that
-    /// were replaced.
+    /// Bytes of contents that were there already: of files that are the same, and of parts of files
+    /// that were replaced.
     pub fn present_bytes(&self) -> u64 {
         self.bytes.saturating_sub(self.moved).saturating_sub(self.skipped_bytes)
     }
 }
 
-/// Where the time of a transfer's lanes has gone, summed over the lanes: each end's sum is the time
+/// How the time of a transfer's lanes was spent, summed over the lanes: each end's sum is the time
 /// that it ran times its lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -78,7 +79,7 @@ pub struct StageTimes {
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub sending: Duration,
-    /// At the sender: waiting because of its limit.
+    /// At the sender: waiting because of its rate limit.
     #[serde(with = "crate::time::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
@@ -101,7 +102,7 @@ pub struct StageTimes {
 }
 
 impl StageTimes {
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self {
@@ -116,7 +117,8 @@ impl StageTimes {
         }
     }
 
-    /// What has been added since; what another end takes back counts as nothing.
+    /// The difference to an earlier state; a value that another end has lowered since counts as
+    /// nothing.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {
@@ -132,18 +134,18 @@ impl StageTimes {
     }
 }
 
-/// What packing came to.
+/// The effect of compression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PackedBytes {
-    /// Bytes of file contents that were packed.
+    /// Bytes of file contents that were compressed.
     pub contents: u64,
-    /// Bytes that they took on the way.
+    /// Bytes that they took on the network.
     pub wire: u64,
 }
 
-/// What was read back from the receiver's medium and found to be what the sender had read.
+/// What was read back from the receiver's disk and found equal to what the sender had read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -159,15 +161,15 @@ pub struct Proven {
     pub took: Duration,
 }
 
-/// A file or link of the receiver that was changed there since it was received, and was kept.
+/// A file or link at the receiver that was changed there after it was received, and was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Edit {
-    /// Its path within the transfer; any bytes, where the other end says it.
+    /// Its path within the transfer; any bytes, if the other end reports it.
     #[serde(flatten)]
     pub path: PathText,
-    /// The name, in the same folder, under which the sender's version is there.
+    /// The name of the sender's version, in the same folder.
     pub beside: PathText,
 }
 
@@ -179,9 +181,9 @@ pub struct Edit {
 pub enum Outcome {
     /// Everything arrived, was renamed and synchronised, and the receipt says so.
     Complete,
-    /// The receipt is there, but some entries failed: they are listed.
+    /// There is a receipt, but some entries failed: they are listed.
     Partial,
-    /// Nothing was completed, or it cannot be known: why.
+    /// Nothing was completed, or it is unknown whether anything was. The fault says why.
     Failed(Fault),
 }
 
@@ -191,13 +193,13 @@ impl Outcome {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// What [`Self::to_json`] made; none where a damaged store or a later version says something
-    /// else.
+    /// Parses what [`Self::to_json`] wrote; none if a damaged store or a later version has
+    /// something else.
     pub fn from_json(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok().or_else(|| Self::with_wait_ms(text))
     }
 
-    /// One of a history in which waits were milliseconds.
+    /// Parses an outcome from a history in which waits were in milliseconds.
     fn with_wait_ms(text: &str) -> Option<Self> {
         let mut value: serde_json::Value = serde_json::from_str(text).ok()?;
         let error = value.get_mut("error")?.as_object_mut()?;
@@ -207,7 +209,7 @@ impl Outcome {
     }
 }
 
-/// The last word on a transfer.
+/// A transfer's final report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -218,40 +220,41 @@ pub struct Report {
     /// Its numbers.
     #[serde(flatten)]
     pub counts: Counts,
-    /// What was proven, if that was asked for and a receipt came.
+    /// What was verified, if that was asked for and there is a receipt.
     pub proven: Option<Proven>,
-    /// Files and links of the receiver that were kept, by name, the first 1,000.
+    /// Files and links at the receiver that were kept, by name, the first 1,000.
     pub edits: Vec<Edit>,
-    /// The failed ones by name, the first 1,000.
+    /// The failed entries by name, the first 1,000.
     pub failures: Vec<Failure>,
     /// From the first byte to the receipt, without pauses by a person or by a full disk.
     #[serde(rename = "seconds", with = "crate::time::seconds")]
     #[cfg_attr(feature = "schema", schemars(with = "f64"))]
     #[cfg_attr(feature = "bindings", specta(type = u32))]
     pub running_for: Duration,
-    /// What limited it for the longest time. None where it was too short to tell, or inside one
+    /// What limited it for the longest time. None if it was too short to tell, or inside one
     /// machine.
     pub limited_by: Option<Bottleneck>,
-    /// Where the time of its lanes went. None where the two ends did not both say, or inside one
+    /// How the time of its lanes was spent. None if not both ends reported it, or inside one
     /// machine.
     pub times: Option<StageTimes>,
     /// Lanes used.
     pub lanes: u8,
-    /// Lanes that were added, and done without where they could not be had or broke before they
-    /// carried anything.
+    /// Added lanes that were given up because they could not connect, or broke before they carried
+    /// anything.
     pub lanes_dropped: u8,
-    /// How often it went on after its connection had been lost.
+    /// How often it continued after its connection had been lost.
     pub reconnected: u32,
-    /// At the sender: bytes of contents that went packed, before and after. None where nothing did.
+    /// At the sender: bytes of contents that were compressed, before and after. None if nothing
+    /// was.
     pub packed: Option<PackedBytes>,
-    /// Paths at this end, if it came so far.
+    /// The fast paths and fallbacks at this end, if it came so far.
     pub here: Option<PathTaken>,
-    /// Paths at the other end, if it came so far.
+    /// The fast paths and fallbacks at the other end, if it came so far.
     pub there: Option<PathTaken>,
     /// At the receiver, and of a copy: the top-level paths under their final names, the first few.
     pub arrived: Vec<PathText>,
-    /// At the receiver: its staging folder, where that could not be removed after everything had
-    /// its final name. A later transfer removes it.
+    /// At the receiver: its staging folder, if it could not be removed after everything had its
+    /// final name. A later transfer removes it.
     pub left_behind: Option<PathText>,
     /// Of a copy inside this machine: what it chose and did.
     pub copy: Option<CopyReport>,
@@ -263,7 +266,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Of what never began: everything else is none, or nothing.
+    /// The report of a transfer that never began: everything else is none or zero.
     pub fn new(outcome: Outcome, ended_at: SystemTime) -> Self {
         Self {
             outcome,
@@ -293,14 +296,14 @@ impl Report {
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CopyReport {
-    /// Threads that were started to copy: one where there was nothing for another to do.
+    /// Threads that were started to copy: one if there was no work for a second.
     pub threads: u64,
     /// Requests in flight on each thread's ring.
     pub queue_depth: u32,
     /// Bytes of one read and one write of a large file.
     pub chunk_bytes: u64,
-    /// Who reads where reading waits for a disk, and always if `--io` says so; plain calls as soon
-    /// as one thread had to do without a ring.
+    /// How files are read when reading waits for a disk, and always if `--io` says so; plain calls
+    /// as soon as one thread had no ring.
     pub io: IoPath,
     /// The kind of filesystem that was copied to, as in "ext4".
     pub filesystem: Text,
@@ -314,18 +317,18 @@ pub struct CopyReport {
     pub uring_bytes: u64,
     /// FIFOs, sockets and device nodes.
     pub specials: u64,
-    /// Entries that a rule left out; a folder counts once.
+    /// Entries that a rule left out; a folder counts as one.
     pub excluded: u64,
     /// Files that were read back and found equal.
     pub verified: u64,
-    /// Entries that could not be given their owner or group, as `cp -a` leaves unsaid for a user
-    /// who is not root.
+    /// Entries that could not be given their owner or group. `cp -a` does not report these to a
+    /// user who is not root.
     pub owners_lost: u64,
     /// Entries that could not be given an access control list or extended attribute, mostly because
     /// the destination has none.
     pub attributes_lost: u64,
-    /// When this copy began, or the first one that it continues, as `ringway copy --continue` takes
-    /// it. None where files get their times from another machine or program, whose clock may
+    /// When this copy began, or the first one that it continues, in the form for `ringway copy
+    /// --continue`. None if files get their times from another machine or program, whose clock may
     /// differ.
     #[serde(with = "crate::time::moment::exact_option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]

@@ -1,6 +1,6 @@
-//! Faults, failures and reasons in English: each sentence and each next step is one row of
-//! [`table`], which command, log and window share. This module chooses the row and fills it in;
-//! where it is shown, and translation, belong to the programs.
+//! What command, log and window say alike, in English: faults, failures, interruptions, offers.
+//! Each sentence and each next step is one row of [`table`]. This module chooses the row and fills
+//! it in; where it is shown, and translation, belong to the programs.
 //!
 //! A row is text in a subset of ICU's message format: `{name}`, `{name, number}` and
 //! `{name, plural, one {# item} other {# items}}`. The window's catalogue `src/messages/en.json`
@@ -8,30 +8,30 @@
 mod fault;
 pub mod figures;
 mod format;
+mod offer;
 mod reason;
+mod stage;
+mod step;
 mod table;
 
 use std::fmt::Display;
 
-pub use reason::{failure, missing, operation, remedy, sync_io, user_tls};
+pub use offer::{Unsuitable, code_ambiguous, code_not_found, dot_names, pairing_failed};
+pub use reason::{copied_so_far, copy_step, failure, missing, nothing_copied, operation, remedy, sync_io, user_tls};
+pub use stage::outage;
 pub use table::ROWS;
 
 use crate::fault::Remedy;
 
-/// What a device is called whose name is not known, in the middle of a sentence.
-const OTHER_DEVICE: &str = "the other device";
-
-/// The same at its beginning.
-const OTHER_DEVICE_FIRST: &str = "The other device";
-
 /// A row of the table. A text that a row does not have is empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
-    /// The message's key in the window's catalogue. The next step's is the same with `.next`.
+    /// The message's key in the window's catalogue. The key of the next step is the same with
+    /// `.next`.
     pub key: &'static str,
     /// What happened.
     pub what: &'static str,
-    /// What to do next, wherever it is read.
+    /// What to do next, in any program.
     pub next: &'static str,
     /// What to do next, in a terminal. Commands stand between backticks.
     pub terminal: &'static str,
@@ -40,24 +40,24 @@ pub struct Row {
 }
 
 impl Row {
-    /// What to do next, as the terminal has it.
+    /// What to do next, as a terminal shows it.
     pub const fn in_terminal(&self) -> &'static str {
         if self.next.is_empty() { self.terminal } else { self.next }
     }
 
-    /// What to do next, as the window has it.
+    /// What to do next, as the window shows it.
     pub const fn in_window(&self) -> &'static str {
         if self.next.is_empty() { self.window } else { self.next }
     }
 
-    /// Both what happened and the next step.
+    /// What happened and the next step.
     fn says(self) -> Says {
         Says { what: self, next: self, given: Vec::new(), remedies: Vec::new() }
     }
 }
 
-/// What to say of one fault or reason: its rows, and what fills them in. Text of peers and disks is
-/// escaped in it.
+/// What to say about one fault or reason: its rows, and the values for their placeholders. Text of
+/// peers and disks is escaped in the values.
 #[derive(Debug, Clone)]
 pub struct Says {
     what: Row,
@@ -67,20 +67,20 @@ pub struct Says {
 }
 
 impl Says {
-    /// With another row's next step.
+    /// The same with another row's next step.
     fn and_next(mut self, row: Row) -> Self {
         self.next = row;
         self
     }
 
-    /// With an argument.
+    /// The same with another argument.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl Display) -> Self {
         self.given.push((name, value.to_string()));
         self
     }
 
-    /// With the other device's name, where it is known.
+    /// The same with the other device's name, if it is known.
     #[must_use]
     pub fn of_peer(self, name: Option<&str>) -> Self {
         match name {
@@ -107,8 +107,8 @@ impl Says {
         (!sentences.is_empty()).then(|| sentences.join(" "))
     }
 
-    /// The catalogue's keys of both, as the window is to choose them. None where there is no next
-    /// step.
+    /// The catalogue's keys of both, from which the window chooses. None for the second if there is
+    /// no next step.
     pub fn keys(&self) -> (String, Option<String>) {
         let next = Some(self.next).filter(|row| !row.in_window().is_empty());
         (self.what.key.to_owned(), next.map(|row| format!("{}.next", row.key)))

@@ -1,4 +1,4 @@
-//! Text and paths that somebody else chose: escaped wherever they are shown.
+//! Text and paths that another machine or program chose: escaped wherever they are shown.
 pub mod misleading;
 
 use std::ffi::{OsStr, OsString};
@@ -127,7 +127,7 @@ impl<'de> Deserialize<'de> for PathText {
                 bytes_of(&hex).ok_or_else(|| serde::de::Error::custom("path_bytes is not an even number of digits"))?
             }
         };
-        // No call of the kernel's takes one.
+        // No call of the kernel takes a path with a zero byte.
         if bytes.contains(&0) {
             return Err(serde::de::Error::custom("a path with a zero byte"));
         }

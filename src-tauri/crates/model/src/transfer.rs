@@ -1,13 +1,15 @@
-//! What a transfer is and where it stands.
+//! What a transfer is, and its stages.
 mod options;
 mod path_taken;
 mod shown_size;
+mod unfinished;
 
 use serde::{Deserialize, Serialize};
 
 pub use options::{Compression, Delta, IntoHome, Source};
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
 pub use shown_size::ShownSize;
+pub use unfinished::Unfinished;
 
 /// One of the two ends of a transfer, seen from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,35 +37,36 @@ pub enum Direction {
     Copying,
 }
 
-/// Where a transfer stands.
+/// The stage of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// Reaching the peer, handshake, pairing.
+    /// Connecting to the peer, handshake, pairing.
     Connecting,
     /// The offer waits for the receiver's answer.
     AwaitingAnswer,
-    /// The offer was accepted and waits for a place at the receiver, which has as many transfers as
-    /// it receives at once.
+    /// The offer was accepted and waits for a place at the receiver, which already runs as many
+    /// transfers as it allows.
     Queued,
     /// Bytes move.
     Running,
     /// Everything has been sent; the receiver renames and synchronises.
     Finishing,
-    /// Everything has been copied or received and is read back; bytes and entries count again from
-    /// zero.
+    /// Everything has been copied or received and is being read back; bytes and entries count again
+    /// from zero.
     Verifying,
-    /// The connection was lost: the sender tries to go on by itself, the receiver waits for that.
+    /// The connection was lost: the sender tries to continue by itself, and the receiver waits for
+    /// it.
     Reconnecting,
-    /// A person has paused it, or the receiver has no room left: what is there is kept.
+    /// A person has paused it, or the receiver has no room left: everything there is kept.
     Paused,
-    /// Over.
+    /// It has ended.
     Ended,
 }
 
-/// What limits a transfer: the one stage that the others wait for.
+/// What limits a transfer: the stage that all others wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -73,22 +76,22 @@ pub enum Bottleneck {
     Finding,
     /// The sender reads its files.
     Reading,
-    /// The sender's processor, between file and network: encrypting, handing over to the socket.
+    /// The sender's processor, between file and network: encrypting, writing to the socket.
     Encrypting,
-    /// The line between the two: both ends wait for it.
+    /// The network between the two: both ends wait for it.
     Network,
-    /// The receiver's processor, between network and file: taking from the socket, decrypting.
+    /// The receiver's processor, between network and file: reading from the socket, decrypting.
     Decrypting,
     /// The receiver writes its files.
     Writing,
-    /// The limit that the sender was given.
+    /// The sender's rate limit.
     Limit,
     /// Nothing: both ends waited for the network, and no byte moved for 5 s or longer.
     Stalled,
 }
 
 impl Bottleneck {
-    /// All of them, as they are numbered.
+    /// All of them, in the order of their numbers.
     pub const ALL: [Self; 8] = [
         Self::Finding,
         Self::Reading,
@@ -107,16 +110,16 @@ impl Bottleneck {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OnConflict {
-    /// Replace it if size or time differ, also where it was changed here. The command's default.
+    /// Replace it if size or time differ, even if it was changed here. The command's default.
     #[default]
     Replace,
     /// Keep the existing one.
     Keep,
-    /// Keep both: the new one gets a number.
+    /// Keep both: the new file's name gets a number.
     Rename,
-    /// Number the top-level folder, unless it is the one that came from the same device before:
-    /// then replace within it what was not changed here since, and number the new ones of what was.
-    /// The default of the window and of rules.
+    /// Add a number to the top-level folder's name, unless that folder came from the same device
+    /// before. In that case, replace files in it that were not changed here since, and add numbers
+    /// to the new versions of those that were. The default of the window and of rules.
     RenameTop,
 }
 
@@ -146,7 +149,7 @@ pub enum Planned {
     File,
     /// Write over an existing file.
     Overwrite,
-    /// Make a symbolic link, or a further name of a file.
+    /// Make a symbolic link, or another name of a file.
     Link,
     /// Make a FIFO, socket or device node.
     Special,

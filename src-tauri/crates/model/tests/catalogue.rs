@@ -1,15 +1,16 @@
 //! The window's English catalogue has the rows of `model::sentences`, and the window chooses the
-//! same row for the same fault. `npm run messages` writes both files.
-use std::borrow::Cow;
+//! same row for the same fault, stage or reason. `npm run messages` writes both files.
 use std::collections::BTreeSet;
 use std::fs;
-use std::io;
+use std::num::NonZeroU32;
 use std::path::Path;
+use std::time::Duration;
 
-use ringway_model::sentences::{self, ROWS, Says};
+use ringway_model::samples::{self, DIRECTIONS, SYNC_IO_REASONS, USER_TLS_REASONS};
+use ringway_model::sentences::{self, ROWS, Says, Unsuitable};
 use ringway_model::{
-    Aim, AuthError, Bottleneck, DeclineReason, DeviceId, Direction, Failure, FailureReason, Fault, Invalid, Operation,
-    OsError, Remedy, Shortage, Side, StoreTrouble, SyncIoReason, UserTlsReason,
+    AskedBecause, AuthError, Bottleneck, DeviceId, Direction, Failure, Fault, Interruption, LookAlike, Outage,
+    Progress, Side, Stage,
 };
 use serde_json::{Value, json};
 
@@ -19,8 +20,25 @@ const CATALOGUE: &str = "../../../src/messages/en.json";
 const CHOICES: &str = "../../../src/testing/sentences.json";
 
 /// Keys that are written from the table.
-const GENERATED: [&str; 9] =
-    ["missing.", "limit.", "failure.", "copyFailure.", "operation.", "remedy.", "tls.why.", "files.why.", "fault."];
+const GENERATED: [&str; 17] = [
+    "stage.",
+    "wait.",
+    "pairing.",
+    "device.",
+    "offer.",
+    "code.",
+    "missing.",
+    "limit.",
+    "failure.",
+    "copyFailure.",
+    "refused.",
+    "copyFault.",
+    "operation.",
+    "remedy.",
+    "tls.why.",
+    "files.why.",
+    "fault.",
+];
 
 fn group(key: &str) -> Option<&'static str> {
     GENERATED.into_iter().find(|group| key.starts_with(group))
@@ -66,186 +84,108 @@ fn with_rows(catalogue: &str) -> String {
     all.join("\n") + "\n"
 }
 
-fn os(errno: i32) -> OsError {
-    io::Error::from_raw_os_error(errno).into()
+/// What a peer or a person calls itself in what the front end's tests read.
+const NAME: &str = "nas";
+
+fn choice(of: Value, says: &Says) -> Value {
+    let (what, next) = says.keys();
+    json!({ "of": of, "what": what, "next": next })
 }
 
-/// Errors of the system's, each of which may have a next step of its own.
-const ERRNOS: [i32; 18] = [1, 2, 5, 13, 17, 20, 24, 28, 30, 32, 36, 98, 99, 101, 104, 110, 111, 122];
-
-/// At least one fault for each row.
-fn faults() -> Vec<Fault> {
-    let id = DeviceId([7; 32]);
-    let name = || "nas".into();
-    let shortage = |needed, entries| Some(Shortage { needed, free: 4, entries });
-    let mut all = Vec::new();
-    for errno in ERRNOS {
-        all.push(Fault::path("/a", Operation::Open, os(errno)));
-        all.push(Fault::unreachable("10.0.0.9:17464", os(errno)));
-        all.push(Fault::listen("[::]:17464", os(errno)));
-        all.push(Fault::ConnectionLost(os(errno)));
-    }
-    all.push(Fault::listen("10.0.0.9:17464", os(99)));
-    all.push(Fault::unreachable("lab:17464", io::Error::other("no such host")));
-    for published in [Vec::new(), vec!["b".into()], vec!["b".into(); 12]] {
-        let (path, operation, source) = ("/a".into(), Operation::Rename, os(17));
-        all.push(Fault::NotPublished { path, operation, source, published });
-    }
-    for side in [Side::Here, Side::There] {
-        all.extend([Fault::cancelled(side), Fault::paused(side), Fault::TooMuch { bytes_max: 20, by: side }]);
-    }
-    let remedies = [Vec::new(), vec![Remedy::new(Aim::LoadTls, "x"), Remedy::new(Aim::KeepTls, "y")]];
-    all.extend(remedies.map(|remedies| Fault::NoKernelTls { reason: UserTlsReason::ModuleNotLoaded, remedies }));
-    for (line, nearest) in [(None, None), (Some(3), None), (Some(3), Some(name()))] {
-        all.push(Fault::Config { path: "/c".into(), line, detail: name(), nearest });
-    }
-    let troubles = [
-        StoreTrouble::Full,
-        StoreTrouble::NotWritable,
-        StoreTrouble::NotReadable,
-        StoreTrouble::Busy,
-        StoreTrouble::DamagedDatabase,
-        StoreTrouble::DamagedIdentity,
-        StoreTrouble::Untrusted,
-        StoreTrouble::Other,
-    ];
-    all.extend(troubles.map(|trouble| Fault::Store { path: "/s".into(), trouble, detail: name() }));
-    all.extend([
-        Fault::FewDescriptors { has: 1, least: 2 },
-        Fault::UnknownTarget { target: name() },
-        Fault::UnknownTarget { target: "fe80::1%x".into() },
-        Fault::TurnedAway,
-        Fault::Protocol { detail: name() },
-        Fault::MisleadingName,
-        Fault::ReceiptContradicts { detail: name() },
-        Fault::Stalled { seconds: 600 },
-        Fault::Version { ours: 1, theirs: 2 },
-        Fault::Tls { detail: name() },
-        Fault::NoIoUring { reason: SyncIoReason::Forbidden },
-        Fault::machine("no"),
-        Fault::FailedThere,
-        Fault::DestinationFull { shortage: None },
-        Fault::DestinationFull { shortage: shortage(9, 0) },
-        Fault::DestinationFull { shortage: shortage(4, 1) },
-        Fault::DestinationFull { shortage: shortage(9, 2) },
-        Fault::Discovery { detail: name() },
-        Fault::PeerForgotten,
-        Fault::DestinationGone,
-        Fault::Unanswered,
-        Fault::Grown { bytes: 5 },
-        Fault::Gone,
-        Fault::TooManySent,
-        Fault::NewTarget { what: "a".into(), more: 1, to: name(), was: name() },
-        Fault::NotACode,
-        Fault::UnknownWord { position: 1 },
-        Fault::UnknownWord { position: 2 },
-        Fault::CodeNumberTooLarge,
-        Fault::ServiceGone,
-        Fault::ServiceFailed { detail: name(), remedies: vec![Remedy::new(Aim::Serve, "ringway serve")] },
-        Fault::ServiceDiffers { ours: name(), theirs: name(), remedies: vec![Remedy::who_listens(1)] },
-        Fault::Systemd { detail: name() },
-        Fault::NoProgram,
-        Fault::NoFileManager { path: "/a".into() },
-        Fault::Other { detail: name() },
-    ]);
-    let auth = [
-        AuthError::PairingNeeded { peer_name: name() },
-        AuthError::WrongCode,
-        AuthError::NoCodeOpen,
-        AuthError::PairingBusy { wait_ms: 1_500 },
-        AuthError::IdentityChanged { name: name(), expected: id, found: DeviceId([9; 32]) },
-        AuthError::Unconfirmed { last: name(), last_id: id, name: name(), found: id },
-        AuthError::OtherAnswered { announced: name(), found: id },
-        AuthError::Forgotten { name: name(), id, now: Some(id) },
-        AuthError::Forgotten { name: name(), id, now: None },
-        AuthError::Ourselves,
-    ];
-    let declined = [
-        DeclineReason::ByChoice,
-        DeclineReason::NoAnswer,
-        DeclineReason::NoRoom(Shortage { needed: 9, free: 4, entries: 1 }),
-        DeclineReason::NotWritable,
-        DeclineReason::Busy,
-        DeclineReason::Paused,
-        DeclineReason::Stopped,
-        DeclineReason::TooManyOffers { wait_ms: 15_000 },
-    ];
-    let invalid = [
-        Invalid::NothingToSend,
-        Invalid::SameName { name: "a".into() },
-        Invalid::NameTooLong { name: "a".into() },
-        Invalid::DeviceName,
-        Invalid::NameTaken,
-        Invalid::AmbiguousId,
-        Invalid::AmbiguousName { name: name() },
-        Invalid::UnknownDevice,
-        Invalid::Port,
-        Invalid::ReceiveFolder,
-        Invalid::OwnFolder { folder: "/r".into() },
-        Invalid::HomeFolder { folder: "/home/me".into() },
-        Invalid::RuleFolder,
-        Invalid::RuleSize,
-        Invalid::Limit,
-        Invalid::PairingOff,
-        Invalid::TransferId,
-        Invalid::Running,
-        Invalid::CannotPause,
-        Invalid::NoDestination,
-        Invalid::TooMany,
-        Invalid::Option { detail: Cow::Borrowed("no") },
-    ];
-    all.extend(auth.map(Fault::Auth));
-    all.extend(declined.map(Fault::Declined));
-    all.extend(invalid.map(Fault::Invalid));
-    all
-}
-
-const DIRECTIONS: [Direction; 3] = [Direction::Sending, Direction::Receiving, Direction::Copying];
-
-/// Every reason at both ends, of transfers and copies.
-fn failures() -> Vec<(Failure, Direction)> {
-    let reasons = [
-        FailureReason::Os { errno: 13 },
-        FailureReason::SpecialFile,
-        FailureReason::ChangedWhileReading,
-        FailureReason::PathTooLong,
-        FailureReason::InTheWay,
-        FailureReason::LinkTargetMissing,
-        FailureReason::Kept,
-        FailureReason::SameFile,
-        FailureReason::IntoItself,
-        FailureReason::Differs,
-        FailureReason::OwnFolder,
-        FailureReason::DotName,
-        FailureReason::HomeFolder,
-        FailureReason::NameNotKept,
-        FailureReason::CutShort { errno: 125 },
-        FailureReason::CutShort { errno: 28 },
-    ];
-    let mut all = Vec::new();
-    for reason in reasons {
-        for direction in DIRECTIONS {
-            for side in [Side::Here, Side::There] {
-                all.push((Failure { path: "a".into(), side, operation: Operation::Write, reason }, direction));
-            }
+/// A fault with its rows, and those that differ where it ends a transfer in some direction.
+fn fault_choice(fault: &Fault) -> Value {
+    let mut all = choice(json!(fault), &fault.says());
+    for direction in DIRECTIONS {
+        let (what, next) = fault.says_of(direction).keys();
+        if fault.says().keys() != (what.clone(), next.clone()) {
+            let name = json!(direction).as_str().unwrap().to_owned();
+            all[name] = json!({ "what": what, "next": next });
         }
     }
     all
 }
 
-fn tls_reasons() -> [UserTlsReason; 5] {
-    use UserTlsReason::{Asked, ModuleNotLoaded, ModulesUnseen, NotInKernel, Refused};
-    [Asked, NotInKernel, ModuleNotLoaded, ModulesUnseen, Refused(1)]
+/// Every reason at both ends, of transfers and copies.
+fn failures() -> impl Iterator<Item = (Failure, Direction)> {
+    let all = samples::failures(&"a".into());
+    all.into_iter().flat_map(|failure| DIRECTIONS.map(|direction| (failure.clone(), direction)))
 }
 
-fn io_reasons() -> [SyncIoReason; 7] {
-    use SyncIoReason::{Asked, Faster, Forbidden, NoMemory, NotInKernel, OpcodeMissing, Refused};
-    [Asked, Faster, NotInKernel, Forbidden, NoMemory, OpcodeMissing, Refused(1)]
+fn progress(stage: Stage) -> Progress {
+    Progress {
+        stage,
+        peer: Some(NAME.into()),
+        peer_id: None,
+        entries_done: 1,
+        entries_total: 2,
+        bytes_done: 3,
+        bytes_moved: 3,
+        bytes_total: 4,
+        totals_final: true,
+        failed: 0,
+        running_for: Duration::from_secs(1),
+        bytes_per_s: 3,
+        entries_per_s: 1,
+        time_left: None,
+        stalled_for: None,
+        limited_by: None,
+        interruption: None,
+        place: None,
+        can_pause: true,
+        lanes: 1,
+        here: None,
+        there: None,
+    }
 }
 
-fn choice(of: Value, says: &Says) -> Value {
-    let (what, next) = says.keys();
-    json!({ "of": of, "what": what, "next": next })
+/// Every stage, a stall, and every interruption with and without another attempt.
+fn stages() -> Vec<Progress> {
+    let stages = [
+        Stage::Connecting,
+        Stage::AwaitingAnswer,
+        Stage::Queued,
+        Stage::Running,
+        Stage::Finishing,
+        Stage::Verifying,
+        Stage::Reconnecting,
+        Stage::Paused,
+    ];
+    let mut all: Vec<_> = stages.map(progress).into();
+    all.push(Progress { place: NonZeroU32::new(3), ..progress(Stage::Queued) });
+    all.push(Progress { stalled_for: Some(Duration::from_secs(7)), ..progress(Stage::Running) });
+    let [soon, late] = [3, 900].map(|seconds| Some(Duration::from_secs(seconds)));
+    for why in samples::outages() {
+        for (next_try, gives_up) in [(soon, late), (None, late), (None, None)] {
+            let stage = match why {
+                Outage::Full(_) | Outage::Paused { .. } => Stage::Paused,
+                _ => Stage::Reconnecting,
+            };
+            let interruption = Some(Interruption { why, next_try, gives_up });
+            all.push(Progress { interruption, ..progress(stage) });
+        }
+    }
+    all
+}
+
+/// The rows of a stage, and of the reason that stands inside the sentence.
+fn stage_choice(progress: &Progress, direction: Direction) -> Value {
+    let says = progress.says(direction, Some(NAME)).expect("it has not ended");
+    let mut all = choice(json!({ "progress": progress, "direction": direction }), &says);
+    if all["what"].as_str().is_some_and(|key| key.starts_with("wait.trying")) {
+        let why = progress.interruption.and_then(|interruption| sentences::outage(interruption.why));
+        all["why"] = json!(why.expect("another attempt has a reason").keys().0);
+    }
+    all
+}
+
+/// Pairing that failed here, with the attempts that are left.
+fn pairing() -> Vec<(AuthError, Option<u8>)> {
+    let wrong = [None, Some(0), Some(1), Some(2)].map(|left| (AuthError::WrongCode, left));
+    samples::auth(NAME).into_iter().map(|why| (why, None)).chain(wrong).collect()
+}
+
+fn asked() -> [AskedBecause; 2] {
+    [AskedBecause::TooMuch { bytes_max: 5_000 }, AskedBecause::NoFolder { folder: "/in".into() }]
 }
 
 /// Everything that can be said, with the rows that say it.
@@ -253,15 +193,34 @@ fn choices() -> Value {
     let bottlenecks = Bottleneck::ALL.into_iter().flat_map(|by| {
         DIRECTIONS.map(|direction| choice(json!({ "by": by, "direction": direction }), &by.says(direction)))
     });
+    let stages = stages();
+    let stages = stages.iter().flat_map(|progress| DIRECTIONS.map(|direction| stage_choice(progress, direction)));
     json!({
-        "faults": faults().iter().map(|fault| choice(json!(fault), &fault.says())).collect::<Vec<_>>(),
-        "failures": failures().iter().map(|(failure, direction)| {
-            choice(json!({ "failure": failure, "direction": direction }), &sentences::failure(failure, *direction))
+        "faults": samples::faults(NAME).iter().map(fault_choice).collect::<Vec<_>>(),
+        "failures": failures().map(|(failure, direction)| {
+            choice(json!({ "failure": failure, "direction": direction }), &sentences::failure(&failure, direction))
         }).collect::<Vec<_>>(),
-        "tls": tls_reasons().map(|reason| choice(json!({ "user": reason }), &sentences::user_tls(reason))),
-        "io": io_reasons().map(|reason| choice(json!({ "sync": reason }), &sentences::sync_io(reason))),
+        "copy_steps": copy_failures().iter().map(|failure| {
+            json!({ "of": failure, "next": sentences::copy_step(failure).keys().1 })
+        }).collect::<Vec<_>>(),
+        "tls": USER_TLS_REASONS.map(|reason| choice(json!({ "user": reason }), &sentences::user_tls(reason))),
+        "io": SYNC_IO_REASONS.map(|reason| choice(json!({ "sync": reason }), &sentences::sync_io(reason))),
         "bottlenecks": bottlenecks.collect::<Vec<_>>(),
+        "stages": stages.collect::<Vec<_>>(),
+        "pairing": pairing().into_iter().map(|(why, left)| {
+            let says = sentences::pairing_failed(&why, NAME, left);
+            choice(json!({ "fault": Fault::Auth(why), "left": left }), &says)
+        }).collect::<Vec<_>>(),
+        "asked": asked().map(|because| choice(json!(because), &because.says())),
     })
+}
+
+/// Entries that were not copied, with every error of the system's.
+fn copy_failures() -> Vec<Failure> {
+    let all = samples::failures(&"a".into());
+    let os =
+        samples::ERRNOS.map(|errno| Failure { reason: ringway_model::FailureReason::Os { errno }, ..all[0].clone() });
+    all.iter().filter(|failure| failure.side == Side::Here).cloned().chain(os).collect()
 }
 
 /// Compares a file with what it should be, or writes it.
@@ -306,14 +265,36 @@ fn every_row_is_said_and_every_sentence_is_filled_in() {
         let text = words.iter().fold(says.what() + &terminal, |text, word| text.replace(word, ""));
         assert!(!text.contains(['{', '}']), "{text}");
     };
-    faults().iter().for_each(|fault| take(fault.says()));
-    faults().iter().for_each(|fault| take(fault.says_of(Direction::Receiving)));
-    failures().iter().for_each(|(failure, direction)| take(sentences::failure(failure, *direction)));
-    tls_reasons().into_iter().for_each(|reason| take(sentences::user_tls(reason)));
-    io_reasons().into_iter().for_each(|reason| take(sentences::sync_io(reason)));
+    for fault in samples::faults(NAME) {
+        take(fault.says());
+        DIRECTIONS.into_iter().for_each(|direction| take(fault.says_of(direction)));
+    }
+    failures().for_each(|(failure, direction)| take(sentences::failure(&failure, direction)));
+    copy_failures().iter().for_each(|failure| take(sentences::copy_step(failure)));
+    USER_TLS_REASONS.into_iter().for_each(|reason| take(sentences::user_tls(reason)));
+    SYNC_IO_REASONS.into_iter().for_each(|reason| take(sentences::sync_io(reason)));
     for by in Bottleneck::ALL {
         DIRECTIONS.into_iter().for_each(|direction| take(by.says(direction)));
     }
+    for progress in stages() {
+        DIRECTIONS.into_iter().filter_map(|direction| progress.says(direction, None)).for_each(&mut take);
+    }
+    samples::outages().into_iter().filter_map(sentences::outage).for_each(&mut take);
+    pairing().iter().for_each(|(why, left)| take(sentences::pairing_failed(why, NAME, *left)));
+    asked().iter().for_each(|because| take(because.says()));
+    let other = LookAlike { name: NAME.into(), id: DeviceId([1; 32]) };
+    [other.says(), other.says_of_offer(NAME, DeviceId([2; 32]))].into_iter().for_each(&mut take);
+    let unsuitable =
+        [Unsuitable::NotWritable, Unsuitable::TooLarge(1), Unsuitable::TooMany(1), Unsuitable::NamesTooLong(1)];
+    unsuitable.into_iter().for_each(|why| take(why.says()));
+    let others = [
+        sentences::dot_names(1, ".a"),
+        sentences::code_not_found(7),
+        sentences::code_ambiguous(7, NAME),
+        sentences::nothing_copied(),
+        sentences::copied_so_far("1 file"),
+    ];
+    others.into_iter().for_each(take);
     // These are put into others.
     let parts = ["missing.", "operation.", "remedy.", "fault.notPublished.more"];
     for row in ROWS.iter().filter(|row| !parts.iter().any(|part| row.key.starts_with(part))) {

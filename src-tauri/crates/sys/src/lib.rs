@@ -1,5 +1,5 @@
-//! The kernel boundary: every unsafe block of Ringway, each fast path with its named fallback; what
-//! to do with them is the engine's business.
+//! The kernel boundary: every unsafe block of Ringway, and each fast path with its named fallback.
+//! Callers decide how to use them.
 //!
 //! Everything here takes descriptors by [`AsFd`](std::os::fd::AsFd) and returns `io::Result`, or an
 //! `Option` or enum where the kernel or the filesystem lacks the feature. Nothing here knows a

@@ -1,5 +1,5 @@
-//! Owns questions about this machine and this process: what the kernel offers, what the CPU can,
-//! what was used.
+//! Owns questions about this machine and this process: the kernel's features, the CPU's, and the
+//! resources used.
 
 use std::io;
 use std::time::Duration;
@@ -20,19 +20,19 @@ pub fn host_name() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// Whether an io_uring with all that is needed can be set up now, or why not.
+/// Whether an io_uring with all needed operations can be set up now, or why not.
 pub fn io_uring() -> Result<(), Fallback> {
     Ring::new(1).map(drop)
 }
 
-/// Whether this process may set an io_uring up, or why not, without setting one up: a ring that was
-/// never used still costs its process up to 20 ms when it ends. Whether the ring can do all that is
-/// needed shows when it is made.
+/// Whether this process may set up an io_uring, or why not, without setting one up: a ring that was
+/// never used still costs its process up to 20 ms when it ends. Whether the ring has all needed
+/// operations shows when it is made.
 pub fn io_uring_allowed() -> Result<(), Fallback> {
     crate::ring::allowed()
 }
 
-/// What the CPU does for AES in hardware.
+/// The CPU's hardware support for AES.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuAes {
     /// Instructions for one block (AES-NI, or the Armv8 extension).
@@ -41,7 +41,7 @@ pub struct CpuAes {
     pub vector: bool,
 }
 
-/// What this CPU does for AES in hardware.
+/// This CPU's hardware support for AES.
 pub fn cpu_aes() -> CpuAes {
     #[cfg(target_arch = "x86_64")]
     return CpuAes {
@@ -54,17 +54,17 @@ pub fn cpu_aes() -> CpuAes {
     CpuAes { single: false, vector: false }
 }
 
-/// Descriptors of a program that runs: standard input, output and error, and an event loop with its
-/// signals.
+/// Descriptors of a plain running program: standard input, output and error, and an event loop with
+/// its signals.
 const PLAIN_DESCRIPTORS: usize = 12;
 
-/// How many descriptors this process may have open now, and at most (RLIMIT_NOFILE, getrlimit(2));
-/// `u64::MAX` for no limit.
+/// The limit on this process's open descriptors, and the most that it can be raised to
+/// (RLIMIT_NOFILE, getrlimit(2)); `u64::MAX` for no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenFilesLimit {
     /// The limit in force.
     pub soft: u64,
-    /// What it may be raised to.
+    /// The most that it may be raised to.
     pub hard: u64,
 }
 
@@ -74,14 +74,14 @@ pub fn open_files_limit() -> OpenFilesLimit {
     OpenFilesLimit { soft: limit.current.unwrap_or(u64::MAX), hard: limit.maximum.unwrap_or(u64::MAX) }
 }
 
-/// How many descriptors this process has open (proc_pid_fd(5)); those of a plain program where
-/// `/proc` is not mounted.
+/// How many descriptors this process has open (proc_pid_fd(5)). If `/proc` is not mounted, the
+/// number of a plain program.
 pub fn open_descriptors() -> usize {
-    // The one that lists them is among them.
+    // The descriptor that lists the folder is among them.
     std::fs::read_dir("/proc/self/fd").map_or(PLAIN_DESCRIPTORS, |open| open.count().saturating_sub(1))
 }
 
-/// Raises the limit on open descriptors to the hard limit and returns what it is now.
+/// Raises the limit on open descriptors to the hard limit and returns the new limit.
 pub fn raise_open_files_limit() -> io::Result<OpenFilesLimit> {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     rustix::process::setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum })?;
@@ -97,17 +97,17 @@ pub enum Whose {
     Process,
 }
 
-/// What was used so far (getrusage(2)).
+/// Resources used so far (getrusage(2)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
     /// CPU time in user mode.
     pub user: Duration,
     /// CPU time in the kernel.
     pub system: Duration,
-    /// Most bytes the process ever had in memory, whoever is asked about.
+    /// The most bytes that the process ever had in memory, for a thread too.
     pub peak_memory_bytes: u64,
     /// Blocks of 512 bytes that were read from a medium rather than from memory (`ru_inblock`).
-    /// Reading that io_uring's workers do counts for the process.
+    /// Reads by io_uring's workers count for the process.
     pub input_blocks_512: u64,
 }
 
@@ -118,7 +118,7 @@ impl Usage {
     }
 }
 
-/// What the thread or process used so far.
+/// The resources that the thread or process has used so far.
 pub fn usage(whose: Whose) -> Usage {
     let who = match whose {
         Whose::Thread => libc::RUSAGE_THREAD,

@@ -1,5 +1,4 @@
-//! What is attached to files, and the filesystem beneath them: every value comes back as it was
-//! set.
+//! Attributes of files and properties of their filesystem: every value is read back as it was set.
 
 mod common;
 
@@ -61,7 +60,7 @@ fn times_from_1901_to_2200_come_back() {
 }
 
 #[test]
-fn each_kind_is_told() {
+fn each_kind_is_recognised() {
     let folder = tempfile::tempdir().unwrap();
     let here = dir(folder.path());
     fs::write(folder.path().join("file"), pattern(1, 5000)).unwrap();
@@ -110,7 +109,7 @@ fn owners_are_set_on_the_entry_itself() {
     set_mode(&file, 0o6755).unwrap();
     set_owner_fd(&file, 77, 4_000_000_000).unwrap();
     assert_eq!((owner(b"file"), here.metadata(b"file").unwrap().mode), ((77, 4_000_000_000), 0o755));
-    // To chown(2) this means "as it is".
+    // For chown(2) this means "leave as it is".
     assert_eq!(set_owner_fd(&file, u32::MAX, 0).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     assert_eq!(here.set_owner(b"file", 0, u32::MAX).unwrap_err().kind(), io::ErrorKind::InvalidInput);
 }
@@ -127,7 +126,7 @@ fn user_attributes_come_back_and_no_others() {
             continue;
         }
         let mut expected = vec![(b"user.empty".to_vec(), vec![])];
-        // More names than the first list has room for, of all bytes that a name may have.
+        // More names than fit into the first list, with all bytes that a name may have.
         for number in 0..12_u8 {
             let name = [b"user.".as_slice(), &[b'a' + number; 60], b"\xff\n."].concat();
             expected.push((name, pattern(number.into(), 100)));
@@ -148,7 +147,7 @@ fn user_attributes_come_back_and_no_others() {
             assert_eq!(set_xattr(&file, name, b"x").unwrap_err().kind(), io::ErrorKind::InvalidInput);
         }
         assert!(set_xattr(&file, b"user.big", &vec![0; XATTR_VALUE_BYTES_MAX + 1]).is_err());
-        // An entry's own attributes, not those of what it points to.
+        // The attributes of a link itself, not those of its target.
         here.symlink(b"file", b"link").unwrap();
         rustix::fs::mknodat(&here, c"fifo", rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
         assert!(here.user_xattrs(b"link").unwrap().is_empty());
@@ -185,12 +184,12 @@ fn holes_are_found() {
         assert_eq!(next_data(&file, 5 * STEP, 10 * STEP).unwrap(), None, "shrunk since");
         assert_eq!(metadata_of(&file).unwrap().size, STEP);
     }
-    // A file that cannot tell is all data.
+    // A file that cannot report holes counts as all data.
     assert_eq!(next_data(File::open("/proc/self/maps").unwrap(), 3, 10).unwrap(), Some(3..10));
 }
 
 #[test]
-fn room_is_told_and_reserved() {
+fn free_space_is_reported_and_reserved() {
     for folder in folders() {
         let here = dir(folder.path());
         let room = space(&here).unwrap();
@@ -200,14 +199,14 @@ fn room_is_told_and_reserved() {
         assert!(!preallocate(&file, 0).unwrap());
         match preallocate(&file, 1 << 20).unwrap() {
             true => assert!(metadata_of(&file).unwrap().blocks_512 >= (1 << 20) / 512),
-            false => skipped("room_is_told_and_reserved: reserved", "this filesystem cannot preallocate"),
+            false => skipped("free_space_is_reported_and_reserved: reserved", "this filesystem cannot preallocate"),
         }
         assert_eq!(metadata_of(&file).unwrap().size, 0);
         assert!(preallocate(&file, 1 << 60).is_err());
         sync_dir(&here).unwrap();
         sync_filesystem(&here).unwrap();
     }
-    // /proc has no count of files, and cannot sync a directory.
+    // /proc has no count of files, and its directories cannot be synced.
     assert_eq!(space(dir(Path::new("/proc"))).unwrap().free_inodes, None);
     sync_dir(dir(Path::new("/proc"))).unwrap();
 }

@@ -1,5 +1,5 @@
-//! What a copy inside one machine hands on that a transfer does not: every namespace of attributes,
-//! both times, groups, device nodes.
+//! Properties that a copy inside one machine keeps and a transfer does not: every namespace of
+//! attributes, both times, groups, device nodes.
 
 mod common;
 
@@ -18,7 +18,7 @@ use rustix::fs::XattrFlags;
 
 use common::{dir, errno, folders, is_root, mount, pattern, skipped, with_own_mounts, without_privileges};
 
-/// An access control list as the kernel keeps it (linux/posix_acl_xattr.h): version 2, then tag,
+/// An access control list in the kernel's format (linux/posix_acl_xattr.h): version 2, then tag,
 /// permissions and id of each entry: the owner rwx, user 12345 r-x, the group r-x, the mask r-x,
 /// others nothing.
 const ACL: [u8; 44] = {
@@ -78,8 +78,8 @@ fn both_times_are_set_on_the_entry_itself() {
 }
 
 #[test]
-fn every_namespace_is_handed_on() {
-    const TEST: &str = "every_namespace_is_handed_on";
+fn every_namespace_is_copied() {
+    const TEST: &str = "every_namespace_is_copied";
     for folder in folders() {
         let here = dir(folder.path());
         let (from, to) = (here.create_new(b"from", 0o600).unwrap(), here.create_new(b"to", 0o600).unwrap());
@@ -111,27 +111,27 @@ fn every_namespace_is_handed_on() {
 }
 
 #[test]
-fn what_a_user_may_not_set_is_counted_as_lost() {
-    const TEST: &str = "what_a_user_may_not_set_is_counted_as_lost";
+fn attributes_that_a_user_may_not_set_count_as_lost() {
+    const TEST: &str = "attributes_that_a_user_may_not_set_count_as_lost";
     let folder = tempfile::tempdir().unwrap();
     let here = dir(folder.path());
     let (from, to) = (here.create_new(b"from", 0o644).unwrap(), here.create_new(b"to", 0o644).unwrap());
     if set(&from, "user.x", b"x").is_err() || !is_root() {
         return skipped(TEST, "takes attributes, and root to make a file that is not one's own");
     }
-    // The destination belongs to root, and writing attributes takes write permission (xattr(7)),
-    // which a descriptor alone does not give.
+    // The destination belongs to root. Writing attributes needs write permission (xattr(7)), and an
+    // open descriptor alone does not give it.
     let copied = without_privileges(|| copy_xattrs(&from, &to)).unwrap();
     assert_eq!(copied, XattrsCopied { set: 0, lost: 1 });
     assert!(!has_xattrs(&to).unwrap());
-    // A filesystem without such attributes.
+    // This filesystem has no such attributes.
     let without = File::open("/proc/version").unwrap();
     assert_eq!(copy_xattrs(&from, &without).unwrap(), XattrsCopied { set: 0, lost: 1 });
 }
 
 #[test]
-fn attributes_of_read_only_files_are_set_all_the_same() {
-    const TEST: &str = "attributes_of_read_only_files_are_set_all_the_same";
+fn attributes_of_read_only_files_can_be_set() {
+    const TEST: &str = "attributes_of_read_only_files_can_be_set";
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let here = dir(folder.path());
@@ -151,8 +151,8 @@ fn attributes_of_read_only_files_are_set_all_the_same() {
 }
 
 #[test]
-fn a_value_that_is_too_long_is_lost_and_a_full_filesystem_an_error() {
-    const TEST: &str = "a_value_that_is_too_long_is_lost_and_a_full_filesystem_an_error";
+fn a_too_long_value_is_lost_and_a_full_filesystem_is_an_error() {
+    const TEST: &str = "a_too_long_value_is_lost_and_a_full_filesystem_is_an_error";
     let (here, there) = (tempfile::tempdir_in("/dev/shm").unwrap(), tempfile::tempdir().unwrap());
     let (from, to) =
         (dir(here.path()).create_new(b"f", 0o600).unwrap(), dir(there.path()).create_new(b"t", 0o600).unwrap());
@@ -180,8 +180,8 @@ fn a_value_that_is_too_long_is_lost_and_a_full_filesystem_an_error() {
 }
 
 #[test]
-fn links_and_nodes_hand_on_their_own_attributes() {
-    const TEST: &str = "links_and_nodes_hand_on_their_own_attributes";
+fn attributes_of_links_and_nodes_are_copied() {
+    const TEST: &str = "attributes_of_links_and_nodes_are_copied";
     let folder = tempfile::tempdir().unwrap();
     let here = dir(folder.path());
     for name in ["from", "to"] {
@@ -281,7 +281,7 @@ fn nodes_are_made_as_they_are_asked_for() {
         assert_eq!(here.make_node(b"x", kind, 0o600, 0).unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
     assert_eq!(here.make_node(b"../x", Kind::Fifo, 0o600, 0).unwrap_err().kind(), io::ErrorKind::InvalidInput);
-    // A minor number beyond eight bits takes the kernel's wide encoding.
+    // A minor number of more than eight bits needs the kernel's wide encoding.
     let wide = rustix::fs::makedev(259, 70_000);
     for (name, kind, rdev) in [("null", Kind::CharDevice, rustix::fs::makedev(1, 3)), ("wide", Kind::BlockDevice, wide)]
     {
@@ -297,7 +297,7 @@ fn nodes_are_made_as_they_are_asked_for() {
 }
 
 #[test]
-fn an_existing_link_is_written_through_where_that_is_asked() {
+fn an_existing_link_is_written_through_if_requested() {
     let folder = tempfile::tempdir().unwrap();
     let here = dir(folder.path());
     fs::write(folder.path().join("file"), "kept").unwrap();
@@ -350,7 +350,7 @@ fn opening_without_asking_for_the_access_time_reads_the_same() {
 }
 
 #[test]
-fn filesystems_and_media_are_told() {
+fn filesystems_and_media_are_recognised() {
     let name = |path: &str| filesystem(dir(Path::new(path))).unwrap().name();
     assert_eq!(name("/proc"), "proc");
     let shm = filesystem(dir(Path::new("/dev/shm"))).unwrap();
@@ -362,9 +362,9 @@ fn filesystems_and_media_are_told() {
         let filesystem = Filesystem { magic, has_journal: false };
         assert_eq!((filesystem.name(), filesystem.copies_by_itself()), (name, by_itself));
     }
-    // What sysfs says of each disk and partition here.
+    // Compares with sysfs for each disk and partition here.
     let Ok(devices) = fs::read_dir("/sys/dev/block") else {
-        return skipped("filesystems_and_media_are_told: media", "no sysfs");
+        return skipped("filesystems_and_media_are_recognised: media", "no sysfs");
     };
     let mut told = 0;
     for device in devices.map(|entry| entry.unwrap().file_name().into_string().unwrap()) {
@@ -374,7 +374,7 @@ fn filesystems_and_media_are_told() {
         told += 1;
     }
     if told == 0 {
-        skipped("filesystems_and_media_are_told: media", "no block device");
+        skipped("filesystems_and_media_are_recognised: media", "no block device");
     }
 }
 
@@ -388,7 +388,7 @@ fn a_thread_has_a_umask_of_its_own() {
             ringway_sys::thread::own_umask()?;
             here.create_new(b"exact", 0o666)?;
             here.make_dir(b"folder", 0o1777)?;
-            // Threads that it starts from here on inherit its umask by sharing it.
+            // Threads that it starts from now on share its umask.
             std::thread::scope(|inner| inner.spawn(|| here.create_new(b"inherited", 0o646)).join().unwrap())
         });
         thread.join().unwrap()

@@ -1,4 +1,4 @@
-//! What a confined thread can do beneath its directory, and that no way leads out of it.
+//! What a confined thread can do beneath its directory, and that it cannot leave it.
 
 mod common;
 
@@ -19,7 +19,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabiliti
 
 use common::{dir, refuse_calls, skipped};
 
-/// A directory to be confined to, beside what must not be reached.
+/// A directory to be confined to, beside entries that must not be reached.
 struct Ground(tempfile::TempDir);
 
 impl Ground {
@@ -40,7 +40,7 @@ impl Ground {
     }
 }
 
-/// Runs `body` on a thread that is confined to `beneath`, or says why not.
+/// Runs `body` on a thread that is confined to `beneath`, or reports why that is skipped.
 fn confined(test: &str, beneath: &Path, body: impl FnOnce() + Send) {
     if let Err(why) = support() {
         return skipped(test, &why.to_string());
@@ -62,8 +62,8 @@ fn is_refused<T>(what: &str, outcome: io::Result<T>) {
 }
 
 #[test]
-fn a_confined_thread_of_root_keeps_what_writing_files_takes_and_no_more() {
-    const TEST: &str = "a_confined_thread_of_root_keeps_what_writing_files_takes_and_no_more";
+fn a_confined_root_thread_keeps_only_the_capabilities_to_write_files() {
+    const TEST: &str = "a_confined_root_thread_keeps_only_the_capabilities_to_write_files";
     let needed = CapabilitySet::CHOWN | CapabilitySet::DAC_OVERRIDE | CapabilitySet::FOWNER | CapabilitySet::FSETID;
     if !capabilities(None).unwrap().effective.contains(needed | CapabilitySet::SYS_ADMIN) {
         return skipped(TEST, "the tests do not run as root with all of its privileges");
@@ -94,8 +94,8 @@ fn a_confined_thread_of_root_keeps_what_writing_files_takes_and_no_more() {
 }
 
 #[test]
-fn a_filter_that_forbids_giving_privileges_up_matters_only_where_there_are_some() {
-    const TEST: &str = "a_filter_that_forbids_giving_privileges_up_matters_only_where_there_are_some";
+fn a_filter_that_forbids_dropping_capabilities_affects_only_root() {
+    const TEST: &str = "a_filter_that_forbids_dropping_capabilities_affects_only_root";
     let ground = Ground::new();
     for has_none in [true, false] {
         let had_some = !capabilities(None).unwrap().permitted.is_empty();
@@ -122,9 +122,9 @@ fn a_filter_that_forbids_giving_privileges_up_matters_only_where_there_are_some(
 }
 
 #[test]
-fn all_that_receiving_does_works_beneath() {
+fn everything_that_receiving_needs_works_beneath() {
     let ground = Ground::new();
-    confined("all_that_receiving_does_works_beneath", &ground.path("in"), || {
+    confined("everything_that_receiving_needs_works_beneath", &ground.path("in"), || {
         let inside = dir(&ground.path("in"));
         inside.make_dir(b"c", 0o700).unwrap();
         let a = inside.open_beneath(b"a").unwrap();
@@ -138,7 +138,7 @@ fn all_that_receiving_does_works_beneath() {
         assert_eq!(inside.open_dir(b"b").unwrap().entries().unwrap().next().unwrap().unwrap().name.len(), 4);
         fs::set_permissions(ground.path("in/b/name"), fs::Permissions::from_mode(0o640)).unwrap();
         ringway_sys::space::sync_filesystem(&inside).unwrap();
-        // What runs on the ring's own worker threads, too.
+        // The uring mode also tests operations on the ring's own worker threads.
         for mode in [IoMode::Sync, IoMode::Uring] {
             let Ok(mut io) = FileIo::new(mode, 4) else { continue };
             let file = inside.open_dir(b"b").unwrap().create_new(format!("{mode:?}").as_bytes(), 0o600).unwrap();
@@ -152,7 +152,7 @@ fn all_that_receiving_does_works_beneath() {
 #[test]
 fn no_way_leads_out() {
     let ground = Ground::new();
-    // Whatever was open before stays so: it is what a thread does not open that it cannot reach.
+    // Descriptors that were open before stay usable: confinement restricts what the thread opens.
     let out = File::open(ground.path("out")).unwrap();
     confined("no_way_leads_out", &ground.path("in"), || {
         let at = |name| -> io::Result<File> {
@@ -178,7 +178,7 @@ fn no_way_leads_out() {
         is_refused("a program", Command::new("/bin/true").status());
         let fifo = rustix::fs::mkfifoat(dir(&ground.path("in")), "fifo", Mode::RUSR);
         is_refused("a FIFO", fifo.map_err(io::Error::from));
-        // What it starts is as confined.
+        // Threads that it starts are confined as well.
         let started = std::thread::scope(|scope| scope.spawn(|| File::open(ground.path("out/secret"))).join().unwrap());
         is_refused("a thread of its own", started);
         for mode in [IoMode::Sync, IoMode::Uring] {
@@ -194,8 +194,8 @@ fn no_way_leads_out() {
 }
 
 #[test]
-fn what_is_open_stays_open_and_no_new_connection_is_made() {
-    const TEST: &str = "what_is_open_stays_open_and_no_new_connection_is_made";
+fn open_descriptors_stay_usable_and_new_connections_are_refused() {
+    const TEST: &str = "open_descriptors_stay_usable_and_new_connections_are_refused";
     let ground = Ground::new();
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -221,8 +221,8 @@ fn has_network_rules() -> bool {
 }
 
 #[test]
-fn where_a_filter_forbids_it_that_is_said() {
-    const TEST: &str = "where_a_filter_forbids_it_that_is_said";
+fn a_filter_that_forbids_landlock_is_reported() {
+    const TEST: &str = "a_filter_that_forbids_landlock_is_reported";
     for (errno, expected) in [
         (libc::ENOSYS, Unconfined::NotInKernel),
         (libc::EOPNOTSUPP, Unconfined::SwitchedOff),

@@ -1,5 +1,5 @@
-//! Copying inside the kernel: by shared blocks, by range, through a pipe; each says where it
-//! cannot.
+//! Copying inside the kernel: by shared blocks, by range, through a pipe. Each reports if it is not
+//! supported.
 
 mod common;
 
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use common::{dir, errno, folders, pattern, skipped};
 
-/// More than a pipe holds, and no whole number of pages.
+/// Longer than a pipe, and not a whole number of pages.
 const LONG: usize = 2_500_123;
 
 fn source(folder: &TempDir, bytes: &[u8]) -> File {
@@ -32,7 +32,7 @@ fn contents(file: &File) -> Vec<u8> {
     bytes
 }
 
-/// Calls `step` with offsets until it says that the source has ended; false if it cannot.
+/// Calls `step` with offsets until it reports the end of the source; false if it is not supported.
 fn to_the_end(mut step: impl FnMut(u64) -> io::Result<Option<usize>>) -> bool {
     let mut at = 0;
     loop {
@@ -85,7 +85,7 @@ fn a_range_arrives_where_it_is_sent() {
 }
 
 #[test]
-fn a_pipe_takes_all_of_it() {
+fn a_pipe_moves_all_bytes() {
     for folder in folders() {
         let (from, to) = (source(&folder, &pattern(3, LONG)), target(&folder));
         let mut pipe = Pipe::new().unwrap();
@@ -111,13 +111,13 @@ fn nothing_is_left_in_the_pipe_after_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (source(&folder, &pattern(5, LONG)), target(&folder));
     let mut pipe = Pipe::new().unwrap();
-    // What went in cannot go out: the descriptor is open for reading only, the device is full.
+    // The bytes in the pipe cannot be written: the descriptor is open for reading only, or the
+    // device is full.
     let only_read = File::open(folder.path().join("to")).unwrap();
     assert_eq!(errno(&pipe.splice(&from, 0, &only_read, 0, 100).unwrap_err()), libc::EBADF);
     let full = File::options().write(true).open("/dev/full").unwrap();
     assert!(matches!(pipe.splice(&from, 0, &full, 0, 5_000), Err(_) | Ok(None)));
-    // An append-only descriptor cannot be spliced to, which is found out with the bytes in the
-    // pipe.
+    // splice(2) refuses an append-only descriptor, which shows only once the bytes are in the pipe.
     let appending = File::options().append(true).open(folder.path().join("to")).unwrap();
     assert_eq!(pipe.splice(&from, 0, &appending, 0, 5_000).unwrap(), None);
     assert_eq!(to.metadata().unwrap().len(), 0);
@@ -155,7 +155,7 @@ fn a_file_of_proc_has_contents_by_pipe_or_by_reading() {
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (File::open("/proc/version").unwrap(), target(&folder));
     assert!(!reflink(&from, &to).unwrap());
-    // Its size says 0: no range may be taken for its end.
+    // Its size is 0, so no range may be taken for its end.
     assert!(matches!(copy_range(&from, 0, &to, 0, 4096).unwrap(), None | Some(0)));
     if let Some(bytes) = Pipe::new().unwrap().splice(&from, 0, &to, 0, 4096).unwrap() {
         assert_eq!((bytes, contents(&to)), (expected.len(), expected));

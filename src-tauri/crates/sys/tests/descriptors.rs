@@ -1,5 +1,5 @@
-//! No descriptor stays open, whatever happens to the file; alone in its program, since it counts
-//! those of the whole process.
+//! No descriptor stays open, whatever happens to the file. This is the only test of its program,
+//! because it counts the descriptors of the whole process.
 
 mod common;
 

@@ -1,5 +1,5 @@
-//! Operations on names in directories: nothing leads out, nothing is replaced unasked; both ways to
-//! open a path beneath.
+//! Operations on names in directories: nothing leads out, nothing is replaced unless requested;
+//! both ways to open a path beneath.
 
 mod common;
 #[path = "../../../../tests/deadline.rs"]
@@ -20,7 +20,7 @@ use ringway_sys::dir::{Beneath, Dir, beneath};
 
 use common::{dir, errno, folders, skipped};
 
-/// Both ways, the kernel's left out by name where it does not have it.
+/// Both ways. If the kernel lacks its own, that is left out and reported as skipped.
 fn methods(test: &str) -> Vec<Beneath> {
     if beneath() == Beneath::Walk {
         skipped(&format!("{test} by openat2"), "this kernel does not allow openat2");
@@ -221,7 +221,8 @@ fn a_file_of_another_owner_is_opened_for_reading() {
     fs::write(folder.path().join("file"), "x").unwrap();
     fs::set_permissions(folder.path().join("file"), fs::Permissions::from_mode(0o644)).unwrap();
     let here = dir(folder.path());
-    // O_NOATIME is refused to all but the owner: as root the thread below is not the owner.
+    // O_NOATIME is refused to everybody but the owner. This process runs as root, so the thread
+    // below is not the owner.
     common::without_privileges(|| here.open_read(b"file").unwrap());
 }
 
@@ -256,7 +257,7 @@ fn renaming_without_replacing() {
             }
             assert_eq!(from.metadata(b"file").unwrap().nlink, 1);
             assert_eq!(rename(&from, b"missing", &to, b"x").unwrap_err().kind(), io::ErrorKind::NotFound);
-            // The plain rename does replace.
+            // The plain rename replaces it.
             to.create_new(b"old", 0o600).unwrap();
             from.rename(b"file", &to, b"old").unwrap();
         }
@@ -279,7 +280,7 @@ fn a_listing_gives_each_name_once() {
         }
         here.symlink(b"x", b"link").unwrap();
         expected.insert(b"link".to_vec());
-        // Two listings at once, one of them a step ahead.
+        // Two listings at once, one of them one entry ahead.
         let (mut first, mut second) = (here.entries().unwrap(), here.try_clone().unwrap().entries().unwrap());
         first.next().unwrap().unwrap();
         let mut listed = BTreeSet::new();

@@ -1,5 +1,5 @@
-//! What happens in a container whose seccomp filter refuses io_uring and openat2: the fallbacks
-//! run, and say why.
+//! A container whose seccomp filter refuses io_uring and openat2: the fallbacks run, and report
+//! why.
 
 mod common;
 
@@ -12,7 +12,7 @@ use ringway_sys::probe::{io_uring, io_uring_allowed, io_uring_disabled};
 
 use common::{dir, refuse_calls, skipped};
 
-/// One test, as which way leads beneath is found out once a process.
+/// This is one test, because the way to open beneath is determined once per process.
 #[test]
 fn a_filter_that_refuses_leaves_the_fallbacks() {
     const TEST: &str = "a_filter_that_refuses_leaves_the_fallbacks";

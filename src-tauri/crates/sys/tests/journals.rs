@@ -1,4 +1,4 @@
-//! Which filesystems are relied on to write names behind contents, on real mounts.
+//! Which filesystems count as writing names behind contents, on real mounts.
 
 mod common;
 
@@ -23,7 +23,7 @@ const MADE: [(&str, &[&str], bool); 5] = [
 /// The smallest image that mkfs.xfs accepts.
 const IMAGE_BYTES: u64 = 300 << 20;
 
-/// Runs a program; what it says where it fails.
+/// Runs a program; returns its output if it fails.
 fn run(program: &[&str], last: &[&Path]) -> Result<(), String> {
     let output = Command::new(program[0]).args(&program[1..]).args(last).output().map_err(|error| error.to_string())?;
     match output.status.success() {
@@ -55,7 +55,7 @@ fn only_a_journal_makes_ext4_write_names_behind_contents() {
                 continue;
             }
             assert_eq!(is_ordered(&at), expected, "{kind}");
-            // A mount inside the destination is met by a thread that may open nothing outside.
+            // A thread that may open nothing outside may meet a mount inside the destination.
             match support() {
                 Ok(()) => std::thread::scope(|scope| {
                     scope.spawn(|| {

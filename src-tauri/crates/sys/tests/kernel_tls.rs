@@ -1,5 +1,5 @@
-//! Kernel TLS on a connection to itself: data, alerts, handshake records and forgeries as `receive`
-//! tells them. Where the kernel has none the reason is checked instead.
+//! Kernel TLS on a connection to itself: `receive` returns data, alerts, handshake records and
+//! forgeries. If the kernel has no TLS the test checks the reason instead.
 
 mod common;
 
@@ -48,7 +48,8 @@ fn set_keys(stream: &TcpStream, direction: libc::c_int) {
     assert_eq!(rc, 0, "{}", io::Error::last_os_error());
 }
 
-/// A sender and a receiver joined by the kernel's TLS, or why there are none.
+/// A sender and a receiver connected by the kernel's TLS; `None`, reported as skipped, if the
+/// kernel has none.
 fn tls_pair(test: &str) -> Option<(TcpStream, TcpStream)> {
     if let KernelTls::Missing(why) = support() {
         skipped(test, &why.to_string());
@@ -86,7 +87,7 @@ fn send_record(stream: &TcpStream, record_type: u8, content: &[u8]) {
 }
 
 #[test]
-fn support_is_what_a_socket_says() {
+fn support_agrees_with_a_socket() {
     let (stream, _peer) = pair();
     match (set_ulp(&stream), support()) {
         (Ok(()), KernelTls::Available) => {
@@ -94,7 +95,7 @@ fn support_is_what_a_socket_says() {
         }
         (Err(error), KernelTls::Missing(why)) => {
             assert_eq!(errno(&error), libc::ENOENT, "an errno that no test knows");
-            // It is loadable, or is not there, or nobody can tell.
+            // The module can be loaded, is missing, or this cannot be found out.
             assert_eq!(why == MissingTls::NotInKernel, !Path::new("/proc/modules").exists(), "{why:?}");
             assert!(!matches!(why, MissingTls::Refused(_) | MissingTls::NoLoopback(_)), "{why:?}");
             assert_eq!(TlsStat::read(), None);
@@ -116,13 +117,13 @@ fn a_plain_socket_is_read_and_its_end_seen() {
     sender.shutdown(Shutdown::Write).unwrap();
     receiver.set_nonblocking(false).unwrap();
     assert_eq!(receive(receiver.as_fd(), &mut buf).unwrap(), Received::Closed);
-    // Options of TLS do not exist on it.
+    // Its socket has no TLS options.
     assert!(!expect_no_pad(&receiver).unwrap());
 }
 
 #[test]
-fn data_and_control_records_are_told_apart() {
-    let Some((mut sender, receiver)) = tls_pair("data_and_control_records_are_told_apart") else { return };
+fn data_and_control_records_are_distinguished() {
+    let Some((mut sender, receiver)) = tls_pair("data_and_control_records_are_distinguished") else { return };
     let before = TlsStat::read().unwrap();
     println!("padding expected away: {}", expect_no_pad(&receiver).unwrap());
     let contents = pattern(1, 100_000);
@@ -136,7 +137,7 @@ fn data_and_control_records_are_told_apart() {
         }
     }
     assert!(buf[..got] == contents[..got]);
-    // A ticket of usual and of the greatest size, each between data, read into a small buffer.
+    // A ticket of usual size and one of the greatest, each between data, read into a small buffer.
     for len in [200, 16_384] {
         let mut ticket = vec![0; len];
         ticket[0] = 4;
@@ -164,14 +165,15 @@ fn data_and_control_records_are_told_apart() {
 fn a_forged_record_is_an_error() {
     let Some((mut sender, receiver)) = tls_pair("a_forged_record_is_an_error") else { return };
     drop(receiver);
-    // One whose keys are set on the receiving side alone, so that anything can be written to it.
+    // A connection with keys on the receiving side only, so that the test can write any bytes to
+    // it.
     let (mut forger, forged) = pair();
     set_ulp(&forged).unwrap();
     set_keys(&forged, TLS_RX);
     forger.write_all(&[23, 3, 3, 0, 32]).unwrap();
     forger.write_all(&[9; 32]).unwrap();
     assert_eq!(errno(&receive(&forged, &mut [0; 100]).unwrap_err()), libc::EBADMSG);
-    // And what the kernel sends is not in clear.
+    // The kernel does not send plaintext.
     sender.write_all(b"").unwrap();
     let (mut plain, mut eavesdropper) = pair();
     set_ulp(&plain).unwrap();

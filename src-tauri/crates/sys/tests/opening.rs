@@ -1,4 +1,4 @@
-//! Opening many files and reading from open ones: one behaviour for both drivers.
+//! Opening many files and reading from open ones: both drivers behave the same.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn open(io: &mut FileIo, path: &Path, names: &[&CStr], noatime: bool) -> Vec<io:
     results
 }
 
-/// More files than the ring takes at a time: each result belongs to its own name.
+/// There are more files than the ring takes at a time. Each result belongs to its own name.
 #[test]
 fn many_are_opened_and_read() {
     for folder in folders() {
@@ -34,7 +34,8 @@ fn many_are_opened_and_read() {
             for noatime in [false, true] {
                 let files: Vec<_> =
                     open(&mut io, folder.path(), &names, noatime).into_iter().map(Result::unwrap).collect();
-                // Every other one gets room for more than it has, the others for less.
+                // Every second file gets a part that is longer than the file, the others a shorter
+                // one.
                 let mut at = 0;
                 let requests: Vec<_> = files
                     .iter()
@@ -57,14 +58,14 @@ fn many_are_opened_and_read() {
 }
 
 #[test]
-fn what_is_opened_is_told_by_its_descriptor() {
+fn opened_entries_are_recognised_by_descriptor() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     fs::write(path.join("file"), "data").unwrap();
     fs::create_dir(path.join("folder")).unwrap();
     symlink("file", path.join("link")).unwrap();
     dir(path).make_node(b"fifo", Kind::Fifo, 0o600, 0).unwrap();
-    for mut io in drivers("what_is_opened_is_told_by_its_descriptor", 4) {
+    for mut io in drivers("opened_entries_are_recognised_by_descriptor", 4) {
         let names = [c"file", c"folder", c"fifo", c"link", c"missing", c"", c"..", c"folder/x"];
         let results = open(&mut io, path, &names, true);
         let kinds: Vec<_> = results[..3].iter().map(|file| metadata_of(file.as_ref().unwrap()).unwrap().kind).collect();
@@ -72,7 +73,7 @@ fn what_is_opened_is_told_by_its_descriptor() {
         assert_eq!(errno(results[3].as_ref().unwrap_err()), libc::ELOOP);
         assert_eq!(errno(results[4].as_ref().unwrap_err()), libc::ENOENT);
         assert!(results[5..].iter().all(|result| result.as_ref().unwrap_err().kind() == io::ErrorKind::InvalidInput));
-        // An open folder cannot be read, and that is its own affair.
+        // Reading an open folder fails, and does not affect the other files.
         let files: Vec<_> = results.into_iter().take(2).map(Result::unwrap).collect();
         let requests = [
             ReadOpen { fd: files[1].as_fd(), at: 0, len: 4 },
@@ -93,24 +94,24 @@ fn what_is_opened_is_told_by_its_descriptor() {
 }
 
 #[test]
-fn access_times_are_left_alone_where_that_is_possible() {
+fn access_times_are_left_alone_if_possible() {
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
     let path = folder.path().join("file");
     fs::write(&path, "data").unwrap();
     fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-    // An access time before the modification is what even relatime would touch.
+    // With an access time before the modification, even relatime would change it.
     let (long_ago, recent) = (Timestamp { secs: 1_000, nanos: 5 }, Timestamp { secs: 2_000, nanos: 5 });
-    for mut io in drivers("access_times_are_left_alone_where_that_is_possible", 4) {
+    for mut io in drivers("access_times_are_left_alone_if_possible", 4) {
         set_times_both(File::open(&path).unwrap(), long_ago, recent).unwrap();
         let file = open(&mut io, folder.path(), &[c"file"], true).remove(0).unwrap();
         let (mut buf, mut results) = ([0; 4], Vec::new());
         io.read_open_files(&mut buf, &[ReadOpen { fd: file.as_fd(), at: 0, len: 4 }], &mut results).unwrap();
         assert_eq!((&buf, fs::metadata(&path).unwrap().atime()), (b"data", 1_000));
     }
-    // Whoever is not the owner may not ask for that, and reads all the same.
+    // A user who is not the owner may not request O_NOATIME, and can still read.
     without_privileges(|| {
-        for mut io in drivers("access_times_are_left_alone_where_that_is_possible", 4) {
+        for mut io in drivers("access_times_are_left_alone_if_possible", 4) {
             let file = open(&mut io, folder.path(), &[c"file"], true).remove(0).unwrap();
             assert_eq!(io::read_to_string(File::from(file)).unwrap(), "data");
         }

@@ -1,4 +1,4 @@
-//! Reading and writing ranges of open files: one behaviour for both drivers.
+//! Reading and writing ranges of open files: both drivers behave the same.
 
 mod common;
 
@@ -15,7 +15,7 @@ use common::{drivers, errno, folders, pattern};
 
 #[test]
 fn a_range_is_read_up_to_the_end_of_the_file() {
-    // Several pieces, and none of the ends on a piece's edge.
+    // Several pieces, and no end of the range is at a piece's edge.
     let contents = pattern(9, 3 * 1024 * 1024 + 17);
     for folder in folders() {
         let path = folder.path().join("file");
@@ -66,7 +66,8 @@ fn writes_land_where_they_belong() {
         for mut io in drivers("writes_land_where_they_belong", 4) {
             let files = ["a", "b"].map(|name| File::create(folder.path().join(name)).unwrap());
             let contents = [pattern(1, 1_500_000), pattern(2, 1_500_000)];
-            // Backwards, in odd pieces, both files mixed, with empty writes between.
+            // Backwards, in pieces of odd lengths, both files mixed, with empty writes between
+            // them.
             let mut writes = Vec::new();
             for (number, start) in (0..1_500_000).step_by(65_537).enumerate().collect::<Vec<_>>().into_iter().rev() {
                 let file = number % 2;

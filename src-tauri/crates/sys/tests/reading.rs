@@ -1,4 +1,4 @@
-//! Reading many small files: one behaviour for both drivers.
+//! Reading many small files: both drivers behave the same.
 
 mod common;
 #[path = "../../../../tests/deadline.rs"]
@@ -22,7 +22,7 @@ use common::{dir, drivers, errno, folders, pattern, skipped, without_privileges}
 
 const UNTOUCHED: u8 = 0xEE;
 
-/// Reads the named files of `dir`, each with room for the given length, a gap between any two.
+/// Reads the named files of `dir` into parts of the given lengths, with a gap between any two.
 fn read(io: &mut FileIo, dir: &Dir, wanted: &[(&CStr, usize)]) -> Vec<io::Result<Vec<u8>>> {
     const GAP: usize = 3;
     let mut at = GAP;
@@ -85,7 +85,7 @@ fn a_file_is_read_as_it_is_now() {
 }
 
 #[test]
-fn what_is_no_file_is_an_error_and_never_data() {
+fn entries_that_are_no_files_are_errors_and_never_data() {
     for folder in folders() {
         let path = folder.path();
         fs::create_dir(path.join("folder")).unwrap();
@@ -94,11 +94,11 @@ fn what_is_no_file_is_an_error_and_never_data() {
         symlink("nowhere", path.join("dangling")).unwrap();
         make_fifo(&path.join("fifo"));
         make_fifo(&path.join("fed"));
-        // A FIFO with a writer and bytes in it would be read without complaint, if nobody looked.
+        // Without the check, a FIFO with a writer and bytes in it would be read without an error.
         let mut feeder = fs::OpenOptions::new().read(true).write(true).open(path.join("fed")).unwrap();
         io::Write::write_all(&mut feeder, b"not a file's").unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(path.join("socket")).unwrap();
-        for mut io in drivers("what_is_no_file_is_an_error_and_never_data", 4) {
+        for mut io in drivers("entries_that_are_no_files_are_errors_and_never_data", 4) {
             let here = dir(path);
             assert_eq!(kind_found(read_one(&mut io, &here, c"folder", 10)), Some(Kind::Dir));
             assert_eq!(kind_found(read_one(&mut io, &here, c"fifo", 10)), Some(Kind::Fifo));
@@ -170,7 +170,7 @@ fn failures_among_a_thousand_files_touch_no_other() {
         let wanted: Vec<_> = names.iter().enumerate().map(|(number, name)| (name.as_c_str(), number * 7)).collect();
         for depth in [1, 8, u32::MAX] {
             for mut io in drivers("failures_among_a_thousand_files_touch_no_other", depth) {
-                // Twice with one driver: nothing of the first call is left for the second.
+                // Twice with one driver: the second call is not affected by the first.
                 for _ in 0..2 {
                     for (number, read) in read(&mut io, &dir(folder.path()), &wanted).into_iter().enumerate() {
                         match number % 7 {
@@ -186,8 +186,8 @@ fn failures_among_a_thousand_files_touch_no_other() {
     }
 }
 
-/// Another process that swaps a name between a file, a FIFO with bytes, a link to a secret and a
-/// folder gets none of them read but the file.
+/// Another process swaps a name between a file, a FIFO with bytes, a link to a secret and a folder.
+/// Only the file is ever read.
 #[test]
 fn a_name_swapped_while_read_gives_the_file_or_an_error() {
     let folder = tempfile::tempdir().unwrap();
@@ -233,8 +233,8 @@ fn a_name_swapped_while_read_gives_the_file_or_an_error() {
 }
 
 #[test]
-fn no_requests_are_no_results() {
-    for mut io in drivers("no_requests_are_no_results", 4) {
+fn no_requests_give_no_results() {
+    for mut io in drivers("no_requests_give_no_results", 4) {
         let mut results = vec![Ok(7)];
         io.read_files(&mut [], &[], &mut results).unwrap();
         assert!(results.is_empty());
@@ -244,7 +244,8 @@ fn no_requests_are_no_results() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Parts that overlap or leave the buffer are refused and nothing is read; all others are read.
+    /// Parts that overlap or exceed the buffer are refused and nothing is read. All other requests
+    /// are read.
     #[test]
     fn parts_are_checked(parts in prop::collection::vec((0_usize..64, 0_usize..12), 0..8), sorted: bool) {
         thread_local! {
@@ -291,8 +292,7 @@ fn the_ends_of_the_number_range_are_refused() {
     }
 }
 
-/// Files of a filesystem that cannot be read without blocking take io_uring's other ways; /proc is
-/// one.
+/// Files that cannot be read without blocking, such as those of /proc, use io_uring's other ways.
 #[test]
 fn files_of_proc_can_be_read() {
     let Ok(expected) = fs::read("/proc/version") else {

@@ -1,4 +1,4 @@
-//! Socket options come back as the kernel keeps them; what is probed agrees with what happens.
+//! Socket options are read back as the kernel keeps them, and probes agree with what happens.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -18,7 +18,7 @@ fn pair() -> (TcpStream, TcpStream) {
 #[test]
 fn options_are_set() {
     let (stream, _peer) = pair();
-    // The kernel doubles what is asked and keeps half for its own use (socket(7)).
+    // The kernel doubles the requested size and keeps half for its own use (socket(7)).
     assert_eq!(socket::set_send_buffer(&stream, 65_536).unwrap(), 131_072);
     assert_eq!(socket::set_receive_buffer(&stream, 65_536).unwrap(), 131_072);
     socket::set_nodelay(&stream, true).unwrap();
@@ -55,7 +55,7 @@ fn a_socket_is_readable_from_the_low_water_mark_on() {
 }
 
 #[test]
-fn tcp_tells_of_its_path() {
+fn tcp_reports_its_path() {
     let (mut stream, mut peer) = pair();
     stream.write_all(&[0; 10_000]).unwrap();
     peer.read_exact(&mut [0; 10_000]).unwrap();

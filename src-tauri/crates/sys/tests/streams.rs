@@ -1,5 +1,5 @@
-//! Every way between a file and a socket carries exactly the bytes of a stretch, whoever moves them
-//! and however long it is.
+//! Every way between a file and a socket transfers exactly the bytes of a stretch, whatever its
+//! length.
 
 mod common;
 
@@ -16,7 +16,7 @@ use common::{folders, pattern, skipped};
 
 const PIPE: usize = 64 * 1024;
 
-/// Stretches around what a pipe holds and a page has, from an odd place.
+/// Lengths around those of a pipe and a page, from an odd offset.
 const OFFSET: usize = 1_003;
 const LENGTHS: [usize; 6] = [1, 4_096, PIPE - 1, PIPE, PIPE + 1, 3_000_001];
 
@@ -33,7 +33,7 @@ fn file(path: &Path, bytes: &[u8]) -> File {
 
 type Send<'s> = &'s mut dyn FnMut(&File, u64, u64, &TcpStream) -> io::Result<()>;
 
-/// Each stretch comes out at the other end as it is in the file, and nothing else.
+/// Each stretch arrives at the other end exactly as it is in the file.
 fn sends(way: &str, send: Send<'_>) {
     for folder in folders() {
         for (seed, len) in LENGTHS.into_iter().enumerate() {
@@ -53,7 +53,7 @@ fn sends(way: &str, send: Send<'_>) {
 }
 
 #[test]
-fn what_is_sent_is_what_the_file_holds() {
+fn sent_bytes_are_those_of_the_file() {
     sends("sendfile", &mut |file, offset, len, socket| send_file(socket, file, offset, len));
     let pipe = StreamPipe::new(PIPE).unwrap();
     for more in [More::WhereTrue, More::Always] {
@@ -66,7 +66,7 @@ fn what_is_sent_is_what_the_file_holds() {
     });
     let mut ring = match RingStream::new(PIPE) {
         Ok(ring) => ring,
-        Err(error) => return skipped("what_is_sent_is_what_the_file_holds with io_uring", &error.to_string()),
+        Err(error) => return skipped("sent_bytes_are_those_of_the_file with io_uring", &error.to_string()),
     };
     sends("splice by io_uring", &mut |file, offset, len, socket| ring.splice_out(file, offset, len, socket));
     sends("send by io_uring", &mut |file, offset, len, socket| {
@@ -96,12 +96,12 @@ fn receives(way: &str, receive: Receive<'_>) {
 }
 
 #[test]
-fn what_is_received_lands_at_its_place() {
+fn received_bytes_land_at_their_offset() {
     let pipe = StreamPipe::new(PIPE).unwrap();
     receives("splice", &mut |socket, file, offset, len| pipe.receive(socket, file, offset, len));
     let mut ring = match RingStream::new(PIPE) {
         Ok(ring) => ring,
-        Err(error) => return skipped("what_is_received_lands_at_its_place with io_uring", &error.to_string()),
+        Err(error) => return skipped("received_bytes_land_at_their_offset with io_uring", &error.to_string()),
     };
     receives("recv by io_uring", &mut |socket, file, offset, len| {
         let (mut buf, mut done) = (vec![0; 100_000], 0);
@@ -116,7 +116,7 @@ fn what_is_received_lands_at_its_place() {
 }
 
 #[test]
-fn what_ends_too_early_is_an_error() {
+fn early_ends_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     let short = file(&folder.path().join("short"), &[7; 100]);
     let pipe = StreamPipe::new(PIPE).unwrap();
@@ -134,7 +134,7 @@ fn what_ends_too_early_is_an_error() {
 }
 
 #[test]
-fn what_is_thrown_away_is_gone_and_the_rest_is_not() {
+fn discarded_bytes_are_gone_and_the_rest_stays() {
     let (mut near, mut far) = pair();
     near.write_all(b"away with this, and keep that").unwrap();
     drop(near);

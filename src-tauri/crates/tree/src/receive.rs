@@ -65,7 +65,7 @@ pub use protected::own_folders::OwnFolders;
 pub use received_before::Brought;
 pub use results::Results;
 pub use staging::read_only_folders::{close_folders, restore_all};
-pub use staging::unfinished::{Unfinished, discard, unfinished};
+pub use staging::unfinished::{discard, unfinished};
 
 /// What names of ours begin with; a peer's top-level name may not.
 const OWN_PREFIX: &[u8] = b".ringway-";

@@ -1,5 +1,5 @@
-//! The sending side of the data plane: the walk over the sources, and the lanes' frames; sockets
-//! and control messages are others'.
+//! The sending side of the data plane: the walk over the sources, and the lanes' frames. Sockets
+//! and control messages belong to other crates.
 mod attributes;
 mod lane;
 mod links;
@@ -34,38 +34,38 @@ use lane::delta_decision::Worth;
 use queue::Queue;
 use walk::{gather, roots};
 
-/// A tree on its way out: one walk, and any number of lanes that read and send what it finds.
+/// A tree that is being sent: one walk, and any number of lanes that read and send what it finds.
 pub struct Outgoing {
     names: Arc<OfferedNames>,
     shared: Arc<Shared>,
 }
 
-/// What the walk and the lanes share.
+/// The state that the walk and the lanes share.
 #[derive(Default)]
 struct Shared {
     queue: Queue,
-    /// What the walk has found.
+    /// The entries that the walk has found.
     found: Tally,
     walked: AtomicBool,
-    /// What was counted ahead of it.
+    /// The entries that were counted ahead of the walk.
     counted: Counted,
-    /// Entries that were found, and could not be sent after all.
+    /// Entries that were found but could not be sent.
     lost: AtomicU64,
-    /// By how many bytes, modulo 2^64, what was sent is more than what was found of it.
+    /// The bytes that were sent minus the bytes that were found for the same files, modulo 2^64.
     corrected: AtomicU64,
-    /// Digests of what is read go along.
+    /// Whether digests of the contents are sent.
     proves: AtomicBool,
-    /// Files changed at that second or later are listed with digests.
+    /// Files changed in this second or later are listed with digests.
     doubts: OnceLock<i64>,
     lanes: AtomicU64,
-    /// Whether large files that have changed are sent in chunks.
+    /// Decides whether large files that have changed are sent in chunks.
     worth: Worth,
     sent: Mutex<Counts>,
-    /// Bytes of that which the receiver had.
+    /// Bytes of those files that the receiver had.
     spared: AtomicU64,
     failed: AtomicU64,
     failures: Mutex<Failures>,
-    /// What a test does between the first and the second time that small files are read.
+    /// Called by tests between the first and the second reading of small files.
     #[cfg(test)]
     meddle: Mutex<Option<Box<dyn FnMut() + Send>>>,
 }
@@ -92,7 +92,7 @@ impl Tally {
 #[derive(Default)]
 struct Counted {
     tally: Tally,
-    /// Everything was counted.
+    /// Whether everything was counted.
     complete: AtomicBool,
 }
 
@@ -105,14 +105,14 @@ struct Failures {
 }
 
 impl Outgoing {
-    /// Looks at the sources (one that cannot be opened at all is an error) and starts the walk on a
-    /// thread of its own.
+    /// Checks the sources and starts the walk on a separate thread. A source that cannot be opened
+    /// at all is an error.
     pub fn start(sources: &[Source]) -> Result<Arc<Self>, Fault> {
         Self::start_as(sources, None)
     }
 
-    /// The same under the names that were offered before, where they were: what appeared since is
-    /// not sent.
+    /// The same with the names that were offered before, if there were any. Entries that appeared
+    /// since are not sent.
     pub fn start_as(sources: &[Source], offered: Option<Arc<OfferedNames>>) -> Result<Arc<Self>, Fault> {
         let roots = roots::resolve(sources)?;
         let names = match offered {
@@ -134,20 +134,20 @@ impl Outgoing {
         (first, more as u64)
     }
 
-    /// All of them: nothing else is sent.
+    /// All top-level names. Nothing else is sent.
     pub fn offered(&self) -> &Arc<OfferedNames> {
         &self.names
     }
 
-    /// What was found so far, less what could not be sent. Before the walk has ended it may have
-    /// been counted ahead, as long as no more than that is found; in the end the walk has the last
-    /// word.
+    /// The entries found so far, without those that could not be sent. Before the walk has ended,
+    /// the count ahead is used, unless the walk has found more. In the end the walk's totals are
+    /// used.
     pub fn totals(&self) -> Totals {
         let shared = &self.shared;
-        // First, so that totals said to be complete are.
+        // Read first, so that totals that are reported as complete are complete.
         let walked = shared.walked.load(Ordering::Acquire);
         let counted = shared.counted.complete.load(Ordering::Acquire);
-        // Before what those were taken out of.
+        // Read before the totals from which they are subtracted.
         let (lost, corrected) = (shared.lost.load(Ordering::Acquire), shared.corrected.load(Ordering::Acquire));
         let (found, ahead) = (shared.found.value(), if walked { (0, 0) } else { shared.counted.tally.value() });
         Totals {
@@ -157,43 +157,43 @@ impl Outgoing {
         }
     }
 
-    /// Runs one lane to its end: takes units, reads, writes frames, ends with an `End` frame.
-    /// Several may run at once, each on a thread of its own. Errors are the sink's, or
-    /// `Interrupted` after [`Self::cancel`]: then no `End` frame was sent.
+    /// Runs one lane to its end: it takes units, reads, writes frames, and ends with an `End`
+    /// frame. Several may run at once, each on a separate thread. Errors are the sink's, or
+    /// `Interrupted` after [`Self::cancel`]; no `End` frame was sent then.
     pub fn run_lane(&self, to: &mut dyn LaneSink, io: &mut FileIo) -> io::Result<()> {
         Lane::new(&self.shared, to, io).run()
     }
 
-    /// Has the receiver asked which files it wants before they are sent. To be said before any lane
-    /// runs.
+    /// Makes lanes ask the receiver which files it wants before they send them. To be called before
+    /// any lane runs.
     pub fn list(&self) {
         self.shared.queue.list();
     }
 
-    /// When a large file that has changed is compared with what the receiver has of it. To be said
-    /// before any lane runs.
+    /// Sets when a large file that has changed is compared with the receiver's version. To be
+    /// called before any lane runs.
     pub fn delta(&self, delta: Delta) {
         self.shared.worth.choose(delta);
     }
 
-    /// Sends digests of what is read along, so that the receiver can prove what it has written. To
-    /// be said before any lane runs.
+    /// Makes lanes send digests of the contents, so that the receiver can prove what it has
+    /// written. To be called before any lane runs.
     pub fn prove(&self) {
         self.shared.proves.store(true, Ordering::Relaxed);
     }
 
-    /// Lists files that were changed at that second or later with the digests of their contents,
-    /// which the receiver compares. To be said before any lane runs.
+    /// Makes lanes list files that were changed in this second or later with digests of their
+    /// contents, which the receiver compares. To be called before any lane runs.
     pub fn compare(&self, from: i64) {
-        // It is said once.
+        // It is set once.
         let _ = self.shared.doubts.set(from);
     }
 
-    /// Takes the receiver's answer to a list, or to a window of chunks: what it does not want is
-    /// there, and counts as sent.
+    /// Handles the receiver's answer to a list, or to a window of chunks. Unwanted files and chunks
+    /// exist there, and count as sent.
     ///
     /// # Errors
-    /// It answers no list, or one that has other files.
+    /// If it answers no list, or one with other files.
     pub fn answered(&self, answer: &Wanted) -> Result<(), ProtocolError> {
         self.shared.queue.answer(answer, |unwanted| {
             self.shared.book_spared(unwanted.counts);
@@ -201,24 +201,24 @@ impl Outgoing {
         })
     }
 
-    /// Bytes among those that were not sent in this session, the receiver having them.
+    /// Bytes that were not sent in this session, because the receiver has them.
     pub fn spared(&self) -> u64 {
         self.shared.spared.load(Ordering::Relaxed)
     }
 
-    /// Bytes of contents that were handed to the sinks.
+    /// Bytes of contents that were passed to the sinks.
     pub fn handed_over(&self) -> u64 {
         self.sent().bytes.saturating_sub(self.spared())
     }
 
-    /// How many of the bytes that the receiver says to have were sent in this session. It may say
-    /// so of a file before its answer comes that spares that: no more was sent than was handed
-    /// over.
+    /// How many of the bytes that the receiver reports to have were sent in this session. It may
+    /// report a file's bytes before its answer that spares them arrives, so the result is at most
+    /// what was passed to the sinks.
     pub fn moved_of(&self, bytes: u64) -> u64 {
         bytes.saturating_sub(self.spared()).min(self.handed_over())
     }
 
-    /// What was handed to the sinks, and what the receiver had.
+    /// The counts of what was passed to the sinks, and of what the receiver had.
     pub fn sent(&self) -> Counts {
         *self.shared.sent.lock()
     }
@@ -228,7 +228,7 @@ impl Outgoing {
         self.shared.failed.load(Ordering::Relaxed)
     }
 
-    /// Failures since the last call; beyond [`FAILURES_NAMED_MAX`] in all they are only counted.
+    /// Failures since the last call. Beyond [`FAILURES_NAMED_MAX`] in all they are only counted.
     pub fn take_failures(&self) -> Vec<Failure> {
         std::mem::take(&mut self.shared.failures.lock().new)
     }
@@ -240,7 +240,7 @@ impl Outgoing {
 }
 
 impl Drop for Outgoing {
-    /// A walk that nobody listens to any more ends.
+    /// Ends the walk, whose results nothing uses any more.
     fn drop(&mut self) {
         self.cancel();
     }
@@ -252,13 +252,13 @@ impl Shared {
         self.found.add(bytes);
     }
 
-    /// Takes an entry that was found back out of the totals.
+    /// Subtracts a found entry from the totals.
     fn lost(&self, bytes: u64) {
         self.lost.fetch_add(1, Ordering::Release);
         self.corrected(bytes, 0);
     }
 
-    /// Corrects the totals where an entry has other contents than the walk saw.
+    /// Corrects the totals for an entry whose contents differ from what the walk saw.
     fn corrected(&self, expected: u64, found: u64) {
         self.corrected.fetch_add(found.wrapping_sub(expected), Ordering::Release);
     }
@@ -270,18 +270,18 @@ impl Shared {
         }
     }
 
-    /// Books what a frame carried.
+    /// Adds the counts of a frame.
     fn book(&self, counts: Counts) {
         *self.sent.lock() += counts;
     }
 
-    /// The same for what is not sent, the receiver having it.
+    /// The same for entries that are not sent, because the receiver has them.
     fn book_spared(&self, counts: Counts) {
         self.spared.fetch_add(counts.bytes, Ordering::Relaxed);
         self.book(counts);
     }
 
-    /// Lanes that were begun.
+    /// The number of lanes that have begun.
     fn lanes(&self) -> u64 {
         self.lanes.load(Ordering::Relaxed)
     }
@@ -295,12 +295,12 @@ impl Shared {
         self.is_proven() || self.doubts.get().is_some()
     }
 
-    /// Whether the digest of a file with that time goes along with its list.
+    /// Whether a file with that time is listed with its digest.
     fn is_doubted(&self, metadata: &Metadata) -> bool {
         self.is_proven() || self.doubts.get().is_some_and(|from| metadata.mtime.secs >= *from)
     }
 
-    /// The digest of contents, if it is to go along.
+    /// The digest of contents, if it is to be sent.
     fn digest(&self, contents: &[u8]) -> Option<Digest> {
         self.is_proven().then(|| Digest(*blake3::hash(contents).as_bytes()))
     }
@@ -308,7 +308,7 @@ impl Shared {
     /// Reports one entry.
     fn fail(&self, folder: &[u8], name: &[u8], operation: Operation, reason: FailureReason) {
         self.failed.fetch_add(1, Ordering::Relaxed);
-        // It is in a folder that was named for the same reason: its name would add nothing.
+        // A folder above it was named for the same reason, so its name would add nothing.
         if reason == FailureReason::PathTooLong && folder.len() > PATH_MAX {
             return;
         }
@@ -324,8 +324,8 @@ impl Shared {
     }
 }
 
-/// Longest path that the walk follows: what is in a folder that the wire cannot name is counted as
-/// failed. Each level on the way keeps its path.
+/// The longest path that the walk follows. Entries of a folder whose path is too long for the wire
+/// are counted as failed. Each level on the way keeps its path.
 const WALKED_PATH_MAX: usize = 4 * PATH_MAX;
 
 /// A path for a failure.
@@ -334,9 +334,9 @@ fn shown_path(folder: &[u8], name: &[u8]) -> Vec<u8> {
     [folder, between, name].concat()
 }
 
-/// A folder's path with one more name; none if the walk does not follow it.
+/// A folder's path with one more name; `None` if the walk does not follow it.
 fn joined(folder: &[u8], name: &[u8]) -> Option<Vec<u8>> {
-    // The folder was made by this function, so that only its length has to be looked at.
+    // This function made the folder's path, so only its length has to be checked.
     let len = folder.len() + usize::from(!folder.is_empty()) + name.len();
     if Name::new(name).is_err() || len > WALKED_PATH_MAX {
         return None;
@@ -350,7 +350,7 @@ fn joined(folder: &[u8], name: &[u8]) -> Option<Vec<u8>> {
     Some(path)
 }
 
-/// Why an operation failed, from the kernel's answer.
+/// The reason for a failed operation, by the kernel's error.
 fn reason(error: &io::Error) -> FailureReason {
     match Errno::from_io_error(error) {
         Some(Errno::NAMETOOLONG) => FailureReason::PathTooLong,

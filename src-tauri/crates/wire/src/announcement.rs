@@ -1,6 +1,7 @@
-//! What a receiver announces of itself on the local network, as the TXT record of a DNS-SD service
-//! (RFC 6763): written, read and bounded here. It is a hint and never trust, for anyone there may
-//! announce anything; sending it and listening for it is the engine's.
+//! What a receiver announces on the local network, as the TXT record of a DNS-SD service (RFC
+//! 6763). This module writes, reads and bounds it. An announcement is a hint and is never trusted,
+//! because anyone on the network may announce anything. The engine sends announcements and listens
+//! for them.
 use ringway_model::DeviceKind;
 
 use crate::ProtocolError;
@@ -14,24 +15,24 @@ pub const SERVICE: &str = "_ringway._tcp.local.";
 /// Bytes of a fingerprint.
 const FINGERPRINT_LEN: usize = 8;
 
-/// The beginning of a device's id: enough to recognise a device by, far too short to trust one for.
+/// The beginning of a device's id: long enough to recognise a device, far too short to trust it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint([u8; FINGERPRINT_LEN]);
 
 impl Fingerprint {
-    /// Of the device with that id.
+    /// The fingerprint of the device with that id.
     pub fn of(id: &[u8; 32]) -> Self {
         let mut beginning = [0; FINGERPRINT_LEN];
         beginning.copy_from_slice(&id[..FINGERPRINT_LEN]);
         Self(beginning)
     }
 
-    /// As 16 hexadecimal digits.
+    /// The fingerprint as 16 hexadecimal digits.
     pub fn to_hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// As people compare it: groups of four digits.
+    /// The fingerprint as people compare it: groups of four digits.
     pub fn short(&self) -> String {
         let hex = self.to_hex();
         format!("{}-{}-{}-{}", &hex[0..4], &hex[4..8], &hex[8..12], &hex[12..16])
@@ -50,7 +51,7 @@ impl Fingerprint {
     }
 }
 
-/// Kinds by what is announced.
+/// Device kinds and their names in an announcement.
 const KINDS: [(DeviceKind, &str); 4] = [
     (DeviceKind::Laptop, "laptop"),
     (DeviceKind::Desktop, "desktop"),
@@ -62,33 +63,33 @@ fn announced_kind(kind: DeviceKind) -> &'static str {
     KINDS.iter().find(|(known, _)| *known == kind).map_or("other", |(_, text)| text)
 }
 
-/// One that is newer than this program is another.
+/// A kind that is newer than this program counts as "other".
 fn parse_kind(text: &str) -> DeviceKind {
     KINDS.iter().find(|(_, known)| *known == text).map_or(DeviceKind::Other, |(kind, _)| *kind)
 }
 
-/// What a receiver says of itself to everyone.
+/// What a receiver tells everyone about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Announcement {
     /// The protocol's version that it speaks.
     pub version: u16,
-    /// What it calls itself.
+    /// The name that it gives itself.
     pub name: DeviceName,
     /// The beginning of its id.
     pub fingerprint: Fingerprint,
-    /// What it looks like.
+    /// The kind of machine.
     pub kind: DeviceKind,
-    /// The number in front of the code that it shows, while it shows one.
+    /// The number in front of its open code, if there is one.
     pub code: Option<u16>,
 }
 
 impl Announcement {
-    /// Of a device that speaks this version.
+    /// The announcement of a device that speaks this version.
     pub fn new(name: DeviceName, id: &[u8; 32], kind: DeviceKind, code: Option<u16>) -> Self {
         Self { version: VERSION, name, fingerprint: Fingerprint::of(id), kind, code }
     }
 
-    /// Keys and values for the record. RFC 6763 section 6.7 wants the version first.
+    /// Keys and values for the record. RFC 6763 section 6.7 requires the version first.
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         let mut pairs = vec![
             ("txtvers", self.version.to_string()),
@@ -100,12 +101,12 @@ impl Announcement {
         pairs
     }
 
-    /// Reads a record's keys and values. Keys that are not known are passed over, and of one that
-    /// comes twice the first counts (RFC 6763 section 6.4).
+    /// Reads a record's keys and values. Unknown keys are ignored, and the first of two equal keys
+    /// counts (RFC 6763 section 6.4).
     ///
     /// # Errors
-    /// More of it than an honest device says, or something without which it is of no use is missing
-    /// or not acceptable.
+    /// If there is more than an honest device announces, or if a necessary value is missing or not
+    /// acceptable.
     pub fn parse<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Result<Self, ProtocolError> {
         const KEYS: [&str; 5] = ["txtvers", "id", "name", "kind", "code"];
         let mut values: [Option<&str>; KEYS.len()] = [None; KEYS.len()];
@@ -133,7 +134,7 @@ fn within(what: &'static str, value: usize, limit: usize) -> Result<(), Protocol
     if value > limit { Err(too_large) } else { Ok(()) }
 }
 
-/// Digits and nothing else: no sign, which `parse` would take.
+/// Digits and nothing else. `parse` alone would also accept a sign.
 fn number(text: &str) -> Option<u16> {
     text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
@@ -150,7 +151,7 @@ mod tests {
         Announcement::parse(pairs.iter().map(|(key, value)| (*key, value.as_bytes())))
     }
 
-    /// The honest pairs, with `key` set to `value`, or without it.
+    /// The pairs of an honest device, with `key` set to `value`, or without `key`.
     fn with(key: &'static str, value: Option<&str>) -> Result<Announcement, ProtocolError> {
         let honest = announcement(Some(42)).pairs();
         let mut pairs: Vec<_> = honest.iter().map(|(key, value)| (*key, value.as_str())).collect();
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_announced_is_read_back() {
+    fn announcements_are_read_back() {
         for code in [None, Some(0), Some(CODE_NUMBER_MAX)] {
             let said = announcement(code);
             let pairs = said.pairs();
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_could_mislead_is_refused() {
+    fn incomplete_or_misleading_announcements_are_refused() {
         for key in ["txtvers", "id", "name"] {
             assert!(with(key, None).is_err(), "without {key}");
             assert!(with(key, Some("")).is_err(), "empty {key}");
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_newer_is_passed_over_and_the_first_of_two_counts() {
+    fn unknown_keys_are_ignored_and_the_first_of_two_counts() {
         assert_eq!(with("kind", Some("fridge")).unwrap().kind, DeviceKind::Other);
         assert_eq!(with("kind", None).unwrap().kind, DeviceKind::Other);
         assert_eq!(with("code", None).unwrap().code, None);
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn it_has_a_limit() {
+    fn announcements_have_limits() {
         let pairs = vec![("x", ""); ANNOUNCED_PAIRS_MAX + 1];
         assert!(matches!(parse(&pairs), Err(ProtocolError::TooLarge { what: "announced pairs", .. })));
         let long = "1".repeat(ANNOUNCED_TEXT_MAX + 1);

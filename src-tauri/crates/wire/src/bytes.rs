@@ -1,8 +1,8 @@
 //! Little-endian reading and writing of bounded fields: the only place where a peer's lengths are
-//! looked at.
+//! read.
 use crate::ProtocolError;
 
-/// A cursor over a message that has arrived whole.
+/// A cursor over a complete message.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -76,17 +76,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next byte, left where it is.
+    /// The next byte, without consuming it.
     pub(crate) fn peek(&self) -> Result<u8, ProtocolError> {
         self.rest.first().copied().ok_or(ProtocolError::Truncated)
     }
 
-    /// What has not been read.
+    /// The bytes that were not read yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Ends the message: nothing may be left.
+    /// Ends the message; no bytes may be left.
     pub(crate) fn finish(self) -> Result<(), ProtocolError> {
         if self.rest.is_empty() { Ok(()) } else { Err(ProtocolError::Trailing) }
     }
@@ -101,7 +101,7 @@ pub(crate) trait Put {
     fn put_u64(&mut self, value: u64);
     fn put_i64(&mut self, value: i64);
     fn put_bool(&mut self, value: bool);
-    /// A `u16` length and the bytes; longer input is a bug of ours.
+    /// A `u16` length and the bytes. Longer input is a bug of this program.
     fn put_short_bytes(&mut self, bytes: &[u8]);
 }
 

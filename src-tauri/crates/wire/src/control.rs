@@ -1,4 +1,5 @@
-//! Control messages: what a session says on its own connection. Small, bounded, versioned.
+//! Control messages: everything that is said on a session's own connection. They are small, bounded
+//! and versioned.
 mod codec;
 
 use std::num::NonZeroU32;
@@ -17,8 +18,8 @@ pub use codec::FRAME_PREFIX_LEN;
 /// A transfer's identity.
 pub type TransferId = [u8; 16];
 
-/// A lane's proof of holding the session: HKDF of its TLS exporter. Compared in constant time,
-/// never shown.
+/// A lane's proof that it belongs to the session: HKDF of the session's TLS exporter. It is
+/// compared in constant time and never shown.
 #[derive(Clone, Copy)]
 pub struct Ticket(pub [u8; 32]);
 
@@ -36,17 +37,17 @@ impl std::fmt::Debug for Ticket {
     }
 }
 
-/// What each side says first.
+/// The first message of each side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
     /// Protocol version.
     pub version: u16,
-    /// What the device calls itself.
+    /// The name that the device gives itself.
     pub name: DeviceName,
     /// Whether the sender of this message knows the other's key.
     pub known: bool,
-    /// From the acceptor: whether it would pair now. From the initiator: whether it wants to (it
-    /// has a code).
+    /// From the acceptor: whether it would pair now. From the initiator: whether it wants to,
+    /// because it has a code.
     pub pairing: bool,
 }
 
@@ -64,37 +65,37 @@ impl Greeting {
     }
 }
 
-/// Why the acceptor does not go on.
+/// Why the acceptor ends the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
     /// The code was wrong.
     WrongCode,
-    /// No code is open: expired, burnt, or pairing is off.
+    /// No code is open: it has expired or was burnt, or pairing is off.
     NoCodeOpen,
-    /// Another attempt is under way or tries come too fast: milliseconds to wait.
+    /// Another attempt is under way, or attempts come too fast: milliseconds to wait.
     PairingBusy(u32),
-    /// The initiator offers without being known.
+    /// The initiator offers but is not paired.
     NotPaired,
     /// The initiator is this device.
     Ourselves,
-    /// No common version; the acceptor's is in its hello.
+    /// There is no common version. The acceptor's version is in its hello.
     Version,
 }
 
-/// Which path one end takes, as codes that the engine gives meaning to.
+/// The path that one end takes, in codes that the engine defines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PathCodes {
-    /// 0 kernel TLS, else a reason for userspace.
+    /// 0 is kernel TLS; other values are reasons for userspace.
     pub tls: u8,
-    /// errno that goes with some reasons.
+    /// The errno that belongs to some reasons.
     pub tls_errno: i32,
-    /// 0 io_uring, else a reason for plain system calls.
+    /// 0 is io_uring; other values are reasons for plain system calls.
     pub io: u8,
-    /// errno that goes with some reasons.
+    /// The errno that belongs to some reasons.
     pub io_errno: i32,
 }
 
-/// What a sender proposes.
+/// A sender's proposal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     /// The transfer's id, drawn by the sender.
@@ -103,19 +104,19 @@ pub struct Offer {
     pub names: Vec<Vec<u8>>,
     /// Top-level names beyond those, which follow in [`Message::OfferNames`].
     pub more_names: u64,
-    /// What the walk has found so far.
+    /// The totals that the walk has found so far.
     pub so_far: Totals,
-    /// Lanes the sender would open at most.
+    /// The most lanes that the sender would open.
     pub lanes: u8,
-    /// What arrives is to be proven: digests come along, and what was written is read back and
-    /// compared before the receipt.
+    /// Whether the transfer is to be proven: the sender sends digests, and the receiver reads
+    /// everything back and compares it before the receipt.
     pub prove: bool,
-    /// Seconds for which the sender offers it again by itself after the connection was lost; 0: it
-    /// does not.
+    /// Seconds for which the sender offers it again by itself after a lost connection; 0 means that
+    /// it does not.
     pub retry_s: u32,
 }
 
-/// What the walk has found so far.
+/// The totals that the walk has found so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Files, folders and links.
@@ -126,75 +127,77 @@ pub struct Totals {
     pub complete: bool,
 }
 
-/// The acceptor's yes.
+/// The acceptor's acceptance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accept {
-    /// Lanes to open at most, 1 to what was offered; when is the sender's business.
+    /// The most lanes to open, from 1 to the offered number. The sender decides when to open them.
     pub lanes: u8,
-    /// Some of it may be here already: the sender lists files and sends those that are wanted.
+    /// Whether the receiver may have some of it already. Then the sender lists files and sends
+    /// those that are wanted.
     pub lists: bool,
-    /// Lists have digests, of files that were changed at that second or later: by size and time
-    /// alone those here are not believed. None, where there are no lists, or where all that is here
-    /// is believed.
+    /// Files changed in this second or later are in doubt: the receiver does not believe by size
+    /// and time alone that it has them, so lists include their digests. `None` if there are no
+    /// lists, or if all existing files are believed.
     pub doubts: Option<i64>,
 }
 
-/// Which files of a list, or which chunks of a window, the receiver wants to be sent.
+/// The files of a list, or the chunks of a window, that the receiver wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     /// The list's or window's number.
     pub list: u32,
-    /// For each of its files or chunks, in order; 1 to
+    /// A flag for each of its files or chunks, in order; 1 to
     /// [`BATCH_ITEMS_MAX`](crate::limits::BATCH_ITEMS_MAX).
     pub files: Vec<bool>,
-    /// What is here of it, where its only file is wanted: at most
+    /// If the list's only file is wanted, the parts of it that the receiver has: at most
     /// [`HAS_MAX`](crate::limits::HAS_MAX) stretches.
     ///
-    /// Where everything is to be proven and the list had no digest of a large file, all of the file
-    /// means that one of its size and time is here: the sender lists it once more, with its digest.
+    /// If everything is to be proven and the list had no digest of a large file, the whole file
+    /// here means that the receiver has one of its size and time. The sender then lists it again,
+    /// with its digest.
     pub has: Stretches,
-    /// Where its only file is wanted: bytes of what is here under that name and would be replaced,
-    /// in which chunks may be looked for; else 0.
+    /// If the list's only file is wanted, the length of the receiver's existing file of that name,
+    /// which would be replaced and in which chunks may be looked for; else 0.
     pub basis: u64,
-    /// Files that are not wanted and stay as they are here, whatever the sender has: no link may be
-    /// made to them. One flag for each file, or none at all where no file stays. Of a file with
-    /// several names ([`KEPT_LINK_SETS_MAX`](crate::limits::KEPT_LINK_SETS_MAX)) the first that
-    /// stays counts as a file at both ends, and each further one as a link.
+    /// Files that are not wanted and stay as the receiver has them, whatever the sender has. No
+    /// link may be made to them. There is one flag for each file, or no flag if no file stays. For
+    /// a file with several names ([`KEPT_LINK_SETS_MAX`](crate::limits::KEPT_LINK_SETS_MAX)), both
+    /// ends count the first name that stays as a file, and each further one as a link.
     pub kept: Vec<bool>,
 }
 
-/// Why a session is stopped.
+/// Why a session is cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancel {
-    /// A person did.
+    /// A person cancelled it.
     ByPerson,
-    /// Something failed at the side that says so.
+    /// Something failed at the side that sends this.
     Failed,
-    /// The destination has no room left: what is whole stays, and the transfer may be offered
+    /// The destination has no free space. Complete files stay, and the transfer may be offered
     /// again.
     DestinationFull(Shortage),
-    /// The side that says so has lost a lane: what is whole stays, and the transfer may be offered
-    /// again.
+    /// The side that sends this has lost a lane. Complete files stay, and the transfer may be
+    /// offered again.
     ConnectionLost,
-    /// More was found, or came, than the receiver lets in without asking a person: so many bytes.
-    /// What is whole stays, and the next offer is asked about.
+    /// The sender found or sent more than this many bytes, which is all that the receiver accepts
+    /// without asking a person. Complete files stay, and the next offer is asked about.
     TooMuch(u64),
-    /// A person has paused it at the side that says so: what is whole stays, and the transfer may
-    /// be offered again.
+    /// A person has paused it at the side that sends this. Complete files stay, and the transfer
+    /// may be offered again.
     Paused,
 }
 
-/// What the receiver has done so far.
+/// The receiver's progress so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
-    /// Entries written (or found to be there already).
+    /// Entries that were written, or that the receiver had already.
     pub entries: u64,
-    /// Bytes of those.
+    /// Bytes of these entries.
     pub bytes: u64,
 }
 
-/// A stretch of time in microseconds, bounded so that sums of a few cannot overflow: 16 lanes for
-/// more than a hundred years.
+/// A duration in microseconds, bounded so that sums of a few cannot overflow: 16 lanes for more
+/// than a hundred years.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Micros(u64);
 
@@ -212,7 +215,7 @@ impl Micros {
 }
 
 impl From<Duration> for Micros {
-    /// What is longer than the longest becomes the longest.
+    /// A duration beyond the longest becomes the longest.
     fn from(time: Duration) -> Self {
         u64::try_from(time.as_micros()).map_or(Self::MAX, |micros| Self(micros.min(Self::MAX.0)))
     }
@@ -224,84 +227,87 @@ impl From<Micros> for Duration {
     }
 }
 
-/// Where a sender's lanes have spent their time so far, summed over the lanes.
+/// How a sender's lanes have spent their time so far, summed over the lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SenderTimes {
     /// Waiting for the walk to find something.
     pub finding: Micros,
     /// Reading files.
     pub reading: Micros,
-    /// On the processor between file and network: encrypting, handing over to the socket.
+    /// Running on the processor between file and network: encrypting, and copying to the socket.
     pub encrypting: Micros,
-    /// Waiting for the network to take more.
+    /// Waiting for the network to accept more.
     pub sending: Micros,
-    /// Waiting because of a limit of its own.
+    /// Waiting for its own rate limit.
     pub limited: Micros,
 }
 
-/// Where a receiver's lanes have spent their time so far, summed over the lanes.
+/// How a receiver's lanes have spent their time so far, summed over the lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceiverTimes {
-    /// Waiting for the network to bring more.
+    /// Waiting for more from the network.
     pub receiving: Micros,
-    /// On the processor between network and file: taking from the socket, decrypting.
+    /// Running on the processor between network and file: copying from the socket, and decrypting.
     pub decrypting: Micros,
     /// Writing files.
     pub writing: Micros,
 }
 
-/// One entry that failed at the message's sender. Operation and reason are codes that the engine
-/// gives meaning to.
+/// An entry that failed at the message's sender. Operation and reason are codes that the engine
+/// defines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryFailed {
-    /// The path within the transfer. As the sender of the message has it: shown, never opened.
+    /// The path within the transfer, as the sender of the message has it. It is shown, never
+    /// opened.
     pub path: Vec<u8>,
     /// Operation code.
     pub operation: u8,
     /// Reason code.
     pub reason: u8,
-    /// errno that goes with some reasons.
+    /// The errno that belongs to some reasons.
     pub errno: i32,
 }
 
-/// A file or link of the receiver that was changed there since it was received, and was kept: what
-/// the sender has is beside it.
+/// A file or link that was changed at the receiver since it was received, and was kept. The
+/// sender's version is beside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryKept {
-    /// The kept one's path within the transfer: shown, never opened.
+    /// The kept entry's path within the transfer. It is shown, never opened.
     pub path: Vec<u8>,
-    /// The name, in the same folder, under which the sender's version is there.
+    /// The name of the sender's version, in the same folder.
     pub beside: Vec<u8>,
 }
 
-/// The receiver's signed-off count.
+/// The receiver's final count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Receipt {
-    /// What is there now under its final name, and synchronised.
+    /// Entries that now have their final names and are synchronised.
     pub there: Counts,
-    /// Bytes of contents of those that the receiver took since it was started, in all sessions.
+    /// Bytes of their contents that the receiver has received since it was started, in all
+    /// sessions.
     pub moved: u64,
     /// Files and links that were there before and are the same.
     pub unchanged: u64,
-    /// Files and links that were there before and stay by the receiver's policy, whatever they are.
+    /// Files and links that were there before and stay because of the receiver's policy, even if
+    /// they differ.
     pub skipped: u64,
     /// Bytes of contents that were offered for those.
     pub skipped_bytes: u64,
-    /// Bytes of contents that were not sent because they were in what the files replaced.
+    /// Bytes of contents that were not sent because they were in the replaced files.
     pub reused: u64,
-    /// Files and links of the receiver that were kept because they were changed there, named or
-    /// not; no more than what is there.
+    /// Files and links that were kept because they were changed at the receiver, named or not.
+    /// There are at most as many as entries in `there`.
     pub edited: u64,
     /// Entries that failed at the receiver, named or not.
     pub failed: u64,
-    /// What was proven, if that was asked for.
+    /// The proof, if one was requested.
     pub proven: Option<Proven>,
 }
 
-/// What a receiver has read back from its medium and found to be what the sender read.
+/// What the receiver has read back from its medium and found equal to what the sender read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Proven {
-    /// Files, every byte of which was compared.
+    /// Files of which every byte was compared.
     pub files: u64,
     /// Bytes of their contents; holes do not count.
     pub bytes: u64,
@@ -312,9 +318,9 @@ pub struct Proven {
 /// A control message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// Each side's first.
+    /// The first message of each side.
     Hello(Hello),
-    /// The acceptor ends it.
+    /// Acceptor: the session ends.
     Refused(Refusal),
     /// Initiator's PAKE message.
     PairStart(PakeMessage),
@@ -326,71 +332,71 @@ pub enum Message {
     PairDone,
     /// Acceptor: both are paired.
     Paired,
-    /// Sender: a proposal.
+    /// Sender: an offer.
     Offer(Offer),
-    /// Sender: the next of the offer's top-level names, until all are said.
+    /// Sender: more of the offer's top-level names, until all are sent.
     OfferNames(Vec<Vec<u8>>),
-    /// Receiver: yes.
+    /// Receiver: the offer is accepted.
     Accept(Accept),
-    /// Receiver: yes, once this offer's turn in its queue has come: its place, 1 for the next one.
-    /// Said again when that changes.
+    /// Receiver: the offer is accepted and waits in the queue. The number is its place, 1 for the
+    /// next one; it is sent again when that changes.
     Queued(NonZeroU32),
-    /// Receiver: no.
+    /// Receiver: the offer is declined.
     Decline(DeclineReason),
-    /// Which path this end's lanes took.
+    /// Either: the path of this end's lanes.
     PathTaken(PathCodes),
-    /// Sender: the walk so far.
+    /// Sender: the totals of the walk so far.
     Totals(Totals),
-    /// Receiver: the writing so far.
+    /// Receiver: its progress in writing.
     Progress(Progress),
-    /// Receiver: everything is written, and so much of it has been read back.
+    /// Receiver: everything is written, and this much was read back.
     Proving(Progress),
     /// Either: one entry failed here.
     EntryFailed(EntryFailed),
     /// Receiver: one of its files was kept.
     EntryKept(EntryKept),
-    /// Sender: everything was handed to the lanes.
+    /// Sender: everything was passed to the lanes.
     Finish {
         /// What was sent.
         sent: Counts,
         /// Entries that failed at the sender.
         failed: u64,
-        /// Lanes whose end it has said, 1 to what was accepted. One that it gave up before a whole
-        /// frame had gone is not among them.
+        /// Lanes that have sent their end frame, from 1 to the accepted number. A lane that was
+        /// given up before its first whole frame is not counted.
         lanes: u8,
     },
-    /// Receiver: it is there.
+    /// Receiver: the transfer is complete.
     Receipt(Receipt),
-    /// Sender, instead of an offer: only the receipt of a transfer that it had handed over whole
+    /// Sender, instead of an offer: asks for the receipt of a transfer that it had sent completely
     /// when the connection was lost.
     ReceiptWanted(TransferId),
     /// Receiver: it has no receipt of that transfer. The sender may offer it.
     NoReceipt,
-    /// Either: stop.
+    /// Either: ends the session.
     Cancel(Cancel),
-    /// Either, when idle.
+    /// Either, when it has been silent.
     Ping,
     /// The answer.
     Pong,
-    /// First on a lane's connection instead of `Hello`.
+    /// The first message on a lane's connection, instead of `Hello`.
     LaneJoin {
-        /// Which transfer.
+        /// The transfer.
         transfer: TransferId,
-        /// Which lane of it, from 0.
+        /// The number of the lane, from 0.
         lane: u8,
-        /// Which connection of that lane, from 0: it goes on in another one before its keys are
-        /// used up.
+        /// The number of the lane's connection, from 0. A lane continues in another connection
+        /// before its keys are used up.
         connection: u16,
-        /// Proof of holding the session.
+        /// Proof that it belongs to the session.
         ticket: Ticket,
     },
-    /// The answer to it; bulk follows.
+    /// The answer to `LaneJoin`; bulk follows.
     LaneReady,
-    /// Sender: where its time goes.
+    /// Sender: how its lanes spend their time.
     SenderTimes(SenderTimes),
-    /// Receiver: where its time goes.
+    /// Receiver: how its lanes spend their time.
     ReceiverTimes(ReceiverTimes),
-    /// Receiver: which files of a list it wants.
+    /// Receiver: the files of a list that it wants.
     Wanted(Wanted),
 }
 

@@ -1,5 +1,4 @@
-//! The one error of the wire: what a peer's bytes did wrong. Every variant ends the connection it
-//! came from.
+//! The error of the wire: how a peer's bytes break the protocol. Every variant ends the connection.
 
 use ringway_model::Fault;
 
@@ -17,40 +16,40 @@ pub enum ProtocolError {
     TooLarge {
         /// The field.
         what: &'static str,
-        /// What was sent.
+        /// The value that was sent.
         value: u64,
-        /// What is allowed.
+        /// The largest allowed value.
         limit: u64,
     },
-    /// A message, entry or reason type that does not exist.
+    /// A type of message, entry or reason that does not exist.
     #[error("unknown {what} {value}")]
     Unknown {
         /// The field.
         what: &'static str,
-        /// What was sent.
+        /// The value that was sent.
         value: u8,
     },
     /// A name that could not be one path component, or a path that leaves the destination.
     #[error("unacceptable name or path")]
     BadName,
-    /// Text that must be UTF-8 and printable is not.
+    /// Text that is not UTF-8 or not printable.
     #[error("unacceptable text")]
     BadText,
-    /// A device calls itself by what reads as an id or an address.
+    /// A device's name that reads as an id or an address.
     #[error("a device's name that reads as an id or an address")]
     MisleadingName,
-    /// A field has a value that nothing honest sends.
+    /// A field with a value that no honest peer sends.
     #[error("bad value for {0}")]
     BadValue(&'static str),
-    /// A message that has no place in this state.
+    /// A message that is not allowed in this state.
     #[error("unexpected {message} while {state}")]
     Unexpected {
-        /// What came.
+        /// The message.
         message: &'static str,
-        /// What was being awaited.
+        /// What this end was waiting for.
         state: &'static str,
     },
-    /// Ranges that overlap, leave holes, pass the end, or do not add up.
+    /// Ranges that overlap, leave gaps, exceed the end, or do not add up.
     #[error("ranges of file {id} do not fit: {why}")]
     Range {
         /// The file's id.
@@ -61,27 +60,27 @@ pub enum ProtocolError {
     /// An entry under a top-level name that the offer does not have.
     #[error("an entry under a name that was not offered")]
     NotOffered,
-    /// What was declared and what came do not agree at the end.
+    /// At the end, the declared counts differ from the counts that arrived.
     #[error("{what} do not add up: {declared} declared, {found} came")]
     Totals {
-        /// Which count.
+        /// The name of the count.
         what: &'static str,
-        /// As declared.
+        /// The declared count.
         declared: u64,
-        /// As counted here.
+        /// The count at this end.
         found: u64,
     },
-    /// A receipt contradicts what was sent, what was named, or itself.
+    /// A receipt that contradicts what was sent, the failures that were named, or itself.
     #[error("{what}: the receipt says {said}, and {sent} was to be expected")]
     Receipt {
-        /// Which count.
+        /// The name of the count.
         what: &'static str,
-        /// As the receipt has it.
+        /// The count in the receipt.
         said: u64,
-        /// What this end knows of it: a bound, or the number itself.
+        /// The count that this end knows: the exact number, or a bound.
         sent: u64,
     },
-    /// Nothing was heard for too long.
+    /// Nothing was received for too long.
     #[error("peer fell silent")]
     Silent,
 }
@@ -90,7 +89,8 @@ impl From<ProtocolError> for Fault {
     fn from(error: ProtocolError) -> Self {
         match error {
             ProtocolError::Receipt { .. } => Self::ReceiptContradicts { detail: error.to_string().into() },
-            // The network's silence, or a sleeping machine's: no other version of the protocol.
+            // The network was silent, or a machine was suspended. The peer's version of the
+            // protocol is not the reason.
             ProtocolError::Silent => Self::lost(std::io::ErrorKind::TimedOut),
             ProtocolError::MisleadingName => Self::MisleadingName,
             error => Self::Protocol { detail: error.to_string().into() },

@@ -1,5 +1,5 @@
-//! The lane stream: heads of batches, lists, ranges and windows of chunks, written by the sender
-//! and parsed in place by the receiver. Bodies never come here.
+//! The lane stream: heads of batches, lists, ranges and windows of chunks, which the sender writes
+//! and the receiver parses in place. Bodies do not pass through this module.
 mod batch;
 mod chunks;
 mod digest;
@@ -25,14 +25,14 @@ pub use xattrs::{XattrBuffer, Xattrs};
 /// Bytes of a lane frame's header.
 pub const HEADER_LEN: usize = 16;
 
-/// The largest size of a file that Linux's `off_t` can say.
+/// The largest file size that Linux's `off_t` can express.
 pub const FILE_SIZE_MAX: u64 = i64::MAX as u64;
 
-/// The largest id of a file in ranges.
+/// The largest id of a file that is sent in ranges.
 pub const FILE_ID_MAX: u64 = (1 << 48) - 1;
 
-/// What moved: counted by the sender, by the receiver as it arrives, and by the receiver as it is
-/// there.
+/// Counts of entries: by the sender as it sends, by the receiver as they arrive, and by the
+/// receiver when they are in place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Regular files.
@@ -54,7 +54,7 @@ impl Counts {
 
 impl std::ops::AddAssign for Counts {
     fn add_assign(&mut self, other: Self) {
-        // A peer that says sizes without sending contents reaches any sum.
+        // Sums saturate, because a peer can name any sizes without sending contents.
         self.files = self.files.saturating_add(other.files);
         self.folders = self.folders.saturating_add(other.folders);
         self.links = self.links.saturating_add(other.links);
@@ -65,36 +65,36 @@ impl std::ops::AddAssign for Counts {
 /// A lane frame's kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameKind {
-    /// Many entries, small files' contents end to end.
+    /// Many entries, with the contents of small files end to end.
     Batch,
     /// A piece of one large file.
     Range,
-    /// Files without their contents: the receiver says which of them it wants.
+    /// Files without their contents. The receiver answers which of them it wants.
     List,
-    /// What a large file holds, without it: the receiver says which of it is not in what it has
-    /// under that name.
+    /// Digests of a large file's chunks. The receiver answers which of them its file of that name
+    /// does not have.
     Chunks,
     /// The lane's last frame.
     End,
-    /// The connection's last frame: the lane goes on in another one.
+    /// The connection's last frame: the lane continues in another connection.
     Renew,
 }
 
-/// A lane frame's header: what follows, and how much of it. As bytes: the kind, three of
-/// `packed_len`, then four each, all little-endian.
+/// A lane frame's header: the kind and length of what follows. As bytes: one for the kind, three
+/// for `packed_len`, then four for each other field, all little-endian.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// What it is.
+    /// The kind.
     pub kind: FrameKind,
     /// Items in the head (a batch's or list's; chunks of a window; 1 for a range; 0 for an end or a
     /// renewal).
     pub items: u32,
     /// Bytes of head.
     pub head_len: u32,
-    /// Bytes of body, once it is unpacked.
+    /// Bytes of body, uncompressed.
     pub body_len: u32,
-    /// Bytes that the body takes on the wire where it is packed (one Zstandard frame, RFC 8878):
-    /// fewer than it has. 0 where it is not.
+    /// Bytes of the compressed body on the wire (one Zstandard frame, RFC 8878), which are fewer
+    /// than `body_len`; 0 if it is not compressed.
     pub packed_len: u32,
 }
 

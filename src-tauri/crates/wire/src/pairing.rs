@@ -1,3 +1,3 @@
-//! Codes, and the exchange that proves one.
+//! Codes, and the exchange that proves knowledge of one.
 pub mod code;
 pub mod pair;

@@ -1,38 +1,39 @@
-//! TLS 1.3 records under keys that are there already (RFC 8446 section 5): sealed from where the
-//! bytes lie, opened to where they belong.
+//! TLS 1.3 records under existing keys (RFC 8446 section 5), sealed from where the bytes are and
+//! opened to where they belong.
 //!
-//! A lane's connection is made by a TLS library; its bulk then goes through these two, because a
-//! record needs no buffer in between: one cipher object a direction, one pass over the bytes,
-//! nothing allocated. Whoever calls sees to reading and writing whole records.
+//! A TLS library makes a lane's connection. Then its bulk passes through these two types, because
+//! they need no buffer in between: one cipher object for each direction, one pass over the bytes,
+//! no allocation. The caller reads and writes whole records.
 use aws_lc_rs::aead::{
     self, AES_128_GCM, AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey,
 };
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-/// Bytes of content in one record, at most (RFC 8446 section 5.1).
+/// The most bytes of content in one record (RFC 8446 section 5.1).
 pub const CONTENT_MAX: usize = 16_384;
 
 /// Bytes of a record's header.
 pub const HEADER_LEN: usize = 5;
 
-/// Bytes of the tag at its end: the same for every suite spoken here.
+/// Bytes of the tag at its end, for every suite that is used here.
 pub const TAG_LEN: usize = 16;
 
-/// What a record that we seal has beside its content: header, the content's type, tag.
+/// The bytes of a record that this program seals in addition to its content: header, content type,
+/// tag.
 pub const OVERHEAD: usize = HEADER_LEN + 1 + TAG_LEN;
 
 /// Content with its type and padding (RFC 8446 section 5.4).
 const INNER_MAX: usize = CONTENT_MAX + 1;
 
-/// The longest record that is taken in: no suite here expands by more than the tag, whatever
-/// section 5.2 leaves room for.
+/// The longest record that is accepted. No suite here adds more than the tag, although section 5.2
+/// allows more.
 pub const RECORD_MAX: usize = HEADER_LEN + INNER_MAX + TAG_LEN;
 
-/// The version that every protected record names (RFC 8446 section 5.2).
+/// The version in every protected record (RFC 8446 section 5.2).
 const VERSION: [u8; 2] = [3, 3];
 
-/// The type that every protected record names.
+/// The type in every protected record.
 const APPLICATION_DATA: u8 = 23;
 
 /// A cipher suite by its AEAD (RFC 8446 appendix B.4).
@@ -56,10 +57,10 @@ impl Suite {
     }
 }
 
-/// What a record carries.
+/// The kind of a record's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentType {
-    /// Bytes of ours.
+    /// Application data.
     Data,
     /// Two bytes: level and description (RFC 8446 section 6).
     Alert,
@@ -77,25 +78,25 @@ impl ContentType {
     }
 }
 
-/// Why a record is refused. Every one of them ends the connection.
+/// Why a record is refused. Each reason ends the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum RecordError {
-    /// Not the header of a protected record.
+    /// It does not begin with the header of a protected record.
     #[error("no TLS 1.3 record begins here")]
     Header,
-    /// Too long, or too short to hold its type and tag.
+    /// It is too long, or too short for its type and tag.
     #[error("a record of {0} bytes")]
     Length(usize),
-    /// It does not decrypt: altered, out of order, or of another connection.
+    /// It does not decrypt: it was altered, is out of order, or belongs to another connection.
     #[error("a record that does not decrypt")]
     Altered,
-    /// It decrypts to nothing that a peer may say.
+    /// It decrypts to content that a peer may not send.
     #[error("a record of unknown content")]
     Content,
     /// Every sequence number has been used.
     #[error("the sequence numbers are used up")]
     Exhausted,
-    /// The key has another length than the suite's.
+    /// The key's length is not the suite's.
     #[error("a key of the wrong length")]
     Key,
 }
@@ -122,7 +123,7 @@ impl Direction {
         Nonce::assume_unique_for_key(nonce)
     }
 
-    /// A nonce is never used twice: the last number is not used at all.
+    /// Advances the sequence number. The last number is never used, so that no nonce is used twice.
     fn step(&mut self) -> Result<(), RecordError> {
         self.sequence = self.sequence.checked_add(1).ok_or(RecordError::Exhausted)?;
         Ok(())
@@ -133,7 +134,7 @@ impl Direction {
 pub struct Sealer(Direction);
 
 impl Sealer {
-    /// Goes on with record number `sequence` under a traffic key and its initialisation vector.
+    /// Continues with record number `sequence`, with a traffic key and its initialisation vector.
     ///
     /// # Errors
     /// [`RecordError::Key`].
@@ -141,13 +142,13 @@ impl Sealer {
         Direction::new(suite, key, iv, sequence).map(Self)
     }
 
-    /// The number of the next record: how many this key has sealed, those of whoever had it before
-    /// included.
+    /// The number of the next record: how many records this key has sealed, including those before
+    /// this object took over.
     pub fn sequence(&self) -> u64 {
         self.0.sequence
     }
 
-    /// Writes one record to the beginning of `out` and returns its length: `content`'s and
+    /// Writes one record to the beginning of `out` and returns its length: that of `content` plus
     /// [`OVERHEAD`].
     ///
     /// # Errors
@@ -174,11 +175,11 @@ impl Sealer {
     }
 }
 
-/// The whole length of the record that begins with these bytes, header included; none if there are
-/// too few to tell.
+/// The whole length, with the header, of the record that begins with these bytes; `None` if there
+/// are too few bytes.
 ///
 /// # Errors
-/// [`RecordError::Header`], [`RecordError::Length`]: what comes is no record, and never will be.
+/// [`RecordError::Header`] or [`RecordError::Length`] if the bytes cannot become a record.
 pub fn record_len(bytes: &[u8]) -> Result<Option<usize>, RecordError> {
     let Some(&[kind, major, minor, high, low]) = bytes.first_chunk::<HEADER_LEN>() else { return Ok(None) };
     if kind != APPLICATION_DATA || [major, minor] != VERSION {
@@ -191,7 +192,7 @@ pub fn record_len(bytes: &[u8]) -> Result<Option<usize>, RecordError> {
     Ok(Some(len))
 }
 
-/// Bytes that [`Opener::open`] needs room for, for a record of so many.
+/// Bytes that [`Opener::open`] needs for a record of this length.
 pub fn inner_len(record_len: usize) -> usize {
     record_len.saturating_sub(HEADER_LEN + TAG_LEN)
 }
@@ -200,7 +201,7 @@ pub fn inner_len(record_len: usize) -> usize {
 pub struct Opener(Direction);
 
 impl Opener {
-    /// Awaits record number `sequence` under a traffic key and its initialisation vector.
+    /// Begins with record number `sequence`, with a traffic key and its initialisation vector.
     ///
     /// # Errors
     /// [`RecordError::Key`].
@@ -208,12 +209,12 @@ impl Opener {
         Direction::new(suite, key, iv, sequence).map(Self)
     }
 
-    /// Opens a whole record into the beginning of `out`, which has room for [`inner_len`] bytes,
-    /// and says what it is and how many of them are content: behind it lie its type and its
-    /// padding, to be overwritten.
+    /// Opens a whole record into the beginning of `out`, which must have [`inner_len`] bytes.
+    /// Returns the kind and length of the content. Type and padding follow the content in `out` and
+    /// may be overwritten.
     ///
     /// # Errors
-    /// Any [`RecordError`]; what `out` holds is then not to be used.
+    /// Any [`RecordError`]. The bytes in `out` must not be used then.
     pub fn open(&mut self, record: &[u8], out: &mut [u8]) -> Result<(ContentType, usize), RecordError> {
         if record_len(record)? != Some(record.len()) {
             return Err(RecordError::Length(record.len()));
@@ -236,7 +237,7 @@ impl Opener {
             APPLICATION_DATA => ContentType::Data,
             _ => return Err(RecordError::Content),
         };
-        // Neither may be empty (RFC 8446 section 5.1).
+        // These two may not be empty (RFC 8446 section 5.1).
         if len == 0 && kind != ContentType::Data {
             return Err(RecordError::Content);
         }
@@ -272,7 +273,7 @@ mod tests {
         Ok((kind, out))
     }
 
-    /// A record as a peer may make it that pads.
+    /// A record of a peer that pads.
     fn padded(sealer: &mut Sealer, kind: u8, content: &[u8], padding: usize) -> Vec<u8> {
         let inner = [content, &[kind], &vec![0; padding]].concat();
         let [high, low] = ((inner.len() + TAG_LEN) as u16).to_be_bytes();
@@ -288,7 +289,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_sealed_opens(suite in 0..3usize, content in proptest::collection::vec(any::<u8>(), 0..=CONTENT_MAX), sequence in any::<u32>()) {
+        fn sealed_records_open(suite in 0..3usize, content in proptest::collection::vec(any::<u8>(), 0..=CONTENT_MAX), sequence in any::<u32>()) {
             let (mut sealer, mut opener) = pair(SUITES[suite], sequence.into());
             let record = sealed(&mut sealer, ContentType::Data, &content);
             prop_assert_eq!(record_len(&record), Ok(Some(record.len())));
@@ -328,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn order_counts_and_nothing_opens_twice() {
+    fn records_open_in_order_and_only_once() {
         let (mut sealer, mut opener) = pair(SUITES[0], 41);
         let (first, second) =
             (sealed(&mut sealer, ContentType::Data, b"1"), sealed(&mut sealer, ContentType::Data, b"2"));
@@ -339,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_is_taken_off_and_padding_alone_is_refused() {
+    fn padding_is_removed_and_padding_alone_is_refused() {
         let (mut sealer, mut opener) = pair(SUITES[0], 0);
         let record = padded(&mut sealer, 23, b"ends in zero\0", 300);
         assert_eq!(opened(&mut opener, &record), Ok((ContentType::Data, b"ends in zero\0".to_vec())));
@@ -350,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_told_apart_and_others_refused() {
+    fn kinds_are_distinguished_and_others_refused() {
         let (mut sealer, mut opener) = pair(SUITES[0], 0);
         let alert = sealed(&mut sealer, ContentType::Alert, &[1, 0]);
         assert_eq!(opened(&mut opener, &alert), Ok((ContentType::Alert, vec![1, 0])));
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_number_is_not_used() {
+    fn the_last_sequence_number_is_not_used() {
         let (mut sealer, _) = pair(SUITES[0], u64::MAX);
         assert_eq!(sealer.seal(ContentType::Data, b"", &mut [0; OVERHEAD]), Err(RecordError::Exhausted));
         assert!(matches!(Sealer::new(Suite::Aes128Gcm, &KEY, IV, 0), Err(RecordError::Key)));

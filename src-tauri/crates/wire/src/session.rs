@@ -1,8 +1,8 @@
-//! The session's two state machines, without IO: messages and time go in, messages, events and
-//! deadlines come out.
+//! The session's two state machines, without IO: messages and time are inputs; messages, events and
+//! deadlines are outputs.
 //!
-//! Both follow one contract. Feed every message to `handle_message`, and call `handle_timeout` when
-//! `poll_timeout` has passed; after either, drain `poll_event` and send what `poll_transmit`
+//! Both have the same contract. Pass every message to `handle_message`, and call `handle_timeout`
+//! when `poll_timeout` has passed. After either, drain `poll_event` and send what `poll_transmit`
 //! returns. An `Err` ends the connection. Times are milliseconds on any monotonic clock.
 use std::collections::VecDeque;
 
@@ -18,7 +18,8 @@ mod tests;
 pub use acceptor::{Acceptor, AcceptorEvent};
 pub use initiator::{HandedOver, Initiator, InitiatorEvent, Pairing};
 
-/// What both machines have: bytes to send, events to report, and the two clocks of liveness.
+/// The state that both machines have: bytes to send, events to report, and the two clocks of
+/// liveness.
 struct Link<E> {
     transmit: Vec<u8>,
     events: VecDeque<E>,
@@ -26,7 +27,7 @@ struct Link<E> {
     said_ms: u64,
     now_ms: u64,
     deadline_ms: Option<u64>,
-    /// An answer to a ping is among what is to be sent.
+    /// Whether an answer to a ping is among the bytes to send.
     pong_waits: bool,
 }
 
@@ -48,8 +49,8 @@ impl<E> Link<E> {
         self.said_ms = self.now_ms;
     }
 
-    /// Answers a ping, once for all that came since words were taken: who asks and does not read
-    /// makes nothing grow.
+    /// Answers a ping, once for all that arrived since the last bytes were sent. So a peer that
+    /// sends pings and does not read makes nothing grow.
     fn pong(&mut self) {
         if !std::mem::replace(&mut self.pong_waits, true) {
             self.say(&Message::Pong);
@@ -74,7 +75,7 @@ impl<E> Link<E> {
         if self.transmit.is_empty() { None } else { Some(std::mem::take(&mut self.transmit)) }
     }
 
-    /// The next moment at which something is due: the state's deadline, a ping, or giving up.
+    /// The next deadline: the state's, the next ping, or giving up.
     fn poll_timeout(&self) -> u64 {
         let liveness = (self.said_ms + PING_AFTER_MS).min(self.heard_ms + SILENCE_MAX_MS);
         self.deadline_ms.map_or(liveness, |deadline| deadline.min(liveness))

@@ -1,4 +1,4 @@
-//! The codec as a peer meets it: what is written is read back, and nothing that is read can harm.
+//! The codec from a peer's side: what is written is read back, and no input can do harm.
 use proptest::collection::vec;
 use proptest::prelude::*;
 use ringway_model::{DeclineReason, Shortage};
@@ -73,7 +73,7 @@ fn wanted() -> impl Strategy<Value = Wanted> {
     prop_oneof![many, one]
 }
 
-/// Shares of what is there, and a time.
+/// Counts up to those of the receipt, and a duration.
 fn proof() -> impl Strategy<Value = Option<(u64, u64, Micros)>> {
     prop::option::of((any::<u64>(), any::<u64>(), micros()))
 }
@@ -174,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn a_message_cut_short_or_with_more_behind_is_refused(message in message(), cut in any::<prop::sample::Index>()) {
+    fn truncated_messages_and_trailing_bytes_are_refused(message in message(), cut in any::<prop::sample::Index>()) {
         let bytes = encoded(&message);
         let payload = &bytes[FRAME_PREFIX_LEN..];
         prop_assert!(Message::decode(&payload[..cut.index(payload.len())]).is_err());
@@ -266,7 +266,7 @@ proptest! {
     }
 
     #[test]
-    fn each_file_of_a_proven_batch_has_its_digest_and_nothing_else_has(kinds in vec((any::<bool>(), any::<u8>()), 0..60)) {
+    fn each_file_of_a_proven_batch_has_exactly_one_digest(kinds in vec((any::<bool>(), any::<u8>()), 0..60)) {
         let mut head = HeadBuffer::default();
         head.folder(RelPath::ROOT);
         let mut digests = Vec::new();
@@ -282,8 +282,8 @@ proptest! {
         let batch = Batch::parse_proven(&header, head.as_bytes()).unwrap();
         let read: Vec<_> = (0..).map_while(|number| batch.digest(number)).collect();
         prop_assert_eq!(&read, &digests);
-        // Where nothing is to be proven they are too much, and one too few or too many is refused
-        // where something is.
+        // If nothing is to be proven, any digest is too many. Otherwise one too few or too many is
+        // refused.
         prop_assert_eq!(Batch::parse(&header, head.as_bytes()).is_ok(), digests.is_empty());
         let longer = [head.as_bytes(), &[7; DIGEST_LEN]].concat();
         prop_assert_eq!(Batch::parse_proven(&header, &longer).err(), Some(ProtocolError::Trailing));
@@ -339,7 +339,7 @@ fn a_head_full_of_files_has_room_for_their_digests() {
     while head.has_room() {
         head.entry(&Entry { xattrs: xattrs.as_xattrs(), ..file(0) });
         head.digest(Digest([1; DIGEST_LEN]));
-        // A small one, so that it is digests that fill up.
+        // With a small attribute, the digests are what fills the head.
         xattrs = XattrBuffer::default();
     }
     assert!(FrameHeader::decode(head.batch_header(0).encode()).is_ok());
@@ -359,7 +359,7 @@ fn more_than_is_there_cannot_be_proven() {
 }
 
 #[test]
-fn no_more_entries_are_kept_than_have_something_beside_them() {
+fn kept_entries_are_bounded_by_the_entries_beside_them() {
     let there = Counts { files: 2, links: 1, ..Counts::default() };
     let receipt = |edited| {
         let bytes = encoded(&Message::Receipt(Receipt { there, edited, ..Receipt::default() }));
@@ -497,7 +497,7 @@ fn ranges_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn a_file_given_up_is_over() {
+fn a_given_up_file_has_ended() {
     let mut book = Book::default();
     book.range(0, 100, 0, 20, RangeStep::More).unwrap();
     assert_eq!(book.range(0, 100, 0, 0, abandoned(20)), Ok(RangedState::Abandoned));
@@ -507,7 +507,7 @@ fn a_file_given_up_is_over() {
 }
 
 #[test]
-fn a_file_given_up_awaits_what_is_under_way_on_other_lanes() {
+fn a_given_up_file_waits_for_ranges_on_other_lanes() {
     let mut book = Book::default();
     assert_eq!(book.range(0, 100, 0, 0, abandoned(30)), Ok(RangedState::Partial));
     assert_eq!(book.range(0, 100, 70, 10, RangeStep::More), Ok(RangedState::Partial));
@@ -515,12 +515,12 @@ fn a_file_given_up_awaits_what_is_under_way_on_other_lanes() {
     assert_eq!(book.ledger.settle(&Counts { bytes: 10, ..Counts::default() }), missing);
     assert_eq!(book.range(0, 100, 0, 20, RangeStep::More), Ok(RangedState::Abandoned));
     assert_eq!(book.ledger.settle(&Counts { bytes: 30, ..Counts::default() }), Ok(()));
-    // Nothing of the next one came at all.
+    // No range of the next file arrived.
     assert_eq!(book.range(1, 100, 0, 0, abandoned(0)), Ok(RangedState::Abandoned));
 }
 
 #[test]
-fn what_is_missing_at_the_end_is_noticed() {
+fn missing_ranges_are_noticed_at_the_end() {
     let mut book = Book::default();
     book.range(3, 100, 0, 20, RangeStep::More).unwrap();
     assert_eq!(book.ledger.settle(&Counts::default()), Err(ProtocolError::Range { id: 3, why: "missing" }));
@@ -561,7 +561,7 @@ fn headers_beyond_the_limits_are_refused() {
     assert!(Message::payload_len([0; 4]).is_err());
 }
 
-/// No component of a path, and, but for the first two, no path.
+/// Bytes that are no component of a path. Only the first two of them are valid paths.
 fn no_names() -> Vec<Vec<u8>> {
     let mut bad =
         [&b""[..], b"a/b", b".", b"..", b"/", b"/etc", b"a/", b"a//b", b"a/..", b"a\0b"].map(Vec::from).to_vec();
@@ -618,7 +618,7 @@ fn page_of_names_beyond_its_limits_is_refused() {
     let (value, limit) = (OFFERED_PAGE_BYTES_MAX as u64 + 1, OFFERED_PAGE_BYTES_MAX as u64);
     let refused = Err(ProtocolError::TooLarge { what: "offered names", value, limit });
     assert_eq!(read(OFFERED_PAGE_BYTES_MAX + 1), refused);
-    // What bounds their length is the frame.
+    // The frame's limit bounds their length.
     let len = |bytes: usize| Message::payload_len((bytes as u32).to_le_bytes());
     assert_eq!(len(CONTROL_FRAME_MAX), Ok(CONTROL_FRAME_MAX));
     let (value, limit) = (CONTROL_FRAME_MAX as u64 + 1, CONTROL_FRAME_MAX as u64);
@@ -626,7 +626,7 @@ fn page_of_names_beyond_its_limits_is_refused() {
 }
 
 #[test]
-fn a_failure_is_of_a_path_beneath() {
+fn a_failure_names_a_path_beneath() {
     let read = |path: Vec<u8>| {
         let failed = EntryFailed { path, operation: 1, reason: 0, errno: 13 };
         Message::decode(&encoded(&Message::EntryFailed(failed))[FRAME_PREFIX_LEN..])
@@ -702,7 +702,7 @@ fn an_answer_to_a_list_has_one_encoding() {
     let wanted = |kept| Wanted { list: 1, files: vec![true, false, true], has: Stretches::default(), basis: 0, kept };
     let mut bytes = payload(wanted(vec![false, true, false]));
     assert_eq!((bytes[7], bytes.last()), (0b101, Some(&0b10)));
-    // None of them stays, a wanted one does, and one that was not listed.
+    // Flags that are refused: no file stays, a wanted one stays, or one stays that was not listed.
     for kept in [0, 0b1, 0b11, 0b1010] {
         *bytes.last_mut().unwrap() = kept;
         assert_eq!(Message::decode(&bytes), Err(ProtocolError::BadValue("answer to a list")), "{kept:b}");
@@ -806,7 +806,7 @@ fn chunks_that_were_found_are_booked_once_and_end_the_file() {
 }
 
 #[test]
-fn what_is_here_of_a_file_is_said_in_order_and_apart() {
+fn existing_stretches_are_sent_in_order_and_do_not_touch() {
     let answer = |files: &[u8], stretches: &[(u64, u64)]| {
         let mut bytes = [&[24, 1, 0, 0, 0][..], files, &(stretches.len() as u16).to_le_bytes()].concat();
         for (start, end) in stretches {
@@ -830,7 +830,7 @@ fn what_is_here_of_a_file_is_said_in_order_and_apart() {
 }
 
 #[test]
-fn a_file_that_was_begun_before_is_whole_when_the_rest_has_come() {
+fn a_begun_file_is_whole_once_the_rest_has_arrived() {
     let mut book = Book::default();
     let mut has = Stretches::default();
     assert!(has.add(0, 40) && has.add(60, 70));
@@ -881,7 +881,7 @@ fn a_file_is_never_put_together_from_two_versions() {
 }
 
 #[test]
-fn sums_of_sizes_that_are_only_said_do_not_overflow() {
+fn sums_of_claimed_sizes_do_not_overflow() {
     let mut ledger = Ledger::default();
     let listed = Counts { files: 1, bytes: i64::MAX as u64, ..Counts::default() };
     (0..4).for_each(|_| ledger.listed(listed));
@@ -912,7 +912,7 @@ fn a_batch_that_does_not_add_up_is_refused() {
 }
 
 #[test]
-fn a_file_of_2_to_the_63_is_refused_before_anything_is_done() {
+fn a_file_of_2_to_the_63_bytes_is_refused_at_once() {
     let mut book = Book::default();
     assert!(book.range(0, 1 << 63, 0, 1, RangeStep::More).is_err());
     assert!(book.range(0, i64::MAX as u64, 0, 1, RangeStep::More).is_ok());

@@ -1,12 +1,12 @@
-//! Replays the fuzz targets' corpus on whatever compiler builds the tests: what fuzzing once found
-//! stays found.
+//! Replays the fuzz targets' corpus with the compiler that builds the tests, so that what fuzzing
+//! once found stays fixed.
 #[path = "../../../../tests/fuzz/src/lib.rs"]
 pub mod fuzz;
 
 use std::path::Path;
 
 #[test]
-fn every_target_takes_its_corpus() {
+fn every_target_accepts_its_corpus() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/fuzz/corpus");
     for (name, target) in fuzz::TARGETS {
         let mut replayed = 0;

@@ -1,4 +1,5 @@
-//! What a journal says is read back, and never more than that, however it breaks off or is damaged.
+//! The contents of a journal are read back, and never more than that, wherever it breaks off or is
+//! damaged.
 use std::collections::HashMap;
 
 use proptest::collection::vec;
@@ -21,12 +22,12 @@ fn stretches(all: &[(u64, u64)]) -> Stretches {
     stretches
 }
 
-/// A file that was begun, of which no sync covers anything.
+/// A file that was begun, of which no sync covers any part.
 fn begun(place: &[u8], has: Stretches) -> Begun {
     Begun { place: place.into(), has, durable: Stretches::default() }
 }
 
-/// What is written, where each record ends, and what is known then.
+/// A journal's bytes, the position at which each record ends, and what is known at each.
 #[derive(Debug, Default)]
 struct Written {
     recorder: Recorder,
@@ -53,7 +54,7 @@ impl Written {
         self.know();
     }
 
-    /// The files whose places no later one has.
+    /// The files whose places no later file has.
     fn know(&mut self) {
         let is_last = |at: usize, place: &[u8]| self.begun[at + 1..].iter().all(|(_, later)| *later.place != *place);
         let last = self.begun.iter().enumerate().filter(|(at, (_, begun))| is_last(*at, &begun.place));
@@ -71,7 +72,7 @@ impl Written {
 }
 
 #[test]
-fn what_is_durable_of_a_file_is_noted_with_it() {
+fn durable_ranges_are_noted_with_their_file() {
     let mut out = Vec::new();
     let has = stretches(&[(0, 10), (20, 30)]);
     let large = version(b"large", 7);
@@ -83,12 +84,12 @@ fn what_is_durable_of_a_file_is_noted_with_it() {
 }
 
 #[test]
-fn a_place_is_the_last_ones_that_was_begun_there() {
+fn a_place_belongs_to_the_last_file_begun_there() {
     let mut written = Written::default();
     let (first, second, place) = (version(b"x", 1), version(b"x", 2), b"tree/x".as_slice());
     let number = written.begin(&first, place, &stretches(&[(0, 50)]));
     written.begin(&second, place, &stretches(&[(0, 5)]));
-    // One that was still being written when the file was given up.
+    // A range that was still being written when the file was given up.
     written.range(number, 60, 70);
     let known = replay(&written.bytes).begun;
     assert_eq!(known, HashMap::from([(second, begun(place, stretches(&[(0, 5)])))]));
@@ -97,7 +98,7 @@ fn a_place_is_the_last_ones_that_was_begun_there() {
 }
 
 #[test]
-fn what_no_reader_takes_is_not_written() {
+fn records_that_no_reader_accepts_are_not_written() {
     let mut recorder = Recorder::default();
     let mut out = Vec::new();
     let none = Stretches::default();
@@ -135,7 +136,7 @@ fn only_what_a_sync_covers_is_durable() {
     let covered = out.len() as u64;
     recorder.range(number, 20, 30, &mut out);
     recorder.whole(&[3], 5, false, &mut out);
-    // From an earlier attempt, where a sync covered it.
+    // From an earlier attempt, in which a sync covered it.
     recorder.whole(&[4], 7, true, &mut out);
     recorder.synced(covered, &mut out);
     recorder.whole(&[5], 11, false, &mut out);
@@ -144,13 +145,13 @@ fn only_what_a_sync_covers_is_durable() {
     assert_eq!(found.begun[&large].durable, stretches(&[(0, 10)]));
     assert_eq!(found.durable, [1, 2, 4].into());
     assert_eq!((found.durable_bytes, found.doubtful_bytes), (117, 26));
-    // One that claims more than was there when it was written.
+    // A sync that claims to cover more than there was when it was written.
     recorder.synced(u64::MAX, &mut out);
     recorder.whole(&[6], 1, false, &mut out);
     assert_eq!(replay(&out).durable, (1..=5).collect());
 }
 
-/// Files begun anew and ranges of those begun before, at few places.
+/// Files that are begun, and ranges of those begun before, at few places.
 fn journals() -> impl Strategy<Value = Written> {
     vec((0..8u8, 0..4u8, 0..SIZE, 1..SIZE), 0..12).prop_map(|steps| {
         let mut written = Written::default();
@@ -167,7 +168,7 @@ fn journals() -> impl Strategy<Value = Written> {
 
 proptest! {
     #[test]
-    fn it_is_read_up_to_where_it_breaks_off(written in journals(), junk in vec(any::<u8>(), 0..40)) {
+    fn a_journal_is_read_up_to_where_it_breaks_off(written in journals(), junk in vec(any::<u8>(), 0..40)) {
         for len in 0..=written.bytes.len() {
             prop_assert_eq!(replay(&written.bytes[..len]).begun, written.at(len), "at {}", len);
         }
@@ -176,7 +177,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_behind_what_was_damaged_is_believed(written in journals(), at in any::<prop::sample::Index>(), xor in 1..=255u8) {
+    fn nothing_after_a_damaged_record_is_believed(written in journals(), at in any::<prop::sample::Index>(), xor in 1..=255u8) {
         prop_assume!(!written.bytes.is_empty());
         let mut damaged = written.bytes.clone();
         let at = at.index(damaged.len());
@@ -185,7 +186,7 @@ proptest! {
         let (before, after) = written.bytes.split_at(at);
         let missing = [before, &after[1..]].concat();
         if let Some(same) = after.windows(2).position(|pair| pair[0] != pair[1]) {
-            // Taking one of equal bytes away takes the last of them away.
+            // If records have equal bytes, removing one of them equals removing the last.
             prop_assert_eq!(replay(&missing).begun, written.at(at + same));
         }
     }

@@ -1,5 +1,5 @@
 //! Pairing from outside: both ends run against each other, and against everything that SECURITY.md
-//! promises of authentication.
+//! promises about authentication.
 use proptest::prelude::*;
 use ringway_wire::code::{GivenSecret, PairingCode, PairingSecret, StandingSecret};
 use ringway_wire::pair::{
@@ -32,8 +32,7 @@ fn entropy(attempt: u8) -> [u8; ENTROPY_LEN] {
     std::array::from_fn(|index| (index as u8).wrapping_mul(31) ^ attempt.wrapping_mul(151) ^ 0x5a)
 }
 
-/// Everything that goes over the line in one attempt; the last is missing when the responder
-/// refused.
+/// Everything that is sent in one attempt. The last message is missing if the responder refused.
 #[derive(Debug, Clone)]
 struct Captured {
     start: PakeMessage,
@@ -42,7 +41,7 @@ struct Captured {
     responder_confirms: Option<Confirmation>,
 }
 
-/// Each end's verdict. The initiator hears of a refusal, so it never ends without one.
+/// Each end's verdict. The initiator is told of a refusal, so it never ends without one.
 struct Verdicts {
     initiator: Result<Paired, PairError>,
     responder: Result<Paired, PairError>,
@@ -132,8 +131,7 @@ fn a_responder_without_entropy_says_nothing() {
     let _ = Responder::answer(&secret(CODE), binding(), &start, &[0; ENTROPY_LEN]);
 }
 
-/// Does not compile when one of the types implements the trait: the inferred `_` would have two
-/// answers.
+/// Does not compile if one of the types implements the trait: the inferred `_` would be ambiguous.
 macro_rules! without {
     ($absent:path: $($type:ty),+ $(,)?) => {{
         trait Ambiguous<T> {

@@ -1,5 +1,5 @@
-//! The shapes of everything that a peer sends, as bytes in `shapes.txt`: whoever changes a shape
-//! without raising `VERSION` hears of it.
+//! The bytes of one of each message that a peer sends, in `shapes.txt`. The test fails if a shape
+//! changes, and reminds that `VERSION` must be raised.
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
@@ -20,7 +20,7 @@ use ringway_wire::pair::{Confirmation, PakeMessage};
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{DeviceName, Name, ProtocolError, RelPath};
 
-/// Set to `write`, it makes the file anew. `npm run shapes` does.
+/// If it is `write`, the test writes the file. `npm run shapes` sets it.
 const WRITE: &str = "RINGWAY_WIRE_SHAPES";
 
 fn path() -> PathBuf {
@@ -73,12 +73,12 @@ fn shapes_are_read_back_as_written() {
     }
 }
 
-/// What has a number of its own in the codec, by the name in its errors, and the bytes before that
-/// number.
+/// The kinds of values that are numbered in the codec, by their names in its errors, with the bytes
+/// before the number.
 const NUMBERED: [(&str, &[u8]); 4] = [("message", &[]), ("refusal", &[2]), ("decline", &[10]), ("cancel", &[17])];
 
 #[test]
-fn every_message_and_frame_that_the_codec_knows_has_its_shape_here() {
+fn every_message_and_frame_of_the_codec_has_its_shape_here() {
     let payloads: Vec<_> = messages().iter().map(|(_, message)| payload(message)).collect();
     for (numbered, before) in NUMBERED {
         let known = (0..=u8::MAX).filter(|number| {
@@ -99,8 +99,8 @@ fn every_message_and_frame_that_the_codec_knows_has_its_shape_here() {
     assert_eq!(of_them, known, "lane frames: add a sample of what is missing");
 }
 
-/// The file: the version, then a line for each message and each head of a lane frame, with its
-/// header.
+/// The file's contents: the version, then a line for each message and each head of a lane frame,
+/// with its header.
 fn written() -> String {
     let mut text = format!("VERSION {VERSION}\n");
     let messages = messages().into_iter().map(|(name, message)| (format!("message/{name}"), encoded(&message)));
@@ -124,8 +124,8 @@ fn payload(message: &Message) -> Vec<u8> {
     encoded(message).split_off(FRAME_PREFIX_LEN)
 }
 
-/// One of each message, and of each reason that one may have. No two fields of a message have the
-/// same value, so that two that change places show.
+/// One of each message, and of each reason that a message may have. No two fields of a message have
+/// the same value, so that swapped fields show.
 fn messages() -> Vec<(&'static str, Message)> {
     let shortage = Shortage { needed: 0x0102_0304_0506, free: 0x0708_090a, entries: 0x0b0c };
     let counts = Counts { files: 0x11, folders: 0x12, links: 0x13, bytes: 0x1415_1617_1819 };
@@ -160,7 +160,7 @@ fn messages() -> Vec<(&'static str, Message)> {
     vec![
         (
             "hello",
-            // Not this version's number: that stands at the top of the file.
+            // Not this version's number, which is at the top of the file.
             Message::Hello(Hello {
                 version: 0x7172,
                 name: DeviceName::new("lab-ws").unwrap(),
@@ -270,7 +270,7 @@ fn frame(header: FrameHeader, head: &HeadBuffer) -> Vec<u8> {
     [&header.encode(), head.as_bytes()].concat()
 }
 
-/// One of each head of a lane frame, behind its header: with each item that a batch may have, and
+/// One of each head of a lane frame, after its header: with each item that a batch may have, and
 /// each step of a range.
 fn frames() -> Vec<(&'static str, Vec<u8>)> {
     let digest = |byte| Digest([byte; DIGEST_LEN]);

@@ -12,10 +12,10 @@ const FLUSH: u64 = 1;
 const FUA: u64 = 2;
 const DISCARD: u64 = 4;
 const MARK: u64 = 8;
-/// The header of an entry, which has a sector of the log for itself.
+/// The header of an entry, which has its own sector in the log.
 const HEADER_BYTES: usize = 32;
 const CHUNK_BYTES: usize = 1 << 20;
-/// A disk loses a write by such pieces.
+/// The unit in which a disk loses parts of a write.
 const SECTOR_BYTES: u64 = 512;
 /// Marks of the test: the receiver listens, and the sender has its receipt.
 const BEGUN: &[u8] = b"begun";
@@ -29,7 +29,8 @@ struct Entry {
     length: u64,
 }
 
-/// The writes, in the order in which dm-log-writes logs them: a flush follows all that it covers.
+/// The writes, in the order in which dm-log-writes logs them: a flush follows all writes that it
+/// covers.
 struct Log {
     file: File,
     entries: Vec<Entry>,
@@ -38,7 +39,7 @@ struct Log {
     receipt: usize,
 }
 
-/// Which writes survive that no flush covers.
+/// Which of the writes that no flush covers survive.
 #[derive(Debug, Clone, Copy)]
 enum Survives {
     /// Those before the cut.
@@ -48,13 +49,13 @@ enum Survives {
     Nothing,
 }
 
-/// Writes `image`: what a power cut leaves of a disk that was `base` before the log began. `seed`
+/// Writes `image`: the disk that a power cut leaves if it was `base` before the log began. `seed`
 /// draws the instant and what the disk's own memory loses.
 pub(super) fn cut(log: &Path, base: &Path, image: &Path, seed: u64) -> Result<(), Box<dyn Error>> {
     let log = Log::read(File::open(log)?)?;
     let mut draw = Draw(seed);
     let image = copy(base, image)?;
-    // A quarter right behind the receipt.
+    // A quarter of the seeds cut right after the receipt.
     let at = if seed.is_multiple_of(4) { log.receipt } else { log.begun + draw.below(log.entries.len() - log.begun) };
     let survives = [Survives::InOrder, Survives::Any, Survives::Nothing][(seed % 3) as usize];
     let flush = |entry: &Entry| entry.flags & FLUSH != 0;
@@ -128,7 +129,7 @@ impl Log {
     }
 }
 
-/// A copy that takes no memory for what is empty.
+/// A copy in which empty parts take no memory.
 fn copy(from: &Path, to: &Path) -> io::Result<File> {
     let mut from = File::open(from)?;
     let mut to = File::options().read(true).write(true).create(true).truncate(true).open(to)?;
@@ -147,7 +148,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<File> {
     }
 }
 
-/// Numbers that a seed repeats (splitmix64).
+/// Random numbers that a seed reproduces (splitmix64).
 struct Draw(u64);
 
 impl Draw {

@@ -1,4 +1,4 @@
-//! The two versions of a tree, and which of them each file is.
+//! The two versions of a tree, and which of them each file has.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -7,24 +7,24 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// In the first most names are there already, in the second none.
+/// In this folder most names exist already when the newer version arrives, in `FRESH` none.
 const MERGED: &str = "merged";
 const FRESH: &str = "fresh";
-/// Its files are on the same disk and nobody sends anything there.
+/// Its files are on the same disk, and no transfer touches them.
 const BESIDE: &str = "beside";
 const BESIDE_FILES: usize = 20;
 const SMALL: usize = 80;
 const MEDIUM: usize = 6;
 const MEDIUM_BYTES: usize = 300_000;
-/// One of these is continued inside after an interruption.
+/// A file of this size is continued in the middle after an interruption.
 const LARGE_BYTES: usize = 9 << 20;
-/// Even, as FAT has them.
+/// An even number of seconds, because FAT stores only these.
 const OLDER: Duration = Duration::from_secs(1_500_000_000);
 const NEWER: Duration = Duration::from_secs(1_600_000_000);
-/// How many paths are named of each kind.
+/// How many paths of each kind are listed.
 const NAMED_MAX: usize = 6;
 
-/// Makes both.
+/// Makes both versions.
 pub(super) fn make(older: &Path, newer: &Path) -> io::Result<()> {
     for number in 0..BESIDE_FILES {
         for root in [older, newer] {
@@ -60,9 +60,9 @@ fn write(path: &Path, pattern: &str, length: usize, time: Duration) -> io::Resul
     File::options().write(true).open(path)?.set_modified(UNIX_EPOCH + time)
 }
 
-/// Says which version each file of `now` is; fails if one is neither `older` nor `newer`. `allows`
-/// says what a filesystem may have done to files that were being replaced: `nothing`, `gone`, or
-/// `damaged`.
+/// Prints which version each file of `now` has; fails if one has neither that of `older` nor that
+/// of `newer`. `allows` says what a filesystem may have done to files that were being replaced:
+/// `nothing`, `gone`, or `damaged`.
 pub(super) fn judge(older: &Path, newer: &Path, now: &Path, allows: &str) -> Result<(), Box<dyn Error>> {
     let paths = files(newer)?;
     let (mut new, mut old, mut absent) = (0, 0, 0);
@@ -94,7 +94,7 @@ pub(super) fn judge(older: &Path, newer: &Path, now: &Path, allows: &str) -> Res
     }
 }
 
-/// What a file is that is none of its versions.
+/// The state of a file that has neither version.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Damage {
     Gone,

@@ -15,13 +15,13 @@ use crate::loopback::End;
 use crate::meter::{Round, Side, alone, both};
 use crate::mode::{Calls, Cipher, Layer, NotMeasured};
 
-/// Files that are read or written in one go: what a receiver writes at a time.
+/// Files that are read or written together: as many as a receiver writes at a time.
 const GROUP_FILES: usize = 64;
 
-/// Records that are sealed one behind the other: what a lane writes to its socket at once.
+/// Records that are sealed one after the other: as many as a lane writes to its socket at once.
 const RECORDS: usize = 32;
 
-/// Keys for records that go nowhere.
+/// Keys for records that are not sent.
 const KEY: [u8; 32] = [7; 32];
 const IV: [u8; 12] = [9; 12];
 
@@ -36,7 +36,7 @@ pub(crate) fn run(bench: &Bench<'_>, layer: Layer, data: &Data, lanes: u8, prove
     }
 }
 
-/// The driver that a lane of a transfer has.
+/// The driver of a transfer's lane.
 pub(crate) fn driver(calls: Calls) -> Result<FileIo, NotMeasured> {
     let mode = match calls {
         Calls::Plain => IoMode::Sync,
@@ -54,17 +54,17 @@ fn same(same: bool) -> Result<(), NotMeasured> {
     if same { Ok(()) } else { Err(NotMeasured::Differs) }
 }
 
-/// Bytes of the dataset that one of so many lanes has to do with, where no file is involved.
+/// Bytes of the dataset for one of `lanes` lanes, for layers without files.
 fn bytes_of(data: &Data, lane: usize, lanes: usize) -> u64 {
     data.share(lane, lanes).iter().map(|stretch| stretch.len).sum()
 }
 
-/// Pieces that so many bytes come in.
+/// The lengths of the pieces of this many bytes.
 fn pieces(bytes: u64) -> impl Iterator<Item = usize> {
     Stretch { file: 0, offset: 0, len: bytes }.pieces().map(|(_, len)| len)
 }
 
-/// Groups of whole files that fill a piece at most; none for files that are larger.
+/// Groups of whole files that fit into a piece; no groups for larger files.
 fn groups(share: &[Stretch]) -> impl Iterator<Item = &[Stretch]> {
     let len = share.first().map_or(1, |stretch| stretch.len.max(1)) as usize;
     share.chunks((PIECE / len).clamp(1, GROUP_FILES))
@@ -156,7 +156,8 @@ fn write(bench: &Bench<'_>, calls: Calls, data: &Data, lanes: u8, prove: bool) -
     Ok(round)
 }
 
-/// Memory to a socket, and from the socket to memory if it is `kept`, else to nowhere.
+/// Memory to a socket, and from the socket to memory if it is `kept`; otherwise the bytes are
+/// discarded.
 fn across(
     bench: &Bench<'_>,
     cipher: Cipher,
@@ -190,7 +191,7 @@ fn across(
     Ok(round)
 }
 
-/// What lanes prefer here.
+/// The suite that lanes prefer on this machine, and its key.
 fn suite() -> (Suite, &'static [u8]) {
     match ringway_sys::probe::cpu_aes().single {
         true => (Suite::Aes128Gcm, &KEY[..16]),
@@ -212,7 +213,7 @@ fn opener() -> io::Result<Opener> {
     Opener::new(suite, key, IV, 0).map_err(records)
 }
 
-/// Seals `content` in records, one behind the other.
+/// Seals `content` in records, one after the other.
 fn seal(sealer: &mut Sealer, content: &[u8], out: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     for content in content.chunks(CONTENT_MAX) {
@@ -221,7 +222,7 @@ fn seal(sealer: &mut Sealer, content: &[u8], out: &mut [u8]) -> io::Result<usize
     Ok(filled)
 }
 
-/// Opens all records in `sealed` to where their contents belong, each over the type behind the one
+/// Opens all records in `sealed` to where their contents belong, each over the type byte of the one
 /// before, as a lane does.
 fn open(opener: &mut Opener, sealed: &[u8], out: &mut [u8]) -> io::Result<usize> {
     let (mut at, mut filled) = (0, 0);
@@ -258,8 +259,8 @@ fn encrypt(bench: &Bench<'_>, data: &Data, lanes: u8, prove: bool) -> Result<Rou
 
 fn decrypt(bench: &Bench<'_>, data: &Data, lanes: u8, prove: bool) -> Result<Round, NotMeasured> {
     let (count, bytes) = (usize::from(lanes), noise());
-    // The same records are opened again and again, each time by a key that awaits the first of
-    // them: what a key costs is nothing beside them.
+    // The same records are opened again and again, each time with a new opener that expects the
+    // first of them. The cost of the opener is negligible.
     let sealed = |len: usize| {
         let mut sealed = vec![0; len.div_ceil(CONTENT_MAX) * (CONTENT_MAX + OVERHEAD)];
         let filled = seal(&mut sealer()?, &bytes[..len], &mut sealed)?;

@@ -1,5 +1,5 @@
-//! Whole files from one end to the other with nothing between them but their lengths: what the
-//! system calls themselves can do.
+//! Whole files from one end to the other, with only their lengths between them: the limit of the
+//! system calls themselves.
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -13,19 +13,19 @@ use crate::loopback::{End, read_exact, write_all};
 use crate::meter::{Round, both};
 use crate::mode::{Cipher, Inward, NotMeasured, Outward};
 
-/// What a pipe is asked to hold: the most that an unprivileged user may ask for (pipe(7)).
+/// Requested size of the pipe: the most that an unprivileged user may request (pipe(7)).
 const PIPE_LEN: usize = 1 << 20;
 
-/// The pipe of uring-sync, and what it splices at a time.
+/// The size of uring-sync's pipe, and of its splices.
 const SMALL_PIPE_LEN: usize = 128 * 1024;
 
-/// Bytes that the kernel is left alone with: then it is asked whether all is to end.
+/// Bytes that the kernel moves before the thread checks whether the measurement is stopped.
 const KERNEL_LEN: u64 = 16 * 1024 * 1024;
 
-/// Before each file: how long it is.
+/// A file's length, before its contents.
 const HEADER_LEN: usize = size_of::<u64>();
 
-/// Behind the last one.
+/// Follows the last file.
 const END: u64 = u64::MAX;
 
 type Ways = (Outward, Inward, Cipher);
@@ -59,7 +59,7 @@ pub(crate) fn run(bench: &Bench<'_>, ways: Ways, data: &Data, lanes: u8, prove: 
     Ok(round)
 }
 
-/// A part of a stretch that the kernel moves in one go.
+/// The parts of a stretch that the kernel moves in one call.
 fn goes(stretch: Stretch) -> impl Iterator<Item = (u64, u64)> {
     let end = stretch.offset + stretch.len;
     (stretch.offset..end).step_by(KERNEL_LEN as usize).map(move |at| (at, (end - at).min(KERNEL_LEN)))
@@ -98,7 +98,7 @@ impl Sender {
         let end = &mut self.end;
         match &mut self.way {
             SendingWay::ReadSend(buf) => {
-                // In one call with what follows it, as lanes send theirs.
+                // In one call with the following contents, like lanes.
                 let mut header = &header[..];
                 for (offset, len) in stretch.pieces() {
                     bench.check()?;
@@ -167,7 +167,7 @@ impl Receiver {
         Ok(Self { end, way })
     }
 
-    /// Reads a file's length, which must be the one that is due: both ends know what there is.
+    /// Reads a file's length, which must be `due`: both ends know the files.
     fn header(&mut self, due: u64) -> io::Result<()> {
         let mut header = [0; HEADER_LEN];
         match &self.way {

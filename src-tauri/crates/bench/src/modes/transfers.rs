@@ -1,5 +1,5 @@
 //! All layers together: the data plane of a real transfer, from the walk to the receiver's
-//! synchronising, without the session around it.
+//! synchronising, without a session.
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
@@ -51,7 +51,7 @@ pub(crate) fn run(
         more_names: 0,
         offered: None,
         answers: None,
-        // Half of what is left: the other half is the sending end's.
+        // Half of the remaining descriptors; the other half is the sending end's.
         open: ForReceiving::within(left() / 2 / usize::from(lanes), 1),
         prove: false,
         allowance: None,
@@ -62,7 +62,7 @@ pub(crate) fn run(
     let moved = cross(bench, data, &incoming, ends);
     if moved.is_err() {
         incoming.cancel();
-        // What cannot be removed goes with the whole folder.
+        // If something cannot be removed here, it is removed with the whole folder.
         let _ = incoming.abandon();
     }
     let round = moved?;
@@ -73,7 +73,7 @@ pub(crate) fn run(
     Ok(round)
 }
 
-/// Moves the tree, and settles it there.
+/// Moves the tree, and finishes it at the receiving end.
 fn cross<'s>(
     bench: &Bench<'s>,
     data: &Data,

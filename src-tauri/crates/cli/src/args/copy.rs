@@ -44,61 +44,62 @@ The events of --json are listed in the manual: `ringway man`.";
 /// `ringway copy`.
 #[derive(Debug, Args)]
 pub(crate) struct CopyArgs {
-    /// What to copy, and last where to: into DEST if that is a folder, else as DEST. With -t, all
-    /// are sources
+    /// What to copy, and last the destination: into DEST if that is a folder, else as DEST. With
+    /// -t, all are sources
     #[arg(required = true, num_args = 1.., value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Take DEST as the copy's own name, even if it is a folder
+    /// Treat DEST as the copy's own name, even if it is a folder
     #[arg(short = 'T', long)]
     pub(crate) no_target_directory: bool,
     /// Copy all sources into DIR, which must exist
     #[arg(short = 't', long, value_name = "DIR", conflicts_with = "no_target_directory")]
     pub(crate) target_directory: Option<PathBuf>,
-    /// Write nothing: say what would be done, one line an entry (new, over, keep, dir, link, node)
+    /// Write nothing: print what would be done, one line for each entry (new, over, keep, dir,
+    /// link, node)
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Leave files at the destination that are as new as their source, or newer
+    /// Leave files at the destination that are as new as their source or newer
     #[arg(short, long)]
     pub(crate) update: bool,
-    /// Leave all that exists at the destination
+    /// Leave everything that exists at the destination
     #[arg(short, long, conflicts_with = "update")]
     pub(crate) no_clobber: bool,
-    /// Finish a copy that ended early and began at TIME, as its last message has it: keep what is
-    /// complete, copy again what was cut short
+    /// Continue a copy that ended early and began at TIME, as its last message gives it: keep
+    /// complete files, copy unfinished ones again
     #[arg(long, value_name = "TIME", value_parser = began)]
     pub(crate) r#continue: Option<SystemTime>,
     #[command(flatten)]
     pub(crate) rules: Rules,
-    /// Read everything back from the medium and compare it with what was read from the source
+    /// Read everything back from the disk and compare it with what was read from the source
     /// (BLAKE3)
     #[arg(long)]
     pub(crate) verify: bool,
-    /// Give each file its final name only when it is whole; a file that a link at the destination
-    /// leads to is still written in place
+    /// Give each file its final name only when it is complete. A file that a link at the
+    /// destination leads to is still written in place
     #[arg(long)]
     pub(crate) atomic: bool,
-    /// Share blocks with the source, where the filesystem can (btrfs, xfs); alone, it means always
+    /// Share blocks with the source if the filesystem can (btrfs, xfs); without a value, always
     #[arg(long, value_enum, value_name = "WHEN", num_args = 0..=1, require_equals = true)]
     #[arg(default_value_t = ReflinkArg::Auto, default_missing_value = "always")]
     pub(crate) reflink: ReflinkArg,
-    /// Let the kernel copy contents by itself
+    /// Whether and how the kernel copies contents by itself
     #[arg(long, value_enum, value_name = "HOW", default_value_t = KernelCopyArg::Auto)]
     pub(crate) kernel_copy: KernelCopyArg,
     /// The same as --kernel-copy never
     #[arg(long, conflicts_with = "kernel_copy")]
     pub(crate) no_splice: bool,
-    /// Threads, at most; by default chosen by processors and medium
+    /// Threads at most. Default: chosen by processors and medium
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=limits::WORKERS_MAX as u64))]
     pub(crate) jobs: Option<u64>,
-    /// Requests in flight on each thread's ring, where reading waits for a disk; by default 64
+    /// Requests in flight on each thread's ring, when reading waits for a disk. Default: 64
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::DEPTH_MAX)))]
     pub(crate) queue_depth: Option<u32>,
-    /// Bytes of one read and one write of a large file, as in 64K or 1M (the default); a file up to
+    /// Bytes of one read and one write of a large file, as in 64K or 1M (the default). A file up to
     /// that size is read and written at once
     #[arg(short, long, value_name = "SIZE", value_parser = chunk_bytes)]
     pub(crate) chunk: Option<usize>,
-    /// What files are read by where reading waits for a disk: io_uring, plain system calls, or
-    /// io_uring where it can
+    /// How files are read when reading waits for a disk: io_uring, plain system calls, or io_uring
+    /// if it is available
     #[arg(long, value_enum, default_value_t = IoArg::Auto)]
     pub(crate) io: IoArg,
     #[command(flatten)]
@@ -107,16 +108,16 @@ pub(crate) struct CopyArgs {
     pub(crate) always: AlwaysArgs,
 }
 
-/// What is said, and how. `-q` is the queue's here, so quiet has no letter.
+/// How much is reported, and how. `-q` sets the queue's depth here, so quiet has no letter.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct SaidArgs {
-    /// Say nothing but errors, and show no bar
+    /// Print nothing but errors, and show no bar
     #[arg(long, conflicts_with_all = ["verbose", "progress"])]
     quiet: bool,
-    /// Say more: what was chosen and why, every failed file
+    /// Print more: what was chosen and why, every failed file
     #[arg(short, long)]
     verbose: bool,
-    /// Show progress even where standard error is no terminal: a line a second
+    /// Show progress even if standard error is no terminal: a line a second
     #[arg(long)]
     pub(crate) progress: bool,
     #[command(flatten)]
@@ -129,20 +130,20 @@ impl From<SaidArgs> for ReportingArgs {
     }
 }
 
-/// What fingers type after `cp`.
+/// Options that people type after `cp` out of habit.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Accepted because cp has them; copy always does this")]
 pub(crate) struct AlwaysArgs {
     /// Keep everything that can be kept
     #[arg(short, long)]
     archive: bool,
-    /// Copy folders with all that is in them
+    /// Copy folders with everything in them
     #[arg(short, visible_short_alias = 'R', long)]
     recursive: bool,
     /// Keep mode, owner and times
     #[arg(short)]
     p: bool,
-    /// Keep what is listed; everything is kept
+    /// Keep what LIST names; everything is kept anyway
     #[arg(long, value_enum, value_name = "LIST", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
     #[arg(default_missing_value = "all", hide_possible_values = true, action = ArgAction::Append)]
     preserve: Vec<PreserveArg>,
@@ -166,8 +167,8 @@ enum PreserveArg {
     All,
 }
 
-/// `--exclude` and `--include`, in the order in which they were given: clap would keep each kind's
-/// own only.
+/// `--exclude` and `--include`, in the order in which they were given: clap itself would keep the
+/// order only within each of the two.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Rules(Vec<Rule>);
 
@@ -211,9 +212,9 @@ impl FromArgMatches for Rules {
 /// `--reflink`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReflinkArg {
-    /// Where the filesystem can
+    /// If the filesystem can
     Auto,
-    /// Or fail
+    /// Always, or fail
     Always,
     /// Write every byte anew
     Never,
@@ -222,18 +223,18 @@ pub(crate) enum ReflinkArg {
 /// `--kernel-copy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum KernelCopyArg {
-    /// Where that measures best
+    /// Where measurements found it faster
     Auto,
-    /// By copy_file_range(2) wherever that works
+    /// With copy_file_range(2) wherever that works
     Range,
-    /// By splice(2) wherever that works
+    /// With splice(2) wherever that works
     Splice,
     /// Not at all: read and write
     Never,
 }
 
-/// A size as dd and cp have it: bytes, or with K, M, KiB, MiB in powers of 1,024, with KB, MB in
-/// powers of 1,000.
+/// A size as in dd and cp: bytes, or with K, M, KiB, MiB in powers of 1,024, with KB, MB in powers
+/// of 1,000.
 fn chunk_bytes(text: &str) -> Result<usize, String> {
     const EXAMPLE: &str = "a size is a number with K or M behind it, as in 64K or 1M";
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
@@ -249,7 +250,7 @@ fn chunk_bytes(text: &str) -> Result<usize, String> {
     };
     let number: usize = match number.parse() {
         Ok(number) => number,
-        // Digits alone that are no number are too many of them.
+        // Digits alone that do not parse are too many for the type.
         Err(_) if !number.is_empty() => usize::MAX,
         Err(_) => return Err(EXAMPLE.into()),
     };
@@ -272,7 +273,7 @@ impl CopyArgs {
         }
     }
 
-    /// What of it goes to the engine.
+    /// The options as the engine takes them.
     ///
     /// # Errors
     /// A place to copy to is missing, or -T has several sources.
@@ -428,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_means_quiet_is_told_its_word() {
+    fn short_q_is_refused_with_a_hint_at_quiet() {
         for line in [&["-q", "a", "b"][..], &["a", "b", "-q"], &["-rq", "a", "b"]] {
             let all = ["ringway", "copy"].iter().chain(line);
             let said = crate::args::hinted(Cli::try_parse_from(all).unwrap_err()).to_string();

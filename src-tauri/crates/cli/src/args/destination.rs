@@ -8,7 +8,7 @@ use crate::exit::Refusal;
 use crate::text::for_terminal;
 use crate::words;
 
-/// The folder in full.
+/// The folder's absolute path.
 pub(crate) fn destination(given: &Path) -> Result<PathBuf, Refusal> {
     let name = for_terminal(given);
     let refuse = |why: &str| Refusal::failed(format!("Nothing can be received into {name}: {why}."));

@@ -1,8 +1,8 @@
 //! Amounts of bytes as they are typed, with a unit; and a limit on sending: so many a second, or
 //! none.
-use ringway_engine::RateLimit;
+use ringway_model::RateLimit;
 
-/// What a unit stands for: of 1000 with the plain letter, of 1024 with an i.
+/// What each unit means: powers of 1000 for the plain letter, of 1024 with an i.
 const UNITS: [(&str, u64); 9] = [
     ("", 1),
     ("K", 1_000),
@@ -17,8 +17,8 @@ const UNITS: [(&str, u64); 9] = [
 
 const FORM: &str = "a limit is bytes a second, as in 500K, 20M or 1.5Gi, or none";
 
-/// Bytes as they are typed, with a unit or without. A B after the unit changes nothing; a b would
-/// be bits, and is refused. What is too much for the result becomes the most there is.
+/// Bytes as a person types them, with or without a unit. A B after the unit changes nothing; a b
+/// would mean bits, and is refused. An amount too large for the result becomes the largest one.
 pub(crate) fn amount(text: &str) -> Option<u64> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -31,14 +31,14 @@ pub(crate) fn amount(text: &str) -> Option<u64> {
 /// `--limit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LimitArg {
-    /// As fast as it goes.
+    /// As fast as possible.
     Off,
     /// No faster than this.
     To(RateLimit),
 }
 
 impl LimitArg {
-    /// Reads what was typed.
+    /// Parses what was typed.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text == "none" {
             return Ok(Self::Off);

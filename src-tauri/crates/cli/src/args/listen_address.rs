@@ -3,20 +3,20 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
 use ringway_engine::parse_zoned;
 
-/// Where to listen, as far as it was said.
+/// Where to listen, as far as it was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ListenAddress {
-    /// The address; every one if none.
+    /// The address; without one, every address.
     pub(crate) ip: Option<IpAddr>,
-    /// The number of its interface, for an address of the link; else 0.
+    /// The number of its interface, for a link-local address; else 0.
     pub(crate) zone: u32,
-    /// The port; the settings' if none.
+    /// The port; without one, that of the settings.
     pub(crate) port: Option<u16>,
 }
 
 impl ListenAddress {
-    /// `ADDR:PORT`, `[V6ADDR]:PORT`, `ADDR`, `V6ADDR`, `[V6ADDR]`, `:PORT` or `PORT`; an address of
-    /// the link with its interface, as in `fe80::1%eth0`.
+    /// `ADDR:PORT`, `[V6ADDR]:PORT`, `ADDR`, `V6ADDR`, `[V6ADDR]`, `:PORT` or `PORT`; a link-local
+    /// address with its interface, as in `fe80::1%eth0`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let port = |text: &str| {
             // `u16::from_str` takes a plus sign, which no port has.
@@ -53,7 +53,7 @@ impl ListenAddress {
         }
     }
 
-    /// Every address, the settings' port.
+    /// Every address, with the port of the settings.
     pub(crate) const DEFAULT: Self = Self { ip: None, zone: 0, port: None };
 }
 

@@ -10,12 +10,12 @@ const FORM: &str = "a time is a number of seconds, minutes or hours, as in 30s, 
 pub(crate) enum RetryArg {
     /// Not at all.
     No,
-    /// For so long after each loss.
+    /// For this long after each loss.
     For(Duration),
 }
 
 impl RetryArg {
-    /// Reads what was typed. A number without a unit is refused: it could be of either.
+    /// Parses what was typed. A number without a unit is refused, because its unit could be any.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text == "no" {
             return Ok(Self::No);

@@ -17,28 +17,28 @@ const FORM: &str = "a size is bytes, as in 500M, 20G or 1.5Ti, or none";
 pub(crate) struct RuleArgs {
     /// Its name or the beginning of its id
     pub(crate) device: String,
-    /// Ask before each of its offers is accepted (as it is from the beginning)
+    /// Ask before each of its offers is accepted (the default)
     #[arg(long)]
     ask: bool,
     /// Accept its offers without asking
     #[arg(long)]
     accept: bool,
-    /// Decline its offers without asking; it hears that it was declined, and nothing else is said
-    /// of it here than a line of `ringway recv`
+    /// Decline its offers without asking. The device hears that it was declined; here only a line
+    /// of `ringway recv` mentions it
     #[arg(long)]
     refuse: bool,
-    /// What it sends lands in this folder, which must exist, unless `ringway recv` is given another
-    /// one
+    /// What it sends is received into this folder, which must exist, unless `ringway recv` is given
+    /// another one
     #[arg(long, value_name = "DIR", conflicts_with = "no_into")]
     pub(crate) into: Option<PathBuf>,
     #[command(flatten)]
     home: HomeArgs,
-    /// What it sends lands where everything does
+    /// What it sends is received into the usual folder
     #[arg(long)]
     no_into: bool,
-    /// Ask all the same where it is more than SIZE: K, M, G, T are powers of 1000, Ki, Mi, Gi, Ti
-    /// of 1024; none takes the size away. What was accepted and turns out to be more is stopped,
-    /// and asked about when it is sent again
+    /// Ask anyway if an offer is larger than SIZE: K, M, G, T are powers of 1000, Ki, Mi, Gi, Ti of
+    /// 1024; none removes the limit. A transfer that was accepted without asking and turns out
+    /// larger is stopped, and asked about when it is sent again
     #[arg(long, value_name = "SIZE", value_parser = SizeArg::parse)]
     max_size: Option<SizeArg>,
 }
@@ -60,7 +60,7 @@ impl SizeArg {
 }
 
 impl RuleArgs {
-    /// The rule with what was asked for; the rest of it stays.
+    /// The rule with the requested changes; the rest of it stays.
     pub(crate) fn changed(&self, rule: &DeviceRule) -> Result<DeviceRule> {
         let mut rule = rule.clone();
         for (asked, consent) in
@@ -76,7 +76,7 @@ impl RuleArgs {
         if let Some(folder) = &self.into {
             rule.folder = Some(destination(folder)?.into());
         }
-        // What one folder takes says nothing of another one.
+        // What may be received into one folder says nothing about another one.
         if self.no_into || self.into.is_some() || self.home.allow_home {
             rule.into_home = self.home.into_home();
         }

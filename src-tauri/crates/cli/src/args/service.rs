@@ -27,8 +27,8 @@ Examples:
 /// `ringway serve`.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// The folder to receive into, for every device, also where its rule names another; it must
-    /// exist. Default: the settings' receive folder
+    /// The folder to receive into, for every device, even if its rule names another; it must exist.
+    /// Default: the receive folder of the settings
     pub(crate) dest: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) home: HomeArgs,
@@ -38,15 +38,15 @@ pub(crate) struct ServeArgs {
     /// Do not announce this receiver on the local network
     #[arg(long)]
     pub(crate) no_announce: bool,
-    /// When it is to end, give running transfers so long to end by themselves: as in 30s or 5m; no
-    /// is no time
+    /// When the service is told to end, give running transfers this much time to end by themselves:
+    /// as in 30s or 5m; no gives them none
     #[arg(long, value_name = "TIME", value_parser = RetryArg::parse, default_value = "10s")]
     pub(crate) grace: RetryArg,
-    /// Say what happens in FILE instead of on standard output; from 1 MB on it becomes FILE.old
+    /// Write what happens to FILE instead of to standard output; at 1 MB it is renamed to FILE.old
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
-    /// End by itself when no window is open and nothing runs, unless the settings have receiving in
-    /// the background on: how a window starts it
+    /// End by itself when no window is open and nothing runs, unless the settings turn on receiving
+    /// in the background. The window starts the service this way
     #[arg(long)]
     pub(crate) with_window: bool,
     #[command(flatten)]
@@ -56,14 +56,15 @@ pub(crate) struct ServeArgs {
 /// `ringway accept`.
 #[derive(Debug, Args)]
 pub(crate) struct AcceptArgs {
-    /// The offer: the device that it is from, or the beginning of its id
+    /// The offer: the name of the device that sent it, or the beginning of the offer's id
     pub(crate) offer: String,
-    /// The folder to receive it into; it must exist. Default: where the service receives
+    /// The folder to receive it into; it must exist. Default: the folder that the service receives
+    /// into
     #[arg(long, value_name = "DIR")]
     pub(crate) into: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) home: HomeArgs,
-    /// What happens to files that are there already and differ; nothing else is ever deleted
+    /// What happens to files that exist already and differ; nothing else is ever deleted
     #[arg(long, visible_alias = "existing", value_enum, default_value_t = ConflictArg::Update)]
     pub(crate) on_conflict: ConflictArg,
     #[command(flatten)]
@@ -73,7 +74,7 @@ pub(crate) struct AcceptArgs {
 /// `ringway decline`.
 #[derive(Debug, Args)]
 pub(crate) struct OfferArgs {
-    /// The offer: the device that it is from, or the beginning of its id
+    /// The offer: the name of the device that sent it, or the beginning of the offer's id
     pub(crate) offer: String,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
@@ -82,7 +83,7 @@ pub(crate) struct OfferArgs {
 /// `ringway code`.
 #[derive(Debug, Args)]
 pub(crate) struct CodeShownArgs {
-    /// Draw a new one; the old one is void
+    /// Draw a new one; the old one is no longer valid
     #[arg(long)]
     pub(crate) new: bool,
     #[command(flatten)]
@@ -92,7 +93,7 @@ pub(crate) struct CodeShownArgs {
 /// `ringway cancel`, `ringway pause` and `ringway resume`.
 #[derive(Debug, Args)]
 pub(crate) struct TransferArgs {
-    /// The transfer: the other device, or the beginning of its id
+    /// The transfer: the other device's name, or the beginning of the transfer's id
     pub(crate) transfer: String,
     #[command(flatten)]
     pub(crate) report: ReportArgs,

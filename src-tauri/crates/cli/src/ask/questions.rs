@@ -2,13 +2,13 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use ringway_engine::{Decision, IncomingOffer, OfferSummary, covered_by};
-use ringway_model::{ShownSize, TransferKey};
+use ringway_engine::{IncomingOffer, covered_by};
+use ringway_model::{Fault, Offer, ShownSize, TransferKey, sentences};
 
 use crate::ask::prompt::{Line, Lines};
 use crate::output::Output;
 use crate::text::{bytes, count, counted, for_terminal};
-use crate::words::{self, rule};
+use crate::words;
 
 /// Names that a question shows: a line's worth.
 const NAMES_SHOWN: usize = 5;
@@ -78,18 +78,18 @@ struct Asked {
 
 impl Asked {
     /// A question that was printed at `now`, when the one before it had ended at `ended`.
-    fn new(summary: &OfferSummary, now: Instant, ended: Option<Instant>) -> Self {
+    fn new(summary: &Offer, now: Instant, ended: Option<Instant>) -> Self {
         let follows = ended.is_some_and(|ended| now.saturating_duration_since(ended) < GUARD);
-        let shown = ShownSize { bytes: summary.bytes_so_far, is_final: summary.totals_final };
+        let shown = summary.size();
         let counts_from = if follows { now + GUARD } else { now };
         Self { key: summary.key(), shown, counts_from }
     }
 
-    fn is_about(&self, summary: &OfferSummary) -> bool {
+    fn is_about(&self, summary: &Offer) -> bool {
         self.key == summary.key()
     }
 
-    fn shows(&self, summary: &OfferSummary) -> bool {
+    fn shows(&self, summary: &Offer) -> bool {
         self.is_about(summary)
             && (self.shown.bytes, self.shown.is_final) == (summary.bytes_so_far, summary.totals_final)
     }
@@ -140,8 +140,9 @@ impl Questions {
         // A question ends with its offer, so this is the first one.
         match self.waiting.pop_front_if(|offer| asked.is_about(&offer.summary())) {
             Some(offer) if answer == Answer::Accept && offer.summary().bytes_so_far > covered_by(asked.shown) => {
-                let size = bytes(offer.summary().bytes_so_far);
-                out.must_say(format_args!("The offer has grown to {size} since you were asked. Accept again?"));
+                let summary = offer.summary();
+                let grown = Fault::Grown { bytes: summary.bytes_so_far }.says().of_peer(Some(&summary.from));
+                out.must_say(format_args!("{} Accept again?", grown.what()));
                 self.waiting.push_front(offer);
                 Typed::Discarded
             }
@@ -174,7 +175,7 @@ impl Questions {
 }
 
 /// The first names of an offer, and how many more there are.
-pub(crate) fn named(offer: &OfferSummary) -> String {
+pub(crate) fn named(offer: &Offer) -> String {
     let mut names: Vec<_> = offer.names.iter().take(NAMES_SHOWN).map(for_terminal).collect();
     let more = offer.more_names + offer.names.len().saturating_sub(NAMES_SHOWN) as u64;
     if more > 0 {
@@ -185,7 +186,7 @@ pub(crate) fn named(offer: &OfferSummary) -> String {
 
 /// Names that begin with a dot, pointed out: hidden where folders are listed, and read by programs
 /// as they start.
-fn dotted(offer: &OfferSummary) -> String {
+fn dotted(offer: &Offer) -> String {
     if offer.dot_names.is_empty() {
         return String::new();
     }
@@ -193,10 +194,11 @@ fn dotted(offer: &OfferSummary) -> String {
     if offer.more_dot_names > 0 {
         names.push(format!("{} more", count(offer.more_dot_names)));
     }
-    format!("\n  BEGINS WITH A DOT, and can configure or start programs: {}", names.join(", "))
+    let number = offer.dot_names.len() as u64 + offer.more_dot_names;
+    format!("\n  WARNING: {}", sentences::dot_names(number, &names.join(", ")).what())
 }
 
-fn question(offer: &OfferSummary) -> String {
+fn question(offer: &Offer) -> String {
     let at_least = if offer.totals_final { "" } else { "at least " };
     let entries = if offer.entries_so_far == 1 {
         "1 entry".to_owned()
@@ -204,16 +206,14 @@ fn question(offer: &OfferSummary) -> String {
         format!("{} entries", count(offer.entries_so_far))
     };
     let space = offer.free_space.map(|free| words::free_space(offer, free)).unwrap_or_default();
-    let because = match &offer.decision {
-        Decision::Ask(Some(because)) => format!("\n  You are asked because {}.", rule::asked_because(because)),
-        _ => String::new(),
-    };
+    let because =
+        offer.asked_because.as_ref().map(|because| format!("\n  {}", because.says().what())).unwrap_or_default();
     let dotted = dotted(offer);
-    let alike = offer.looks_like.as_ref().map(|other| words::looks_like(&offer.from_name, offer.from, other));
-    let alike = alike.map(|said| format!("\n  {said}")).unwrap_or_default();
+    let alike = offer.looks_like.as_ref().map(|other| other.says_of_offer(&offer.from, offer.from_id).what());
+    let alike = alike.map(|said| format!("\n  WARNING: {said}")).unwrap_or_default();
     format!(
         "{} offers {}: {}\n  {at_least}{entries}, {}{space}{alike}{dotted}{because}\nAccept into {}? [y/n] ",
-        for_terminal(&offer.from_name),
+        for_terminal(&offer.from),
         counted(offer.names.len() as u64 + offer.more_names, "item"),
         named(offer),
         bytes(offer.bytes_so_far),
@@ -224,9 +224,7 @@ fn question(offer: &OfferSummary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_engine::FreeSpace;
-    use ringway_model::AskedBecause;
-    use ringway_model::{DeviceId, LookAlike, TransferId};
+    use ringway_model::{AskedBecause, DeviceId, FreeSpace, LookAlike, TransferId};
 
     #[test]
     fn only_a_clear_answer_is_one() {
@@ -241,11 +239,11 @@ mod tests {
         }
     }
 
-    fn offer() -> OfferSummary {
-        OfferSummary {
+    fn offer() -> Offer {
+        Offer {
             id: TransferId([0; 16]),
-            from: DeviceId([0; 32]),
-            from_name: "laptop".into(),
+            from: "laptop".into(),
+            from_id: DeviceId([0; 32]),
             looks_like: None,
             names: vec!["data\n\x1b[2Jset".into(), "b".into()],
             more_names: 0,
@@ -254,13 +252,14 @@ mod tests {
             entries_so_far: 1_234,
             bytes_so_far: 5_000_000,
             totals_final: false,
-            decision: Decision::Ask(None),
             destination: "/in".into(),
+            is_home: false,
+            asked_because: None,
             free_space: Some(FreeSpace {
                 free_bytes: 2_000_000_000,
                 free_entries: None,
                 name_max: Some(255),
-                is_writable: true,
+                writable: true,
                 is_exact: true,
             }),
         }
@@ -271,14 +270,13 @@ mod tests {
         let now = Instant::now();
         let asked = Asked::new(&offer(), now, None);
         assert!(asked.shows(&offer()));
-        let others =
-            [OfferSummary { from: DeviceId([1; 32]), ..offer() }, OfferSummary { id: TransferId([1; 16]), ..offer() }];
+        let others = [Offer { from_id: DeviceId([1; 32]), ..offer() }, Offer { id: TransferId([1; 16]), ..offer() }];
         for other in others {
             assert!(!asked.is_about(&other) && !asked.shows(&other));
         }
-        let grown = OfferSummary { bytes_so_far: 5_000_001, ..offer() };
+        let grown = Offer { bytes_so_far: 5_000_001, ..offer() };
         assert!(asked.is_about(&grown) && !asked.shows(&grown));
-        assert!(!asked.shows(&OfferSummary { totals_final: true, ..offer() }));
+        assert!(!asked.shows(&Offer { totals_final: true, ..offer() }));
     }
 
     #[test]
@@ -300,25 +298,24 @@ mod tests {
             free_bytes: 1_000_000,
             free_entries: Some(1_000),
             name_max: Some(5),
-            is_writable: false,
+            writable: false,
             is_exact: true,
         });
         assert!(question(&offer).contains(
-            "5.0 MB; 1.0 MB free here, but THIS FOLDER CANNOT BE WRITTEN TO, 4.0 MB TOO LITTLE unless some of it is here already, and room for 1,000 entries ONLY, and names may have 5 bytes at most\n"
+            "5.0 MB; 1.0 MB free here\n  WARNING: This folder is not writable.\n  WARNING: 4.0 MB more needed, unless part of it already exists.\n  WARNING: The disk can hold only 1,000 more items.\n  WARNING: One name is too long: the disk allows 5 bytes.\n"
         ));
-        offer.decision = Decision::Ask(Some(AskedBecause::TooMuch { bytes_max: 1_000_000 }));
+        offer.asked_because = Some(AskedBecause::TooMuch { bytes_max: 1_000_000 });
         assert!(
             question(&offer).ends_with(
-                "\n  You are asked because its rule lets in 1.0 MB without asking.\nAccept into /in? [y/n] "
+                "\n  This is more than the 1.0 MB that Ringway accepts automatically from that device.\nAccept into /in? [y/n] "
             )
         );
         offer.dot_names = vec![".bashrc".into(), ".s\nsh".into()];
         offer.more_dot_names = 3;
-        let pointed_out = "\n  BEGINS WITH A DOT, and can configure or start programs: .bashrc, .s\\nsh, 3 more\n";
+        let pointed_out = "\n  WARNING: 5 names begin with a dot: .bashrc, .s\\nsh, 3 more. Such files can configure and start programs.\n";
         assert!(question(&offer).contains(pointed_out), "{}", question(&offer));
         offer.looks_like = Some(LookAlike { id: DeviceId([0xab; 32]), name: "l\u{430}ptop\n".into() });
-        let pointed_out =
-            "\n  laptop (0000-0000-0000-0000) LOOKS LIKE THE NAME OF l\u{430}ptop\\n (abab-abab-abab-abab). ";
+        let pointed_out = "\n  WARNING: The name laptop (0000-0000-0000-0000) looks like that of another device, l\u{430}ptop\\n (abab-abab-abab-abab). ";
         assert!(question(&offer).contains(pointed_out), "{}", question(&offer));
         offer.names = (0..9).map(|number| number.to_string().into()).collect();
         offer.more_names = 1_000;

@@ -1,5 +1,5 @@
-//! `ringway copy`: checks what is to be copied, copies it inside this machine, and says what came
-//! of it. It needs no identity.
+//! `ringway copy`: checks what is to be copied, copies it inside this machine, and tells the
+//! result. It needs no identity.
 mod planned;
 mod words;
 
@@ -53,7 +53,7 @@ pub(crate) async fn run(args: CopyArgs, interrupts: &Interrupts) -> Result<Exit>
         lines.flush();
     }
     let made = !was_folder && !args.no_target_directory && destination.is_dir();
-    conclude(&transfer, &report, made, &args, &out);
+    conclude(&transfer, &report, Destination { path: &destination, made }, &args, &out);
     Ok(match report.outcome {
         Outcome::Failed(Fault::Cancelled { by: Side::Here }) => interrupts.exit(),
         _ => (&*report).into(),
@@ -174,13 +174,20 @@ fn words_of_this_command() -> Vec<OsString> {
     words
 }
 
+/// Where a copy went.
+struct Destination<'a> {
+    path: &'a Path,
+    /// The copy has made it.
+    made: bool,
+}
+
 /// The last word, for people and for programs.
-fn conclude(transfer: &Transfer, report: &Report, made: bool, args: &CopyArgs, out: &Output) {
+fn conclude(transfer: &Transfer, report: &Report, destination: Destination<'_>, args: &CopyArgs, out: &Output) {
     let began = report.copy.as_ref().and_then(|copy| copy.began).map(moment::exact);
-    let go_on = words::go_on(&report.failures, &words_of_this_command(), began.as_deref(), made);
-    let why = |error: &Fault| words::error(error, report, &go_on, args.dry_run);
+    let go_on = words::go_on(&report.failures, &words_of_this_command(), began.as_deref(), destination.made);
+    let why = |fault: &Fault| words::error(fault, report, destination.path, &go_on, args.dry_run);
     let came_through = progress::tell_end(transfer, report, out, why, args.dry_run);
-    words::advice(&report.failures, args).iter().for_each(|next| out.advise(next));
+    words::advice(report, args).iter().for_each(|next| out.advise(next));
     if came_through {
         out.say(words::summary(&progress::title(transfer), report, args));
     }

@@ -2,7 +2,8 @@
 use std::time::SystemTime;
 
 use anyhow::Result;
-use ringway_engine::{Device, Engine};
+use ringway_engine::Engine;
+use ringway_model::Device;
 
 use crate::args::{DevicesAction, DevicesArgs, RuleArgs};
 use crate::commands::nearby;

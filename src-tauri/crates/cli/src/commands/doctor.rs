@@ -9,8 +9,11 @@ use std::path::Path;
 use anyhow::Result;
 use ringway_engine::limits::DEFAULT_PORT;
 use ringway_engine::remedy;
-use ringway_engine::{Capabilities, Engine, Paths, RateLimit, ReceiveOptions, Receiver, ThisDevice, Unfinished};
-use ringway_model::{Aim, Fault, IoMode, IoPath, Remedy, SyncIoReason, TlsMode, TlsPath, UserTlsReason};
+use ringway_engine::{Engine, Paths, ReceiveOptions, Receiver};
+use ringway_model::{
+    Aim, Capabilities, Fault, IoMode, IoPath, RateLimit, Remedy, SyncIoReason, ThisDevice, TlsMode, TlsPath,
+    Unfinished, UserTlsReason,
+};
 
 use crate::args::{ListenAddress, ReportArgs};
 use crate::exit::Exit;
@@ -160,13 +163,13 @@ fn capabilities(can: &Capabilities) -> Vec<Finding> {
             "No openat2 here: folders are opened step by step, which is as safe and slower.",
         )
     };
-    let confinement = match can.confinement {
-        Ok(()) => Finding::new(
+    let confinement = match can.unconfined {
+        None => Finding::new(
             "landlock",
             State::Good,
             "What writes received files can reach nothing but their folder (Landlock).",
         ),
-        Err(reason) => {
+        Some(reason) => {
             let message = format!("Received files are written without Landlock: {}.", path_taken::unconfined(reason));
             Finding::new("landlock", State::Note, message)
         }
@@ -231,7 +234,7 @@ fn kernel_tls(tls: TlsPath) -> Finding {
     match reason {
         UserTlsReason::ModuleNotLoaded => finding.advise(words::remedies(&remedy::kernel_tls(Path::new("/")))),
         UserTlsReason::ModulesUnseen => {
-            finding.advise("Whoever looks after the machine itself may turn it on there: sudo modprobe tls")
+            finding.advise("The administrator of the host can load the module there: sudo modprobe tls")
         }
         _ => finding,
     }
@@ -240,7 +243,7 @@ fn kernel_tls(tls: TlsPath) -> Finding {
 /// What transfers that did not end keep, as one finding.
 fn unfinished(left: &[Unfinished]) -> Finding {
     const CHECK: &str = "unfinished";
-    let idle: Vec<_> = left.iter().filter(|left| !left.is_in_use).collect();
+    let idle: Vec<_> = left.iter().filter(|left| !left.in_use).collect();
     if idle.is_empty() {
         return Finding::new(CHECK, State::Good, "No unfinished transfer keeps anything on the disk.");
     }
@@ -363,7 +366,7 @@ mod tests {
             kernel: "6.12".into(),
             tls: TlsPath::Kernel,
             io: IoPath::Uring,
-            confinement: Ok(()),
+            unconfined: None,
             openat2: true,
             cpu_aes: true,
             open_files_max: 1 << 20,
@@ -396,7 +399,7 @@ mod tests {
     #[test]
     fn a_poor_machine_is_told_what_it_lacks() {
         let poor = Capabilities {
-            confinement: Err(Unconfined::SwitchedOff),
+            unconfined: Some(Unconfined::SwitchedOff),
             openat2: false,
             cpu_aes: false,
             open_files_max: 256,
@@ -420,7 +423,7 @@ mod tests {
 
     #[test]
     fn what_unfinished_transfers_keep_is_told_with_the_command_that_removes_it() {
-        let left = |is_in_use| Unfinished {
+        let left = |in_use| Unfinished {
             folder: "/in".into(),
             id: "0123456789abcdef".into(),
             from: None,
@@ -428,8 +431,8 @@ mod tests {
             more_names: 0,
             files: 1,
             disk_bytes: 2_000_000,
-            last_used: std::time::SystemTime::UNIX_EPOCH,
-            is_in_use,
+            last_at_work: std::time::SystemTime::UNIX_EPOCH,
+            in_use,
         };
         assert_eq!(unfinished(&[left(true)]).state, State::Good, "what runs is no leftover");
         let finding = unfinished(&[left(false), left(true), left(false)]);

@@ -5,8 +5,8 @@ mod unfinished;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use ringway_engine::{Engine, Past, PastQuery};
-use ringway_model::{Direction, Outcome, PastDetails};
+use ringway_engine::{Engine, Remembered};
+use ringway_model::{Direction, Outcome, Past, PastDetails, PastQuery};
 
 use crate::args::{InboxAction, InboxArgs};
 use crate::exit::{Exit, Refusal};
@@ -23,9 +23,10 @@ pub(crate) fn run(engine: &Engine, args: InboxArgs) -> Result<Exit> {
     match args.action {
         None => list(engine, &out, args)?,
         Some(InboxAction::Show { number }) => {
-            let (past, details) = engine.past_transfer(number)?.ok_or_else(|| unknown(number))?;
+            let (Remembered { past, resend, .. }, details) =
+                engine.past_transfer(number)?.ok_or_else(|| unknown(number))?;
             out.event(&json::past(&past, Some(&details)));
-            shown(&past, &details, SystemTime::now()).into_iter().for_each(|line| out.say(line));
+            shown(&past, &details, resend.is_some(), SystemTime::now()).into_iter().for_each(|line| out.say(line));
         }
         Some(InboxAction::Forget { number }) => {
             if !engine.forget_past(number)? {
@@ -63,7 +64,8 @@ fn list(engine: &Engine, out: &Output, args: InboxArgs) -> Result<()> {
         (false, false) => Some(Direction::Receiving),
     };
     let is_narrowed = args.failed || args.search.is_some();
-    let query = PastQuery { direction, failed_only: args.failed, search: args.search, before: args.before };
+    let query =
+        PastQuery { direction, failed_only: args.failed, search: args.search.unwrap_or_default(), before: args.before };
     let past = engine.past(&query, args.limit)?;
     for past in &past {
         out.event(&json::past(past, None));
@@ -111,13 +113,12 @@ fn way(direction: Direction) -> &'static str {
 
 /// The other device as it was called then, or else whom it was to reach.
 fn device(past: &Past) -> String {
-    let name = past.peer.as_ref().map(|(_, name)| name).or(past.target.as_ref());
+    let name = past.peer.as_ref().or(past.target.as_ref());
     name.map(for_terminal).unwrap_or_default()
 }
 
 fn title(past: &Past) -> String {
-    let (name, more) = &past.title;
-    and_more(for_terminal(name), *more)
+    and_more(for_terminal(&past.title), past.more_names)
 }
 
 /// In a word or two; the sentences are for one that is shown.
@@ -134,7 +135,7 @@ fn ending(past: &Past) -> String {
     }
 }
 
-fn shown(past: &Past, details: &PastDetails, now: SystemTime) -> Vec<String> {
+fn shown(past: &Past, details: &PastDetails, can_resend: bool, now: SystemTime) -> Vec<String> {
     let report = &past.report;
     let mut lines = Vec::new();
     let mut line = |what: &str, text: String| {
@@ -148,7 +149,7 @@ fn shown(past: &Past, details: &PastDetails, now: SystemTime) -> Vec<String> {
         Direction::Copying => line("Copied", "inside this machine".to_owned()),
     }
     line("When", ago(report.ended_at, now));
-    let peer = past.peer.as_ref().map(|(_, name)| for_terminal(name));
+    let peer = past.peer.as_ref().map(for_terminal);
     match &report.outcome {
         Outcome::Complete => line("Ended", "complete".to_owned()),
         Outcome::Partial => line("Ended", format!("{} did not make it", words::entries(report.counts.failed))),
@@ -198,7 +199,7 @@ fn shown(past: &Past, details: &PastDetails, now: SystemTime) -> Vec<String> {
         };
         line(what, for_terminal(path));
     }
-    if past.resend.is_some() {
+    if can_resend {
         line("Again", advised::send_again(past.number));
     }
     lines.extend(details.edits.iter().map(|edit| format!("  {}", words::edit(edit, past.direction))));
@@ -229,21 +230,20 @@ fn rates(details: &PastDetails) -> Option<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringway_engine::Resend;
-    use ringway_model::{Counts, DeviceId, Edit, Report, SeriesPoint, TransferId};
-    use ringway_model::{Failure, FailureReason, Fault};
-    use ringway_model::{Operation, Side};
+    use ringway_model::{
+        Counts, DeviceId, Edit, Failure, FailureReason, Fault, Operation, Report, SeriesPoint, Side, TransferId,
+    };
 
     fn past(outcome: Outcome) -> Past {
         Past {
             number: 7,
             id: TransferId([1; 16]),
             direction: Direction::Receiving,
-            peer: Some((DeviceId([2; 32]), "lap\u{202e}top".into())),
-            title: ("da\x1bta".into(), 2),
+            peer: Some("lap\u{202e}top".into()),
+            peer_id: Some(DeviceId([2; 32])),
+            title: "da\x1bta".into(),
+            more_names: 2,
             target: None,
-            target_device: None,
-            target_announced: None,
             paths: vec!["/in/data".into(), "/in/b".into()],
             report: Report {
                 counts: Counts {
@@ -260,7 +260,6 @@ mod tests {
                 reconnected: 1,
                 ..Report::new(outcome, SystemTime::UNIX_EPOCH)
             },
-            resend: None,
         }
     }
 
@@ -282,7 +281,7 @@ mod tests {
     #[test]
     fn one_is_shown_with_all_that_is_known_and_no_name_plays_tricks() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(7_300);
-        let text = shown(&past(Outcome::Partial), &details(), now).join("\n");
+        let text = shown(&past(Outcome::Partial), &details(), false, now).join("\n");
         assert_eq!(
             text,
             "What:        da\\u{1b}ta and 2 more\n\
@@ -303,9 +302,8 @@ mod tests {
 
     #[test]
     fn what_can_be_sent_again_says_how() {
-        let resend = Some(Resend { sources: Vec::new(), verify: false });
-        let sent = Past { direction: Direction::Sending, resend, ..past(Outcome::Partial) };
-        let lines = shown(&sent, &PastDetails::default(), SystemTime::now());
+        let sent = Past { direction: Direction::Sending, ..past(Outcome::Partial) };
+        let lines = shown(&sent, &PastDetails::default(), true, SystemTime::now());
         assert_eq!(lines.last().map(String::as_str), Some("Again:       ringway send --again 7"));
     }
 
@@ -313,7 +311,7 @@ mod tests {
     fn failures_have_their_sentences_and_lists_a_word() {
         let failed = past(Outcome::Failed(Fault::DestinationFull { shortage: None }));
         assert_eq!(ending(&failed), "failed");
-        let text = shown(&failed, &PastDetails::default(), SystemTime::now()).join("\n");
+        let text = shown(&failed, &PastDetails::default(), false, SystemTime::now()).join("\n");
         assert!(text.contains("Ended:       The disk filled up during the transfer."), "{text}");
         assert_eq!(ending(&past(Outcome::Failed(Fault::Cancelled { by: Side::There }))), "stopped");
         assert_eq!(ending(&past(Outcome::Partial)), "101 failed");

@@ -1,15 +1,18 @@
 //! Receivers on the local network: `ringway devices --nearby`, and whom `ringway send` means where
 //! only the code is given.
+use ringway_model::NearbyDevice;
 use std::time::Duration;
 
 use anyhow::Result;
-use ringway_engine::{Engine, GivenSecret, NearbyDevice, Target};
+use ringway_engine::{Announced, Engine, GivenSecret, Target};
+use ringway_model::sentences;
 use tokio::time::{Instant, timeout_at};
 
 use crate::exit::Refusal;
-use crate::json;
+use crate::json::{self, Event};
 use crate::output::Output;
 use crate::text::{for_terminal, table};
+use crate::words::Words;
 
 /// How long is listened for a list: mDNS asks at once, after one second and after three (RFC 6762
 /// section 5.2).
@@ -23,9 +26,9 @@ pub(crate) async fn list(engine: &Engine, out: &Output) -> Result<()> {
     let mut nearby = engine.nearby()?;
     let until = Instant::now() + LIST_TIME;
     while let Ok(true) = timeout_at(until, nearby.changed()).await {}
-    let devices = nearby.devices();
+    let devices: Vec<_> = nearby.devices().into_iter().map(|announced| announced.device).collect();
     for device in &devices {
-        out.event(&json::nearby(device));
+        out.event(&Event::Nearby(device));
     }
     if devices.is_empty() {
         out.say("No receiver announces itself on this network. `ringway recv` does while it runs; a firewall that drops UDP port 5353 keeps it unheard.");
@@ -39,14 +42,13 @@ pub(crate) async fn list(engine: &Engine, out: &Output) -> Result<()> {
 }
 
 fn row(device: &NearbyDevice) -> [String; 6] {
-    let NearbyDevice { said, addresses, known } = device;
     [
-        for_terminal(said.name.as_str()),
-        json::name_of(device.said.kind),
-        said.code.map(|number| format!("{number}-...")).unwrap_or_default(),
-        addresses.first().map(ToString::to_string).unwrap_or_default(),
-        grouped(&said.fingerprint.to_hex()),
-        known.as_ref().map(|device| for_terminal(&device.name)).unwrap_or_default(),
+        for_terminal(&device.name),
+        json::name_of(device.kind),
+        device.code_number.map(|number| format!("{number}-...")).unwrap_or_default(),
+        device.addresses.first().map(ToString::to_string).unwrap_or_default(),
+        grouped(&device.id_begins),
+        device.paired_as.as_ref().map(for_terminal).unwrap_or_default(),
     ]
 }
 
@@ -70,26 +72,28 @@ pub(crate) async fn by_code(engine: &Engine, given: &GivenSecret, out: &Output) 
     let number = code.number();
     out.say(format_args!("Looking for the receiver that shows {number}-..."));
     let found = engine.find_by_code(number, FIND_TIME).await?;
-    let address = |device: &NearbyDevice| device.addresses.first().map(ToString::to_string).unwrap_or_default();
-    let named = |device: &NearbyDevice| format!("{} at {}", for_terminal(device.said.name.as_str()), address(device));
-    let [device] = &found[..] else {
-        let advice = "Say to whom: ringway send FOLDER ADDRESS. `ringway recv` shows its address below its code.";
-        let what = match &found[..] {
-            [] => format!("No receiver on this network shows a code that begins with {number}."),
+    let named = |Announced { device, .. }: &Announced| {
+        let address = device.addresses.first().map(ToString::to_string).unwrap_or_default();
+        format!("{} ({address})", for_terminal(&device.name))
+    };
+    let [found] = &found[..] else {
+        let says = match &found[..] {
+            [] => sentences::code_not_found(number),
             several => {
                 let several: Vec<String> = several.iter().map(named).collect();
-                format!("More than one receiver shows a code that begins with {number}: {}.", several.join(", "))
+                sentences::code_ambiguous(number, &several.join(", "))
             }
         };
-        return Err(Refusal::failed(what).advise(advice).into());
+        let Words { what, next } = says.into();
+        return Err(Refusal::failed(what).advise(next.unwrap_or_default()).into());
     };
-    let Some(target) = device.target().await else {
-        let what = format!("{} announces itself, and cannot be reached.", named(device));
+    let Some(target) = found.target().await else {
+        let what = format!("{} announces itself, and cannot be reached.", named(found));
         return Err(Refusal::failed(what)
             .advise("Look whether a firewall is in between: `ringway doctor` there.")
             .into());
     };
-    out.say(format_args!("Found {} at {}.", for_terminal(device.said.name.as_str()), engine.label(&target)));
+    out.say(format_args!("Found {} at {}.", for_terminal(&found.device.name), engine.label(&target)));
     Ok(target)
 }
 

@@ -1,7 +1,7 @@
 //! `ringway pair`: makes this machine and a receiver know each other, without sending anything.
 use anyhow::Result;
-use ringway_engine::{Device, Engine, GivenSecret, Target};
-use ringway_model::{AuthError, Fault};
+use ringway_engine::{Engine, GivenSecret, Target};
+use ringway_model::{AuthError, Device, Fault};
 
 use crate::args::PairArgs;
 use crate::ask::code_source;

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use ringway_engine::{AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, remedy};
-use ringway_model::{DeclineReason, Direction, Fault, IntoHome, Invalid, OsError, Report, ShownSize};
+use ringway_model::{DeclineReason, Direction, Fault, IntoHome, Invalid, OpenCode, OsError, Report, ShownSize};
 use tokio::task::JoinSet;
 
 use crate::args::destination::destination;
@@ -21,7 +21,7 @@ use crate::json::{self, Event};
 use crate::output::Output;
 use crate::progress;
 use crate::text::for_terminal;
-use crate::words::{self, advised, path_taken, rule};
+use crate::words::{self, advised, path_taken};
 use shown_code::{Change, CodeBoard};
 
 /// How often the code's expiry is looked at.
@@ -266,16 +266,14 @@ impl Reception<'_> {
                     self.out.warn(words::looks_like(&device.name, device.id, &other));
                 }
             }
-            ReceiverEvent::AuthFailed { from, why, attempts_left } => {
-                let from = readable(from);
-                self.out.event(&json::auth_failed(&from, &why, attempts_left));
-                let left = attempts_left.map(|left| format!(" Tries left: {left}.")).unwrap_or_default();
-                self.out.say(format_args!("Refused {from}: {}{left}", words::turned_away(&why)));
+            ReceiverEvent::TurnedAway(failed) => {
+                self.out.event(&json::auth_failed(&failed));
+                self.out.say(words::pairing_failed(&failed));
             }
             ReceiverEvent::OfferReceived(offer) => self.offered(offer),
             ReceiverEvent::OfferRefused(summary) => {
-                self.out.event(&json::refused(&summary));
-                let (from, names) = (for_terminal(&summary.from_name), questions::named(&summary));
+                self.out.event(&Event::Refused(&summary));
+                let (from, names) = (for_terminal(&summary.from), questions::named(&summary));
                 self.out.say(format_args!("Declined, by the rule of {from}: {names}."));
             }
             ReceiverEvent::OfferWithdrawn(key) if self.questions.withdraw(key) => {
@@ -291,26 +289,26 @@ impl Reception<'_> {
 
     fn offered(&mut self, offer: IncomingOffer) {
         let summary = offer.summary();
-        self.out.event(&json::offer(&summary));
+        self.out.event(&json::offer(&summary, offer.decision()));
         let busy_once = self.args.once && (self.last.is_some() || !self.running.is_empty());
         if busy_once {
             self.decline(offer, DeclineReason::Busy);
         } else if self.args.yes {
             self.accept(offer, None, None);
-        } else if let Decision::Accept { bytes_max } = summary.decision {
-            let (from, into) = (for_terminal(&summary.from_name), for_terminal(&summary.destination));
+        } else if let Decision::Accept { bytes_max } = *offer.decision() {
+            let (from, into) = (for_terminal(&summary.from), for_terminal(&summary.destination));
             self.out.say(format_args!("Accepted, by the rule of {from}, into {into}: {}.", questions::named(&summary)));
             self.accept(offer, bytes_max, None);
         } else if self.interactive {
             self.questions.push(offer);
         } else {
-            let why = match &summary.decision {
-                Decision::Ask(Some(because)) => format!("{}, and there is", rule::asked_because(because)),
-                _ => "there is".to_owned(),
+            let why = match &summary.asked_because {
+                Some(because) => format!("{} There is", because.says().what()),
+                None => "There is".to_owned(),
             };
             self.out.warn(format_args!(
-                "Declined an offer from {}: {why} no terminal to ask at. Start with --yes to accept.",
-                for_terminal(&summary.from_name)
+                "Declined an offer from {}. {why} no terminal to ask at. Start with --yes to accept.",
+                for_terminal(&summary.from)
             ));
             self.decline(offer, DeclineReason::ByChoice);
         }
@@ -372,7 +370,7 @@ impl Reception<'_> {
     /// Repeats what was answered, so that a person sees what the answer was for.
     fn say_answer(&self, answered: &str, offer: &IncomingOffer) {
         let summary = offer.summary();
-        let (from, names) = (for_terminal(&summary.from_name), questions::named(&summary));
+        let (from, names) = (for_terminal(&summary.from), questions::named(&summary));
         self.out.must_say(format_args!("{answered} from {from}: {names}."));
     }
 
@@ -400,7 +398,7 @@ impl Reception<'_> {
 
     /// Nobody can pair until a person asks for a new code.
     fn closed(&self, why: &str) {
-        self.out.event(&json::code(None, None));
+        self.out.event(&json::code(OpenCode { code: None, code_valid_until: None }));
         let how = if self.interactive { "ENTER draws a new one." } else { "Start the receiver again for a new one." };
         self.out.must_say(format_args!("{why} {how}"));
     }
@@ -428,7 +426,8 @@ impl Reception<'_> {
         let valid_until = code.as_ref().and_then(|code| code.valid_until);
         self.board.opened(valid_until);
         let text = code.and_then(|code| code.text);
-        self.out.event(&json::code(text.as_ref().map(|text| text.as_str()), valid_until));
+        let shown = text.as_ref().map(|text| text.to_string());
+        self.out.event(&json::code(OpenCode { code: shown, code_valid_until: valid_until }));
         self.board.line(text.as_ref().map(|text| self.out.bold(text)), SystemTime::now())
     }
 
@@ -439,8 +438,7 @@ impl Reception<'_> {
             self.receiver.addresses().into_iter().map(|ip| SocketAddr::new(ip, local.port()).to_string()).collect();
         let code = self.receiver.code();
         self.out.event(&Event::Listening(json::Listening {
-            name: this.name.clone(),
-            id: this.id,
+            device: this.clone(),
             port: local.port(),
             addresses: addresses.clone(),
             destination: destination.into(),
@@ -448,9 +446,9 @@ impl Reception<'_> {
                 address: local.to_string(),
                 announced: matches!(self.receiver.announced(), Ok(true)),
                 confined: self.receiver.confinement().is_ok(),
-                code: json::OpenCode {
+                code: OpenCode {
                     code: code.as_ref().and_then(|code| code.text.as_ref()).map(|text| text.as_str().to_owned()),
-                    code_valid_until: code.as_ref().and_then(|code| code.valid_until).map(json::unix),
+                    code_valid_until: code.as_ref().and_then(|code| code.valid_until),
                 },
             }),
         }));
@@ -496,26 +494,10 @@ impl Reception<'_> {
     }
 }
 
-/// IPv4 addresses on a socket for both families look like `::ffff:10.0.0.7`.
-fn readable(from: SocketAddr) -> String {
-    SocketAddr::new(from.ip().to_canonical(), from.port()).to_string()
-}
-
 /// The next line typed; never, where nobody types.
 async fn next_line(lines: &mut Option<Lines>) -> Option<Line> {
     match lines {
         Some(lines) => lines.next_line().await,
         None => std::future::pending().await,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mapped_addresses_are_shown_as_ipv4() {
-        assert_eq!(readable("[::ffff:10.0.0.7]:80".parse().unwrap()), "10.0.0.7:80");
-        assert_eq!(readable("[2001:db8::1]:80".parse().unwrap()), "[2001:db8::1]:80");
     }
 }

@@ -56,7 +56,7 @@ pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
     sending.until_settled(given).await
 }
 
-/// What to send, and to whom; none is whoever shows the code.
+/// The paths to send, and the target. Without a target, the code finds the receiver.
 struct Asked {
     sources: Vec<Source>,
     target: Option<Target>,
@@ -98,13 +98,13 @@ fn text_of(target: &OsStr) -> Result<&str, Refusal> {
 
 /// What was sent before, to the same device, wherever that is now.
 fn again(engine: &Engine, number: u64) -> Result<Asked> {
-    let past = engine.past_transfer(number)?.map(|(past, _)| past).filter(|past| past.direction == Direction::Sending);
-    let past = past.ok_or_else(|| {
+    let sent = engine.past_transfer(number)?.map(|(found, _)| found);
+    let sent = sent.filter(|found| found.past.direction == Direction::Sending).ok_or_else(|| {
         Refusal::usage(format!("Nothing that was sent has the number {number}."))
             .advise("`ringway inbox --sent` lists what was.")
     })?;
-    let target = engine.target_of(&past)?;
-    let resend = past.resend.ok_or_else(|| {
+    let target = engine.target_of(&sent)?;
+    let resend = sent.resend.ok_or_else(|| {
         Refusal::failed(format!("Of number {number} more was sent at once than is remembered: name it anew."))
     })?;
     Ok(Asked { sources: resend.sources, target: Some(target), verify: resend.verify })

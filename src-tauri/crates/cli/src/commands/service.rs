@@ -31,8 +31,8 @@ pub(crate) async fn run(command: Command) -> Result<Result<Exit>, Command> {
     })
 }
 
-/// The service whose settings are this engine's, where one runs: whoever changes settings tells it,
-/// and has it store them.
+/// The running service that has the same settings as this engine, if there is one. A command that
+/// changes settings sends them to it, and the service stores them.
 ///
 /// # Errors
 /// There is one, and it cannot be told.
@@ -45,8 +45,8 @@ pub(crate) async fn client_of(engine: &Engine) -> Result<Option<Client>> {
         Err(error) => return Err(refusal(&error).into()),
     };
     // One that was started with other XDG folders is another device.
-    let theirs = client.look().await?.device.short_id;
-    Ok((theirs == engine.this_device().id.short()).then_some(client))
+    let theirs = client.look().await?.device.id;
+    Ok((theirs == engine.this_device().id).then_some(client))
 }
 
 /// Where this user's service receives already, as a refusal to receive there too; none where no

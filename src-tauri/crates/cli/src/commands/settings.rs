@@ -6,8 +6,9 @@ use anyhow::Result;
 use ringway_daemon::control::protocol::GivenPath;
 use ringway_daemon::dto::Listening;
 use ringway_daemon::dto::SettingsChange;
-use ringway_daemon::login::{Login, StartsBy};
-use ringway_engine::{Engine, RateLimit, Settings};
+use ringway_daemon::login::Login;
+use ringway_engine::Engine;
+use ringway_model::{RateLimit, Settings, StartsBy};
 
 use crate::args::{SettingsArgs, SwitchArg};
 use crate::commands::service;
@@ -41,18 +42,7 @@ pub(crate) async fn run(engine: &Engine, args: SettingsArgs) -> Result<Exit> {
     let settings = engine.stored_settings()?;
     let (starts, starts_words) = self::start_at_login(start_at_login)?;
     let id = engine.this_device().id;
-    out.event(&Event::Settings(MachineSettings {
-        name: &settings.name,
-        id,
-        port: settings.port,
-        receive_folder: (&settings.receive_folder).into(),
-        into_home: settings.into_home,
-        send_limit: settings.send_limit.map(RateLimit::bytes_per_s),
-        announce: settings.announce,
-        background: settings.background,
-        receiving: settings.receiving,
-        start_at_login: starts,
-    }));
+    out.event(&Event::Settings(MachineSettings { settings: &settings, id, start_at_login: starts }));
     let stands_in = engine
         .unusable_host_name()
         .map(|host| format!(" (no device may be called {}, as this host is)", for_terminal(&host)));
@@ -110,7 +100,7 @@ fn words(settings: &Settings, elsewhere: Option<u16>) -> [String; 6] {
 
 /// Changes it where that is asked for, corrects an entry that names a program which has gone, and
 /// says how it is: for programs and for people.
-fn start_at_login(wanted: Option<SwitchArg>) -> Result<(&'static str, String)> {
+fn start_at_login(wanted: Option<SwitchArg>) -> Result<(StartsBy, String)> {
     let login = Login::from_env();
     if let Some(wanted) = wanted {
         login.set(wanted == SwitchArg::On)?;
@@ -118,12 +108,14 @@ fn start_at_login(wanted: Option<SwitchArg>) -> Result<(&'static str, String)> {
     // Where it cannot be repaired, the state says so.
     let repaired = login.repair().unwrap_or_default();
     let also = repaired.map_or_else(String::new, |gone| format!("; it named {}, which has gone", for_terminal(gone)));
-    Ok(match login.state()? {
-        StartsBy::Nothing => ("off", "no".to_owned()),
-        StartsBy::Autostart => ("autostart", format!("yes, by the desktop's autostart{also}")),
-        StartsBy::Unit => ("unit", "yes, by systemd (`systemctl --user status ringway`)".to_owned()),
+    let starts = login.state()?;
+    let words = match &starts {
+        StartsBy::Nothing => "no".to_owned(),
+        StartsBy::Autostart => format!("yes, by the desktop's autostart{also}"),
+        StartsBy::Unit => "yes, by systemd (`systemctl --user status ringway`)".to_owned(),
         StartsBy::Vanished { program } => {
-            ("vanished", format!("no: its autostart entry names {}, which has gone", for_terminal(program)))
+            format!("no: its autostart entry names {}, which has gone", for_terminal(program))
         }
-    })
+    };
+    Ok((starts, words))
 }

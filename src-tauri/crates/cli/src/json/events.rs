@@ -1,17 +1,16 @@
-//! The events of `--json`. Comments on them and on their fields are what the schema, docs/json.md
-//! and the manual say; an event's begins with the commands that write it.
+//! The events of `--json`. The schema, docs/json.md and the manual are made of the comments on
+//! events and their fields; the comment of an event begins with the commands that write it.
 use ringway_model::{
-    AskedBecause, AuthError, Consent, DeclineReason, DeviceId, DeviceKind, DeviceRule, Edit, LookAlike, PathText,
-    Planned, Progress, TransferId,
+    Consent, DeclineReason, Device, DeviceId, DeviceRule, Edit, LookAlike, NearbyDevice, Offer, OpenCode, PathText,
+    Planned, Progress, SettingsInForce, TransferId, TurnedAway, UnderWay, Unfinished,
 };
 use serde::Serialize;
 
 use super::failing::{EntryFailure, WhatFailed};
-use super::machine::{Listening, MachineSettings, OpenCode, Service};
+use super::machine::{Listening, MachineSettings, Service};
 #[cfg(any(test, feature = "bench"))]
 use super::measured::{Conditions, Measured};
-use super::offers::{Offer, OfferWaits};
-use super::running::{Finished, Remembered, Started, UnderWay};
+use super::running::{Finished, Remembered, Started};
 
 /// One line of standard output.
 #[derive(Serialize)]
@@ -20,45 +19,29 @@ use super::running::{Finished, Remembered, Started, UnderWay};
 pub(crate) enum Event<'a> {
     /// `recv`, `serve`: This device listens.
     Listening(Listening),
-    /// `recv`, `code`: The code that is open; by `recv`, where it has changed.
+    /// `recv`, `code`: The open code. `recv` writes it whenever it changes.
     Code(OpenCode),
     /// `recv`, `pair`, `serve`: A device was paired.
-    Paired {
-        /// What it is called here.
-        name: &'a str,
-        /// Its id.
-        id: DeviceId,
-        /// Another paired device whose name looks the same.
-        looks_like: Option<&'a LookAlike>,
-    },
+    Paired(Known<'a>),
     /// `recv`, `serve`: A device failed to pair, or to be recognised.
     AuthFailed {
-        /// The address that it came from.
-        from: &'a str,
-        /// Why.
         #[serde(flatten)]
-        why: &'a AuthError,
+        failed: &'a TurnedAway,
         /// Why, in English.
         message: String,
-        /// Wrong attempts left for this code; null where that is not what failed.
-        tries_left: Option<u8>,
     },
     /// `recv`: A paired device offers something.
     Offer {
         #[serde(flatten)]
-        offer: Offer<'a>,
-        /// The folder that it would land in.
-        destination: PathText,
+        offer: &'a Offer,
         /// What the device's rule makes of it.
         rule: Consent,
-        /// Why somebody is asked although the device's rule accepts.
-        asked_because: Option<&'a AskedBecause>,
     },
     /// `recv`: A device whose rule is to refuse has offered something.
-    Refused(Offer<'a>),
+    Refused(&'a Offer),
     /// `recv`, `serve`: An offer was answered, or is gone.
     Answered {
-        /// The id of the offer, or of its transfer: as in the event that showed it.
+        /// The id of the offer, or of its transfer, as in the event that showed it.
         id: String,
         /// Whether it was accepted.
         accepted: bool,
@@ -78,22 +61,22 @@ pub(crate) enum Event<'a> {
         #[serde(flatten)]
         at: PathText,
     },
-    /// `recv`, `send`, `copy`: Where a transfer stands, at most 4 times a second.
+    /// `recv`, `send`, `copy`: The state of a transfer, at most 4 times a second.
     Progress {
         /// The transfer's id.
         id: TransferId,
         #[serde(flatten)]
         progress: &'a Progress,
     },
-    /// `recv`, `send`, `copy`: One entry that failed, before `finished`.
+    /// `recv`, `send`, `copy`: An entry that failed. Comes before `finished`.
     EntryFailed {
         /// The transfer's id.
         id: TransferId,
         #[serde(flatten)]
         failure: EntryFailure<'a>,
     },
-    /// `recv`, `send`: A file that was changed at the receiver since it was received, before
-    /// `finished`. The receiver keeps it.
+    /// `recv`, `send`: A file that was changed at the receiver after it was received, and that the
+    /// receiver keeps. Comes before `finished`.
     EntryKept {
         /// The transfer's id.
         id: TransferId,
@@ -103,48 +86,18 @@ pub(crate) enum Event<'a> {
     /// `recv`, `send`, `copy`, `serve`: A transfer has ended.
     Finished(Box<Finished<'a>>),
     /// `devices`: A paired device.
-    Device {
-        /// What it is called here.
-        name: &'a str,
-        /// Its id.
-        id: DeviceId,
-        /// When it was paired, in seconds since 1970.
-        paired_at: i64,
-        /// When it was last seen, in seconds since 1970.
-        last_seen: Option<i64>,
-        /// Where it was last reached or came from.
-        last_address: Option<&'a str>,
-        /// What its offers meet.
-        rule: &'a DeviceRule,
-        /// Another paired device whose name looks the same.
-        looks_like: Option<&'a LookAlike>,
-    },
+    Device(Known<'a>),
     /// `devices rule`: A device's rule.
     Rule {
         /// The device's id.
         id: DeviceId,
         /// What the device is called here.
         name: &'a str,
-        /// What its offers meet.
+        /// What happens to its offers.
         rule: &'a DeviceRule,
     },
     /// `devices --nearby`: What a receiver announces, unproven.
-    Nearby {
-        /// What it calls itself.
-        name: &'a str,
-        /// The first 16 digits of its id.
-        id_begins: String,
-        /// What it looks like.
-        kind: DeviceKind,
-        /// The number that its code begins with; null where none is open.
-        code_number: Option<u16>,
-        /// The version of the protocol that it speaks.
-        version: u16,
-        /// Where it is, as `HOST:PORT`.
-        addresses: Vec<String>,
-        /// The name of the paired device that it would be.
-        paired_as: Option<&'a str>,
-    },
+    Nearby(&'a NearbyDevice),
     /// `devices rename`: A device has another name here.
     Renamed {
         /// Its id.
@@ -154,7 +107,7 @@ pub(crate) enum Event<'a> {
         /// What it is called.
         name: &'a str,
     },
-    /// `devices forget`: A device is not known here any more.
+    /// `devices forget`: A device was forgotten.
     Forgotten {
         /// Its id.
         id: DeviceId,
@@ -169,26 +122,7 @@ pub(crate) enum Event<'a> {
         transfers: u64,
     },
     /// `inbox unfinished`: What a transfer that did not end keeps hidden in its folder.
-    Unfinished {
-        /// Tells it from others in that folder: 16 digits.
-        id: &'a str,
-        /// The folder.
-        folder: PathText,
-        /// What the device that sent it was called; null where nothing says so.
-        from: Option<&'a str>,
-        /// The first of its top-level names.
-        names: Vec<PathText>,
-        /// How many more there were.
-        more_names: u64,
-        /// Regular files that are there, whole or begun.
-        files: u64,
-        /// Bytes that they take on the disk.
-        disk_bytes: u64,
-        /// When an attempt was at work in it for the last time, in seconds since 1970.
-        last_at_work: i64,
-        /// Whether one is now.
-        in_use: bool,
-    },
+    Unfinished(&'a Unfinished),
     /// `inbox discard`: What an unfinished transfer kept was removed.
     Discarded {
         /// Its id, as in `unfinished`.
@@ -200,15 +134,15 @@ pub(crate) enum Event<'a> {
     Settings(MachineSettings<'a>),
     /// `status`: The service.
     Service {
-        /// Whether it runs; if not, nothing else is said.
+        /// Whether it runs; if not, the event has no other fields.
         running: bool,
         #[serde(flatten)]
         service: Option<Box<Service<'a>>>,
     },
     /// `status`, `offers`, `serve`: An offer that waits for an answer at the service.
-    OfferWaits(OfferWaits<'a>),
+    OfferWaits(&'a Offer),
     /// `status`, `accept`: A transfer that the service has under way.
-    Transfer(UnderWay<'a>),
+    Transfer(&'a UnderWay),
     /// `decline`: An offer is declined.
     Declined {
         /// The offer's id.
@@ -229,24 +163,13 @@ pub(crate) enum Event<'a> {
         /// The transfer's id.
         id: &'a str,
     },
-    /// `serve`: Something worth knowing that is no event of a transfer.
+    /// `serve`: Something worth knowing that is not an event of a transfer.
     Notice {
-        /// What, in English.
+        /// The text, in English.
         text: &'a str,
     },
     /// `serve`: Other settings hold from now on.
-    SettingsChanged {
-        /// What this device is called.
-        name: &'a str,
-        /// The port that the service listens at.
-        port: u16,
-        /// The folder that it receives into.
-        destination: PathText,
-        /// Whether that is a home folder.
-        is_home: bool,
-        /// Whether the service receives.
-        receiving: bool,
-    },
+    SettingsChanged(&'a SettingsInForce),
     /// `recv`, `send`, `serve`: The program ends.
     Stopping {
         /// Transfers that had not ended: the same send again continues them.
@@ -254,26 +177,36 @@ pub(crate) enum Event<'a> {
     },
     /// `stop`: The service has ended.
     Stopped,
-    /// `doctor`: A check, and how it turned out.
+    /// `doctor`: A check and its result.
     Check {
         /// Which check.
         check: &'a str,
-        /// How it turned out.
+        /// Its result.
         state: CheckState,
         /// What was found, in English.
         message: &'a str,
-        /// What to do about it, where something can be done.
+        /// What to do about it, if something can be done.
         next: Option<&'a str>,
     },
-    /// `bench modes`: Under what everything is measured; the first line.
+    /// `bench modes`: The conditions of all measurements; the first line.
     #[cfg(any(test, feature = "bench"))]
     Conditions(Conditions<'a>),
-    /// `bench modes`: What was measured of a mode.
+    /// `bench modes`: The measurements of a mode.
     #[cfg(any(test, feature = "bench"))]
     Measured(Box<Measured>),
-    /// Every command: What ended it, or an accepted offer, without a transfer. By `serve`: why it
-    /// does not receive.
+    /// Every command: Why the command, or an accepted offer, ended without a transfer. By `serve`:
+    /// why it does not receive.
     Error(WhatFailed<'a>),
+}
+
+/// A paired device.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct Known<'a> {
+    #[serde(flatten)]
+    pub(super) device: &'a Device,
+    /// Another paired device whose name looks the same.
+    pub(super) looks_like: Option<&'a LookAlike>,
 }
 
 /// How a check of `doctor` turned out.
@@ -281,9 +214,9 @@ pub(crate) enum Event<'a> {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CheckState {
-    /// As good as it gets.
+    /// Nothing could be better.
     Good,
-    /// It works, and could be better.
+    /// It works, but could be better.
     Note,
     /// Something will not work.
     Problem,

@@ -1,20 +1,20 @@
-//! What failed, as events say it: the model's fault, and the words that people read.
+//! Failures in events: the model's fault, and the sentences that people read.
 use ringway_model::{Direction, Failure, Fault};
 use serde::Serialize;
 
 use crate::exit::{Exit, status_of};
 use crate::words::{self, Words};
 
-/// What failed, with the words for it.
+/// What failed, and the sentences about it.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct WhatFailed<'a> {
-    /// Which error it is, by its code, and what belongs to that.
+    /// The error's code and its details.
     #[serde(flatten)]
     cause: Cause<'a>,
     /// What happened, in English.
     message: String,
-    /// What to do about it, where something can be done.
+    /// What to do about it, if something can be done.
     next: Option<String>,
 }
 
@@ -26,21 +26,21 @@ enum Cause<'a> {
     Refused(Refused),
 }
 
-/// What the command itself refused, or met without a fault of the engine's.
+/// An error that the command itself found, without a fault of the engine.
 #[derive(Clone, Copy, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "code", rename_all = "snake_case")]
 enum Refused {
     /// The command line, a setting or a code makes no sense.
     Usage,
-    /// A code is needed, and there is no terminal to ask for it at.
+    /// A code is needed, and there is no terminal to ask for it on.
     PairingNeeded,
     /// Something else; the message says what.
     Failed,
 }
 
 impl<'a> WhatFailed<'a> {
-    /// A fault with other words than the usual ones.
+    /// A fault with other sentences than the usual ones.
     pub(crate) fn new(fault: &'a Fault, words: &Words) -> Self {
         Self { cause: Cause::Fault(fault), message: words.what.clone(), next: words.next.clone() }
     }
@@ -63,7 +63,7 @@ impl<'a> From<&'a Fault> for WhatFailed<'a> {
     }
 }
 
-/// One entry that failed, with the words for why.
+/// An entry that failed, and a sentence about why.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct EntryFailure<'a> {
@@ -74,7 +74,7 @@ pub(crate) struct EntryFailure<'a> {
 }
 
 impl<'a> EntryFailure<'a> {
-    /// Of a transfer in that direction.
+    /// A failure of a transfer in that direction.
     pub(super) fn new(failure: &'a Failure, direction: Direction) -> Self {
         Self { failure, message: words::failure_reason(failure, direction) }
     }

@@ -1,5 +1,5 @@
-//! This device, its settings and its service, and receivers near it.
-use ringway_model::{DeviceId, IntoHome, PathText};
+//! This device, its settings and its service.
+use ringway_model::{DeviceId, OpenCode, PathText, Settings, StartsBy, ThisDevice};
 use serde::Serialize;
 
 use super::failing::WhatFailed;
@@ -8,21 +8,19 @@ use super::failing::WhatFailed;
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Listening {
-    /// What this device is called.
-    pub(crate) name: String,
-    /// This device's id.
-    pub(crate) id: DeviceId,
+    #[serde(flatten)]
+    pub(crate) device: ThisDevice,
     /// The port.
     pub(crate) port: u16,
-    /// What others type to reach it, one for each address of this machine.
+    /// What others type to reach it: one for each address of this machine.
     pub(crate) addresses: Vec<String>,
-    /// The folder that offers land in.
+    /// The folder that offers are received into.
     pub(crate) destination: PathText,
     #[serde(flatten)]
     pub(crate) own: Option<ByItself>,
 }
 
-/// What only `recv` says of itself.
+/// The fields that only `recv` writes.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct ByItself {
@@ -36,42 +34,16 @@ pub(crate) struct ByItself {
     pub(crate) code: OpenCode,
 }
 
-/// The code that is open.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct OpenCode {
-    /// The code; null where none is open, or a given one is.
-    pub(crate) code: Option<String>,
-    /// Until when the code is valid, in seconds since 1970; null where it has no end.
-    pub(crate) code_valid_until: Option<i64>,
-}
-
 /// This machine's settings.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct MachineSettings<'a> {
-    /// What this device is called.
-    pub(crate) name: &'a str,
+    #[serde(flatten)]
+    pub(crate) settings: &'a Settings,
     /// This device's id.
     pub(crate) id: DeviceId,
-    /// The port that the service listens at.
-    pub(crate) port: u16,
-    /// The folder that the service receives into.
-    pub(crate) receive_folder: PathText,
-    /// What may land there, where that is a home folder.
-    pub(crate) into_home: IntoHome,
-    /// Bytes a second that each transfer may be sent at; null for no limit.
-    pub(crate) send_limit: Option<u64>,
-    /// Whether this device is announced on its network, and hears others there.
-    pub(crate) announce: bool,
-    /// Whether the service stays when the window is closed.
-    pub(crate) background: bool,
-    /// Whether the service receives.
-    pub(crate) receiving: bool,
-    /// What starts the service when this user logs in; `vanished` is an entry whose program is not
-    /// there.
-    #[cfg_attr(test, schemars(extend("enum" = ["off", "autostart", "unit", "vanished"])))]
-    pub(crate) start_at_login: &'static str,
+    /// What starts the service when this user logs in.
+    pub(crate) start_at_login: StartsBy,
 }
 
 /// The service that runs.
@@ -82,18 +54,16 @@ pub(crate) struct Service<'a> {
     pub(crate) version: &'a str,
     /// Its process.
     pub(crate) pid: u32,
-    /// What this device is called.
-    pub(crate) name: &'a str,
-    /// The first 16 digits of this device's id.
-    pub(crate) id_begins: String,
+    #[serde(flatten)]
+    pub(crate) device: &'a ThisDevice,
     /// Where others reach it; empty where it does not receive.
     pub(crate) addresses: &'a [String],
-    /// The port; null where it does not receive.
+    /// The port; null if it does not receive.
     pub(crate) port: Option<u16>,
-    /// The folder that it receives into, as text that is safe to show.
-    pub(crate) destination: &'a str,
+    /// The folder that it receives into.
+    pub(crate) destination: &'a PathText,
     #[serde(flatten)]
     pub(crate) code: OpenCode,
-    /// Why it does not receive, where something keeps it from that.
+    /// Why it does not receive, if an error keeps it from that.
     pub(crate) error: Option<WhatFailed<'a>>,
 }

@@ -2,11 +2,11 @@
 use ringway_model::PathText;
 use serde::Serialize;
 
-/// Under what everything is measured.
+/// The conditions under which everything is measured.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Conditions<'a> {
-    /// The folder in which everything is made and removed again.
+    /// The folder in which all files are made and removed again.
     pub(crate) folder: PathText,
     /// Its kind of filesystem.
     pub(crate) filesystem: &'a str,
@@ -16,25 +16,25 @@ pub(crate) struct Conditions<'a> {
     pub(crate) processors: usize,
     /// Rounds that count.
     pub(crate) rounds: u32,
-    /// Why there are no rows of kernel TLS, if there are none.
+    /// Why there are no rows with kernel TLS, if there are none.
     pub(crate) no_kernel_tls: Option<String>,
-    /// Why there are no rows of io_uring, if there are none.
+    /// Why there are no rows with io_uring, if there are none.
     pub(crate) no_io_uring: Option<String>,
-    /// What counts instructions: the processor or the clock; null where nothing does.
+    /// What counts instructions: the processor or the clock; null if nothing does.
     pub(crate) instructions: Option<&'a str>,
     /// Why instructions are not counted, if they are not.
     pub(crate) no_instructions: Option<String>,
 }
 
-/// A mode on one data set with so many lanes.
+/// A mode with one data set and one number of lanes.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Measured {
-    /// The group that the mode is of: layer, mover or transfer.
+    /// The group of the mode: layer, mover or transfer.
     pub(crate) part: &'static str,
     /// The mode, in words.
     pub(crate) mode: String,
-    /// What encrypts: plaintext, user or kernel; null where nothing is on a connection.
+    /// What encrypts: plaintext, user or kernel; null if the mode uses no connection.
     pub(crate) tls: Option<&'static str>,
     /// The files: small, medium or huge.
     pub(crate) dataset: &'static str,
@@ -44,9 +44,9 @@ pub(crate) struct Measured {
     pub(crate) bytes: u64,
     /// Threads at each end, and connections.
     pub(crate) lanes: u8,
-    /// Whether there are figures.
+    /// Whether it could be measured.
     pub(crate) state: MeasuredState,
-    /// Why there are none.
+    /// Why it could not be measured, if it could not.
     pub(crate) reason: Option<String>,
     #[serde(flatten)]
     pub(crate) figures: Option<Figures>,
@@ -59,9 +59,9 @@ pub(crate) struct Measured {
 pub(crate) enum MeasuredState {
     /// There are figures.
     Measured,
-    /// This machine lacks something for it.
+    /// This machine lacks something that the mode needs.
     Skipped,
-    /// It failed, or delivered other bytes.
+    /// It failed, or delivered wrong bytes.
     Failed,
 }
 
@@ -79,27 +79,27 @@ pub(crate) struct Figures {
     pub(crate) bytes_per_s: f64,
     /// Where measured: files a second.
     pub(crate) files_per_s: f64,
-    /// Where measured: the sending end; null where a layer has only the other.
+    /// Where measured: the sending end; null for a layer that has only a receiving end.
     pub(crate) sender: Option<EndOfMode>,
-    /// Where measured: the receiving end; null where a layer has only the other.
+    /// Where measured: the receiving end; null for a layer that has only a sending end.
     pub(crate) receiver: Option<EndOfMode>,
-    /// Where measured: processor seconds that are neither end's.
+    /// Where measured: processor seconds that belong to neither end.
     pub(crate) other_cpu_s: f64,
     /// Where measured: which end is busiest: sender, receiver, elsewhere or waiting.
     pub(crate) bottleneck: &'static str,
-    /// Where measured: which of the mode's layers took longest alone; null where that was not
-    /// measured.
+    /// Where measured: which of the mode's layers took longest when measured alone; null if they
+    /// were not.
     pub(crate) slowest_layer: Option<String>,
 }
 
-/// One end's threads.
+/// The threads of one end.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct EndOfMode {
-    /// Their processor seconds together.
+    /// Their processor seconds, added up.
     pub(crate) cpu_s: f64,
-    /// The part of the wall time that the busiest of them was on a processor, from 0 to 1.
+    /// The share of the wall time that the busiest of them was on a processor, from 0 to 1.
     pub(crate) busy: f64,
-    /// Their instructions together; null where those are not counted.
+    /// Their instructions, added up; null if they are not counted.
     pub(crate) instructions: Option<u64>,
 }

@@ -1,21 +1,19 @@
 //! Transfers that run, and how they ended.
-use ringway_daemon::dto::Moving;
-use ringway_engine::{Past, Transfer};
+use ringway_engine::Transfer;
 use ringway_model::{
-    DeviceId, Direction, Fault, Outcome, PastDetails, PathTaken, PathText, Progress, Report, SeriesPoint, TransferId,
+    DeviceId, Direction, Outcome, Past, PastDetails, PathTaken, PathText, Progress, Report, SeriesPoint, TransferId,
 };
 use serde::Serialize;
 
-use super::paths;
 use crate::words::{self, Words};
 
-/// The beginning of a transfer.
+/// The start of a transfer.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Started {
     /// The transfer's id.
     id: TransferId,
-    /// Which way it goes, seen from here.
+    /// Its direction, seen from here.
     direction: Direction,
     /// What the other device is called here; null for a copy.
     peer: Option<String>,
@@ -27,14 +25,14 @@ pub(crate) struct Started {
     more_names: u64,
     /// Lanes in use; 0 for a copy.
     lanes: u8,
-    /// What this end runs on; null for a copy.
+    /// The fast paths and fallbacks in use at this end; null for a copy.
     here: Option<PathTaken>,
-    /// What the other end runs on; null for a copy.
+    /// The fast paths and fallbacks in use at the other end; null for a copy.
     there: Option<PathTaken>,
 }
 
 impl Started {
-    /// Of a transfer whose bytes begin to move.
+    /// The event of a transfer whose bytes begin to move.
     pub(super) fn new(transfer: &Transfer, progress: &Progress) -> Self {
         let (title, more_names) = transfer.title();
         let (peer_id, peer) = transfer.peer().unzip();
@@ -58,13 +56,13 @@ impl Started {
 pub(crate) struct Finished<'a> {
     /// The transfer's id.
     id: TransferId,
-    /// Which way it went, seen from here.
+    /// Its direction, seen from here.
     direction: Direction,
-    /// What the other device is called here; null for a copy, and where it was not reached.
+    /// What the other device is called here; null for a copy, and if no device was reached.
     peer: Option<String>,
-    /// The other device's id; null for a copy, and where it was not reached.
+    /// The other device's id; null for a copy, and if no device was reached.
     peer_id: Option<DeviceId>,
-    /// Whether it is a copy that only said what it would do: `arrived` would be there.
+    /// Whether it is a dry run of a copy: `arrived` lists what would arrive.
     dry_run: bool,
     #[serde(flatten)]
     report: &'a Report,
@@ -72,13 +70,13 @@ pub(crate) struct Finished<'a> {
     why: Why,
 }
 
-/// The words for what a transfer failed with.
+/// The sentences about why a transfer failed.
 #[derive(Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Why {
-    /// What it failed with, in English; null where it did not fail.
+    /// Why it failed, in English; null if it did not fail.
     message: Option<String>,
-    /// What to do about that, where something can be done.
+    /// What to do about it, if something can be done.
     next: Option<String>,
 }
 
@@ -89,7 +87,7 @@ impl From<Words> for Why {
 }
 
 impl Why {
-    /// Of a transfer in that direction that ended so.
+    /// The sentences for a transfer in that direction with this outcome.
     fn of(outcome: &Outcome, direction: Direction) -> Self {
         match outcome {
             Outcome::Complete | Outcome::Partial => Self::default(),
@@ -99,7 +97,7 @@ impl Why {
 }
 
 impl<'a> Finished<'a> {
-    /// Of a transfer that has ended.
+    /// The event of a transfer that has ended.
     pub(super) fn new(transfer: &Transfer, report: &'a Report, words: Option<&Words>, dry_run: bool) -> Self {
         let (peer_id, peer) = transfer.peer().unzip();
         Self {
@@ -114,92 +112,29 @@ impl<'a> Finished<'a> {
     }
 }
 
-/// A transfer that the service has under way.
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct UnderWay<'a> {
-    /// Its id, as `pause`, `resume` and `cancel` take it.
-    id: &'a str,
-    /// Which way it goes, seen from here.
-    direction: Direction,
-    /// What was given as the target; the folder of a copy; empty where it is received.
-    target: &'a str,
-    /// The first top-level name, as text that is safe to show.
-    title: &'a str,
-    /// How many more top-level names there are.
-    more_names: u64,
-    #[serde(flatten)]
-    progress: &'a Progress,
-}
-
-impl<'a> From<&'a Moving> for UnderWay<'a> {
-    fn from(moving: &'a Moving) -> Self {
-        Self {
-            id: &moving.id,
-            direction: moving.direction,
-            target: &moving.target,
-            title: &moving.title,
-            more_names: moving.more_titles,
-            progress: &moving.progress,
-        }
-    }
-}
-
 /// A transfer that has ended and is remembered.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Remembered<'a> {
-    /// What it is called here: `inbox show` and `send --again` take it.
-    number: u64,
-    /// The transfer's id.
-    id: TransferId,
-    /// Which way it went, seen from here.
-    direction: Direction,
-    /// What the other device was called; null for a copy, and where it was not reached.
-    peer: Option<&'a str>,
-    /// The other device's id; null for a copy, and where it was not reached.
-    peer_id: Option<DeviceId>,
-    /// What it was to reach; null where it was received.
-    target: Option<&'a str>,
-    /// The first top-level name.
-    title: PathText,
-    /// How many more top-level names there were.
-    more_names: u64,
-    /// What was sent, or where it lies: the first paths.
-    paths: Vec<PathText>,
     #[serde(flatten)]
-    report: Report,
+    past: Past,
     #[serde(flatten)]
     why: Why,
-    /// By `inbox show`: what had been done by which moment.
+    /// By `inbox show`: how much had been done at several moments.
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<&'a [SeriesPoint]>,
 }
 
 impl<'a> Remembered<'a> {
     /// Of a past transfer; with `details`, if it is shown by itself.
-    pub(super) fn new(past: &'a Past, details: Option<&'a PastDetails>) -> Self {
-        let (title, more_names) = &past.title;
-        let mut report = past.report.clone();
+    pub(super) fn new(past: &Past, details: Option<&'a PastDetails>) -> Self {
+        let mut past = past.clone();
         if let Some(PastDetails { failures, edits, .. }) = details {
-            (report.failures, report.edits) = (failures.clone(), edits.clone());
-        }
-        // The history has the folder that it was to land in.
-        if matches!(&report.outcome, Outcome::Failed(fault) if !matches!(fault, Fault::NotPublished { .. })) {
-            report.arrived.clear();
+            (past.report.failures, past.report.edits) = (failures.clone(), edits.clone());
         }
         Self {
-            number: past.number,
-            id: past.id,
-            direction: past.direction,
-            peer: past.peer.as_ref().map(|(_, name)| name.as_str()),
-            peer_id: past.peer.as_ref().map(|(id, _)| *id),
-            target: past.target.as_deref(),
-            title: title.as_os_str().into(),
-            more_names: *more_names,
-            paths: paths(&past.paths),
-            why: Why::of(&report.outcome, past.direction),
-            report,
+            why: Why::of(&past.report.outcome, past.direction),
+            past,
             series: details.map(|details| details.series.as_slice()),
         }
     }

@@ -1,4 +1,5 @@
-//! The schema of `--json`, its page and its part of the manual, made from the types of the events.
+//! The schema of `--json`, its page and its section of the manual, made from the types of the
+//! events.
 mod page;
 mod read;
 
@@ -7,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::Event;
 
-/// The schema of one line (JSON Schema 2020-12): what a type does not have, no event has.
+/// The schema of one line (JSON Schema 2020-12). Events have no fields but those of their types.
 fn schema() -> Value {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut schema = Value::from(generator.into_root_schema_for::<Event<'_>>());
@@ -19,11 +20,11 @@ fn schema() -> Value {
     schema
 }
 
-/// Keywords whose schemas are about the same value.
+/// Keywords whose schemas describe the same value.
 const IN_PLACE: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
-/// Forbids what is not described, at each place where a value stands, so that parts of an object
-/// may be described apart.
+/// Forbids fields that are not described, at each place where a value stands, so that the parts of
+/// an object may be described separately.
 fn close(schema: &mut Value, defs: &Value, is_value: bool) {
     if is_value && may_be_object(schema, defs) {
         schema["unevaluatedProperties"] = false.into();
@@ -54,7 +55,7 @@ fn may_be_object(schema: &Value, defs: &Value) -> bool {
         || referred.into_iter().chain(in_place).any(|schema| may_be_object(schema, defs))
 }
 
-/// Makes text of what rustdoc reads: one line, without links.
+/// Turns doc comments for rustdoc into plain text: one line, without links.
 fn describe(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -85,7 +86,7 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// As serde renames a variant; a field stays as it is.
+/// A variant's name as serde writes it; a field keeps its name.
 fn snake_case(name: &str) -> String {
     let mut out = String::new();
     for (at, c) in name.char_indices() {

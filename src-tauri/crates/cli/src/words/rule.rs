@@ -1,5 +1,5 @@
-//! A device's rule in words, and why somebody is asked in spite of it.
-use ringway_model::{AskedBecause, Consent, DeviceRule};
+//! A device's rule in words.
+use ringway_model::{Consent, DeviceRule};
 
 use crate::text::{bytes, for_terminal};
 
@@ -30,19 +30,6 @@ pub(crate) fn sentence(rule: &DeviceRule) -> String {
             )
         }
         (Consent::Refuse, _) => "its offers are declined without asking".to_owned(),
-    }
-}
-
-/// Why somebody is asked in spite of a rule.
-pub(crate) fn asked_because(because: &AskedBecause) -> String {
-    match because {
-        AskedBecause::TooMuch { bytes_max } => format!("its rule lets in {} without asking", bytes(*bytes_max)),
-        AskedBecause::NoFolder { folder } => {
-            format!(
-                "{}, where it was to land, is not there, is another folder by now, or cannot be written to",
-                for_terminal(folder)
-            )
-        }
     }
 }
 

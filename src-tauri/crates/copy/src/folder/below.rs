@@ -6,7 +6,7 @@ use ringway_sys::dir::{Beneath, Dir, beneath};
 /// Longest path that one openat2 takes (PATH_MAX, with its NUL).
 const PATH_BYTES_MAX: usize = 4095;
 
-/// A path's folder and the name in it.
+/// A path's folder and its last name.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(slash) => (&path[..slash], &path[slash + 1..]),
@@ -14,7 +14,7 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Opens a folder of any depth, where it may not be listed to be searched.
+/// Opens a folder of any depth. A folder that may not be listed is opened for searching.
 pub(crate) fn open_below(top: &Dir, path: &[u8]) -> io::Result<Dir> {
     match path.len() {
         0 => top.try_clone(),

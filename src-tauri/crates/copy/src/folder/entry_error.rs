@@ -10,9 +10,9 @@ pub(crate) enum EntryError {
     Source(Operation, io::Error),
     /// The destination refused.
     Target(Operation, io::Error),
-    /// The source has changed, or is of a kind that cannot be copied.
+    /// The source has changed, or its kind cannot be copied.
     SourceIs(FailureReason),
-    /// Something at the destination is in the way.
+    /// An entry at the destination is in the way.
     TargetIs(FailureReason),
     /// The copy was stopped.
     Stopped,

@@ -1,5 +1,5 @@
 //! Two entries whose names a folder at the destination takes for one: the second is reported, and
-//! never written over the first. The same for a name that the folder cannot hold.
+//! never overwrites the first. The same applies to a name that the folder cannot hold.
 use std::sync::OnceLock;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -12,22 +12,22 @@ use super::Folder;
 use super::entry_error::EntryError;
 use super::overwrite;
 
-/// How a folder at the destination takes names.
+/// How a folder at the destination treats names.
 #[derive(Default)]
 pub(crate) struct Spelling {
-    /// Its flag, where its filesystem has one.
+    /// Its case-folding flag, if its filesystem has one.
     flag: OnceLock<Option<bool>>,
-    /// Whether it takes upper and lower case for one, once that was looked at.
+    /// Whether it treats upper and lower case as equal, once that was tested.
     folds_case: OnceLock<bool>,
-    /// What it does not keep of names, once one came that ends so.
+    /// Ends of names that it drops, once a name with such an end was met.
     loses: OnceLock<LostEnds>,
-    /// What it lists. Whoever gives a name that may be taken holds it.
+    /// The names in it. A thread that creates a name which may be taken holds the lock.
     names: Mutex<Names>,
 }
 
 impl Folder<'_> {
-    /// Refuses a name that would become another one there. Tried where one comes that may, but not
-    /// in a dry run, which writes nothing.
+    /// Refuses a name that would become another one there. It is tested when a name is met that may
+    /// be affected, but not in a dry run, which writes nothing.
     pub(crate) fn admit(&self, name: &[u8]) -> Result<(), EntryError> {
         if !has_loose_end(name) || self.job.options.dry_run {
             return Ok(());
@@ -40,19 +40,19 @@ impl Folder<'_> {
         if loses.include(name) { Err(EntryError::TargetIs(FailureReason::NameNotKept)) } else { Ok(()) }
     }
 
-    /// Whether `name`, which something at the destination answers to, is there for another entry of
-    /// this copy that is spelt otherwise.
+    /// Whether `name`, which leads to an entry at the destination, belongs to another entry of this
+    /// copy with another spelling.
     pub(crate) fn is_another_ones(&self, name: &[u8], there: &Metadata) -> bool {
         self.may_be_another_ones(name, name) && self.is_taken(name, there, &mut self.listed())
     }
 
-    /// Has `give` give an entry its name unless that is another one's; `present` is a name that the
-    /// folder has. None if it is.
+    /// Calls `give` to create an entry's name, unless that name belongs to another entry. `present`
+    /// is a name that the folder has. Returns `None` if the name is another's.
     pub(crate) fn unless_taken<T>(&self, name: &[u8], present: &[u8], give: impl FnOnce() -> T) -> Option<T> {
         if !self.may_be_another_ones(name, present) {
             return Some(give());
         }
-        // Held until it has its name: two threads may be about to give it.
+        // Held until the entry has its name, because two threads may be about to create it.
         let mut names = self.listed();
         let there = self.target().ok().flatten().and_then(|dir| dir.metadata(name).ok());
         let is_taken = there.is_some_and(|there| self.is_taken(name, &there, &mut names));
@@ -63,14 +63,14 @@ impl Folder<'_> {
         self.spelling.names.lock()
     }
 
-    /// Cheap: where no filesystem folds names it is one call for a folder.
+    /// A cheap first test. If no filesystem folds names it takes one call per folder.
     fn may_be_another_ones(&self, name: &[u8], present: &[u8]) -> bool {
         let Ok(Some(dir)) = &self.target() else { return false };
         match *self.spelling.flag.get_or_init(|| by_flag(dir)) {
             Some(flag) => flag,
-            // Letters beyond ASCII may be composed in two ways, even where case counts.
+            // Letters beyond ASCII may be composed in two ways, even if case counts.
             None if !name.is_ascii() => true,
-            // So may what is left of a name without its end.
+            // The same applies to a name whose end the filesystem may drop.
             None if has_loose_end(name) => true,
             None if !name.iter().any(u8::is_ascii_alphabetic) => false,
             None => *self.spelling.folds_case.get_or_init(|| folds_case(dir, present)),
@@ -79,7 +79,7 @@ impl Folder<'_> {
 
     fn is_taken(&self, name: &[u8], there: &Metadata, names: &mut Names) -> bool {
         let Ok(Some(dir)) = &self.target() else { return false };
-        // One that may not be listed is written to as cp does.
+        // If the folder may not be listed, the copy writes into the entry, as cp does.
         if names.has(dir, name).unwrap_or(true) {
             return false;
         }
@@ -94,11 +94,11 @@ impl Folder<'_> {
             }
             Ok(None)
         };
-        // What was there before this copy under another spelling is written over, as cp does.
+        // An entry that existed before this copy with another spelling is overwritten, as by cp.
         spelt().ok().flatten().is_none_or(|spelt| self.copies(&spelt))
     }
 
-    /// Whether an entry of that name is copied into this folder as well.
+    /// Whether an entry of that name is also copied into this folder.
     fn copies(&self, name: &[u8]) -> bool {
         match &self.metadata {
             Some(_) => self.source().is_ok_and(|source| source.metadata(name).is_ok()),
@@ -109,8 +109,8 @@ impl Folder<'_> {
     }
 }
 
-/// Whether a folder answers to `present`, which it has, in the other case as well. True where that
-/// name has no letters to tell it by.
+/// Whether a folder also finds `present`, a name that it has, in the other case. True if the name
+/// has no letters by which to test.
 fn folds_case(dir: &Dir, present: &[u8]) -> bool {
     let swapped: Vec<u8> = present
         .iter()

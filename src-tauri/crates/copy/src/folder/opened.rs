@@ -1,5 +1,5 @@
-//! The descriptors of a folder under way: one that the cache has closed is opened again when it is
-//! needed, and compared by device and inode.
+//! The descriptors of a folder under way. If the cache has closed one, it is opened again when it
+//! is needed, and compared by device and inode.
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::entry_error::{self, EntryError};
 use crate::job::Identity;
 use crate::job::dir_cache::OpenDirs;
 
-/// The source's folder, which stays open as long as this.
+/// The source's folder, which stays open as long as this value.
 pub(crate) struct Source(Arc<OpenDirs>);
 
 impl Deref for Source {
@@ -24,19 +24,19 @@ impl Deref for Source {
     }
 }
 
-/// The copy, likewise.
+/// The copy's folder, likewise.
 pub(crate) struct Target(Arc<OpenDirs>);
 
 impl Deref for Target {
     type Target = Dir;
 
     fn deref(&self) -> &Dir {
-        // Made only where there is one.
+        // Constructed only if there is one.
         self.0.target.as_ref().expect("a copy that is there")
     }
 }
 
-/// How a folder is reached from an open one above it: a path at the source, and one at the
+/// How to reach a folder from an open one above it: a path at the source, and one at the
 /// destination.
 struct PathBelow {
     above: Arc<OpenDirs>,
@@ -49,7 +49,7 @@ impl Folder<'_> {
         self.open().map(Source)
     }
 
-    /// None where a dry run would have to make it.
+    /// `None` if a dry run would have to make it.
     pub(crate) fn target(&self) -> Result<Option<Target>, EntryError> {
         if !self.dirs.has_target {
             return Ok(None);
@@ -62,7 +62,7 @@ impl Folder<'_> {
         self.dirs.open.lock().clone()
     }
 
-    /// Whether what was opened again is this folder.
+    /// Checks that the folder that was opened again is this one.
     fn is_this(&self, source: &Dir, target: Option<&Dir>) -> Result<(), EntryError> {
         let is = |dir: &Dir, wanted: Option<Identity>| {
             metadata_of(dir).map(|found| wanted.is_none_or(|wanted| wanted == (found.dev, found.ino)))
@@ -121,7 +121,7 @@ impl Folder<'_> {
         opened
     }
 
-    /// The way from the nearest open folder above, or from the top level, which is opened for it.
+    /// The path from the nearest open folder above, or from the top level, which is opened for it.
     fn nearest_open(&self) -> Result<PathBelow, EntryError> {
         let mut names = vec![self.name()];
         let mut at = self;
@@ -138,15 +138,15 @@ impl Folder<'_> {
         };
         names.reverse();
         let to = names.join(&b'/');
-        // Only the highest folder may be called otherwise than its copy.
+        // Only the topmost folder may have another name than its copy.
         if let Some(own_name) = top.and_then(|top| top.own_name.as_deref()) {
             names[0] = own_name;
         }
         Ok(PathBelow { above, from: names.join(&b'/'), to })
     }
 
-    /// Opens it from a folder in it, which spares the way down. What cannot be had so is opened by
-    /// its name when it is wanted.
+    /// Opens it from a folder in it, which avoids opening the path from above. If that fails, it is
+    /// opened by its name when it is needed.
     pub(crate) fn open_from_below(&self, below: &OpenDirs) {
         if self.if_open().is_some() || self.top().is_some() {
             return;

@@ -1,5 +1,5 @@
-//! What is at the destination under a name, and what becomes of it: the rules of cp, which writes
-//! in place and never deletes a folder.
+//! Existing entries at the destination, and what happens to them: the rules of cp, which writes in
+//! place and never deletes a folder.
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,43 +17,44 @@ use super::entry_error::{self, EntryError};
 use super::{Folder, Item};
 use crate::job::{Job, Kept};
 
-/// Names tried for a file that gets its own name later.
+/// How many names are tried for a file that gets its final name later.
 const TEMPORARY_TRIES: u32 = 100;
 
-/// Of a file that is removed at once.
+/// The mode of a file that is removed at once.
 const PROBE_MODE: u32 = 0o600;
 
-/// When a file was last changed that is not whole: it must not pass for as new as its source when
-/// the copy is made again.
+/// The modification time of an incomplete file, so that it does not pass for as new as its source
+/// when the copy is repeated.
 pub(crate) const EPOCH: Timestamp = Timestamp { secs: 0, nanos: 0 };
 
-/// How the file that is written came to be at the destination, which decides what becomes of it if
-/// it cannot be completed.
+/// How the target file came to be, which decides what happens to it if it cannot be completed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TargetKind {
     /// Created under its name. Removed if it cannot be completed.
     New,
-    /// Existed, and is overwritten in place. Stays, with a time of 1970.
+    /// Existed, and is overwritten in place. If it cannot be completed it stays, with a time of
+    /// 1970.
     Over,
-    /// Created under this temporary name, and renamed when whole. Removed otherwise.
+    /// Created under this temporary name, and renamed when whole. Removed if it cannot be
+    /// completed.
     Temporary(Box<[u8]>),
 }
 
-/// What to do with a name at the destination.
+/// What to do with an entry's name at the destination.
 pub(crate) enum Placement {
     /// Write here.
     Write(OwnedFd, TargetKind),
     /// Leave the existing file. It may stand for the copy: the file's other names become links to
     /// it.
     Keep(Kept),
-    /// Do nothing more: this is a dry run.
+    /// Do nothing more, because this is a dry run.
     Planned,
-    /// Write through a link, once everything else is copied: the file that it leads to may be
-    /// written itself.
+    /// Write through a link, after everything else was copied, because the file that it leads to
+    /// may be copied itself.
     Late,
 }
 
-/// Finds or makes the file to write to. A new one has `mode`.
+/// Finds or creates the file to write to. A new one has `mode`.
 pub(crate) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: u32) -> Result<Placement, EntryError> {
     let options = &folder.job.options;
     let planned = |what| {
@@ -94,30 +95,31 @@ pub(crate) fn for_file(folder: &Folder<'_>, name: &[u8], from: &Metadata, mode: 
     match options.dry_run {
         true if is_replaced => may_make(folder, dir).and_then(|()| planned(Planned::Overwrite)),
         true => may_write(dir, name, through).and_then(|()| planned(Planned::Overwrite)),
-        // How many names that has is known when all else is there.
+        // The number of the target's names is known once everything else is there.
         false if through && !folder.job.late.load(Ordering::Acquire) => Ok(Placement::Late),
-        // A file with other names keeps its contents under those, as cp sees to by removing this
-        // name first, be it a link to the file.
+        // A file with other names keeps its contents under those. cp ensures the same by removing
+        // this name first, even if it is a link to the file.
         false if is_replaced => temporary_file(folder.job, dir, mode),
         false => over(folder.job, dir, name, from, through),
     }
 }
 
-/// Whether entries may be made in a folder: a dry run, which makes none, asks (faccessat2(2)).
+/// Whether entries may be made in a folder. A dry run, which makes none, asks by faccessat2(2).
 pub(crate) fn may_make(folder: &Folder<'_>, dir: &Dir) -> Result<(), EntryError> {
     let ask = || rustix::fs::accessat(dir.as_fd(), c".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).err();
     let refused = *folder.refused.get_or_init(ask);
     refused.map_or(Ok(()), |errno| Err(EntryError::Target(Operation::Create, errno.into())))
 }
 
-/// Whether a file may be written over. What the name leads to counts where that is written.
+/// Whether a file may be overwritten. If the name is a link that is written through, its target
+/// counts.
 fn may_write(dir: &Dir, name: &[u8], through: bool) -> Result<(), EntryError> {
     let flags = if through { AtFlags::EACCESS } else { AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW };
     rustix::fs::accessat(dir.as_fd(), name, Access::WRITE_OK, flags)
         .map_err(|errno| EntryError::Target(Operation::Open, errno.into()))
 }
 
-/// As cp does: a link that leads to a file stands for the file; one that leads nowhere is not
+/// Follows a link like cp: a link to a file stands for the file. A link that leads nowhere is not
 /// written through, but may stay.
 fn behind_link(dir: &Dir, name: &[u8], there: Metadata, existing: OnExisting) -> Result<Metadata, EntryError> {
     match there.kind {
@@ -129,8 +131,8 @@ fn behind_link(dir: &Dir, name: &[u8], there: Metadata, existing: OnExisting) ->
     }
 }
 
-/// How what is there under a file's name stays, so that the file need not be read. None also where
-/// that is for the copy to find out.
+/// Whether, and as what, an existing entry under a file's name stays, so that the file need not be
+/// read. Also `None` if only the copy can find that out.
 pub(crate) fn kept_unread(folder: &Folder<'_>, name: &[u8], from: &Metadata) -> Option<Kept> {
     let options = &folder.job.options;
     if options.existing == OnExisting::Replace {
@@ -154,17 +156,17 @@ pub(crate) fn kept_unread(folder: &Folder<'_>, name: &[u8], from: &Metadata) -> 
     kept
 }
 
-/// How an entry comes under its name.
+/// How an entry gets its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum By {
     /// As a copy of its own.
     Copying,
-    /// As a further name of what was copied.
+    /// As another name of a file that was copied.
     Linking,
 }
 
-/// Whether what is there stays, as asked. Else it is replaced, if its kind `may_go` and it is not
-/// `one` with the source.
+/// Whether the existing entry stays, by the options. Otherwise it is replaced, if its kind `may_go`
+/// and it is not `one` with the source.
 fn kept(
     job: &Job,
     from: &Metadata,
@@ -174,8 +176,8 @@ fn kept(
     one: bool,
 ) -> Result<Option<Kept>, EntryError> {
     let existing = job.options.existing;
-    // What the copy that is continued has touched: it set the source's time last, so an entry that
-    // has it is complete.
+    // Whether the copy that is continued has touched the entry. It set the source's time last, so
+    // an entry with that time is complete.
     let touched = job
         .options
         .continues
@@ -184,18 +186,19 @@ fn kept(
     let alike = (from.kind, from.size) == (there.kind, there.size);
     let is_same = alike && as_kept_by(there, from.mtime) == nanos(there.mtime);
     if touched && !one && is_same {
-        // A name that it completed as a file of its own, and that belongs to one which was met
-        // before it now.
+        // The copy that is continued completed this name as a separate file. It now belongs to a
+        // file that was met before.
         return Ok((by == By::Copying).then_some(Kept::SAME));
     }
-    // A file that was cut short while it was written over has this time. Its source may be as old.
+    // A file that was cut short while it was overwritten has this time. Its source may have the
+    // same time.
     let is_cut = touched && !alike && there.mtime == EPOCH;
     match existing {
-        // Whatever it is.
+        // Whatever kind it is.
         OnExisting::Keep => Ok(Some(Kept { as_copy: false, is_same })),
         _ if !may_go => Err(EntryError::TargetIs(FailureReason::InTheWay)),
         _ if one => Err(EntryError::TargetIs(FailureReason::SameFile)),
-        // What is kept because it is newer stands for the copy, as cp has it.
+        // An entry that is kept because it is newer stands for the copy, as with cp.
         OnExisting::Update if !is_cut && as_kept_by(there, from.mtime) <= nanos(there.mtime) => {
             Ok(Some(Kept { as_copy: true, is_same }))
         }
@@ -207,8 +210,9 @@ fn is_one(from: &Metadata, there: &Metadata) -> bool {
     (from.dev, from.ino) == (there.dev, there.ino)
 }
 
-/// Whether it may be the source by way of another filesystem, such as an overlay: what is there is
-/// not to be cut before the source was read. FUSE tells old sizes and times for a second.
+/// Whether the entry may be the source itself, seen through another filesystem such as an overlay.
+/// Then it must not be truncated before the source was read. FUSE reports old sizes and times for a
+/// second.
 fn may_be_one(folder: &Folder<'_>, dir: &Dir, from: &Metadata, there: &Metadata) -> bool {
     let version = |file: &Metadata| (file.size, file.mtime, file.ctime);
     let of_fuse = |dir: &Dir| filesystem_is_fuse(dir).unwrap_or(true);
@@ -216,8 +220,8 @@ fn may_be_one(folder: &Folder<'_>, dir: &Dir, from: &Metadata, there: &Metadata)
     from.dev != there.dev && (version(from) == version(there) || of_fuse(dir) || source_is())
 }
 
-/// Whether the entry is a link that leads to the very thing at the destination, which a copy of the
-/// link would take the place of.
+/// Whether the entry is a link to exactly this existing entry, which a copy of the link would
+/// replace.
 fn leads_to(item: Item<'_, '_>, from: &Metadata, there: &Metadata) -> bool {
     from.kind == Kind::Symlink
         && there.kind != Kind::Symlink
@@ -230,7 +234,7 @@ fn leads_to(item: Item<'_, '_>, from: &Metadata, there: &Metadata) -> bool {
 fn over(job: &Job, dir: &Dir, name: &[u8], from: &Metadata, through: bool) -> Result<Placement, EntryError> {
     let opened = job.patiently(|| if through { dir.open_write_following(name) } else { dir.open_write(name) });
     let fd = opened.map_err(entry_error::target(Operation::Open))?;
-    // What was looked at may have been swapped since.
+    // The entry may have been swapped since it was checked.
     let there = attributes::metadata_of(&fd).map_err(entry_error::target(Operation::Open))?;
     if there.kind != Kind::File {
         return Err(EntryError::TargetIs(FailureReason::InTheWay));
@@ -248,7 +252,7 @@ fn temporary_file(job: &Job, dir: &Dir, mode: u32) -> Result<Placement, EntryErr
     Ok(Placement::Write(fd, TargetKind::Temporary(name)))
 }
 
-/// Makes something under a name that is nobody's.
+/// Makes an entry under a name that nothing else uses.
 fn temporary<T>(make: impl Fn(&[u8]) -> io::Result<T>) -> io::Result<(T, Box<[u8]>)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     for _ in 0..TEMPORARY_TRIES {
@@ -262,9 +266,9 @@ fn temporary<T>(make: impl Fn(&[u8]) -> io::Result<T>) -> io::Result<(T, Box<[u8
     Err(Errno::EXIST.into())
 }
 
-/// What a folder does not keep of names: tried with names that are nobody's.
+/// Finds out which ends of names a folder drops, with names that nothing else uses.
 pub(crate) fn lost_ends(dir: &Dir) -> LostEnds {
-    // Held meanwhile, so that it is nobody's.
+    // Held meanwhile, so that nothing else uses the name.
     let Ok(tried) = dir.try_clone() else { return LostEnds::default() };
     match temporary(|name| dir.create_new(name, PROBE_MODE)) {
         Ok((_, held)) => {
@@ -278,19 +282,19 @@ pub(crate) fn lost_ends(dir: &Dir) -> LostEnds {
     }
 }
 
-/// What came of making something that is not a regular file.
+/// The result of making an entry that is not a regular file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Made {
-    /// It is there.
+    /// It was made.
     Done,
-    /// What was there stays.
+    /// The existing entry stays.
     Kept(Kept),
     /// A dry run.
     Planned,
 }
 
-/// Makes a link or special file by `make`, and completes it by `complete`; what is there, unless a
-/// folder, is replaced.
+/// Makes a link or special file with `make`, and completes it with `complete`. An existing entry is
+/// replaced, unless it is a folder.
 pub(crate) fn make(
     item: Item<'_, '_>,
     from: &Metadata,
@@ -341,7 +345,8 @@ pub(crate) fn make(
     match done {
         Ok(()) => Ok(Made::Done),
         Err(error) => {
-            // What failed is what is told; a name of ours that stays is the lesser evil.
+            // The first error is the one to report. A temporary name that stays is the lesser
+            // problem.
             let _ = dir.unlink(&temporary);
             Err(error)
         }
@@ -355,7 +360,7 @@ mod tests {
     use crate::rules::Rules;
 
     #[test]
-    fn what_lost_the_end_of_its_time_is_not_older() {
+    fn a_time_that_the_filesystem_has_rounded_is_not_older() {
         let time = |secs, nanos| Timestamp { secs, nanos };
         let folder = tempfile::tempdir().unwrap();
         let any = Dir::open(folder.path()).and_then(attributes::metadata_of).unwrap();
@@ -366,7 +371,7 @@ mod tests {
             kept(&job, &from, &there, By::Copying, true, false).unwrap().is_some()
         };
         let (fine, whole, even) = (time(1_000, 123_456_789), time(1_001, 0), time(1_000, 0));
-        // Two seconds, one, ten milliseconds, a hundred nanoseconds.
+        // Granularities of two seconds, one, ten milliseconds, and a hundred nanoseconds.
         assert!(stays_by(time(1_001, 999_999_999), even, even) && !stays_by(time(1_002, 0), even, even));
         assert!(stays_by(time(1_001, 999_999_999), whole, whole) && !stays_by(time(1_002, 0), whole, whole));
         assert!(stays_by(time(1_001, 19_999_999), time(1_001, 10_000_000), whole));
@@ -374,7 +379,7 @@ mod tests {
         assert!(
             stays_by(time(1_001, 199), time(1_001, 100), whole) && !stays_by(time(1_001, 200), time(1_001, 100), whole)
         );
-        // A filesystem that keeps all of it shows that by its own time.
+        // The entry's own time shows that the filesystem keeps full precision.
         assert!(stays_by(even, even, fine) && !stays_by(time(1_000, 1), even, fine));
         assert!(stays_by(time(-1, 999_999_999), time(-2, 0), even), "before 1970");
     }

@@ -17,7 +17,7 @@ pub(crate) struct Control {
     /// Held while the state is changed, and while a thread checks it before it waits for a change.
     changing: Mutex<()>,
     changed: Condvar,
-    /// Told of each thread that pauses.
+    /// Gets each thread that pauses.
     observer: Arc<dyn Observer>,
 }
 
@@ -41,7 +41,7 @@ impl Control {
         over() || (self.state.load(Ordering::Relaxed) != RUNNING && (self.wait(over) || over()))
     }
 
-    /// Whether the copy was ended. Never waits.
+    /// Whether the copy was ended. It never waits.
     pub(crate) fn is_ended(&self) -> bool {
         self.state.load(Ordering::Relaxed) == ENDED
     }
@@ -68,12 +68,12 @@ impl Control {
 
     /// Ends all threads, also those that are paused.
     pub(crate) fn end(&self) {
-        // Release: a thread that sees this also sees why.
+        // Release: a thread that sees this also sees the reason.
         self.state.store(ENDED, Ordering::Release);
         self.wake();
     }
 
-    /// Has the threads that are paused check again.
+    /// Makes the paused threads check again.
     pub(crate) fn wake(&self) {
         drop(self.changing.lock());
         self.changed.notify_all();
@@ -94,7 +94,7 @@ mod tests {
     use std::sync::mpsc::{Sender, channel};
     use std::time::Duration;
 
-    /// Threads ask a paused control, `then` happens to it, and all of them answer.
+    /// Threads check a paused control; then `then` is called, and all of them return their answers.
     fn answers(then: impl Fn(&Control, &AtomicBool)) -> Vec<bool> {
         const THREADS: usize = 4;
         let (control, over) = (Control::new(Arc::new(Unobserved)), AtomicBool::new(false));
@@ -114,17 +114,17 @@ mod tests {
     }
 
     #[test]
-    fn who_rests_goes_on_when_it_opens() {
+    fn paused_threads_continue_after_resume() {
         assert_eq!(answers(|control, _| control.resume()), [false; 4]);
     }
 
     #[test]
-    fn who_rests_is_ended() {
+    fn ending_wakes_paused_threads() {
         assert_eq!(answers(|control, _| control.end()), [true; 4]);
     }
 
     #[test]
-    fn who_is_to_end_with_something_else_rests_no_longer_than_that() {
+    fn a_paused_thread_ends_once_its_own_flag_is_set() {
         let mut answers = answers(|control, over| {
             over.store(true, Ordering::Release);
             control.wake();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_neither_closes_nor_opens() {
+    fn pause_and_resume_do_nothing_after_the_end() {
         let control = Control::new(Arc::new(Unobserved));
         control.end();
         control.pause();
@@ -144,7 +144,7 @@ mod tests {
         assert!(control.must_end() && control.is_ended());
     }
 
-    /// Passes on that a thread has paused.
+    /// Sends a message when a thread has paused.
     struct Paused(Sender<()>);
 
     impl Observer for Paused {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_rests_is_told_of() {
+    fn the_observer_is_told_of_each_paused_thread() {
         let (tell, told) = channel();
         let control = Control::new(Arc::new(Paused(tell)));
         control.pause();

@@ -1,5 +1,5 @@
 //! A cache of directory descriptors: a bounded number of the folders under way stays open, first
-//! in, first out. A folder is told by device and inode when it is opened again.
+//! in, first out. When a folder is opened again it is recognised by device and inode.
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
@@ -12,12 +12,12 @@ use super::Identity;
 /// A folder's descriptors at both ends.
 pub(crate) struct OpenDirs {
     pub(crate) source: Dir,
-    /// None where a dry run would have to make it.
+    /// `None` if a dry run would have to make it.
     pub(crate) target: Option<Dir>,
 }
 
-/// A folder's place in the cache: its descriptors, which may be closed at any time, and the
-/// identities by which they are recognised when they are opened again.
+/// A folder's place in the cache: its descriptors, which may be closed at any time, and its
+/// identities, by which it is recognised when it is opened again.
 pub(crate) struct CachedDirs {
     pub(crate) open: Mutex<Option<Arc<OpenDirs>>>,
     pub(crate) source: Option<Identity>,

@@ -1,5 +1,5 @@
-//! The records of a copy that is to be verified: a digest of every part that was read goes to an
-//! unnamed file while copying.
+//! The records of a copy that is to be verified: while copying, a digest of every part that was
+//! read goes to an unnamed file.
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,14 +12,14 @@ use parking_lot::Mutex;
 
 use super::value;
 
-/// Bytes of records that a thread gathers before it writes them.
+/// Bytes of records that a thread collects before it writes them.
 const GATHERED: usize = 256 * 1024;
 
-/// A record's fixed part: file size u64, offset u64, length u64, first u8, digest, lengths of both
-/// paths u32.
+/// The fixed part of a record: file size u64, offset u64, length u64, first u8, digest, lengths of
+/// both paths u32.
 const FIXED: usize = 8 + 8 + 8 + 1 + blake3::OUT_LEN + 4 + 4;
 
-/// A file at the destination: its path from the folder that all copies are in.
+/// A file at the destination: its path relative to the folder of all copies.
 pub(crate) type Key = Vec<u8>;
 
 /// All records of a copy.
@@ -28,8 +28,8 @@ pub(crate) struct Proof {
     pub(crate) files: AtomicU64,
     pub(crate) bytes: AtomicU64,
     pub(crate) differing: AtomicU64,
-    /// Files that were told already when their records had been kept: what there is of them is not
-    /// read back.
+    /// Files whose failure was reported already, after their records were kept. They are not read
+    /// back.
     pub(crate) excused: Mutex<HashSet<Key>>,
 }
 
@@ -38,29 +38,30 @@ pub(crate) struct Proof {
 pub(crate) struct Part {
     /// The whole file's size.
     pub(crate) size: u64,
-    /// Where the part begins.
+    /// The offset of the part.
     pub(crate) offset: u64,
     /// Its length in bytes.
     pub(crate) len: u64,
-    /// Whether it is the one record that counts the file.
+    /// Whether this record counts the file; each file has one.
     pub(crate) first: bool,
-    /// It was read after the copy had been made: the source may have changed in between.
+    /// Whether it was read after its blocks had been shared, so that the source may have changed in
+    /// between.
     pub(crate) shared: bool,
     /// Its digest.
     pub(crate) digest: blake3::Hash,
 }
 
-/// What was read, to be compared with what is there.
+/// The digest of a part that was read, to be compared with the copy.
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) file: Key,
-    /// The source of what was read only after its blocks were shared; empty for what was copied.
+    /// The source, if it was read only after its blocks were shared; empty for copied contents.
     pub(crate) source: PathBuf,
     pub(crate) part: Part,
 }
 
 impl Record {
-    /// The next record; None at the end.
+    /// The next record; `None` at the end.
     pub(crate) fn next(from: &mut impl Read) -> io::Result<Option<Self>> {
         let mut fixed = [0; FIXED];
         match from.read(&mut fixed[..1])? {
@@ -87,12 +88,12 @@ impl Record {
     }
 }
 
-/// One thread's records that are not written yet.
+/// One thread's records that were not written yet.
 #[derive(Default)]
 pub(crate) struct Gathered(Vec<u8>);
 
 impl Gathered {
-    /// Keeps a record.
+    /// Adds a record.
     pub(crate) fn add(&mut self, proof: &Proof, Record { file, source, part }: &Record) -> io::Result<()> {
         let source = source.as_os_str().as_bytes();
         for number in [part.size, part.offset, part.len] {
@@ -107,7 +108,7 @@ impl Gathered {
         if self.0.len() >= GATHERED { self.flush(proof) } else { Ok(()) }
     }
 
-    /// Writes what was gathered.
+    /// Writes the collected records.
     pub(crate) fn flush(&mut self, proof: &Proof) -> io::Result<()> {
         let written = proof.file.lock().write_all(&self.0);
         self.0.clear();
@@ -126,7 +127,7 @@ impl Proof {
         }
     }
 
-    /// The file could not be copied, and that is told: its records are worth nothing.
+    /// The file could not be copied, and that was reported. Its records are ignored.
     pub(crate) fn excuse(&self, file: Key) {
         self.excused.lock().insert(file);
     }

@@ -1,27 +1,28 @@
-//! What a copy gets of the descriptors that this process may open.
+//! The descriptors that a copy gets of those that this process may open.
 use ringway_model::Fault;
 use ringway_tree::descriptors::{left, limit};
 
 use crate::limits::DESCRIPTORS_MIN;
 
-/// Folders that a copy keeps open at both ends: more would only hold on to memory of the kernel.
+/// The most folders that a copy keeps open at both ends. More would only hold kernel memory.
 const FOLDERS_MAX: usize = 4_096;
 
-/// What a copy has open beside its threads' descriptors and the folders: where it copies to,
-/// records of a verification, and what is counted ahead.
+/// Descriptors that a copy has in addition to those of its threads and folders: the destination,
+/// the records of a verification, and counting ahead.
 const OWN: usize = 8;
 
-/// What one thread of a copy has open at most beside a batch: both ends of a file and of its
-/// folder, a pipe, a ring, and what is looked at by the way.
+/// The most descriptors of one thread without a batch: both ends of a file and of its folder, a
+/// pipe, a ring, and entries that are checked meanwhile.
 const THREAD: usize = 12;
 
-/// The same with some folders and files in a batch: what more threads are worth having for.
+/// The same with some folders and files in a batch. Fewer than this per thread are not worth more
+/// threads.
 const THREAD_WANTS: usize = THREAD + 8;
 
-/// Files that a thread of a copy opens at a time through a ring.
+/// The most files that a thread of a copy opens at a time through a ring.
 const BATCH_MAX: usize = 64;
 
-/// Refuses to copy with too few descriptors: the result would be a part of what was asked for.
+/// Refuses to copy with too few descriptors, because the result would be incomplete.
 ///
 /// # Errors
 /// [`Fault::FewDescriptors`].
@@ -30,10 +31,10 @@ pub(crate) fn enough() -> Result<(), Fault> {
     if has < least { Err(Fault::FewDescriptors { has: has as u64, least: least as u64 }) } else { Ok(()) }
 }
 
-/// What a copy may keep open.
+/// The descriptors that a copy may keep open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// Threads, of those that are wanted.
+    /// Threads; at most as many as wanted.
     pub(crate) threads: usize,
     /// Folders, open at both ends.
     pub(crate) folders: usize,
@@ -42,7 +43,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// For a copy that wants so many threads.
+    /// The shares of a copy that wants this many threads.
     pub(crate) fn wanting(threads: usize) -> Self {
         Self::of(left(), threads)
     }
@@ -72,7 +73,7 @@ mod tests {
         }
     }
     #[test]
-    fn many_descriptors_leave_the_share_at_its_most() {
+    fn many_descriptors_give_the_largest_share() {
         assert_eq!(Share::of(1 << 16, 16), Share { threads: 16, folders: FOLDERS_MAX, batch: 64 });
     }
 }

@@ -1,5 +1,5 @@
-//! What goes where, decided before anything is written: into the destination or as it, and what is
-//! refused.
+//! What goes where, decided before anything is written: whether copies go into the destination or
+//! become it, and what is refused.
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io;
@@ -14,30 +14,31 @@ use rustix::io::Errno;
 use crate::job::Identity;
 use crate::options::CopyRequest;
 
-/// Levels from the destination up to the root that are looked at; paths that are longer cannot be
+/// The most levels that are searched from the destination up to the root. Longer paths cannot be
 /// typed.
 const LEVELS_MAX: usize = 4096;
 
-/// One source and where it goes. Nothing of it is open: there may be more sources than descriptors.
+/// One source and the place of its copy. It is not open, because there may be more sources than
+/// descriptors.
 pub(crate) enum Root {
-    /// An entry of a folder, to be an entry of another.
+    /// An entry of a folder, which is copied into another folder.
     Named {
-        /// The folder that it is in: where that is, and its path as the person wrote it.
+        /// The path of the folder that contains it, and that path as the person wrote it.
         holder: PathBuf,
         shown: PathBuf,
         from: Box<[u8]>,
         /// Its name as the person wrote it.
         written: Box<[u8]>,
-        /// Its copy's name.
+        /// The name of its copy.
         to: Box<[u8]>,
         device: u64,
     },
-    /// What is in a folder, to go into another that is there.
+    /// The contents of a folder, which are copied into an existing folder.
     Contents { source: PathBuf, device: u64 },
 }
 
 impl Root {
-    /// Path of the copy in or as `target`.
+    /// Path of the copy, in `target` or as `target`.
     pub(crate) fn copy_in(&self, target: &Path) -> PathBuf {
         match self {
             Self::Named { to, .. } => target.join(OsStr::from_bytes(to)),
@@ -66,17 +67,17 @@ pub(crate) type Target = (Dir, PathBuf);
 
 /// The sources that can be copied, and why the others cannot.
 pub(crate) struct Plan {
-    /// None where there is nothing to go there.
+    /// `None` if nothing is copied there.
     pub(crate) target: Option<Target>,
     pub(crate) roots: Vec<Root>,
     pub(crate) failures: Vec<Failure>,
 }
 
-/// Looks at sources and destination.
+/// Checks sources and destination.
 ///
 /// # Errors
-/// What makes the whole copy senseless: no source, a destination that is not there for several, or
-/// is no folder.
+/// If the whole copy is impossible: there is no source, or there are several and the destination
+/// does not exist or is no folder.
 pub(crate) fn plan(request: &CopyRequest) -> Result<Plan, Fault> {
     if request.sources.is_empty() {
         return Err(Fault::Invalid(Invalid::NothingToSend));
@@ -86,7 +87,7 @@ pub(crate) fn plan(request: &CopyRequest) -> Result<Plan, Fault> {
     for source in &request.sources {
         match root(source, &destination, &mut plan.target) {
             Ok(root) => plan.roots.push(root),
-            // One of several that is not there does not keep the others from being copied.
+            // A missing source does not keep the others from being copied.
             Err(Refused::This(failure)) => plan.failures.push(failure),
             Err(Refused::All(error)) => return Err(error),
         }
@@ -111,8 +112,8 @@ enum Refused {
 enum Destination {
     /// Into this folder.
     Into(PathBuf),
-    /// As this name in that folder, and whether only a folder can have it, for it was written with
-    /// a slash at its end.
+    /// Under this name in that folder. `folder` means that only a folder may have the name, because
+    /// it was written with a slash at its end.
     As { holder: PathBuf, name: Box<[u8]>, folder: bool },
 }
 
@@ -127,15 +128,15 @@ impl Destination {
         let is_folder = match std::fs::metadata(path) {
             Ok(metadata) => metadata.is_dir(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            // Something on the way is no folder.
+            // A component of the path is no folder.
             Err(error) => return Err(failed(error)),
         };
         if is_folder && !request.options.exact_destination {
             return Ok(Self::Into(path.clone()));
         }
         let slashed = path.as_os_str().as_bytes().ends_with(b"/");
-        // `.` and `..` have their names elsewhere, and what is behind a slash at the end is meant,
-        // not the link before it.
+        // The names of `.` and `..` are in another folder. A slash at the end means the target, not
+        // the link before it.
         let path = match is_folder && (slashed || matches!(last_component(path), b"." | b"..")) {
             true => &std::fs::canonicalize(path).map_err(failed)?,
             false => path,
@@ -150,13 +151,13 @@ impl Destination {
             let there = std::fs::symlink_metadata(path).is_ok();
             return Err(failed(if there { Errno::NOTDIR } else { Errno::NOENT }.into()));
         }
-        // Paths are shown as they were written: a name alone has nothing in front of it.
+        // Paths are shown as they were written. A name alone has nothing before it.
         let holder = path.parent().unwrap_or(Path::new("")).to_owned();
         Ok(Self::As { holder, name: name.as_bytes().into(), folder: slashed })
     }
 }
 
-/// The folder that a path's last component is in.
+/// The folder that contains a path's last component.
 fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -167,8 +168,8 @@ fn parent(path: &Path) -> &Path {
 fn root(source: &Path, destination: &Destination, target: &mut Option<Target>) -> Result<Root, Refused> {
     let this = |operation| move |error: io::Error| Refused::This(failure(source, operation, &error));
     let dotted = matches!(last_component(source), b"." | b".." | b"");
-    // What is behind a slash at the end is meant, not the link before it; and `.` has its name
-    // elsewhere.
+    // A slash at the end means the target, not the link before it. The name of `.` is in another
+    // folder.
     let resolve = dotted || source.as_os_str().as_bytes().ends_with(b"/");
     let resolved = match resolve {
         true => std::fs::canonicalize(source).map_err(this(Operation::Open))?,
@@ -219,7 +220,7 @@ fn root(source: &Path, destination: &Destination, target: &mut Option<Target>) -
     })
 }
 
-/// What is in a folder, for a destination that is there.
+/// The contents of a folder, for an existing destination.
 fn contents(source: &Path, destination: &Destination, target: &mut Option<Target>) -> Result<Root, Refused> {
     let this = |error: io::Error| Refused::This(failure(source, Operation::Open, &error));
     let Destination::Into(path) = destination else {
@@ -238,7 +239,7 @@ fn contents(source: &Path, destination: &Destination, target: &mut Option<Target
     Ok(Root::Contents { source: source.to_owned(), device: metadata.dev })
 }
 
-/// Opens the destination's folder when the first copy is to go there.
+/// Opens the destination's folder when the first copy goes there.
 fn open_target<'t>(path: &Path, target: &'t mut Option<Target>) -> Result<&'t Dir, Refused> {
     if target.is_none() {
         let opened = if path == Path::new("") { Path::new(".") } else { path };
@@ -248,7 +249,7 @@ fn open_target<'t>(path: &Path, target: &'t mut Option<Target>) -> Result<&'t Di
     Ok(&target.as_ref().expect("opened above").0)
 }
 
-/// The last component as written: `.` and `..` included, slashes at the end not.
+/// The last component as written, including `.` and `..`, without slashes at the end.
 fn last_component(path: &Path) -> &[u8] {
     let bytes = path.as_os_str().as_bytes();
     let end = bytes.iter().rposition(|byte| *byte != b'/').map_or(0, |at| at + 1);
@@ -256,7 +257,7 @@ fn last_component(path: &Path) -> &[u8] {
     &bytes[start..end]
 }
 
-/// Whether the folder is `identity` or lies somewhere in it.
+/// Whether the folder is `identity` or lies in it at any depth.
 fn lies_in(folder: &Dir, identity: Identity) -> bool {
     let Ok(mut at) = folder.try_clone() else { return false };
     let mut last = None;

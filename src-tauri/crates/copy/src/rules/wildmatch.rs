@@ -1,7 +1,7 @@
 //! Git's shell patterns (wildmatch.c): `*`, `?`, `[...]` and, for paths, `**`. Bytes are compared,
 //! as git does.
 
-/// What came of comparing the rest of a pattern with the rest of a text.
+/// The result of comparing the rest of a pattern with the rest of a text.
 #[derive(PartialEq, Eq)]
 enum Outcome {
     Match,
@@ -17,13 +17,13 @@ pub(crate) fn matches(pattern: &[u8], text: &[u8], is_path: bool) -> bool {
     compare(pattern, text, is_path) == Outcome::Match
 }
 
-/// Whether git reads the character as anything but itself.
+/// Whether git treats the character as more than itself.
 pub(crate) fn is_special(byte: u8) -> bool {
     matches!(byte, b'*' | b'?' | b'[' | b'\\')
 }
 
-/// Whether git finds an end to every bracket and a character behind every backslash. A pattern
-/// without that matches nothing.
+/// Whether every bracket has an end and every backslash a following character, by git's rules. A
+/// pattern without these matches nothing.
 pub(crate) fn is_well_formed(pattern: &[u8]) -> bool {
     let mut at = 0;
     while let Some(&byte) = pattern.get(at) {
@@ -54,7 +54,7 @@ fn compare(pattern: &[u8], text: &[u8], is_path: bool) -> Outcome {
             b'*' => match star(pattern, p, &text[t..], is_path) {
                 Star::Over(outcome) => return outcome,
                 Star::Slash { behind, skipped } => {
-                    // The slash itself is passed below.
+                    // The slash itself is skipped below.
                     p = behind;
                     t += skipped;
                 }
@@ -81,25 +81,25 @@ fn compare(pattern: &[u8], text: &[u8], is_path: bool) -> Outcome {
     if t < text.len() { Outcome::NoMatch } else { Outcome::Match }
 }
 
-/// What a star leads to.
+/// The result of comparing a star.
 enum Star {
     Over(Outcome),
-    /// One star before a slash took a whole name: the pattern's slash is at `behind`, the text's is
-    /// `skipped` bytes on.
+    /// One star before a slash matched a whole name. The pattern's slash is at `behind`, and the
+    /// text's is `skipped` bytes further.
     Slash {
         behind: usize,
         skipped: usize,
     },
 }
 
-/// Compares from the star at `at` on.
+/// Compares from the star at `at`.
 fn star(pattern: &[u8], at: usize, text: &[u8], is_path: bool) -> Star {
     let stars = pattern[at..].iter().take_while(|byte| **byte == b'*').count();
     let (behind, rest) = (at + stars, &pattern[at + stars..]);
     let fills_components =
         (at == 0 || pattern[at - 1] == b'/') && (rest.is_empty() || rest[0] == b'/' || rest.starts_with(br"\/"));
     let crosses_slashes = !is_path || (stars > 1 && fills_components);
-    // `a/**/b` matches `a/b`, too.
+    // `a/**/b` also matches `a/b`.
     if is_path && crosses_slashes && rest.first() == Some(&b'/') && compare(&rest[1..], text, is_path) == Outcome::Match
     {
         return Star::Over(Outcome::Match);
@@ -130,8 +130,8 @@ fn star(pattern: &[u8], at: usize, text: &[u8], is_path: bool) -> Star {
     Star::Over(Outcome::AbortAll)
 }
 
-/// Whether the set that begins behind a `[` has the byte, and how many bytes it takes with its `]`.
-/// None where git finds no end, or no such class.
+/// Whether the set after a `[` has the byte, and the length of the set with its `]`. `None` if git
+/// finds no end, or no such class.
 fn bracket(set: &[u8], byte: u8) -> Option<(bool, usize)> {
     let mut at = 0;
     let next = |at: &mut usize| {
@@ -143,7 +143,7 @@ fn bracket(set: &[u8], byte: u8) -> Option<(bool, usize)> {
     if negated {
         now = next(&mut at)?;
     }
-    // What a range may begin with.
+    // The character with which a range may begin.
     let mut before = None;
     let mut matched = false;
     loop {
@@ -170,7 +170,8 @@ fn bracket(set: &[u8], byte: u8) -> Option<(bool, usize)> {
                         matched |= is_in_class(class, byte)?;
                         at += 2 + len;
                     }
-                    // No class: the bracket and what follows are characters of the set.
+                    // It is no class: the bracket and the following bytes are characters of the
+                    // set.
                     None => {
                         matched |= byte == b'[';
                         begins = Some(b'[');
@@ -190,7 +191,7 @@ fn bracket(set: &[u8], byte: u8) -> Option<(bool, usize)> {
     }
 }
 
-/// Classes as git has them, whatever the locale. None for one that it does not know.
+/// Whether a class has the byte. Classes are git's, whatever the locale. `None` for an unknown one.
 fn is_in_class(class: &[u8], byte: u8) -> Option<bool> {
     let is_space = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
     Some(match class {

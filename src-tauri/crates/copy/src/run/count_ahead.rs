@@ -1,5 +1,5 @@
-//! Counting the sources ahead of a copy, so that whoever watches sees how much is left. Costs what
-//! a walk costs, so short copies go without.
+//! Counts the sources ahead of a copy, so that a person sees how much is left. It costs as much as
+//! a walk, so short copies do not count ahead.
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use ringway_sys::dir::Dir;
 use crate::folder::below::open_below;
 use crate::job::{Identity, Job, add};
 
-/// A folder to be counted, and its path in the source. Only the source is open, for there may be
-/// more folders than descriptors.
+/// A folder to be counted, and its path in the source. Only the source is open, because there may
+/// be more folders than descriptors.
 struct Waiting {
     source: Source,
     path: Vec<u8>,
 }
 
-/// The source that a folder is in.
+/// The source that contains a folder.
 enum Source {
     Open(Arc<Dir>),
-    /// Its folder and its name there.
+    /// Its parent folder and its name there.
     At(PathBuf, Box<[u8]>),
 }
 
-/// Counts below the given entries (their folder, their name) until `stopped`.
+/// Counts everything below the given entries (their folder, their name) until `stopped` is set.
 pub(crate) fn run(job: &Job, entries: Vec<(PathBuf, Box<[u8]>)>, stopped: &AtomicBool) {
     let mut waiting: Vec<Waiting> =
         entries.into_iter().map(|(dir, name)| Waiting { source: Source::At(dir, name), path: Vec::new() }).collect();
@@ -36,7 +36,7 @@ pub(crate) fn run(job: &Job, entries: Vec<(PathBuf, Box<[u8]>)>, stopped: &Atomi
             return;
         }
         let Some(next) = waiting.pop() else { break };
-        // What cannot be counted is told when it is copied.
+        // Errors are reported when the entry is copied.
         let _ = one(job, stopped, next, &mut waiting, &mut seen_links);
     }
     job.counted.complete.store(true, Ordering::Release);
@@ -61,7 +61,7 @@ fn one(
                     let dir = Arc::new(dir);
                     (dir.clone(), dir)
                 }
-                // A source that is a file.
+                // The source is a file.
                 Err(_) => {
                     let metadata = above.metadata(&name)?;
                     add(&job.counted.bytes, if metadata.kind == Kind::File { metadata.size } else { 0 });
@@ -80,7 +80,7 @@ fn one(
         if job.control.must_end_with(stopped) {
             return Ok(());
         }
-        // What has vanished meanwhile will not be copied either.
+        // An entry that has vanished will not be copied either.
         let look = || dir.metadata(entry.name).ok();
         let Some(kind) = entry.kind.or_else(|| look().map(|metadata| metadata.kind)) else { continue };
         let mut path = next.path.clone();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_counted_that_is_to_be_copied() {
+    fn counting_ahead_finds_everything_that_is_copied() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         std::fs::create_dir_all(path("source/inner/cache")).unwrap();
@@ -133,7 +133,7 @@ mod tests {
             std::fs::write(path(name), vec![1; len]).unwrap();
         }
         std::fs::write(path("single"), [1; 10_000]).unwrap();
-        // Its bytes are there once, and a link has none.
+        // Its bytes count once, and a link has none.
         std::fs::hard_link(path("source/ten"), path("source/inner/ten-too")).unwrap();
         std::os::unix::fs::symlink("nowhere", path("source/link")).unwrap();
         let names = ["source", "single", "missing"];

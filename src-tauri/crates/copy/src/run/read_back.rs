@@ -1,4 +1,4 @@
-//! Proving a copy: every part of which a record was kept is read back from the medium and compared.
+//! Proves a copy: every recorded part is read back from the medium and compared.
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -18,10 +18,10 @@ use crate::folder::below::{open_below, split};
 use crate::job::proof::{Key, Part, Proof, Record};
 use crate::job::{Job, TopLevel, add};
 
-/// Records that a thread takes at a time when reading back.
+/// Records that a thread takes at a time.
 const TAKEN: usize = 256;
 
-/// Synchronises the destination, and reads everything back by the copy's number of threads.
+/// Synchronises the destination, and reads everything back with as many threads as the copy had.
 pub(crate) fn read_back(job: &Job, proof: &Proof) -> Result<(), Fault> {
     let Some(top) = &job.top else { return Ok(()) };
     let failed = |source| Fault::path(top.path.clone(), Operation::Sync, source);
@@ -35,14 +35,14 @@ pub(crate) fn read_back(job: &Job, proof: &Proof) -> Result<(), Fault> {
     file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map(drop).map_err(spool)
 }
 
-/// By the folder that is copied into; where that may not be listed, and is open as a path only, by
-/// a copy in it.
+/// Synchronises through the folder that is copied into. If that may not be listed, and is open as a
+/// path only, through a copy in it.
 fn synchronise(top: &TopLevel) -> io::Result<()> {
     match sync_filesystem(&top.dir) {
         Err(error) if Errno::from_io_error(&error) == Some(Errno::BADF) => {}
         synchronised => return synchronised,
     }
-    // Opening a FIFO would wait for who writes to it.
+    // Opening a FIFO would wait for its writer.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match top.copies.iter().find_map(|copy| rustix::fs::open(copy, flags, Mode::empty()).ok()) {
         Some(copy) => sync_filesystem(copy),
@@ -53,11 +53,11 @@ fn synchronise(top: &TopLevel) -> io::Result<()> {
     }
 }
 
-/// Files that need not be told.
+/// Files whose differences need not be reported.
 struct Told {
-    /// They could not be copied.
+    /// Files that could not be copied.
     before: HashSet<Key>,
-    /// They were found to differ, in one part or another.
+    /// Files that were found to differ, in any part.
     differing: Mutex<HashSet<Key>>,
 }
 
@@ -68,7 +68,7 @@ struct Reader<'p> {
     top: &'p TopLevel,
     told: &'p Told,
     reading: Reading,
-    /// The file that was opened last, for its next part.
+    /// The last file that was opened, for its next part.
     open: Option<(Key, OwnedFd)>,
 }
 
@@ -128,7 +128,7 @@ impl<'p> Reader<'p> {
         add(&self.proof.differing, 1);
     }
 
-    /// Whether the part at the destination is what was read from the source.
+    /// Whether the part at the destination equals what was read from the source.
     fn same(&mut self, record: &Record) -> io::Result<bool> {
         let fd = self.file(record)?;
         let same = self.reading.is_same(&fd, record.part.size, &compared(&record.part), || self.job.must_end())?;
@@ -136,8 +136,8 @@ impl<'p> Reader<'p> {
         Ok(same)
     }
 
-    /// Whether what differs was shared with a source that is not the same any more: then nothing is
-    /// wrong with the copy's medium.
+    /// Whether a differing part was shared with a source that has changed since. Then the copy's
+    /// medium is not at fault.
     fn has_changed(&mut self, record: &Record) -> bool {
         if record.source == Path::new("") {
             return false;
@@ -165,7 +165,7 @@ impl<'p> Reader<'p> {
             }
             other => other?,
         };
-        // What was written has been synchronised by now.
+        // Written data has been synchronised by now.
         readback::from_the_medium(&fd);
         self.open = Some((record.file.clone(), self.job.patiently(|| fd.try_clone())?));
         Ok(fd)

@@ -1,5 +1,5 @@
-//! Files that are written through a memory map while they are copied to be verified: neither size
-//! nor time tells.
+//! Files that are written through a memory map while they are copied with verification. Neither
+//! size nor time shows that.
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode, prepare, run};
 /// Sizes of files that one thread copies at once, and of one that is copied in chunks.
 const LENS: [usize; 4] = [1, 4_000, 700_000, 3_000_000];
 
-/// Writes as a memory map does.
+/// Writes like a memory map.
 fn write_unseen(path: &Path, at: u64, bytes: &[u8]) {
     let file = File::options().write(true).open(path).unwrap();
     let before = file.metadata().unwrap().modified().unwrap();
@@ -23,7 +23,7 @@ fn write_unseen(path: &Path, at: u64, bytes: &[u8]) {
     file.set_modified(before).unwrap();
 }
 
-/// Keeps what failed.
+/// Collects failures.
 #[derive(Default)]
 struct Failures(Mutex<Vec<(PathBuf, FailureReason)>>);
 
@@ -36,25 +36,25 @@ impl Observer for Failures {
     fn copying_resumed(&self) {}
 }
 
-/// A copy that has ended.
+/// The result of a copy that has ended.
 struct Ended {
     job: Job,
     failures: Vec<(PathBuf, FailureReason)>,
 }
 
-/// Copies with `meddle` called between the first and the second time that a file is read.
+/// Copies, and calls `meddle` between the first and the second reading of a file.
 fn copy(source: &Path, into: &Path, options: CopyOptions, meddle: impl FnMut() + Send + 'static) -> Ended {
     let request = CopyRequest { sources: vec![source.into()], destination: into.into(), options };
     let failures = Arc::new(Failures::default());
     let (job, roots) = prepare::prepare(request, Arc::clone(&failures) as Arc<dyn Observer>).unwrap();
     *job.meddle.lock() = Some(Box::new(meddle));
-    // The copy's threads take another umask for good.
+    // The copy's threads change their umask permanently.
     std::thread::scope(|scope| scope.spawn(|| run::run(&job, roots)).join()).unwrap().unwrap();
     let failures = std::mem::take(&mut *failures.0.lock());
     Ended { job, failures }
 }
 
-/// Every way that contents are read, without sharing blocks.
+/// Every way of reading contents, without sharing blocks.
 fn ways() -> Vec<CopyOptions> {
     let ring = ringway_sys::probe::io_uring().is_ok().then_some(IoMode::Uring);
     let options = |io| CopyOptions { io, verify: true, reflink: ReflinkMode::Never, ..CopyOptions::default() };
@@ -75,7 +75,7 @@ fn source(folder: &Path, len: usize) -> PathBuf {
 }
 
 #[test]
-fn a_file_that_is_never_twice_the_same_fails_by_name() {
+fn a_file_that_never_reads_the_same_twice_fails_by_name() {
     for (options, len) in ways().into_iter().flat_map(|way| LENS.map(|len| (way.clone(), len))) {
         let folder = tempfile::tempdir().unwrap();
         let source = source(folder.path(), len);
@@ -96,7 +96,7 @@ fn a_file_that_is_never_twice_the_same_fails_by_name() {
 }
 
 #[test]
-fn a_small_file_that_was_written_to_once_is_copied_as_it_is_then() {
+fn a_small_file_that_changed_once_is_copied_with_its_new_contents() {
     for (options, len) in ways().into_iter().flat_map(|way| [1, 4_000, 700_000].map(|len| (way.clone(), len))) {
         let folder = tempfile::tempdir().unwrap();
         let source = source(folder.path(), len);
@@ -117,7 +117,7 @@ fn a_small_file_that_was_written_to_once_is_copied_as_it_is_then() {
 }
 
 #[test]
-fn a_small_file_that_is_written_to_while_it_is_read_is_copied_again_or_fails_by_name() {
+fn a_small_file_that_changes_while_read_is_copied_again_or_fails() {
     let kernels = [KernelCopy::Auto, KernelCopy::Range, KernelCopy::Splice, KernelCopy::Never];
     let ways = ways()
         .into_iter()
@@ -135,7 +135,7 @@ fn a_small_file_that_is_written_to_while_it_is_read_is_copied_again_or_fails_by_
                 if always || times == 1 {
                     let file = File::options().write(true).open(&written).unwrap();
                     file.write_all_at(&[times + 1; 1_000], len as u64 - 1_000).unwrap();
-                    // A clock may be slower than this test.
+                    // A clock may be coarser than this test.
                     let secs = std::time::Duration::from_secs(times.into());
                     file.set_modified(std::time::UNIX_EPOCH + secs).unwrap();
                 }
@@ -149,7 +149,7 @@ fn a_small_file_that_is_written_to_while_it_is_read_is_copied_again_or_fails_by_
 }
 
 #[test]
-fn a_hole_that_is_filled_behind_the_copy_fails_its_file() {
+fn a_hole_that_is_filled_after_its_copy_fails_the_file() {
     for options in ways() {
         let folder = tempfile::tempdir().unwrap();
         let source = source(folder.path(), 10);
@@ -171,7 +171,7 @@ fn a_hole_that_is_filled_behind_the_copy_fails_its_file() {
                 options.io
             );
         }
-        // What is still nothing but zeros is no change, stored or not.
+        // If all bytes are still zeros this is no change, whether they are stored or not.
         let (written, got) = (victim.clone(), folder.path().join("got"));
         write_unseen(&victim, 9_999_999, &[0]);
         let ended = copy(&source, &got, options.clone(), move || write_unseen(&written, 2_000_000, &[0; 100_000]));

@@ -1,4 +1,4 @@
-//! Copying large files in chunks, and completing or withdrawing any file at its end.
+//! Copies large files in chunks, and completes or withdraws any file at its end.
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,15 +18,15 @@ use crate::folder::entry_error::{self, EntryError};
 use crate::folder::overwrite::{EPOCH, TargetKind};
 use crate::job::{add, proof};
 
-/// Holes of more bytes are kept.
+/// Only holes of more bytes than this are kept.
 const HOLES_MIN: u64 = 4096;
 
 impl<'j> Worker<'_, 'j> {
-    /// Begins a file that is copied in chunks, by this thread and by whoever is idle.
+    /// Begins a file that is copied in chunks, by this thread and by idle ones.
     pub(crate) fn large(&mut self, item: Item<'_, 'j>, open: Open) {
         let sparse = has_holes(&open.metadata);
         let method = match &self.job.proof {
-            // What is to be verified has to come by here.
+            // Contents that are to be verified have to pass through a buffer.
             Some(_) => Method::Buffer,
             None => Method::for_large(&self.job.options, self.job.choices.copies_by_itself),
         };
@@ -41,7 +41,8 @@ impl<'j> Worker<'_, 'j> {
         self.chunks(&file);
     }
 
-    /// Takes chunks of a large file until there are none, and completes it if this was the last.
+    /// Takes chunks of a large file until none is left, and completes the file if this thread had
+    /// the last one.
     pub(crate) fn chunks(&mut self, file: &Arc<LargeFile<'j>>) {
         let item = Item { folder: &file.folder, from: &file.names.0, to: &file.names.1 };
         loop {
@@ -64,14 +65,14 @@ impl<'j> Worker<'_, 'j> {
         }
     }
 
-    /// Lets a thread that has nothing else to do help.
+    /// Lets an idle thread help.
     fn call_for_help(&self, file: &Arc<LargeFile<'j>>) {
         if self.pool.queue.is_hungry() && !file.is_over() {
             self.offer(Task::Help(file.clone()));
         }
     }
 
-    /// Reads a chunk again, and what was a hole before it: writing through a memory map changes
+    /// Reads a chunk again, and the hole before it, because writing through a memory map changes
     /// neither size nor time.
     fn is_still(&mut self, open: &Open, again: &Again) -> Result<(), EntryError> {
         let mut at = again.hole.start;
@@ -140,8 +141,8 @@ impl<'j> Worker<'_, 'j> {
         })();
         if !by_ring {
             self.cold.reads(part.len as u64);
-            // Whoever reads large files keeps the disk busy as it is; more threads would only break
-            // up its order.
+            // A thread that reads large files keeps the disk busy already. More threads would only
+            // disturb the order of its requests.
             let _ = self.cold.end_plain();
         }
         let copied = copied.and_then(|bytes| {
@@ -187,7 +188,7 @@ impl<'j> Worker<'_, 'j> {
         }
     }
 
-    /// Gives a file whose contents are there everything else, and its name.
+    /// Gives a file whose contents are complete its attributes and its name.
     pub(crate) fn complete(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<(), EntryError> {
         let strip = item.folder.default_acl || open.target_kind == TargetKind::Over;
         let lost = attributes::of_file(&open.source, &open.target, &open.metadata, open.fresh, strip)
@@ -196,8 +197,8 @@ impl<'j> Worker<'_, 'j> {
         if let TargetKind::Temporary(name) = &open.target_kind
             && let Some(dir) = &item.folder.target()?
         {
-            // Before it replaces anything: after a power cut the old contents or the new ones are
-            // there.
+            // This happens before it replaces anything, so that after a power cut the old contents
+            // or the new ones are there.
             filesystem(&open.target)
                 .and_then(|filesystem| write_out(&open.target, filesystem))
                 .map_err(entry_error::target(Operation::Sync))?;
@@ -209,8 +210,8 @@ impl<'j> Worker<'_, 'j> {
         Ok(())
     }
 
-    /// What was made for a file that cannot be completed goes; what changed while it was read stays
-    /// as far as it came, as cp leaves it.
+    /// Removes a new file that cannot be completed. A file that changed while it was read stays as
+    /// far as it was copied, as with cp.
     pub(crate) fn ended(
         &self,
         item: Item<'_, 'j>,
@@ -225,14 +226,14 @@ impl<'j> Worker<'_, 'j> {
         let keep = matches!(error, EntryError::SourceIs(FailureReason::ChangedWhileReading));
         match &open.target_kind {
             TargetKind::New if keep => {
-                // Its own attributes as far as they can be had; the trouble is told anyway.
+                // It gets its attributes as far as possible. The error is reported in any case.
                 let _ = attributes::of_file(&open.source, &open.target, &open.metadata, Fresh::Unknown, false);
                 let _ = set_times_both(&open.target, EPOCH, EPOCH);
             }
             TargetKind::New => drop(dir.unlink(item.to)),
             TargetKind::Temporary(name) => drop(dir.unlink(name)),
             TargetKind::Over => {
-                // Where the source has that very time, the size tells them apart.
+                // If the source has exactly that time, the size distinguishes them.
                 if open.metadata.mtime == EPOCH
                     && metadata_of(&open.target).is_ok_and(|cut| cut.size == open.metadata.size)
                 {
@@ -248,8 +249,9 @@ impl<'j> Worker<'_, 'j> {
     }
 }
 
-/// Whether less is stored than there is to read.
+/// Whether the file has fewer stored bytes than its length.
 pub(crate) fn has_holes(metadata: &Metadata) -> bool {
-    // A file of /sys says that it has a page and stores none, whatever it holds: no holes, then.
+    // A file of /sys has the length of a page and no stored blocks, whatever it holds. These are no
+    // holes.
     metadata.blocks_512.saturating_mul(512).saturating_add(HOLES_MIN) < metadata.size
 }

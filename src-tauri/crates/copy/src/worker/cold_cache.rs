@@ -5,15 +5,15 @@ use ringway_sys::probe::{Whose, usage};
 
 use crate::job::Job;
 
-/// Rounds through the ring before a plain one tells again whether the source is still cold: one in
-/// 33 costs little, and a source that is cached from somewhere on is seen soon.
+/// Rounds through the ring before a plain one checks whether the source is still cold. One in 33
+/// costs little, and quickly shows where a source begins to be cached.
 const ROUNDS: u32 = 32;
 
-/// A disk is waited for when this part of what was read came from it (half). Less is not enough:
-/// the destination's own tables are read as well when new files are made there.
+/// A thread waits for a disk if at least this part of what it read came from it (half). Less does
+/// not count, because creating files also reads the destination's own tables.
 const PART: u64 = 2;
 
-/// What a cold file reads from its disk at least: a page.
+/// The fewest bytes that a cold file reads from its disk: a page.
 const FILE_BYTES_MIN: u64 = 4096;
 
 /// Bytes of one block of getrusage(2)'s count.
@@ -23,7 +23,7 @@ const BLOCK_BYTES: u64 = 512;
 #[derive(Debug)]
 pub(crate) struct ColdCache {
     asked: IoMode,
-    /// Whether there is a ring to go through.
+    /// Whether there is a ring.
     able: bool,
     rounds_left: u32,
     input_before: u64,
@@ -37,13 +37,14 @@ impl ColdCache {
         Self { asked: job.options.io, able, rounds_left: 0, input_before: 0, read: 0 }
     }
 
-    /// Whether contents are written through the ring, too: only if everything is asked to be.
+    /// Whether contents are also written through the ring, which is so only if everything is
+    /// requested to be.
     pub(crate) fn writes_by_ring(&self) -> bool {
         self.asked == IoMode::Uring
     }
 
-    /// Begins a round of reading; whether it is to go through the ring, unless there is none after
-    /// all.
+    /// Begins a round of reading. Returns whether it uses the ring, unless there turns out to be
+    /// none.
     pub(crate) fn begin(&mut self, has_no_ring: bool) -> bool {
         if has_no_ring {
             (self.able, self.rounds_left) = (false, 0);
@@ -62,12 +63,12 @@ impl ColdCache {
         by_ring
     }
 
-    /// A file, or a part of one, of so many bytes is read in this round.
+    /// Notes that a file or a part of this many bytes is read in this round.
     pub(crate) fn reads(&mut self, bytes: u64) {
         self.read += bytes.max(FILE_BYTES_MIN);
     }
 
-    /// Ends a plain round; whether it waited for a disk.
+    /// Ends a plain round. Returns whether it waited for a disk.
     pub(crate) fn end_plain(&mut self) -> bool {
         if !self.able || self.asked != IoMode::Auto {
             return false;

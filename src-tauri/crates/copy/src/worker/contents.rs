@@ -1,5 +1,4 @@
-//! Getting contents from one open file to another: shared, copied by the kernel, or through a
-//! buffer of ours.
+//! Copies contents from one open file to another: by sharing, by the kernel, or through a buffer.
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,15 +13,16 @@ use rustix::io::Errno;
 use crate::folder::entry_error::EntryError;
 use crate::options::{CopyOptions, KernelCopy, ReflinkMode};
 
-/// Refusals after which sharing is not tried again between two filesystems where it never worked.
-/// More than one, for single files may be refused (btrfs: those without copy-on-write).
+/// Refusals after which sharing is not tried again between two filesystems on which it never
+/// worked. There may be several, because single files may be refused (btrfs: those without
+/// copy-on-write).
 const REFUSALS_MAX: u32 = 8;
 
-/// Bytes that the kernel is asked to copy by one call: a chunk may have more, and a call hears no
-/// signal before it is done.
+/// The most bytes that the kernel is asked to copy by one call. A chunk may be longer, but a call
+/// handles no signal before it has ended.
 const KERNEL_PIECE: usize = 16 * 1024 * 1024;
 
-/// How contents go where they cannot be shared.
+/// How contents are copied if they cannot be shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     /// copy_file_range(2).
@@ -33,10 +33,10 @@ pub(crate) enum Method {
     Buffer,
 }
 
-/// From this size on the kernel's own copying of a file that one thread copies is cheaper than read
-/// and write: measured with two threads on tmpfs 0.91 of the processor time with 16 KB, 0.83 with
-/// 64 KB, 0.89 with 100 KB (ext4: 0.84); with 4 KB it is 1.03. Larger files are taken in chunks by
-/// all threads, for which read and write measure better again.
+/// From this size on, the kernel's own copying of a file that one thread copies is cheaper than
+/// read and write. Measured with two threads on tmpfs: 0.91 of the processor time with 16 KB, 0.83
+/// with 64 KB, 0.89 with 100 KB (ext4: 0.84); with 4 KB it is 1.03. All threads take larger files
+/// in chunks, for which read and write measure better again.
 const KERNEL_FROM: u64 = 16 * 1000;
 
 impl Method {
@@ -51,9 +51,9 @@ impl Method {
         }
     }
 
-    /// For one that is taken in chunks.
+    /// For a file that is copied in chunks.
     pub(crate) fn for_large(options: &CopyOptions, copies_by_itself: bool) -> Self {
-        // Where blocks can be shared, copy_file_range shares them, too.
+        // If blocks can be shared, copy_file_range shares them, too.
         let may_share = options.reflink != ReflinkMode::Never;
         match options.kernel_copy {
             KernelCopy::Range if may_share => Self::Range,
@@ -64,7 +64,7 @@ impl Method {
     }
 }
 
-/// Between which filesystems blocks can be shared, as far as was tried.
+/// Between which filesystems blocks can be shared, as far as it was tried.
 #[derive(Default)]
 pub(crate) struct Sharing {
     /// By the source's device: all copies go to one filesystem.
@@ -111,16 +111,16 @@ impl Sharing {
     }
 }
 
-/// What one thread copies with.
+/// The tools with which one thread copies.
 pub(crate) struct Tools<'j> {
     io: IoPlan,
-    /// None until a ring is wanted.
+    /// `None` until a ring is needed.
     ring: Option<FileIo>,
-    /// What reads instead, if there was no ring to be had.
+    /// What reads instead, if no ring was available.
     fallback: &'j OnceLock<IoPath>,
     pipe: Option<Pipe>,
-    /// The device whose files copy_file_range did not copy to the destination: mostly another
-    /// filesystem.
+    /// The device whose files copy_file_range did not copy to the destination, usually because it
+    /// is another filesystem.
     refused: Option<u64>,
 }
 
@@ -132,18 +132,18 @@ pub(crate) struct Part {
 }
 
 impl<'j> Tools<'j> {
-    /// Tells `fallback` if it comes to that.
+    /// Sets `fallback` if no ring is available.
     pub(crate) fn new(io: IoPlan, fallback: &'j OnceLock<IoPath>) -> Self {
         Self { io, ring: None, fallback, pipe: None, refused: None }
     }
 
-    /// The thread's ring, made when it is first wanted. What is to be read through it is read by
-    /// plain calls where there is none for one more thread.
+    /// The thread's ring, made when it is first needed. If there is none for this thread, it reads
+    /// by plain calls.
     pub(crate) fn ring(&mut self) -> io::Result<&mut FileIo> {
         if self.ring.is_none() {
             let ring = self.io.open()?;
             if ring.kind() == IoKind::Sync {
-                // Another thread's reason is as good.
+                // Another thread's reason may be there already, and is as good.
                 let _ = self.fallback.set(path_of(&ring));
             }
             self.ring = Some(ring);
@@ -151,14 +151,14 @@ impl<'j> Tools<'j> {
         Ok(self.ring.as_mut().expect("made above"))
     }
 
-    /// Whether a ring was wanted and was not to be had.
+    /// Whether a ring was needed and unavailable.
     pub(crate) fn has_no_ring(&self) -> bool {
         self.ring.as_ref().is_some_and(|ring| ring.kind() == IoKind::Sync)
     }
 
     /// Lets the kernel copy a part by `method`, or by splice between two files if copy_file_range
-    /// does not work; the bytes copied, fewer only at the source's end. None if the kernel does not
-    /// do it.
+    /// does not work. Returns the bytes copied, fewer only at the source's end. `None` if the
+    /// kernel does not support it.
     pub(crate) fn by_kernel(
         &mut self,
         method: Method,
@@ -179,7 +179,7 @@ impl<'j> Tools<'j> {
         }
     }
 
-    /// The same by this very method.
+    /// The same by exactly this method.
     fn in_kernel(
         &mut self,
         method: Method,
@@ -208,7 +208,8 @@ impl<'j> Tools<'j> {
     }
 }
 
-/// Reads a part into `buffer`, by the ring where one is given; fewer bytes only at the file's end.
+/// Reads a part into `buffer`, through `ring` if there is one. It reads fewer bytes only at the
+/// file's end.
 pub(crate) fn read(
     ring: Option<&mut FileIo>,
     from: BorrowedFd<'_>,
@@ -221,7 +222,7 @@ pub(crate) fn read(
     }
 }
 
-/// Writes all of `bytes`, by the ring where one is given.
+/// Writes all of `bytes`, through `ring` if there is one.
 pub(crate) fn write(ring: Option<&mut FileIo>, to: BorrowedFd<'_>, offset: u64, bytes: &[u8]) -> io::Result<()> {
     if let Some(ring) = ring {
         let mut results = Vec::with_capacity(1);
@@ -237,7 +238,7 @@ mod tests {
     use ringway_model::SyncIoReason;
 
     #[test]
-    fn what_must_not_share_goes_by_no_call_that_may() {
+    fn files_that_must_not_share_blocks_use_no_call_that_may_share() {
         for kernel_copy in [KernelCopy::Auto, KernelCopy::Range, KernelCopy::Splice, KernelCopy::Never] {
             let by = |reflink| CopyOptions { kernel_copy, reflink, ..CopyOptions::default() };
             for (itself, size) in [(false, 1), (true, 1), (false, KERNEL_FROM), (true, KERNEL_FROM)] {
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_without_a_ring_says_so() {
+    fn a_thread_without_a_ring_reports_the_fallback() {
         let fallback = OnceLock::new();
         let mut tools = Tools::new(IoPlan::with_depth(IoMode::Sync, 1).unwrap(), &fallback);
         assert!(!tools.has_no_ring() && fallback.get().is_none(), "none was wanted yet");

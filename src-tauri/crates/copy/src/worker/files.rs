@@ -1,4 +1,4 @@
-//! Copying regular files: one by one with plain calls while reading does not wait, in batches
+//! Copies regular files: one by one with plain calls while reading does not wait, in batches
 //! through the ring while it does.
 use std::ffi::CStr;
 use std::ops::Range;
@@ -24,30 +24,30 @@ use crate::folder::{Hold, Item};
 use crate::job::{Kept, add};
 use crate::options::ReflinkMode;
 
-/// Files of one plain round, after which it is looked whether reading waits for a disk.
+/// Files of one plain round, after which the thread checks whether reading waits for a disk.
 const PLAIN_FILES: usize = 16;
 
-/// A file up to this size is read in a batch; a larger one fills the disk's queue by itself.
+/// Files up to this size are read in a batch. A larger one fills the disk's queue by itself.
 const BATCH_FILE_BYTES: u64 = 256 * 1024;
 
-/// Bytes that one batch reads at most.
+/// The most bytes that one batch reads.
 const BATCH_BYTES: usize = 2 * 1024 * 1024;
 
-/// What came of a file.
+/// The result of copying a file.
 enum Copied {
     Done {
         bytes: u64,
     },
     Kept(Kept),
     Planned,
-    /// To be met again when all else is done.
+    /// It is to be copied after everything else.
     Late,
-    /// In chunks, by whoever takes them; accounted for there.
+    /// It is copied in chunks, by any thread, and accounted for there.
     Large,
 }
 
 impl<'j> Worker<'_, 'j> {
-    /// Copies what is not a folder, some of a window.
+    /// Copies the entries of a part of a window that are no folders.
     pub(crate) fn files(&mut self, folder: &Hold<'j>, window: &Window, range: Range<usize>) {
         let mut at = range.start;
         while at < range.end && !self.job.must_end() {
@@ -71,13 +71,13 @@ impl<'j> Worker<'_, 'j> {
             FileType::RegularFile | FileType::Symlink if self.leaves_out(folder, name, false) => {}
             FileType::RegularFile => self.file(item),
             FileType::Symlink => self.entry(item, Kind::Symlink),
-            // It is looked at, and left out then, if it is to be.
+            // Its kind is found out there, and rules are applied then.
             _ => self.unknown(item),
         }
     }
 
-    /// Whether files may be read without touching their access times: only their owner and root may
-    /// ask for that (open(2), O_NOATIME).
+    /// Whether files may be read without touching their access times. Only their owner and root may
+    /// request that (open(2), O_NOATIME).
     fn leaves_atime(&self, folder: &Hold<'j>) -> bool {
         let user = self.job.choices.user;
         user == 0 || folder.metadata.as_ref().is_none_or(|metadata| metadata.uid == user)
@@ -96,7 +96,7 @@ impl<'j> Worker<'_, 'j> {
         let opened = fd.and_then(|fd| Ok((metadata_of(&fd)?, fd)));
         match opened {
             Ok((metadata, fd)) => self.opened(item, fd, metadata, None),
-            // It is a link or a socket by now.
+            // It has become a link or a socket.
             Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::LOOP | Errno::NXIO)) => {
                 match source.metadata(item.from) {
                     Ok(metadata) if metadata.kind != Kind::File => self.entry(item, metadata.kind),
@@ -104,7 +104,7 @@ impl<'j> Worker<'_, 'j> {
                 }
             }
             Err(error) => match source.metadata(item.from) {
-                // As with cp, what stays at the destination need not be readable here.
+                // As with cp, a file need not be readable if the entry at the destination stays.
                 Ok(metadata) if metadata.kind == Kind::File => {
                     match overwrite::kept_unread(item.folder, item.to, &metadata) {
                         Some(kept) => self.job.counts.keep(kept, metadata.size),
@@ -116,7 +116,7 @@ impl<'j> Worker<'_, 'j> {
         }
     }
 
-    /// Opens and reads many files at a time, then copies one after the other.
+    /// Opens and reads many files at a time, and then copies one after the other.
     fn batch(&mut self, folder: &Hold<'j>, window: &Window, range: Range<usize>) {
         let mut indices = Vec::with_capacity(range.len());
         for index in range {
@@ -144,7 +144,7 @@ impl<'j> Worker<'_, 'j> {
                     let may_stay = keeps && target.as_ref().is_some_and(|target| target.metadata(name(index)).is_ok());
                     files.push((index, fd, metadata, !may_stay));
                 }
-                // The plain way knows what to do, or says what is wrong.
+                // The plain way handles it, or reports the error.
                 Err(_) => self.one(folder, window, index),
             }
         }
@@ -153,7 +153,7 @@ impl<'j> Worker<'_, 'j> {
             let shared = reflink && sharing.works(metadata.dev);
             !shared && metadata.size <= BATCH_FILE_BYTES && replaced
         };
-        // The disk goes on with what is behind the first group while that is written.
+        // The disk continues with the files after the first group while that group is written.
         let mut ahead = 0;
         for (_, fd, metadata, _) in
             files.iter().filter(|(_, _, metadata, replaced)| reads(&self.sharing, metadata, *replaced))
@@ -168,7 +168,7 @@ impl<'j> Worker<'_, 'j> {
             let mut group = Vec::new();
             let mut filled = 0;
             while let Some((_, _, metadata, replaced)) = files.peek() {
-                // What will be shared is not read, nor what may stay as it is.
+                // Files that will be shared, or may stay as they are, are not read.
                 let len = if reads(&self.sharing, metadata, *replaced) { metadata.size as usize } else { 0 };
                 if filled + len > BATCH_BYTES {
                     break;
@@ -181,7 +181,7 @@ impl<'j> Worker<'_, 'j> {
         }
     }
 
-    /// Reads the files of a batch that fit the buffer, and copies them.
+    /// Reads the files of a batch that fit into the buffer, and copies them.
     fn group(
         &mut self,
         folder: &Hold<'j>,
@@ -207,14 +207,14 @@ impl<'j> Worker<'_, 'j> {
             if self.job.must_end() {
                 break;
             }
-            // Whatever is not there as a whole is read again, the plain way.
+            // Files that were not read completely are read again, the plain way.
             let whole =
                 matches!(results.next(), Some(Ok(bytes)) if bytes == part.len() && bytes as u64 == metadata.size);
             let (name, _) = window.entry(index);
             let ahead = (whole && metadata.size > 0).then(|| &contents[part]);
             self.opened(Item { folder, from: name, to: name }, fd, metadata, ahead);
         }
-        // Files that were copied otherwise may have brought a buffer of their own.
+        // Files that were copied otherwise may have replaced the buffer.
         if self.buffer.len() < contents.len() {
             self.buffer = contents;
         }
@@ -239,7 +239,7 @@ impl<'j> Worker<'_, 'j> {
                     return self.copied(item, &metadata, copied, None);
                 }
                 Seen::Again(place) => match self.link(item, &metadata, &place) {
-                    // Not to be linked: copied as a file of its own.
+                    // It cannot be linked, so it is copied as a separate file.
                     Ok(None) => {
                         let copied = self.copy(item, fd, &metadata, ahead, None);
                         return self.copied(item, &metadata, copied, None);
@@ -292,8 +292,7 @@ impl<'j> Worker<'_, 'j> {
         linked: Option<LinkKey>,
     ) -> Result<Copied, EntryError> {
         let Item { folder, to, .. } = item;
-        // Made with its final mode where nothing is left to be done about owner and mode
-        // afterwards.
+        // Created with its final mode if neither owner nor mode has to be changed afterwards.
         let exact = self.own_umask
             && folder.inherited.get() == Some(&(metadata.uid, metadata.gid))
             && !folder.default_acl

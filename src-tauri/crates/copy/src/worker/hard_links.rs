@@ -1,5 +1,5 @@
-//! Files with several names: the first name that is met is copied, the others become links to it,
-//! also those met before it was whole.
+//! Files with several names: the first name that is met is copied. The others become links to it,
+//! also those that are met before it is whole.
 use std::collections::HashMap;
 
 use parking_lot::Mutex;
@@ -9,8 +9,8 @@ use crate::folder::Hold;
 use crate::job::Identity;
 use crate::limits::LINKED_FILES_MAX;
 
-/// Files under way or copied that have names left to be met, so many at most. A file leaves the
-/// table with its last name, so that only files that have names outside the sources stay.
+/// Files, under way or copied, that have names left to be met, up to a limit. A file leaves the
+/// table with its last name, so only files that have names outside the sources stay.
 pub(crate) struct Links<'j> {
     table: Mutex<HashMap<LinkKey, Entry<'j>>>,
     files_max: usize,
@@ -22,11 +22,11 @@ impl Default for Links<'_> {
     }
 }
 
-/// Which file it is, also where its inode number was another one's before.
+/// The identity of a file, also if another file had its inode number before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct LinkKey {
     identity: Identity,
-    /// When it was born, where its filesystem says so.
+    /// Its birth time, if its filesystem reports it.
     born: Option<Timestamp>,
 }
 
@@ -36,45 +36,44 @@ impl LinkKey {
     }
 }
 
-/// What tells a file's contents from those that it has later.
+/// Identifies the version of a file's contents.
 fn version(metadata: &Metadata) -> (u64, Timestamp) {
     (metadata.size, metadata.mtime)
 }
 
 struct Entry<'j> {
-    /// What its contents were when the first name was met.
+    /// The version when the first name was met.
     version: (u64, Timestamp),
-    /// Names not met yet; more may be made meanwhile, then they are copied as files of their own.
+    /// Names not met yet. If more are made meanwhile, they are copied as separate files.
     left: u64,
-    /// Where the first name is, once it is whole.
+    /// The place of the first name, once it is whole.
     place: Option<Place>,
-    /// Names met before that.
+    /// Names that were met before that.
     waiting: Vec<Name<'j>>,
 }
 
-/// A name that a file is to get: in which folder, its name at the source, its name at the
-/// destination.
+/// A name that a file is to get: the folder, its name at the source, its name at the destination.
 pub(crate) type Name<'j> = (Hold<'j>, Box<[u8]>, Box<[u8]>);
 
-/// A name at the destination: its path from the folder that all copies are in.
+/// A name at the destination: its path relative to the folder of all copies.
 pub(crate) type Place = Box<[u8]>;
 
-/// What a file with several names is when it is met.
+/// The case of a name of a file with several.
 pub(crate) enum Seen {
-    /// The first, or one of a file that the table has no room for: to be copied, and reported by
-    /// [`Links::copied`] or [`Links::failed`].
+    /// The first name, or one of a file for which the table has no space. It is to be copied, and
+    /// reported by [`Links::copied`] or [`Links::failed`].
     First,
-    /// A further one of the file at that place.
+    /// Another name of the file at that place.
     Again(Place),
-    /// A further one of a file that was written to since: it is a file of its own, with what it
-    /// holds now.
+    /// Another name of a file that was written to since. It becomes a separate file with the
+    /// present contents.
     Changed,
-    /// A further one of a file that is being copied: it was put aside.
+    /// Another name of a file that is being copied. It was put aside.
     Waits,
 }
 
 impl<'j> Links<'j> {
-    /// Meets a name of a file that has several.
+    /// Handles a name of a file that has several.
     pub(crate) fn see(&self, key: LinkKey, metadata: &Metadata, name: impl FnOnce() -> Name<'j>) -> Seen {
         let mut table = self.table.lock();
         let Some(entry) = table.get_mut(&key) else {
@@ -97,7 +96,7 @@ impl<'j> Links<'j> {
         if is_same { Seen::Again(place) } else { Seen::Changed }
     }
 
-    /// The first name is whole, at this place: the names that waited for it, to be met again.
+    /// The first name is whole, at this place. Returns the names that waited for it.
     pub(crate) fn copied(&self, key: LinkKey, folder: &Hold<'j>, name: &[u8]) -> Vec<Name<'j>> {
         let place = folder.below_top(name).into();
         let mut table = self.table.lock();
@@ -106,16 +105,16 @@ impl<'j> Links<'j> {
         std::mem::take(&mut entry.waiting)
     }
 
-    /// The first name was not copied: the names that waited for it, of which the first that is met
-    /// is the first now.
+    /// The first name was not copied. Returns the names that waited for it; the next one that is
+    /// met becomes the first.
     pub(crate) fn failed(&self, key: LinkKey) -> Vec<Name<'j>> {
         self.table.lock().remove(&key).map(|entry| entry.waiting).unwrap_or_default()
     }
 
-    /// Forgets what waits: the copy has ended.
+    /// Forgets the waiting names, because the copy has ended.
     pub(crate) fn clear(&self) {
         let left = std::mem::take(&mut *self.table.lock());
-        // Without the lock: letting go of a folder may finish it.
+        // Without the lock, because dropping a folder may finish it.
         drop(left);
     }
 }
@@ -144,13 +143,13 @@ mod tests {
         }
     }
 
-    /// A key without a birth, as on filesystems that say none.
+    /// A key without a birth time, as on filesystems that report none.
     fn key(metadata: &Metadata) -> LinkKey {
         LinkKey::new(metadata, None)
     }
 
     #[test]
-    fn a_full_table_keeps_what_it_has() {
+    fn a_full_table_keeps_its_entries() {
         let links = Links { files_max: 1, ..Links::default() };
         let name = || unreachable!("nothing waits here");
         let see = |ino| links.see(key(&with_number(ino)), &with_number(ino), name);
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inode_number_that_was_reused_and_contents_that_changed_are_no_links() {
+    fn reused_inodes_and_changed_contents_are_not_linked() {
         let links = Links::default();
         let name = || unreachable!("nothing waits here");
         let at = |secs| Some(Timestamp { secs, nanos: 0 });

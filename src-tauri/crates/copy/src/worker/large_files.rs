@@ -1,5 +1,5 @@
-//! A large file under way: its worker takes chunk after chunk of it, and so does whoever is idle;
-//! the last one completes it.
+//! A large file under way: its worker and idle threads take chunk after chunk of it, and the last
+//! one completes it.
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,22 +22,22 @@ pub(crate) struct Open {
     pub(crate) source: OwnedFd,
     pub(crate) target: OwnedFd,
     pub(crate) target_kind: TargetKind,
-    /// What the source was like when it was opened.
+    /// The source's metadata when it was opened.
     pub(crate) metadata: Metadata,
     pub(crate) fresh: Fresh,
-    /// Which file it is, if this is the first name of one with several.
+    /// Its identity, if this is the first name of a file with several.
     pub(crate) linked: Option<LinkKey>,
 }
 
-/// One that is copied in chunks.
+/// A file that is copied in chunks.
 pub(crate) struct LargeFile<'j> {
     pub(crate) folder: Hold<'j>,
     /// Its names at the source and at the destination.
     pub(crate) names: (Box<[u8]>, Box<[u8]>),
     pub(crate) open: Open,
-    /// It has holes, which are to stay.
+    /// Whether it has holes, which are kept.
     pub(crate) sparse: bool,
-    /// Its contents are to be proven: they are read twice.
+    /// Whether its contents are to be proven, so that they are read twice.
     proves: bool,
     method: Method,
     /// The kernel was asked to copy it and declined.
@@ -45,10 +45,10 @@ pub(crate) struct LargeFile<'j> {
     progress: Mutex<Progress>,
 }
 
-/// Bytes kept of a digest: enough to compare it with what this process reads itself.
+/// Bytes that are kept of a digest: enough to compare it with what this process reads itself.
 const DIGEST_KEPT: usize = 16;
 
-/// What was read of a file at one place: 32 bytes for each chunk.
+/// A digest of what was read at one offset: 32 bytes of memory for each chunk.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Taken {
     pub(crate) offset: u64,
@@ -61,13 +61,13 @@ impl Taken {
         self.len as usize
     }
 
-    /// Whether the same was read again.
+    /// Whether the second reading gave the same.
     pub(crate) fn is(&self, digest: &blake3::Hash) -> bool {
         digest.as_bytes()[..DIGEST_KEPT] == self.digest
     }
 }
 
-/// What is read once more together: what was a hole, and the chunk behind it.
+/// Parts that are read a second time together: a hole, and the chunk after it.
 pub(crate) struct Again {
     pub(crate) hole: Range<u64>,
     pub(crate) taken: Option<Taken>,
@@ -75,32 +75,32 @@ pub(crate) struct Again {
 
 #[derive(Default)]
 struct Progress {
-    /// Where the next chunk begins.
+    /// The offset of the next chunk.
     at: u64,
-    /// Where the stored part that it is in ends.
+    /// The end of the stored part that contains it.
     data_end: u64,
     /// Chunks being copied or read again.
     active: usize,
-    /// What was read of it, where it is to be proven.
+    /// Digests of what was read, if it is to be proven.
     taken: Vec<Taken>,
-    /// All of it is copied, and so many chunks were given out to be read again.
+    /// Set once all of it is copied: how many chunks were given out for the second reading.
     again: Option<usize>,
-    /// No more chunks are to be had.
+    /// No chunks are left to give out.
     over: bool,
-    /// Somebody completes it, or has.
+    /// Whether a thread completes it, or has completed it.
     completed: bool,
     error: Option<EntryError>,
 }
 
-/// What somebody who looks for work on the file finds.
+/// What a thread gets when it asks for work on the file.
 pub(crate) enum Next {
     /// A chunk, to be given back by [`LargeFile::done`].
     Part(Part),
-    /// A chunk to be read again, likewise.
+    /// A chunk to be read again, to be given back by [`LargeFile::done`].
     Again(Again),
-    /// Nothing any more, and others will complete it.
+    /// No work is left, and another thread will complete the file.
     Nothing,
-    /// Nothing any more, and who is told so completes it.
+    /// No work is left, and this thread completes the file.
     Complete(Result<(), EntryError>),
 }
 
@@ -113,12 +113,12 @@ impl<'j> LargeFile<'j> {
         Self { folder, names, open, sparse, proves, method, declined, progress }
     }
 
-    /// How its contents go now.
+    /// How its contents are copied now.
     pub(crate) fn method(&self) -> Method {
         if self.declined.load(Ordering::Relaxed) { Method::Buffer } else { self.method }
     }
 
-    /// The next `chunk` bytes at most.
+    /// The next part, of `chunk` bytes at most.
     pub(crate) fn next(&self, chunk: usize) -> Next {
         let mut progress = self.progress.lock();
         if progress.again.is_none() {
@@ -163,7 +163,7 @@ impl<'j> LargeFile<'j> {
         Some(Part { offset, len: len as usize })
     }
 
-    /// One for each chunk, and one for the hole at the end.
+    /// There is one for each chunk, and one for the hole at the end.
     fn next_again(&self, progress: &mut Progress) -> Option<Again> {
         let at = progress.again.filter(|at| *at <= progress.taken.len() && progress.error.is_none())?;
         let before = at.checked_sub(1).map_or(0, |before| {
@@ -177,7 +177,7 @@ impl<'j> LargeFile<'j> {
         Some(Again { hole, taken })
     }
 
-    /// Keeps what was read, to compare it with what is read again.
+    /// Keeps the digest of what was read, for comparison with the second reading.
     pub(crate) fn took(&self, offset: u64, len: usize, digest: &blake3::Hash) {
         let mut kept = [0; DIGEST_KEPT];
         kept.copy_from_slice(&digest.as_bytes()[..DIGEST_KEPT]);
@@ -189,7 +189,7 @@ impl<'j> LargeFile<'j> {
         if self.sparse { sparse::next_data(self.open.source.as_fd(), at, self.open.metadata.size) } else { Ok(None) }
     }
 
-    /// Whether there is nothing left for another one to take.
+    /// Whether no work is left for another thread.
     pub(crate) fn is_over(&self) -> bool {
         let progress = self.progress.lock();
         match progress.again {
@@ -198,14 +198,14 @@ impl<'j> LargeFile<'j> {
         }
     }
 
-    /// Nothing of it can be copied.
+    /// Fails the file before any of it is copied.
     pub(crate) fn give_up(&self, error: EntryError) {
         let mut progress = self.progress.lock();
         progress.over = true;
         progress.error.get_or_insert(error);
     }
 
-    /// Gives a chunk back: the file goes on unless it failed.
+    /// Gives a chunk back. The file continues unless the chunk failed.
     pub(crate) fn done(&self, copied: Result<(), EntryError>) {
         let mut progress = self.progress.lock();
         progress.active -= 1;

@@ -1,4 +1,4 @@
-//! The thread pool of a copy: when it grows, and what its threads share beside the job.
+//! The thread pool of a copy: when it grows, and what its threads share in addition to the job.
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, Scope, scope};
@@ -28,7 +28,7 @@ pub(crate) struct Pool<'j> {
     there: AtomicU64,
 }
 
-/// Why the pool grows.
+/// A reason to grow the pool.
 #[derive(Clone, Copy)]
 pub(crate) enum Grow {
     /// There are tasks for other threads. A copy of one file starts none.
@@ -55,7 +55,7 @@ impl<'j> Pool<'j> {
     }
 
     /// Works on this thread, and on others once there are tasks for them, until no task is left. An
-    /// error that ends one of them ends the copy.
+    /// error that ends one of the threads ends the copy.
     pub(crate) fn run(&self, tasks: Vec<Task<'j>>) {
         let several = tasks.len() > 1;
         self.job.counts.workers.fetch_max(1, Ordering::Relaxed);
@@ -84,14 +84,14 @@ impl<'j> Pool<'j> {
         let numbers = match why {
             Grow::ForTasks => 1..self.workers,
             Grow::ForDisk => {
-                // The first ones keep their numbers, started or not.
+                // The first threads keep their numbers, whether they have started or not.
                 self.queue.widen(self.for_disk);
                 self.workers..self.workers + self.for_disk
             }
         };
         for number in numbers {
             let name = format!("ringway-copy-{number}");
-            // Without more threads the others do the work.
+            // If no thread can be started, the others do the work.
             if Builder::new().name(name).spawn_scoped(scope, move || self.work(number, scope)).is_err() {
                 break;
             }

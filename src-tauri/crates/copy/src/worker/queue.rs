@@ -1,11 +1,11 @@
-//! Tasks waiting for the copy's threads: each thread takes its own newest, so that it works depth
-//! first in folders of its own, and another's oldest, which are whole folders, when it has none.
+//! Tasks for the copy's threads. Each thread takes its own newest task, so that it works depth
+//! first in its own folders. If it has none, it takes another's oldest, which is a whole folder.
 use std::collections::VecDeque;
 
 use parking_lot::{Condvar, Mutex};
 
-/// One deque a worker, under one lock: a task is a folder or hundreds of files, so the lock is
-/// taken rarely.
+/// One deque per worker, under one lock. A task is a folder or hundreds of files, so the lock is
+/// rarely taken.
 pub(crate) struct Queue<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
@@ -14,19 +14,19 @@ pub(crate) struct Queue<T> {
 struct State<T> {
     deques: Vec<VecDeque<T>>,
     idle: usize,
-    /// Workers that have not come, or never will.
+    /// Workers that have not started, or never will.
     absent: usize,
     closed: bool,
 }
 
 impl<T> Queue<T> {
-    /// For up to so many workers, none of which is there yet.
+    /// A queue for up to this many workers, none of which has started.
     pub(crate) fn new(workers: usize) -> Self {
         let deques = (0..workers).map(|_| VecDeque::new()).collect();
         Self { state: Mutex::new(State { deques, idle: 0, absent: workers, closed: false }), changed: Condvar::new() }
     }
 
-    /// Puts tasks on the worker's deque, the last one to be taken first by itself.
+    /// Puts tasks on the worker's deque. The worker itself takes the last one first.
     pub(crate) fn push(&self, worker: usize, tasks: impl IntoIterator<Item = T>) {
         let mut state = self.state.lock();
         state.deques[worker].extend(tasks);
@@ -37,8 +37,8 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The next task; waits while another worker may still make some. None when all is done, or
-    /// closed.
+    /// The next task. Waits while another worker may still add some. `None` when all tasks are
+    /// done, or the queue is closed.
     pub(crate) fn next(&self, worker: usize) -> Option<T> {
         let mut state = self.state.lock();
         loop {
@@ -65,25 +65,26 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Whether a worker waits, or could be called, for something to do.
+    /// Whether a worker waits for a task, or could be started for one.
     pub(crate) fn is_hungry(&self) -> bool {
         let state = self.state.lock();
         state.idle + state.absent > 0 && state.deques.iter().all(VecDeque::is_empty)
     }
 
-    /// So many more workers may come.
+    /// Allows this many more workers.
     pub(crate) fn widen(&self, more: usize) {
         let mut state = self.state.lock();
         state.deques.extend((0..more).map(|_| VecDeque::new()));
         state.absent += more;
     }
 
-    /// One more worker is there: whoever finds nothing to do waits for what it may still make.
+    /// Notes that a worker has started. Idle workers then wait for tasks that it may add.
     pub(crate) fn arrive(&self) {
         self.state.lock().absent -= 1;
     }
 
-    /// Ends the waiting of all workers and hands out what is left, to be dropped without the lock.
+    /// Ends the waiting of all workers and returns the remaining tasks, to be dropped without the
+    /// lock.
     pub(crate) fn close(&self) -> Vec<T> {
         let mut state = self.state.lock();
         state.closed = true;
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_when_nobody_can_make_more() {
+    fn the_queue_ends_once_no_worker_can_add_tasks() {
         let queue = Queue::new(4);
         let done = AtomicU64::new(0);
         queue.push(0, [6u64]);
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_alone_ends_without_those_who_never_came() {
+    fn a_single_worker_ends_without_absent_workers() {
         let queue = Queue::new(3);
         queue.arrive();
         queue.push(0, [1]);
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn closing_wakes_whoever_waits_and_gives_back_what_is_left() {
+    fn closing_wakes_waiting_workers_and_returns_the_rest() {
         let queue = Queue::new(2);
         queue.push(0, [1, 2]);
         assert_eq!(queue.close(), [1, 2]);

@@ -1,5 +1,5 @@
-//! Copying what one thread copies at once: shared, by the kernel, from a batch's buffer, or through
-//! a buffer of its own.
+//! Copies files that one thread copies at once: by sharing, by the kernel, from a batch's buffer,
+//! or through its own buffer.
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
@@ -17,15 +17,16 @@ use crate::folder::entry_error::{self, EntryError};
 use crate::job::add;
 use crate::job::proof::{self, Record};
 
-/// So often a file is read that must turn out as long as it was said to be. If it has changed each
-/// time, it is read once more, and what comes of that stays and is told.
+/// How often a file is read that must have its expected length. If it has changed each time, it is
+/// read once more. The result of that stays and is reported.
 const TRIES_MAX: u32 = 2;
 
-/// Bytes that a file is read with at least: files of /proc and /sys say they have none.
+/// The fewest bytes that are requested in a read, because files of /proc and /sys report a length
+/// of 0.
 pub(crate) const READ_MIN: usize = 64 * 1024;
 
-/// What went through the buffer: its length, and the digests of its parts if they are wanted
-/// (offset, length, digest).
+/// The contents that passed through the buffer: their length, and the digests of their parts if
+/// requested (offset, length, digest).
 #[derive(Default)]
 struct ThroughBuffer {
     bytes: u64,
@@ -33,8 +34,8 @@ struct ThroughBuffer {
 }
 
 impl<'j> Worker<'_, 'j> {
-    /// Copies the contents of a file that one thread copies at once; the bytes copied. None for one
-    /// that is copied in chunks.
+    /// Copies the contents of a file that one thread copies at once; returns the bytes copied.
+    /// `None` for a file that is copied in chunks.
     pub(crate) fn contents(
         &mut self,
         item: Item<'_, 'j>,
@@ -58,7 +59,7 @@ impl<'j> Worker<'_, 'j> {
             return Ok(Some(bytes.len() as u64));
         }
         let method = match &self.job.proof {
-            // What is to be verified has to come by here.
+            // Contents that are to be verified have to pass through a buffer.
             Some(_) => Method::Buffer,
             None => Method::for_small(&self.job.options, self.job.choices.copies_by_itself, size),
         };
@@ -76,7 +77,7 @@ impl<'j> Worker<'_, 'j> {
         self.sharing.share(mode, open.metadata.dev, open.source.as_fd(), open.target.as_fd())
     }
 
-    /// Writes what was read through the ring.
+    /// Writes contents that were read through the ring.
     fn write_whole(&mut self, item: Item<'_, 'j>, open: &Open, bytes: &[u8]) -> Result<(), EntryError> {
         self.prove_bytes(item, (0, bytes), bytes.len() as u64, true)?;
         let ring = match self.job.options.io {
@@ -90,7 +91,8 @@ impl<'j> Worker<'_, 'j> {
         Ok(())
     }
 
-    /// False if the kernel does not copy this file by itself, or it turned out to be another size.
+    /// False if the kernel does not copy this file by itself, or if its size turned out to be
+    /// another.
     fn small_by_kernel(&mut self, open: &Open, method: Method) -> Result<bool, EntryError> {
         let part = Part { offset: 0, len: open.metadata.size as usize };
         match self.by_kernel(open, method, part)? {
@@ -102,9 +104,9 @@ impl<'j> Worker<'_, 'j> {
         }
     }
 
-    /// Lets the kernel copy a part; None if it does not. What it does not say is which side an
-    /// error is of: read and write say that, so they are tried after any but those of a full
-    /// destination.
+    /// Lets the kernel copy a part; `None` if it does not support that. The kernel's errors do not
+    /// tell which side failed. So after all errors except those of a full destination, read and
+    /// write are tried, which do tell.
     pub(crate) fn by_kernel(&mut self, open: &Open, method: Method, part: Part) -> Result<Option<usize>, EntryError> {
         match self.tools.by_kernel(method, open.metadata.dev, open.source.as_fd(), open.target.as_fd(), part) {
             Ok(copied) => Ok(copied),
@@ -115,26 +117,25 @@ impl<'j> Worker<'_, 'j> {
         }
     }
 
-    /// What the source is after it was read.
+    /// The source's metadata after it was read.
     fn look_again(&self, open: &Open) -> Result<Metadata, EntryError> {
         #[cfg(test)]
         self.job.between_reads();
         metadata_of(&open.source).map_err(entry_error::source(Operation::Read))
     }
 
-    /// Whether the source is as it was when it was opened.
+    /// Whether the source is unchanged since it was opened.
     fn is_as_it_was(&self, open: &Open) -> Result<bool, EntryError> {
         Ok(version(&self.look_again(open)?) == version(&open.metadata))
     }
 
-    /// Copies a file through the buffer, up to its end wherever that is by now; again if it changed
-    /// meanwhile.
+    /// Copies a file through the buffer, up to its present end, and again if it changed meanwhile.
     fn small(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<u64, EntryError> {
         let mut looked = open.metadata;
         for _ in 0..TRIES_MAX {
             let read = self.through_buffer(open, looked.size)?;
             let now = self.look_again(open)?;
-            // Files of /proc and /sys do not say how long they are.
+            // Files of /proc and /sys do not report their length.
             let is_same = version(&now) == version(&looked);
             if !is_same || self.job.proof.is_some() && !self.is_twice(open, &read)? {
                 looked = now;
@@ -147,13 +148,13 @@ impl<'j> Worker<'_, 'j> {
             }
             return Ok(read.bytes);
         }
-        // What there is of it stays, as cp leaves it, and is told.
+        // The part that was copied stays, as with cp, and is reported.
         self.through_buffer(open, looked.size)?;
         Err(EntryError::SourceIs(FailureReason::ChangedWhileReading))
     }
 
-    /// Whether the file still is what was read of it: writing through a memory map changes neither
-    /// size nor time.
+    /// Whether the file still has the contents that were read, because writing through a memory map
+    /// changes neither size nor time.
     fn is_twice(&mut self, open: &Open, read: &ThroughBuffer) -> Result<bool, EntryError> {
         if let [(_, len, _)] = read.digests[..] {
             let buffer = std::mem::take(&mut self.buffer);
@@ -169,7 +170,7 @@ impl<'j> Worker<'_, 'j> {
         Ok(true)
     }
 
-    /// Reads a part again, and looks whether it is the same.
+    /// Reads a part again, and compares it.
     fn is_again(
         &mut self,
         open: &Open,
@@ -183,7 +184,7 @@ impl<'j> Worker<'_, 'j> {
     }
 
     fn through_buffer(&mut self, open: &Open, size: u64) -> Result<ThroughBuffer, EntryError> {
-        // One byte more than there should be: what comes short of that has ended.
+        // One byte more than expected, so that a shorter read shows the end.
         let len = (size as usize + 1).clamp(READ_MIN, self.job.choices.chunk.max(READ_MIN) + 1);
         let mut buffer = std::mem::take(&mut self.buffer);
         if buffer.len() < len {
@@ -214,8 +215,8 @@ impl<'j> Worker<'_, 'j> {
                 read.digests.push((read.bytes, bytes as u64, blake3::hash(&buffer[..bytes])));
             }
             read.bytes += bytes as u64;
-            // A read that comes short at the size that was seen has met the end; any other may have
-            // been cut.
+            // A read that ends exactly at the expected size has met the end. Any other short read
+            // may have been interrupted.
             if bytes == 0 || (read.bytes == size && bytes < buffer.len()) {
                 break;
             }
@@ -229,7 +230,7 @@ impl<'j> Worker<'_, 'j> {
         Ok(read)
     }
 
-    /// Keeps a digest of what was read.
+    /// Keeps a digest of a part that was read.
     pub(crate) fn prove(&mut self, item: Item<'_, 'j>, part: proof::Part) -> Result<(), EntryError> {
         let Some(proof) = &self.job.proof else { return Ok(()) };
         let source = if part.shared { item.folder.source_path(item.from) } else { PathBuf::new() };
@@ -237,7 +238,7 @@ impl<'j> Worker<'_, 'j> {
         self.gathered.add(proof, &record).map_err(entry_error::target(Operation::Write))
     }
 
-    /// The same of a part that is in memory, if the copy is to be verified.
+    /// The same for a part in memory, if the copy is to be verified.
     pub(crate) fn prove_bytes(
         &mut self,
         item: Item<'_, 'j>,
@@ -252,7 +253,8 @@ impl<'j> Worker<'_, 'j> {
         self.prove(item, proof::Part { size, offset, len, first, shared: false, digest: blake3::hash(bytes) })
     }
 
-    /// Reads the source of a file whose contents never came by, if the copy is to be verified.
+    /// Reads the source of a file whose contents did not pass through a buffer, if the copy is to
+    /// be verified.
     fn prove_shared(&mut self, item: Item<'_, 'j>, open: &Open) -> Result<(), EntryError> {
         if self.job.proof.is_none() {
             return Ok(());
@@ -280,12 +282,12 @@ impl<'j> Worker<'_, 'j> {
     }
 }
 
-/// What tells that a file was written to.
+/// Shows whether a file was written to.
 fn version(file: &Metadata) -> (u64, Timestamp, Timestamp) {
     (file.size, file.mtime, file.ctime)
 }
 
-/// One read, which meets the end if it comes short.
+/// One read, which has met the end if it is short.
 fn read_once(from: BorrowedFd<'_>, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
     loop {
         match rustix::io::pread(from, &mut *buffer, at) {

@@ -105,8 +105,8 @@ impl Latest {
     }
 }
 
-/// Whether `target` leads where `bound` does: to the same key, or to the same address whoever is
-/// there.
+/// Whether `target` leads where `bound` does: to the same key, or to the same address, whichever
+/// device answers there.
 fn is_same(bound: &Target, target: &Target) -> bool {
     match (bound, target) {
         (

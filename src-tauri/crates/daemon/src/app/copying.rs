@@ -4,7 +4,7 @@ mod destination;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ringway_engine::{CopyOptions, CopyRequest, Engine, FreeSpace};
+use ringway_engine::{CopyOptions, CopyRequest, Engine, free_space};
 use ringway_model::{Fault, OnExisting};
 
 use super::choices::Choices;
@@ -34,10 +34,10 @@ impl Copying {
         let paths = self.choices.paths(chosen).unwrap_or_default();
         let landings: Vec<_> = paths.iter().filter_map(|path| path.file_name()).map(|name| folder.join(name)).collect();
         Some(CopyFolder {
-            path: shown(&folder),
-            lands: shown(if let [only] = landings.as_slice() { only } else { &folder }),
+            lands: if let [only] = landings.as_slice() { only.into() } else { (&folder).into() },
             there_already: landings.iter().filter(|path| path.symlink_metadata().is_ok()).count() as u64,
-            free_bytes: FreeSpace::look(&folder).map(|free| free.free_bytes),
+            free_bytes: free_space::look(&folder).map(|free| free.free_bytes),
+            path: folder.into(),
         })
     }
 
@@ -58,6 +58,6 @@ impl Copying {
         let target = shown(&destination);
         let options = CopyOptions { existing, verify, count_ahead: true, ..CopyOptions::default() };
         let transfer = self.engine.copy(CopyRequest { sources, destination, options });
-        Ok(self.transfers.add(transfer, &target))
+        Ok(self.transfers.add(transfer, Some(target.into())))
     }
 }

@@ -2,8 +2,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ringway_engine::{Device, Engine};
-use ringway_model::{Consent, DeviceId, DeviceRule, Fault, IntoHome, PathText};
+use ringway_engine::Engine;
+use ringway_model::{Consent, Device, DeviceId, DeviceRule, Fault, IntoHome, PathText};
 
 use super::listeners::Listeners;
 use super::nearby::NearbyDevices;
@@ -24,12 +24,12 @@ impl Devices {
     /// The trust store cannot be read.
     pub(crate) fn shown(&self) -> Result<Vec<PairedDevice>, Fault> {
         let last = self.engine.last_with_each()?;
-        let last_with = |id| last.iter().find(|past| past.peer.as_ref().is_some_and(|(peer, _)| *peer == id));
-        let shown = |device: &Device| {
+        let shown = |device: Device| {
             let looks_like = self.engine.look_alike(device.id, &device.name)?;
-            Ok(PairedDevice::new(device, looks_like.as_ref(), last_with(device.id)))
+            let last_transfer = last.iter().find(|past| past.peer_id == Some(device.id)).cloned();
+            Ok(PairedDevice { device, looks_like, last_transfer })
         };
-        self.engine.devices()?.iter().map(shown).collect()
+        self.engine.devices()?.into_iter().map(shown).collect()
     }
 
     /// Tells the window the devices as they are now. A store that cannot be read just now is said
@@ -59,8 +59,8 @@ impl Devices {
 
     /// Says what is done with a paired device's offers, and how large one may be that is accepted
     /// without asking. Its folder stays.
-    pub(crate) fn set_rule(&self, id: &str, consent: Consent, max_bytes: Option<u64>) -> Result<(), Fault> {
-        self.change_rule(id, |rule| DeviceRule { consent, bytes_max: max_bytes, ..rule })
+    pub(crate) fn set_rule(&self, id: &str, consent: Consent, bytes_max: Option<u64>) -> Result<(), Fault> {
+        self.change_rule(id, |rule| DeviceRule { consent, bytes_max, ..rule })
     }
 
     /// Says where what a paired device sends lands, and what may where that is a home; none is the

@@ -2,11 +2,10 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use ringway_engine::{Engine, PastQuery};
-use ringway_model::{Fault, PastDetails};
+use ringway_engine::Engine;
+use ringway_model::{Fault, Past, PastDetails, PastQuery};
 
 use super::transfers::folder_of;
-use crate::dto::{Asked, Earlier};
 
 /// Transfers that one page of the list has.
 const PAGE: u32 = 30;
@@ -20,11 +19,8 @@ pub(crate) struct History {
 impl History {
     /// The latest past transfers of those that are asked for; a full page means that there may be
     /// more.
-    pub(crate) fn page(&self, asked: Asked) -> Result<Vec<Earlier>, Fault> {
-        let search = Some(asked.search.trim().to_owned()).filter(|text| !text.is_empty());
-        let direction = asked.direction;
-        let query = PastQuery { direction, failed_only: asked.failed_only, search, before: asked.before };
-        Ok(self.engine.past(&query, PAGE)?.iter().map(Earlier::from).collect())
+    pub(crate) fn page(&self, query: &PastQuery) -> Result<Vec<Past>, Fault> {
+        self.engine.past(query, PAGE)
     }
 
     /// What is long of one of them.
@@ -47,12 +43,13 @@ impl History {
 
     /// The folder to show for what one of them brought.
     pub(crate) fn folder(&self, number: u64) -> Result<PathBuf, Fault> {
-        let (past, _) = self.engine.past_transfer(number)?.ok_or(Fault::Gone)?;
-        folder_of(&past.paths).filter(|folder| folder.is_dir()).ok_or(Fault::Gone)
+        let (found, _) = self.engine.past_transfer(number)?.ok_or(Fault::Gone)?;
+        folder_of(&found.past.paths).filter(|folder| folder.is_dir()).ok_or(Fault::Gone)
     }
 
     /// What one of them brought, by its final names, or what was sent; the first few.
     pub(crate) fn paths(&self, number: u64) -> Result<Vec<PathBuf>, Fault> {
-        Ok(self.engine.past_transfer(number)?.ok_or(Fault::Gone)?.0.paths)
+        let (found, _) = self.engine.past_transfer(number)?.ok_or(Fault::Gone)?;
+        Ok(found.past.paths.into_iter().map(|path| path.0).collect())
     }
 }

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use ringway_engine::{Device, Engine, NearbyDevice, Target};
-use ringway_model::Fault;
+use ringway_engine::{Announced, Engine, Target};
+use ringway_model::{Device, Fault};
 use tokio::task::AbortHandle;
 
 use super::listeners::Listeners;
@@ -24,7 +24,7 @@ pub(crate) struct NearbyDevices {
     /// Whether somebody looks.
     wanted: Mutex<bool>,
     listening: Mutex<Option<AbortHandle>>,
-    heard: Mutex<Vec<NearbyDevice>>,
+    heard: Mutex<Vec<Announced>>,
 }
 
 impl NearbyDevices {
@@ -75,7 +75,7 @@ impl NearbyDevices {
         }
     }
 
-    pub(super) fn heard(&self, devices: Vec<NearbyDevice>) {
+    pub(super) fn heard(&self, devices: Vec<Announced>) {
         self.change_heard(|heard| *heard = devices);
     }
 
@@ -84,8 +84,9 @@ impl NearbyDevices {
         self.change_heard(|heard| heard.iter_mut().for_each(|device| device.recognise(paired)));
     }
 
-    fn change_heard(&self, change: impl FnOnce(&mut Vec<NearbyDevice>)) {
-        let shown = |heard: &[NearbyDevice]| heard.iter().map(Nearby::from).collect::<Vec<_>>();
+    fn change_heard(&self, change: impl FnOnce(&mut Vec<Announced>)) {
+        let shown =
+            |heard: &[Announced]| heard.iter().map(|announced| Nearby::from(&announced.device)).collect::<Vec<_>>();
         let (before, nearby) = {
             let mut heard = self.heard.lock();
             let before = shown(&heard);
@@ -99,17 +100,18 @@ impl NearbyDevices {
 
     /// Who is there by now.
     pub(super) fn shown(&self) -> Vec<Nearby> {
-        self.heard.lock().iter().map(Nearby::from).collect()
+        self.heard.lock().iter().map(|announced| Nearby::from(&announced.device)).collect()
     }
 
     /// One of them as a target, where it answers. One that is paired is that device.
     pub(super) async fn target(&self, id: &str) -> Result<Target, Fault> {
-        let device = self.heard.lock().iter().find(|device| Nearby::from(*device).id == id).cloned();
-        let device = device.ok_or(Fault::Gone)?;
-        if let Some(known) = &device.known {
-            return Ok(Target::Device(known.id));
+        let found = self.heard.lock().iter().find(|announced| announced.device.key() == id).cloned();
+        let found = found.ok_or(Fault::Gone)?;
+        if let Some(id) = found.device.paired_id {
+            return Ok(Target::Device(id));
         }
-        let silent = || Fault::unreachable(Nearby::from(&device).address, std::io::ErrorKind::TimedOut);
-        device.target().await.ok_or_else(silent)
+        let first = || found.device.addresses.first().map(ToString::to_string).unwrap_or_default();
+        let silent = || Fault::unreachable(first(), std::io::ErrorKind::TimedOut);
+        found.target().await.ok_or_else(silent)
     }
 }

@@ -7,19 +7,18 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
-use ringway_engine::{Engine, ReceiveOptions, Receiver, ReceiverEvent, Settings, remedy};
-use ringway_model::{Fault, IntoHome, IoMode, TlsMode};
+use ringway_engine::{Engine, ReceiveOptions, Receiver, ReceiverEvent, remedy};
+use ringway_model::{Fault, IntoHome, IoMode, OpenCode, Settings, TlsMode};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
 use super::devices::Devices;
 use super::listeners::Listeners;
 use super::transfers::Transfers;
-use crate::dto::{AppEvent, Left, Listening, OpenCode, unix_ms};
-use crate::text::shown_text;
+use crate::dto::{AppEvent, Left, Listening};
 use folders::can_land;
 use offers::Offers;
 
@@ -27,14 +26,14 @@ use offers::Offers;
 /// enough to be read.
 const OFFER_REFRESH: Duration = Duration::from_millis(500);
 
-/// How often it is looked whether what is shown still holds: a code runs out, also while the
-/// machine sleeps, and its networks come and go. Short enough for whoever waits for an address, and
-/// nothing beside the announcing, which looks every second.
+/// How often the shown code and addresses are checked: a code expires, also while the machine
+/// sleeps, and networks come and go. A person who waits for an address barely notices two seconds,
+/// and the cost is small beside discovery, which looks every second.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// What the end of a code's life may differ by from one look to the next without being news: it is
 /// counted anew each time.
-const SAME_END_MS: u64 = 1_000;
+const SAME_END: Duration = Duration::from_secs(1);
 
 /// Orders that may wait for the listening task: a person clicks slower than it answers.
 const ORDERS_MAX: usize = 8;
@@ -193,13 +192,13 @@ impl Receiving {
         change: impl FnOnce() -> Result<Settings, Fault>,
     ) -> Result<(), Fault> {
         let engine = &self.engine;
-        // Whoever changes settings at the same time does so afterwards.
+        // Other changes of settings wait for this one.
         let mut orders = self.orders.lock().await;
         let old = engine.settings();
         let new = change()?;
         if new.receiving && !old.receiving {
             let given = self.reception.lock().folder.clone();
-            can_land(given.as_ref().unwrap_or(&new.receive_folder))?;
+            can_land(given.as_deref().unwrap_or(&new.receive_folder))?;
         }
         let wanted = self.port_of(&new);
         let is_wanted_there = new.receiving && (!old.receiving || wanted != self.port_of(&old));
@@ -274,7 +273,7 @@ impl Receiving {
                     Order::RenewCode(done) => {
                         let drawn = receiver.renew_code();
                         self.show_receiver(&receiver);
-                        // Whoever asked may have gone: then nobody waits.
+                        // The client that asked may have disconnected.
                         let _ = done.send(drawn);
                     }
                     #[cfg(test)]
@@ -319,7 +318,7 @@ impl Receiving {
         let is_visit = matches!(
             event,
             ReceiverEvent::DevicePaired(_)
-                | ReceiverEvent::AuthFailed { .. }
+                | ReceiverEvent::TurnedAway(_)
                 | ReceiverEvent::OfferReceived(_)
                 | ReceiverEvent::OfferRefused(_)
         );
@@ -329,18 +328,15 @@ impl Receiving {
         match event {
             ReceiverEvent::CodeChanged => self.show_receiver(receiver),
             ReceiverEvent::DevicePaired(device) => {
-                self.listeners.tell(AppEvent::DevicePaired { name: shown_text(&device.name) });
+                self.listeners.tell(AppEvent::DevicePaired { device: Box::new(device) });
                 self.devices.tell();
             }
-            ReceiverEvent::AuthFailed { from, why, attempts_left } => {
-                let from = from.ip().to_canonical().to_string();
-                self.listeners.tell(AppEvent::PairingFailed { from, fault: why.into(), tries_left: attempts_left });
-            }
+            ReceiverEvent::TurnedAway(failed) => self.listeners.tell(AppEvent::PairingFailed { failed }),
             ReceiverEvent::OfferReceived(offer) => self.offers.came(offer),
             ReceiverEvent::OfferWithdrawn(key) => self.offers.gone(key, Left::Withdrawn),
             ReceiverEvent::OfferAnswered(key) => self.offers.gone(key, Left::Accepted),
             ReceiverEvent::TransferStarted(transfer) => {
-                self.transfers.add(transfer, "");
+                self.transfers.add(transfer, None);
             }
             ReceiverEvent::Stopped(Some(error)) => {
                 let port = receiver.local_address().port();
@@ -403,7 +399,7 @@ impl Receiving {
     /// Where it is received, if nothing else is said of an offer.
     pub fn folder(&self) -> PathBuf {
         let given = self.reception.lock().folder.clone();
-        given.unwrap_or_else(|| self.engine.settings().receive_folder)
+        given.unwrap_or_else(|| self.engine.settings().receive_folder.0)
     }
 
     /// The address that was given; else all of both families, or of IPv4 where the machine has no
@@ -435,12 +431,12 @@ impl Receiving {
 
     /// Where offers land, what may land there if it is a home, and whether a device's rule may name
     /// another folder: one that was given for this run is for everybody.
-    fn landing(&self) -> (PathBuf, IntoHome, bool) {
+    pub(super) fn landing(&self) -> (PathBuf, IntoHome, bool) {
         let given = self.reception.lock().clone();
         let settings = self.engine.settings();
         match given.folder {
             Some(folder) => (folder, given.into_home, false),
-            None => (settings.receive_folder, settings.into_home, true),
+            None => (settings.receive_folder.0, settings.into_home, true),
         }
     }
 
@@ -468,17 +464,19 @@ impl Receiving {
 fn open_code(receiver: &Receiver) -> Option<OpenCode> {
     let code = receiver.code()?;
     let text = code.text.as_ref().map(|text| text.to_string());
-    Some(OpenCode { text, valid_until_ms: code.valid_until.map(unix_ms) })
+    Some(OpenCode { code: text, code_valid_until: code.valid_until })
 }
 
 /// Whether it is the same code with the same end.
 fn is_same_code(shown: Option<&OpenCode>, open: Option<&OpenCode>) -> bool {
     let (Some(shown), Some(open)) = (shown, open) else { return shown.is_none() && open.is_none() };
-    let is_same_end = match (shown.valid_until_ms, open.valid_until_ms) {
-        (Some(shown), Some(open)) => shown.abs_diff(open) <= SAME_END_MS,
+    let apart =
+        |shown: SystemTime, open: SystemTime| shown.duration_since(open).unwrap_or_else(|earlier| earlier.duration());
+    let is_same_end = match (shown.code_valid_until, open.code_valid_until) {
+        (Some(shown), Some(open)) => apart(shown, open) <= SAME_END,
         (shown, open) => shown == open,
     };
-    shown.text == open.text && is_same_end
+    shown.code == open.code && is_same_end
 }
 
 fn typed_addresses(receiver: &Receiver) -> Vec<String> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ringway_engine::{Engine, Fingerprint, GivenSecret, PairingSecret, Resend, SendRequest, Target};
-use ringway_model::{Compression, Delta, Fault, IoMode, TlsMode};
+use ringway_model::{Compression, Delta, Fault, IoMode, Text, TlsMode};
 
 use super::choices::{Choices, Elsewhere};
 use super::devices::Devices;
@@ -81,7 +81,7 @@ impl Sending {
             retry: Some(ringway_engine::limits::RETRY_DEFAULT),
             timeout: Some(ringway_engine::limits::STALL_TIME_DEFAULT),
         };
-        Ok(self.transfers.add(self.engine.send(request), &label))
+        Ok(self.transfers.add(self.engine.send(request), Some(label.into())))
     }
 
     /// A target in words that stand for no other one: a device's name here and its id, or an
@@ -113,12 +113,12 @@ impl Sending {
     /// remembered, [`Fault::TooManySent`] where not all of it is.
     pub(crate) fn choose_again(&self, id: &str) -> Result<Again, Fault> {
         let id = id.parse().map_err(|_| Fault::Gone)?;
-        let past = self.engine.past_sent(id)?.ok_or(Fault::Gone)?;
-        let target = self.engine.target_of(&past)?;
-        let Resend { sources, verify } = past.resend.ok_or(Fault::TooManySent)?;
+        let sent = self.engine.past_sent(id)?.ok_or(Fault::Gone)?;
+        let target = self.engine.target_of(&sent)?;
+        let Resend { sources, verify } = sent.resend.ok_or(Fault::TooManySent)?;
         let chosen = self.choices.keep_sent(sources, target.clone()).ok_or(Fault::Gone)?;
         let label = self.engine.label(&target);
-        let shown_label = shown_text(&label);
+        let shown_label = Text::from(label.as_str());
         let target = match &target {
             Target::Device(id) | Target::DeviceAt { id, .. } => Recipient::Device { id: id.to_string() },
             Target::Announced { at, fingerprint } => {

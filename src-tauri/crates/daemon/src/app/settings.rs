@@ -2,14 +2,14 @@
 //! of it.
 use std::sync::Arc;
 
-use ringway_engine::{Engine, RateLimit, Settings};
-use ringway_model::{Fault, IntoHome};
+use ringway_engine::Engine;
+use ringway_model::{Fault, IntoHome, RateLimit, Settings, SettingsInForce};
 
 use super::listeners::Listeners;
 use super::nearby::NearbyDevices;
 use super::receiving::Receiving;
 use super::receiving::folders::usable;
-use crate::dto::{AppEvent, GivenPath, SendLimit, SettingsChange, StartAtLogin, StoredSettings};
+use crate::dto::{AppEvent, GivenPath, SendLimit, SettingsChange, StartAtLogin};
 use crate::login::Login;
 
 impl SettingsChange {
@@ -27,7 +27,7 @@ impl SettingsChange {
         let receive_folder = match self.receive_folder {
             Some(GivenPath(folder)) => {
                 usable(&folder)?;
-                folder
+                folder.into()
             }
             None => to.receive_folder,
         };
@@ -37,7 +37,7 @@ impl SettingsChange {
             None => to.send_limit,
         };
         Ok(Settings {
-            name: self.name.map_or(to.name, |name| name.trim().to_owned()),
+            name: self.name.map_or(to.name, |name| name.trim().into()),
             port: self.port.unwrap_or(to.port),
             receive_folder,
             into_home,
@@ -51,20 +51,20 @@ impl SettingsChange {
 
 /// The settings that the engine stores; no state of its own.
 #[derive(Clone)]
-pub(crate) struct SettingsInForce {
+pub(crate) struct SettingsKept {
     pub(super) engine: Engine,
     pub(super) listeners: Arc<Listeners>,
     pub(super) nearby: Arc<NearbyDevices>,
     pub(super) receiving: Arc<Receiving>,
 }
 
-impl SettingsInForce {
+impl SettingsKept {
     /// The settings in force: a folder that was given for this run stands before the stored one.
-    pub(crate) fn shown(&self) -> StoredSettings {
-        let settings = self.engine.settings();
-        let folder = self.receiving.folder();
+    pub(crate) fn shown(&self) -> SettingsInForce {
+        let (folder, into_home, _) = self.receiving.landing();
         let is_home = self.engine.is_home(&folder);
-        StoredSettings::new(settings, &folder, is_home)
+        let settings = Settings { receive_folder: folder.into(), into_home, ..self.engine.settings() };
+        SettingsInForce { settings, is_home }
     }
 
     /// Changes settings. They begin with what their file has now, so that what a hand has written
@@ -73,7 +73,7 @@ impl SettingsInForce {
     /// # Errors
     /// What is not acceptable, a folder or port that cannot be used, a file that cannot be read or
     /// written: then nothing has changed.
-    pub(crate) async fn change(&self, change: SettingsChange) -> Result<StoredSettings, Fault> {
+    pub(crate) async fn change(&self, change: SettingsChange) -> Result<SettingsInForce, Fault> {
         let engine = &self.engine;
         let (names_folder, is_to_receive) = (change.receive_folder.is_some(), change.receiving == Some(true));
         let before = self.shown();

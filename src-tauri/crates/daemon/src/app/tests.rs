@@ -13,21 +13,19 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ringway_engine::{Announcement, Engine, Fingerprint, NearbyDevice, Paths, Target};
+use ringway_engine::{Announced, Announcement, Engine, Fingerprint, Paths, Target};
 use ringway_model::{
-    AuthError, DeclineReason, Direction, FailureReason, Fault, LookAlike, OnConflict, OnExisting, Outcome, Report,
-    ShownSize, Side, Stage, TransferKey,
+    AuthError, DeclineReason, Direction, FailureReason, Fault, LookAlike, Offer, OnConflict, OnExisting, Outcome,
+    PastQuery, Report, ShownSize, Side, Stage, TransferKey,
 };
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use crate::app::Reception;
+use crate::app::testing::{PATIENCE, TestDevice};
 use crate::app::{App, Listener};
 use crate::dto::SettingsChange;
-use crate::dto::{AppEvent, Asked, Left, Listening, Offer, Recipient};
-
-/// How long anything may take before a test fails: two engines in a debug build on busy cores.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::dto::{AppEvent, Left, Listening, Recipient};
 
 struct Machine {
     app: App,
@@ -38,14 +36,7 @@ struct Machine {
 
 impl Machine {
     fn new(name: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let own = |part: &str| folder.path().join(part);
-        std::fs::create_dir_all(own("config")).unwrap();
-        std::fs::create_dir(own("inbox")).unwrap();
-        let config = format!("name = \"{name}\"\nreceive_folder = \"{}\"\n", own("inbox").display());
-        std::fs::write(own("config/config.toml"), config).unwrap();
-        let paths = Paths { config: own("config"), data: own("data"), state: own("state"), runtime: None };
-        let app = App::new(Engine::open(paths.clone()).unwrap(), &paths.state, Reception::default());
+        let TestDevice { app, folder } = TestDevice::new(name, Reception::default());
         let (sender, events) = mpsc::unbounded_channel();
         let (_, listener) = app.start(Box::new(move |event| drop(sender.send(event)))).unwrap();
         Self { app, _listener: listener, events, folder }
@@ -72,7 +63,7 @@ impl Machine {
         self.app.receiving.listen(Some(0)).await;
         match self.app.receiving.listening() {
             Listening::On { port, code: Some(code), other_port: true, .. } => {
-                (format!("127.0.0.1:{port}"), code.text.unwrap())
+                (format!("127.0.0.1:{port}"), code.code.unwrap())
             }
             _ => panic!("does not listen"),
         }
@@ -101,8 +92,8 @@ impl Machine {
         tokio::time::timeout(PATIENCE, looked).await.unwrap_or_else(|_| panic!("{} run", self.app.transfers.running()));
     }
 
-    /// What would be shown of a transfer that has ended; the list learns of the end just after
-    /// whoever waits for it.
+    /// The folder that would be shown of a transfer that has ended. The list learns of the end just
+    /// after those that wait for it.
     async fn arrived(&self, id: &str) -> PathBuf {
         let looked = async {
             loop {
@@ -119,7 +110,7 @@ impl Machine {
     fn send(&self, path: &Path, target: &str, code: Option<&str>) -> String {
         let chosen = self.app.choices.keep(vec![path.to_owned()]).unwrap();
         let target = self.app.engine.resolve(target).unwrap();
-        self.app.sending.send(chosen.id, target, code.map(str::to_owned), true, None).unwrap().id
+        self.app.sending.send(chosen.id, target, code.map(str::to_owned), true, None).unwrap().transfer.id
     }
 
     /// A folder to copy into, picked.
@@ -133,7 +124,7 @@ impl Machine {
     /// Copies `path` and gives the transfer's id and end.
     async fn copy(&self, path: &Path, existing: OnExisting, verify: bool) -> (String, Report) {
         let chosen = self.app.choices.keep(vec![path.to_owned()]).unwrap();
-        let id = self.app.copying.start(chosen.id, existing, verify).unwrap().id;
+        let id = self.app.copying.start(chosen.id, existing, verify).unwrap().transfer.id;
         let ended = self.ended(&id).await;
         (id, ended)
     }

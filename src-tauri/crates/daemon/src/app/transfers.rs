@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use ringway_engine::Transfer;
-use ringway_model::{Direction, Fault, Outage, Report, Stage};
+use ringway_model::{Direction, Fault, Outage, Report, Stage, Text, UnderWay};
 use tokio::sync::Notify;
 
 use super::devices::Devices;
@@ -47,14 +47,24 @@ struct Listed {
     /// Its key, with a number behind it where another one in the list has the same.
     id: String,
     transfer: Transfer,
-    target: String,
+    target: Option<Text>,
     started_at: SystemTime,
     ended: Option<Report>,
 }
 
 impl Listed {
     fn shown(&self) -> Moving {
-        Moving::new(&self.id, &self.transfer, &self.target, self.started_at, self.ended.clone())
+        let (title, more_names) = self.transfer.title();
+        let transfer = UnderWay {
+            id: self.id.clone(),
+            direction: self.transfer.direction(),
+            target: self.target.clone(),
+            title: title.into(),
+            more_names,
+            started_at: self.started_at,
+            progress: self.transfer.progress(),
+        };
+        Moving { transfer, series: self.transfer.series(), report: self.ended.clone() }
     }
 }
 
@@ -64,7 +74,7 @@ impl Transfers {
     }
 
     /// Adds a transfer to the list and tells the window, once for each transfer.
-    pub(crate) fn add(self: &Arc<Self>, transfer: Transfer, target: &str) -> Moving {
+    pub(crate) fn add(self: &Arc<Self>, transfer: Transfer, target: Option<Text>) -> Moving {
         let mut list = self.list.lock();
         if let Some(known) = list.iter().find(|listed| listed.transfer.is(&transfer)) {
             return known.shown();
@@ -72,7 +82,7 @@ impl Transfers {
         let listed = Listed {
             id: free_id(&list, transfer.key().to_string()),
             transfer: transfer.clone(),
-            target: target.to_owned(),
+            target,
             started_at: SystemTime::now(),
             ended: None,
         };
@@ -197,8 +207,8 @@ fn lacks_space(transfer: &Transfer) -> bool {
     transfer.direction() != Direction::Sending && matches!(why, Some(Outage::Full(_)))
 }
 
-/// The one folder that came, else the one that holds what came. A link that a peer sent is not
-/// followed.
+/// The received folder if it is the only item, else the folder that holds the received items. A
+/// link that a peer sent is not followed.
 pub(super) fn folder_of(arrived: &[impl AsRef<Path>]) -> Option<PathBuf> {
     let first = arrived.first()?.as_ref();
     let only_folder = arrived.len() == 1 && first.symlink_metadata().is_ok_and(|meta| meta.is_dir());

@@ -2,10 +2,10 @@
 use std::sync::Arc;
 
 use ringway_engine::Engine;
-use ringway_model::{Direction, Fault};
+use ringway_model::{Direction, Fault, Unfinished};
 
 use super::transfers::Transfers;
-use crate::dto::Unfinished;
+use crate::text::shown;
 
 /// What the engine finds of them; no state of its own.
 #[derive(Clone)]
@@ -21,13 +21,15 @@ impl UnfinishedTransfers {
         let found = self.engine.unfinished()?;
         let under_way = self.transfers.running_of(|transfer| transfer.direction() == Direction::Receiving);
         let under_way: Vec<_> = under_way.iter().map(|transfer| (transfer.peer(), transfer.title())).collect();
-        let waits = |left: &ringway_engine::Unfinished| {
+        let waits = |left: &Unfinished| {
             under_way.iter().any(|(peer, (title, more))| {
                 let (from, named) = (peer.as_ref().map(|(_, name)| name), left.names.len() as u64 + left.more_names);
-                from == left.from.as_ref() && Some(title) == left.names.first() && more + 1 == named
+                from.map(String::as_str) == left.from.as_deref()
+                    && left.names.first().is_some_and(|name| name.as_os_str() == title)
+                    && more + 1 == named
             })
         };
-        Ok(found.iter().filter(|left| !left.is_in_use && !waits(left)).map(Unfinished::from).collect())
+        Ok(found.into_iter().filter(|left| !left.in_use && !waits(left)).collect())
     }
 
     /// Removes one, told by its id and folder as they are listed; the same send again begins anew.
@@ -37,10 +39,7 @@ impl UnfinishedTransfers {
     pub(crate) fn discard(&self, id: &str, folder: &str) -> Result<(), Fault> {
         let engine = &self.engine;
         let found = engine.unfinished()?;
-        let asked = |left: &&ringway_engine::Unfinished| {
-            let told = Unfinished::from(*left);
-            told.id == id && told.folder == folder
-        };
+        let asked = |left: &&Unfinished| left.id == id && shown(&left.folder) == folder;
         let left = found.iter().find(asked).ok_or(Fault::Gone)?;
         if engine.discard_unfinished(left)? { Ok(()) } else { Err(Fault::Gone) }
     }

@@ -14,11 +14,12 @@
 
 /// The types of fields and answers, for the modules that use the rows.
 pub(super) mod types {
-    pub(crate) use ringway_model::{Consent, IntoHome, OnConflict, OnExisting, PastDetails, ShownSize};
+    pub(crate) use ringway_model::{
+        Consent, IntoHome, OnConflict, OnExisting, Past, PastDetails, PastQuery, SettingsInForce, ShownSize, Unfinished,
+    };
 
     pub(crate) use crate::dto::{
-        Again, Asked, Chosen, CopyFolder, Earlier, Everything, GivenPath, Moving, Recipient, SettingsChange,
-        StartAtLogin, StoredSettings, Unfinished, View,
+        Again, Chosen, CopyFolder, Everything, GivenPath, Moving, Recipient, SettingsChange, StartAtLogin, View,
     };
 }
 
@@ -47,7 +48,7 @@ macro_rules! operations {
                 /// Takes an ended transfer off the list.
                 Dismiss dismiss(id: String) -> () = blocking |app| app.transfers.dismiss(&id);
                 /// The latest past transfers that match; 30 at a time.
-                Past past(asked: Asked) -> Vec<Earlier> = blocking |app| app.history.page(asked)?;
+                Past past(query: PastQuery) -> Vec<Past> = blocking |app| app.history.page(&query)?;
                 /// The details of one, which may be long.
                 PastDetails past_details(number: u64) -> PastDetails = blocking |app| app.history.details(number)?;
                 /// Removes one from the history; its files stay.
@@ -82,30 +83,30 @@ macro_rules! operations {
                 ForgetDevice forget_device(id: String) -> () = blocking |app| app.devices.forget(&id)?;
                 /// Sets how a paired device's offers are answered, and the size up to which they
                 /// are accepted without asking.
-                SetDeviceRule set_device_rule(id: String, consent: Consent, max_bytes: Option<u64>) -> () =
-                    blocking |app| app.devices.set_rule(&id, consent, max_bytes)?;
+                SetDeviceRule set_device_rule(id: String, consent: Consent, bytes_max: Option<u64>) -> () =
+                    blocking |app| app.devices.set_rule(&id, consent, bytes_max)?;
                 /// Receives a paired device's offers into the receive folder.
                 ClearDeviceFolder clear_device_folder(id: String) -> () =
                     blocking |app| app.devices.set_folder(&id, None, ringway_model::IntoHome::Refuse)?;
                 /// Stores name, port, and the rate limit of each transfer that is sent, in bytes/s.
-                SaveSettings save_settings(name: String, port: u16, send_limit: Option<u64>) -> StoredSettings =
+                SaveSettings save_settings(name: String, port: u16, send_limit: Option<u64>) -> SettingsInForce =
                     task |shared| {
                         let send_limit = Some(send_limit.into());
                         let change = SettingsChange { name: Some(name), port: Some(port), send_limit, ..Default::default() };
                         shared.app.settings.change(change).await?
                     };
                 /// Stores whether the service continues when the window is closed.
-                SetBackground set_background(background: bool) -> StoredSettings = task |shared| {
+                SetBackground set_background(background: bool) -> SettingsInForce = task |shared| {
                     let change = SettingsChange { background: Some(background), ..Default::default() };
                     shared.app.settings.change(change).await?
                 };
                 /// Stores whether this device announces itself, and looks for others.
-                SetAnnounce set_announce(announce: bool) -> StoredSettings = task |shared| {
+                SetAnnounce set_announce(announce: bool) -> SettingsInForce = task |shared| {
                     let change = SettingsChange { announce: Some(announce), ..Default::default() };
                     shared.app.settings.change(change).await?
                 };
                 /// Stores whether this device receives.
-                SetReceiving set_receiving(receiving: bool) -> StoredSettings = task |shared| {
+                SetReceiving set_receiving(receiving: bool) -> SettingsInForce = task |shared| {
                     let change = SettingsChange { receiving: Some(receiving), ..Default::default() };
                     shared.app.settings.change(change).await?
                 };
@@ -152,7 +153,7 @@ macro_rules! operations {
                 SetDeviceFolder set_device_folder(id: String, folder: GivenPath, into_home: IntoHome) -> () =
                     blocking |app| app.devices.set_folder(&id, Some(folder.0), into_home)?;
                 /// Changes settings, all or none.
-                ChangeSettings change_settings(change: SettingsChange) -> StoredSettings =
+                ChangeSettings change_settings(change: SettingsChange) -> SettingsInForce =
                     task |shared| shared.app.settings.change(change).await?;
                 /// Makes this client the window, which is sent `Told::Raise` from then on; false if
                 /// another client is the window.

@@ -131,8 +131,8 @@ impl Client {
         self.ask(Call::Choose { paths: some }).await
     }
 
-    /// A transfer's figures until it has ended. Whoever watched it before through this connection
-    /// is told no more.
+    /// A transfer's figures until it has ended. An earlier watcher of it on this connection gets
+    /// no more figures.
     ///
     /// # Errors
     /// [`Fault::Gone`] for a transfer that is not listed.
@@ -202,7 +202,7 @@ async fn read(mut from: BufReader<OwnedReadHalf>, shared: Arc<Shared>, notices: 
     let mut line = Vec::new();
     while let Ok(true) = read_line(&mut from, &mut line, ANSWER_LEN_MAX).await {
         let Ok(told) = serde_json::from_slice(&line) else { break };
-        // Whoever has gone is told nothing.
+        // A receiver that was dropped is no error.
         match told {
             Told::Answer { number, ok } => shared.answer(number, Ok(ok)),
             Told::Refused { number, fault } => shared.answer(number, Err(fault)),
@@ -217,7 +217,7 @@ async fn read(mut from: BufReader<OwnedReadHalf>, shared: Arc<Shared>, notices: 
     }
     let mut state = shared.state.lock();
     state.has_ended = true;
-    // Whoever waits learns that nothing comes.
+    // Dropping the senders wakes pending calls with an error.
     state.waiting.clear();
     state.watched.clear();
 }

@@ -38,7 +38,7 @@ impl Outbox {
     }
 }
 
-/// Whoever waits for an answer gets one.
+/// The answer in place of one that is too long, so that the caller does not wait for ever.
 fn cannot_be_said(told: &Told) -> String {
     let Told::Answer { number, .. } = told else { return String::new() };
     let fault = Fault::Other { detail: "the answer is too long".to_owned().into() };

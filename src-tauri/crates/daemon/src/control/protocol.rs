@@ -10,7 +10,7 @@ pub use crate::dto::GivenPath;
 use crate::dto::{AppEvent, Update};
 
 /// Raised whenever something below changes its shape or meaning.
-pub const PROTOCOL: u32 = 9;
+pub const PROTOCOL: u32 = 10;
 
 /// The longest line of a client, without its end: calls are short, and paths come in pieces
 /// ([`Call::Gather`]).
@@ -51,7 +51,7 @@ macro_rules! page_fields {
     };
 }
 
-page_fields!(bool, u16, u32, u64, String, Asked, Consent, OnConflict, OnExisting, Recipient, ShownSize);
+page_fields!(bool, u16, u32, u64, String, Consent, OnConflict, OnExisting, PastQuery, Recipient, ShownSize);
 
 impl<T: PageField> PageField for Option<T> {}
 
@@ -118,7 +118,7 @@ pub enum Told {
     Hello(Hello),
     /// In place of the first line: there are too many clients. The connection ends.
     Busy,
-    /// What came of a call.
+    /// The result of a call.
     Answer {
         /// The request's number.
         number: u64,

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use ringway_engine::{Engine, Paths};
 use ringway_model::{Fault, IntoHome, OnConflict};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,11 +17,9 @@ use super::protocol::{PROTOCOL, REQUEST_LEN_MAX};
 use super::{Client, ControlError, Hold, Place, Server};
 use crate::app::App;
 use crate::app::Reception;
+use crate::app::testing::{PATIENCE, TestDevice};
 use crate::dto::SettingsChange;
 use crate::dto::{AppEvent, Listening, Recipient, Update, View};
-
-/// How long anything may take before a test fails: two engines in a debug build on busy cores.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Service {
     place: Place,
@@ -34,16 +31,9 @@ struct Service {
 
 impl Service {
     fn start(name: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let own = |part: &str| folder.path().join(part);
-        std::fs::create_dir_all(own("config")).unwrap();
-        std::fs::create_dir(own("inbox")).unwrap();
-        let config = format!("name = \"{name}\"\nreceive_folder = \"{}\"\n", own("inbox").display());
-        std::fs::write(own("config/config.toml"), config).unwrap();
-        let paths = Paths { config: own("config"), data: own("data"), state: own("state"), runtime: None };
         let reception = Reception { is_quiet: true, ..Reception::default() };
-        let app = App::new(Engine::open(paths.clone()).unwrap(), &paths.state, reception);
-        let place = Place::at(own("run"));
+        let TestDevice { app, folder } = TestDevice::new(name, reception);
+        let place = Place::at(folder.path().join("run"));
         let (hold, listener) = Hold::take(&place).unwrap();
         let server = Server::start(app.clone(), listener);
         Self { place, app, server, _hold: hold, folder }
@@ -93,10 +83,10 @@ async fn a_send_between_two_services_is_driven_by_their_clients() {
     let chosen = near.choose(vec![source]).await.unwrap().unwrap();
     assert_eq!(chosen.items[0].name, "caf\\xe9");
     let sent = near
-        .send(chosen.id, Recipient::Typed { text: format!("127.0.0.1:{port}") }, code.text, false, None)
+        .send(chosen.id, Recipient::Typed { text: format!("127.0.0.1:{port}") }, code.code, false, None)
         .await
         .unwrap();
-    let mut updates = near.watch(sent.id.clone()).await.unwrap();
+    let mut updates = near.watch(sent.transfer.id.clone()).await.unwrap();
 
     let offer = event(&mut told, |event| match event {
         AppEvent::OfferChanged { offer } => Some(*offer),
@@ -105,9 +95,14 @@ async fn a_send_between_two_services_is_driven_by_their_clients() {
     .await;
     let elsewhere = there.folder.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
-    far.set_offer_folder(offer.id.clone(), elsewhere.clone().into(), IntoHome::Refuse).await.unwrap();
-    let taken = far.accept(offer.id.clone(), offer.size(), OnConflict::Replace).await.unwrap();
-    assert!(taken.id.starts_with(&sent.id) && offer.id != taken.id, "{} {}", taken.id, sent.id);
+    far.set_offer_folder(offer.id.to_string(), elsewhere.clone().into(), IntoHome::Refuse).await.unwrap();
+    let taken = far.accept(offer.id.to_string(), offer.size(), OnConflict::Replace).await.unwrap();
+    assert!(
+        taken.transfer.id.starts_with(&sent.transfer.id) && offer.id.to_string() != taken.transfer.id,
+        "{} {}",
+        taken.transfer.id,
+        sent.transfer.id
+    );
     let ended = async {
         loop {
             if let Update::Ended { report, .. } = updates.recv().await.expect("updates until the end") {
@@ -177,7 +172,7 @@ async fn changed_settings_are_told_to_every_client_and_a_refusal_to_who_asked() 
     assert!(matches!(refused, Err(Fault::Invalid { .. })), "a file of settings is text: {refused:?}");
     let folder = service.folder.path().join("incoming");
     assert!(matches!(asking.change_settings(change(folder.clone())).await, Err(Fault::Path { .. })));
-    assert!(other.look().await.unwrap().settings.receiving);
+    assert!(other.look().await.unwrap().settings.settings.receiving);
     std::fs::create_dir(&folder).unwrap();
     let answered = asking.change_settings(change(folder)).await.unwrap();
     for told in [&mut told_asking, &mut told_other] {
@@ -187,7 +182,7 @@ async fn changed_settings_are_told_to_every_client_and_a_refusal_to_who_asked() 
         });
         assert_eq!(settings.await, answered);
     }
-    assert!(answered.receive_folder.ends_with("incoming") && !answered.receiving);
+    assert!(answered.settings.receive_folder.ends_with("incoming") && !answered.settings.receiving);
 }
 
 #[tokio::test(flavor = "multi_thread")]

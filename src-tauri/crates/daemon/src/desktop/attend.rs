@@ -3,14 +3,14 @@
 use std::net::SocketAddr;
 
 use ringway_engine::Transfer;
-use ringway_model::{Direction, Fault, OnConflict, Outage, Outcome, Report, Side, Stage};
+use ringway_model::{Direction, Fault, Offer, OnConflict, Outage, Outcome, Report, Side, Stage};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
 use super::shown::{Asked, News, Obstacle, Receives, Shown};
 use super::{Desktop, Log, has_bus, open_window};
 use crate::app::{App, Standing};
-use crate::dto::{AppEvent, Listening, Offer, SettingsChange, View};
+use crate::dto::{AppEvent, Listening, SettingsChange, View};
 use crate::text::{shown as shown_name, shown_text};
 
 /// Events that may wait. What is shown is looked up anew after each, so one that finds no place is
@@ -40,9 +40,10 @@ pub async fn attend(app: App, log: Log) {
             // The sender is ours: there is always a next one.
             Some(happened) = happened.recv() => match happened {
                 Happened::Event(AppEvent::TransferStarted { transfer }) => {
-                    if let Ok(found) = app.transfers.find(&transfer.id) {
+                    if let Ok(found) = app.transfers.find(&transfer.transfer.id) {
                         let events = events.clone();
-                        tokio::spawn(follow(found, transfer.target, events));
+                        let target = transfer.transfer.target.unwrap_or_default().0;
+                        tokio::spawn(follow(found, target, events));
                     }
                 }
                 Happened::Event(event) => tell(&desktop, event),
@@ -78,7 +79,7 @@ async fn follow(transfer: Transfer, target: String, events: mpsc::Sender<Happene
             let news = (is_paused && !said_full).then(|| no_room(&transfer, &target)).flatten();
             said_full |= news.is_some();
             was_paused = is_paused;
-            // Whoever listened has gone with the service.
+            // The listener ends with the service.
             let _ = events.send(Happened::Stands(news)).await;
         }
         // The transfer is ours: its sender lives.
@@ -92,7 +93,7 @@ fn now(app: &App) -> Shown {
     let (receives, code) = match app.receiving.listening() {
         Listening::Off { refused: None } => (Receives::No, None),
         Listening::Off { refused: Some(_) } => (Receives::Refused, None),
-        Listening::On { code, .. } => (Receives::Yes, code.and_then(|code| code.text)),
+        Listening::On { code, .. } => (Receives::Yes, code.and_then(|code| code.code)),
         Listening::Failed { .. } => (Receives::Cannot, None),
     };
     let Standing { moving, paused, without_room } = app.transfers.standing();
@@ -102,8 +103,8 @@ fn now(app: &App) -> Shown {
 fn tell(desktop: &Desktop, event: AppEvent) {
     match event {
         AppEvent::OfferChanged { offer } => desktop.tell(offered(*offer)),
-        AppEvent::OfferGone { id, .. } => desktop.tell(News::OfferGone { id }),
-        AppEvent::DevicePaired { name } => desktop.tell(News::Paired { name }),
+        AppEvent::OfferGone { id, .. } => desktop.tell(News::OfferGone { id: id.to_string() }),
+        AppEvent::DevicePaired { device } => desktop.tell(News::Paired { name: device.name.to_string() }),
         _ => {}
     }
 }
@@ -111,11 +112,20 @@ fn tell(desktop: &Desktop, event: AppEvent) {
 fn offered(offer: Offer) -> News {
     let dotted = offer.dot_names.len() as u64 + offer.more_dot_names;
     let mut names = offer.names.into_iter();
-    let title = names.next().unwrap_or_default();
+    let title = names.next().unwrap_or_default().to_string();
     let more = offer.more_names + names.len() as u64;
     let (bytes, is_final) = (offer.bytes_so_far, offer.totals_final);
     let looks_like = offer.looks_like.map(|other| other.name.to_string());
-    News::Offer { id: offer.id, from: offer.from, title, more, looks_like, dotted, bytes, is_final }
+    News::Offer {
+        id: offer.id.to_string(),
+        from: offer.from.to_string(),
+        title,
+        more,
+        looks_like,
+        dotted,
+        bytes,
+        is_final,
+    }
 }
 
 /// What somebody here stopped is no news to them.
@@ -167,7 +177,7 @@ async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
         }
         Asked::Open { view, token } => open_window(view, token, log),
         Asked::Accept { id, shown } => {
-            let offer = app.offers.shown().into_iter().find(|offer| offer.id == id);
+            let offer = app.offers.shown().into_iter().find(|offer| offer.id.to_string() == id);
             // An existing folder is never written into without having been looked at: the window
             // asks about that.
             match (app.offers.accept(&id, shown, OnConflict::RenameTop).await, offer) {
@@ -204,7 +214,7 @@ fn obstacle(fault: Fault) -> Obstacle {
 }
 
 fn not_received(offer: Offer, fault: Fault) -> News {
-    let peer = offer.from.clone();
+    let peer = offer.from.to_string();
     match offered(offer) {
         News::Offer { title, more, .. } => {
             let outcome = Outcome::Failed(fault);

@@ -1,34 +1,24 @@
-//! What this machine can do.
+//! What this machine can do, and what would help it.
 use std::path::Path;
 
-use ringway_engine::{Capabilities, remedy};
-use ringway_model::{IoPath, Remedy, TlsPath, UserTlsReason};
+use ringway_engine::remedy;
+use ringway_model::{Capabilities, Remedy, TlsPath, UserTlsReason};
 use serde::{Deserialize, Serialize};
-
-use crate::text::shown_text;
 
 /// What this machine can do.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
 pub struct Machine {
-    pub kernel: String,
-    pub tls: TlsPath,
-    pub io: IoPath,
-    pub cpu_aes: bool,
+    #[serde(flatten)]
+    pub capabilities: Capabilities,
     /// What would turn kernel TLS on.
     pub remedies: Vec<Remedy>,
 }
 
 impl From<Capabilities> for Machine {
-    fn from(found: Capabilities) -> Self {
-        let is_off = found.tls == TlsPath::User(UserTlsReason::ModuleNotLoaded);
-        Self {
-            remedies: if is_off { remedy::kernel_tls(Path::new("/")) } else { Vec::new() },
-            kernel: shown_text(&found.kernel),
-            tls: found.tls,
-            io: found.io,
-            cpu_aes: found.cpu_aes,
-        }
+    fn from(capabilities: Capabilities) -> Self {
+        let is_off = capabilities.tls == TlsPath::User(UserTlsReason::ModuleNotLoaded);
+        let remedies = if is_off { remedy::kernel_tls(Path::new("/")) } else { Vec::new() };
+        Self { capabilities, remedies }
     }
 }

@@ -1,59 +1,27 @@
-//! This machine's settings as they are shown and changed, and its start at login.
-use std::path::Path;
-
-use ringway_engine::{RateLimit, Settings};
-use ringway_model::IntoHome;
+//! How this machine's settings change, and its start at login.
+use ringway_model::{IntoHome, StartsBy};
 use serde::{Deserialize, Serialize};
 
 use super::GivenPath;
-use crate::login::{Means, StartsBy};
-use crate::text::shown;
-
-/// The stored settings. The folder is text for showing only: it is chosen by the native picker,
-/// never typed here.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub struct StoredSettings {
-    pub name: String,
-    pub receive_folder: String,
-    /// Whether that is a home, which somebody has allowed.
-    pub is_home: bool,
-    pub port: u16,
-    /// Bytes a second that each transfer may be sent at; none is no limit.
-    pub send_limit: Option<u64>,
-    /// Whether the service goes on receiving when the window is closed.
-    pub background: bool,
-    /// Whether it is found on its network, and finds others there.
-    pub announce: bool,
-    /// Whether the service receives.
-    pub receiving: bool,
-}
-
-impl StoredSettings {
-    /// With the folder that is in force, and whether that is a home.
-    pub(crate) fn new(settings: Settings, receive_folder: &Path, is_home: bool) -> Self {
-        Self {
-            name: settings.name,
-            receive_folder: shown(receive_folder),
-            is_home,
-            port: settings.port,
-            send_limit: settings.send_limit.map(RateLimit::bytes_per_s),
-            background: settings.background,
-            announce: settings.announce,
-            receiving: settings.receiving,
-        }
-    }
-}
 
 /// Whether, and by what, the service starts when this user logs in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
 pub struct StartAtLogin {
     pub now: StartsBy,
     /// What would do it, or does.
     pub means: Means,
+}
+
+/// What starts the service where that is switched on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "snake_case")]
+pub enum Means {
+    /// The desktop's autostart entry.
+    Autostart,
+    /// The systemd user unit.
+    Unit,
 }
 
 /// What is to change; whatever is not named stays.

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use ringway_model::{Aim, Direction, Remedy};
+use ringway_model::{Aim, Direction, PastQuery, Remedy};
 
+use crate::Engine;
 use crate::limits::DEFAULT_PORT;
-use crate::{Engine, PastQuery};
 
 pub use ringway_link::kernel_tls::remedies as kernel_tls;
 
@@ -28,8 +28,8 @@ pub fn firewalls_here(root: &Path, port: u16) -> Vec<Remedy> {
     found
 }
 
-/// The same for this machine, as long as nothing has ever been received here: whoever has received
-/// needs no such advice.
+/// The same for this machine. None once something was received here: then the firewall lets
+/// connections in.
 pub fn firewalls_to_open(engine: &Engine, port: u16) -> Vec<Remedy> {
     let query = PastQuery { direction: Some(Direction::Receiving), ..PastQuery::default() };
     match engine.past(&query, 1) {

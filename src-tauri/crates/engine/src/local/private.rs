@@ -77,7 +77,8 @@ pub fn write_file(path: &Path, contents: &[u8]) -> io::Result<()> {
 /// A folder, or something in it, belongs to another user than this one and root, or others can
 /// write to what cannot be closed.
 pub(crate) fn secure(paths: &Paths) -> Result<(), Fault> {
-    // The runtime folder holds nothing that is believed: whoever listens there is asked who it is.
+    // The runtime folder is not checked: it holds only a socket, whose listener is asked for its
+    // user by SO_PEERCRED.
     for folder in [&paths.config, &paths.data, &paths.state].into_iter().filter(|one| one.is_dir()) {
         check(folder)?;
         let known = OWN_FILES.iter().map(|name| folder.join(name));
@@ -93,7 +94,7 @@ pub(crate) fn secure(paths: &Paths) -> Result<(), Fault> {
 fn check(path: &Path) -> Result<(), Fault> {
     let this_user = geteuid().as_raw();
     let distrust = |there: fs::Metadata| why_distrusted(this_user, there.uid(), there.mode());
-    // The link itself: whoever owns it says what it leads to. Its mode says nothing.
+    // The link itself: its owner decides where it leads. Its mode means nothing.
     let link = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_symlink);
     let link = link.and_then(|link| why_distrusted(this_user, link.uid(), 0));
     match link.or_else(|| fs::metadata(path).ok().and_then(distrust)) {

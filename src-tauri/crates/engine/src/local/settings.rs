@@ -3,8 +3,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use ringway_link::rate_limit::RateLimit;
-use ringway_model::{DeviceId, Fault, IntoHome, Invalid, Operation};
+use ringway_model::{DeviceId, Fault, IntoHome, Invalid, Operation, RateLimit, Settings};
 use ringway_wire::DeviceName;
 use toml_edit::{Document, DocumentMut, Item, Value};
 
@@ -12,31 +11,6 @@ use crate::limits::DEFAULT_PORT;
 use crate::local::default_folder::default_folder;
 use crate::local::identity::make_private_folder;
 use crate::local::private;
-
-/// The stored settings, `$XDG_CONFIG_HOME/ringway/config.toml`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// This device's name as others see it, 1 to 64 bytes of printable UTF-8. Default: the host's.
-    pub name: String,
-    /// Where the window and the service receive. Default: the downloads folder (as xdg-user-dirs
-    /// has it), else `Ringway` in the home folder.
-    pub receive_folder: PathBuf,
-    /// What may land there, where it is a home. Default: nothing.
-    pub into_home: IntoHome,
-    /// The port to listen on. Default: [`crate::limits::DEFAULT_PORT`].
-    pub port: u16,
-    /// Whether receivers of this device are announced on the local network. Default: yes. Programs
-    /// put it into [`ReceiveOptions::announce`](crate::ReceiveOptions::announce).
-    pub announce: bool,
-    /// How fast transfers may be sent that are not given another limit, each for itself. Default:
-    /// none. Programs put it into [`SendRequest::limit`](crate::SendRequest::limit).
-    pub send_limit: Option<RateLimit>,
-    /// Whether what receives stays when the window is closed. Default: yes.
-    pub background: bool,
-    /// Whether the service receives at all. Default: yes. A program that was asked to receive once
-    /// does so whatever this says.
-    pub receiving: bool,
-}
 
 const FILE_NAME: &str = "config.toml";
 
@@ -97,6 +71,7 @@ pub(crate) fn read(folder: &Path, id: DeviceId) -> Result<Settings, Fault> {
     };
     let [announce, background, receiving] =
         [file.switch("announce")?, file.switch("background")?, file.switch("receiving")?];
+    let (name, receive_folder) = (name.into(), receive_folder.into());
     Ok(Settings { name, receive_folder, into_home, port, announce, send_limit, background, receiving })
 }
 
@@ -223,7 +198,7 @@ pub(crate) fn write(folder: &Path, settings: &Settings) -> Result<(), Fault> {
     }
     let SettingsFile { path, document } = SettingsFile::open(folder)?;
     let mut document = document.into_mut();
-    set(&mut document, "name", settings.name.as_str().into());
+    set(&mut document, "name", (&*settings.name).into());
     set(&mut document, "receive_folder", receive_folder.into());
     match INTO_HOMES.iter().find(|(_, known)| *known == settings.into_home) {
         Some((word, _)) => set(&mut document, INTO_HOME, (*word).into()),
@@ -279,6 +254,8 @@ pub(crate) fn unusable_host_name(name: &str, id: DeviceId) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use ringway_model::Text;
+
     use super::*;
 
     const ID: DeviceId = DeviceId([0xab; 32]);
@@ -425,7 +402,7 @@ mod tests {
             receiving: true,
         };
         for bad in [
-            Settings { name: String::new(), ..good.clone() },
+            Settings { name: Text::default(), ..good.clone() },
             Settings { name: "10.0.0.1".into(), ..good.clone() },
             Settings { name: "3f2b1c9d8e7f".into(), ..good.clone() },
             Settings { receive_folder: "relative".into(), ..good.clone() },

@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::thread;
 
-use ringway_model::{Fault, Invalid};
+use ringway_model::{Device, Fault, Invalid};
 use ringway_sys::resolve::{self, Family};
 use ringway_wire::announcement::Fingerprint;
 use tokio::net::TcpStream;
@@ -13,7 +13,6 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::devices::device::Device;
 use crate::devices::target::{Address, Target};
 use crate::limits::{
     ADDRESSES_DIALLED_MAX, CONNECT_TIME_MAX, DEFAULT_PORT, LOOKUP_TIME_MAX, NEXT_ADDRESS_AFTER, RESOLUTION_DELAY,

@@ -8,11 +8,10 @@ mod nearby;
 
 use std::net::SocketAddr;
 
-use ringway_model::{DeviceKind, Fault};
-use ringway_wire::announcement::Announcement;
+use ringway_model::{Device, DeviceKind, Fault, NearbyDevice};
+use ringway_wire::announcement::{Announcement, Fingerprint};
 use ringway_wire::limits::VERSION;
 
-use crate::devices::device::Device;
 use crate::devices::target::Target;
 use crate::reach::connect;
 
@@ -20,38 +19,48 @@ pub(crate) use announcer::{Announcer, Announcing};
 pub use nearby::Nearby;
 pub(crate) use nearby::Wanted;
 
-/// A receiver that announces itself. All of it is what somebody on this network says.
+/// A receiver that announces itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NearbyDevice {
-    /// What it says of itself.
-    pub said: Announcement,
-    /// Where it says that it listens; an address of the link alone has its interface.
-    pub addresses: Vec<SocketAddr>,
-    /// The paired device that it would be.
-    pub known: Option<Device>,
+pub struct Announced {
+    /// What it says of itself, and which paired device it would be.
+    pub device: NearbyDevice,
+    fingerprint: Fingerprint,
 }
 
-impl NearbyDevice {
-    /// Whether it says to speak this program's protocol.
-    pub fn is_compatible(&self) -> bool {
-        self.said.version == VERSION
+impl Announced {
+    /// Of what it says of itself; an address of the link alone has its interface.
+    pub fn new(said: &Announcement, addresses: Vec<SocketAddr>) -> Self {
+        let device = NearbyDevice {
+            name: said.name.as_str().into(),
+            id_begins: said.fingerprint.to_hex(),
+            kind: said.kind,
+            code_number: said.code,
+            version: said.version,
+            compatible: said.version == VERSION,
+            addresses,
+            paired_as: None,
+            paired_id: None,
+        };
+        Self { device, fingerprint: said.fingerprint }
     }
 
-    /// The paired device that it would be is looked up anew: one was paired, renamed or forgotten
-    /// since it was heard.
+    /// Looks up anew which paired device it would be: one was paired, renamed or forgotten since it
+    /// was heard.
     pub fn recognise(&mut self, paired: &[Device]) {
-        self.known = paired.iter().find(|device| nearby::is_of(&self.said, device)).cloned();
+        let known = paired.iter().find(|device| nearby::is_of(self.fingerprint, device));
+        self.device.paired_as = known.map(|device| device.name.clone());
+        self.device.paired_id = known.map(|device| device.id);
     }
 
     /// It as a target, at the first of its addresses that takes a connection.
     pub async fn target(&self) -> Option<Target> {
-        let fingerprint = self.said.fingerprint;
+        let fingerprint = self.fingerprint;
         self.answering_address().await.map(|at| Target::Announced { at, fingerprint })
     }
 
     /// The first of its addresses that takes a connection.
     async fn answering_address(&self) -> Option<SocketAddr> {
-        let known = self.addresses.iter().map(|at| (*at).into()).collect();
+        let known = self.device.addresses.iter().map(|at| (*at).into()).collect();
         let won = connect::race_of(known, |candidate| async move { connect::connect(&candidate).await.map(drop) });
         won.await.ok().map(|won| won.candidate.at)
     }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use ringway_link::session::Session;
-use ringway_model::{Consent, DeclineReason, DeviceRule, Fault, IntoHome, Side, TransferId};
-use ringway_tree::filesystem::free_space::FreeSpace;
+use ringway_model::{Consent, DeclineReason, Device, DeviceRule, Fault, IntoHome, Offer, PathText, Side, TransferId};
+use ringway_tree::filesystem::free_space;
 use ringway_tree::receive::AttemptKey;
 use ringway_wire::control::Totals;
 use ringway_wire::session::{Acceptor, AcceptorEvent};
@@ -22,16 +22,16 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
-use super::event::{Answer, IncomingOffer, OfferSummary, ReceiverEvent};
+use super::event::{Answer, IncomingOffer, ReceiverEvent, keep_unanswered};
 use super::listening::Listening;
 use super::queue::{Claim, Entered, Pending, Place, Turn, Waiting};
 use super::renewals::{Met, Renewed};
 use super::visitor::Visitor;
 use crate::admission::Origin;
 use crate::admission::boot_ms;
-use crate::devices::device::Device;
 use crate::devices::rules::{Decision, Offered, is_usable};
 use crate::limits::{ANSWER_TIME_MAX, DOT_NAMES_SHOWN_MAX, RULE_WAIT_MAX};
+use crate::shared::is_home;
 use crate::store::look_alike;
 use crate::transfers::options::AcceptOptions;
 use crate::transfers::transfer::Transfer;
@@ -170,7 +170,7 @@ async fn wait(
 /// seldom as of other offers that come to nothing.
 async fn refuse(listening: &Listening, visitor: Visitor) {
     if listening.refusals_told.take(Origin::Device(visitor.device.id), boot_ms()) {
-        let summary = summary(listening, &visitor, Decision::Decline, None);
+        let summary = summary(listening, &visitor, &Decision::Decline, None);
         listening.tell(ReceiverEvent::OfferRefused(summary)).await;
     }
     decline(visitor.into_session(), DeclineReason::ByChoice).await;
@@ -223,7 +223,7 @@ async fn ask(
             None
         }
     };
-    let mut shown = tell(&listening, summary(&listening, &visitor, decision, landing.folder.take())).await;
+    let mut shown = tell(&listening, &visitor, decision, landing.folder.take()).await;
     let (mut options, done) = loop {
         let Visitor { session, device, pairing, offer, .. } = &mut visitor;
         let changed = async {
@@ -249,7 +249,7 @@ async fn ask(
         (acceptance, landing) = (Acceptance::Rule, landing_now);
         let key = shown.summary().key();
         listening.tell(ReceiverEvent::OfferAnswered(key)).await;
-        shown = tell(&listening, summary(&listening, &visitor, decision, landing.folder.take())).await;
+        shown = tell(&listening, &visitor, decision, landing.folder.take()).await;
     };
     let summary = Arc::clone(&shown.summary);
     let Visitor { device, offer, .. } = &mut visitor;
@@ -265,7 +265,7 @@ async fn ask(
         offer.so_far =
             Totals { entries: summary.entries_so_far, bytes: summary.bytes_so_far, complete: summary.totals_final };
         if options.destination.is_none() {
-            options.destination = Some(summary.destination.clone());
+            options.destination = Some(summary.destination.0.clone());
             options.into_home = landing.into_home;
         }
     }
@@ -283,12 +283,12 @@ fn decided_now(listening: &Listening, visitor: &Visitor, stopped_at: Option<u64>
 
 /// An offer that the program was told of.
 struct Shown {
-    summary: Arc<Mutex<OfferSummary>>,
+    summary: Arc<Mutex<Offer>>,
     answered: oneshot::Receiver<Answer>,
 }
 
 impl Shown {
-    fn summary(&self) -> OfferSummary {
+    fn summary(&self) -> Offer {
         self.summary.lock().clone()
     }
 
@@ -298,10 +298,10 @@ impl Shown {
     }
 }
 
-async fn tell(listening: &Listening, summary: OfferSummary) -> Shown {
-    let summary = Arc::new(Mutex::new(summary));
+async fn tell(listening: &Listening, visitor: &Visitor, decision: Decision, folder: Option<PathBuf>) -> Shown {
+    let summary = Arc::new(Mutex::new(summary(listening, visitor, &decision, folder)));
     let (answer, answered) = oneshot::channel();
-    let offer = IncomingOffer::new(Arc::clone(&summary), answer);
+    let offer = IncomingOffer::new(Arc::clone(&summary), decision, answer);
     listening.tell(ReceiverEvent::OfferReceived(offer)).await;
     Shown { summary, answered }
 }
@@ -384,7 +384,7 @@ async fn begin(
     match (opened, done) {
         (Ok(opened), done) => {
             let is_told = done.is_none();
-            // Whoever accepted may have gone.
+            // The program that accepted may have gone.
             let _ = done.map(|done| done.send(Ok(transfer)));
             accepted.receive(opened, attempt, (place, is_told)).await;
         }
@@ -431,27 +431,29 @@ async fn ruled(
 
 /// What an offer says of itself, and what is made of it here. It lands in `folder`, or where
 /// everything does.
-fn summary(listening: &Listening, visitor: &Visitor, decision: Decision, folder: Option<PathBuf>) -> OfferSummary {
+fn summary(listening: &Listening, visitor: &Visitor, decision: &Decision, folder: Option<PathBuf>) -> Offer {
     let Visitor { device, offer, names, .. } = visitor;
+    let name = |name: &[u8]| PathText::from(OsString::from_vec(name.to_vec()));
     let dotted = || names.iter().filter(|name| name.starts_with(b"."));
-    let dot_names: Vec<_> = dotted().take(DOT_NAMES_SHOWN_MAX).map(|name| OsString::from_vec(name.to_vec())).collect();
+    let dot_names: Vec<_> = dotted().take(DOT_NAMES_SHOWN_MAX).map(name).collect();
     let destination = folder.unwrap_or_else(|| listening.landing().destination.clone());
-    OfferSummary {
+    Offer {
         id: TransferId(offer.transfer),
-        from: device.id,
-        from_name: device.name.clone(),
+        from: device.name.clone(),
+        from_id: device.id,
         // A store that cannot be read just now is said by what needs it.
         looks_like: look_alike::find(&listening.shared.store, device.id, &device.name).ok().flatten(),
-        names: offer.names.iter().cloned().map(OsString::from_vec).collect(),
+        names: offer.names.iter().map(|bytes| name(bytes)).collect(),
         more_names: offer.more_names,
         more_dot_names: (dotted().count() - dot_names.len()) as u64,
         dot_names,
         entries_so_far: offer.so_far.entries,
         bytes_so_far: offer.so_far.bytes,
         totals_final: offer.so_far.complete,
-        decision,
-        free_space: FreeSpace::look(&destination),
-        destination,
+        is_home: is_home(&destination),
+        free_space: free_space::look(&destination),
+        destination: destination.into(),
+        asked_because: decision.asked_because().cloned(),
     }
 }
 
@@ -472,10 +474,10 @@ async fn decide(
     taken_back: impl Future<Output = TakenBack>,
     changed: impl Future<Output = DeviceRule>,
 ) -> Decided {
-    // Whoever comes back finds it in the history.
+    // A person who returns finds it in the history.
     let note = || {
         let summary = summary.lock().clone();
-        summary.keep_unanswered(&listening.shared.store);
+        keep_unanswered(&summary, &listening.shared.store);
         ReceiverEvent::OfferWithdrawn(summary.key())
     };
     let late = sleep(ANSWER_TIME_MAX);

@@ -415,7 +415,7 @@ mod tests {
         assert!(matches!(greedy.last_mut().unwrap().turn.try_recv(), Err(oneshot::error::TryRecvError::Closed)));
         assert!(matches!(greedy[0].turn.try_recv(), Err(oneshot::error::TryRecvError::Empty)));
         drop(greedy);
-        assert_eq!(place(&mut modest), 1, "whoever leaves makes the others move on");
+        assert_eq!(place(&mut modest), 1, "the others advance when one leaves");
     }
 
     #[test]

@@ -30,6 +30,7 @@ use crate::admission::descriptors::ForReceiving;
 use crate::admission::handshakes::Handshakes;
 use crate::admission::token_bucket::TokenBuckets;
 use crate::admission::{AdmissionSlots, Origin, boot_ms};
+use crate::devices::device::last_ip;
 use crate::limits::{EVENTS_QUEUED_MAX, OFFERS_IN_VAIN, PARTINGS_MAX, WRONG_ATTEMPTS_OF_ALL_CODES_MAX};
 use crate::local::own_folders;
 use crate::reach::discovery::{Announcer, Announcing, kind_of_this};
@@ -160,7 +161,7 @@ async fn accept(listener: TcpListener, listening: Arc<Listening>) {
     let slots = Arc::new(AdmissionSlots::default());
     // A store that cannot be asked only means that they are met anew.
     for device in listening.shared.store.devices().unwrap_or_default() {
-        device.last_ip().into_iter().for_each(|ip| slots.note_known(Origin::of(ip)));
+        last_ip(&device).into_iter().for_each(|ip| slots.note_known(Origin::of(ip)));
     }
     loop {
         match listener.accept().await {
@@ -196,7 +197,7 @@ impl Receiver {
     }
 
     /// Announces it from now on, under the name that this device has now, or no more.
-    /// [`Receiver::announced`] says what came of it.
+    /// [`Receiver::announced`] has the result.
     pub async fn announce(&mut self, is_on: bool) {
         if let Some(announcing) = self.announcing.take() {
             announcing.end().await;

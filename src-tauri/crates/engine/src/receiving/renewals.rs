@@ -91,9 +91,8 @@ impl Renewals {
             .then(|| (Open { all: self.clone(), key }, renewed))
     }
 
-    /// Remembers that a transfer is more than the rule that accepted it lets in, so that whoever
-    /// offers the same again, however often, does not get so much each time without anybody being
-    /// asked.
+    /// Remembers that a transfer exceeded the rule that accepted it. A sender that offers the same
+    /// again is then asked about, so that it cannot send up to the limit again and again.
     pub(crate) fn too_much(&self, (key, pairing): (Key, PairingNumber), attempt: AttemptKey, bytes_max: u64) {
         let until = Instant::now() + TOO_MUCH_TIME_MAX;
         // Where its device has too many that are at work, the next offer is held to the size as
@@ -101,8 +100,8 @@ impl Renewals {
         self.remember(Remembered { key, pairing, attempt, rule: None, state: State::TooMuch { until, bytes_max } });
     }
 
-    /// Lets go of what was remembered of a device in an earlier pairing: whoever forgets a device
-    /// takes back every yes to it.
+    /// Drops the consent that was given to a device in an earlier pairing: forgetting a device
+    /// revokes it.
     pub(crate) fn only_of(&self, device: DeviceId, pairing: PairingNumber) {
         self.all().retain(|one| one.key.0 != device || one.pairing == pairing);
     }

@@ -7,7 +7,7 @@ use ringway_link::lane::Lane;
 use ringway_link::messages::MessageReader;
 use ringway_link::session::{Clock, Session};
 use ringway_link::tls::Channel;
-use ringway_model::{AuthError, Consent, DeviceId, Fault};
+use ringway_model::{AuthError, Consent, Device, DeviceId, Fault, TurnedAway};
 use ringway_tree::random;
 use ringway_wire::control::{Message, Offer, Refusal, Ticket};
 use ringway_wire::pair::{self, AttemptToken, Binding, ENTROPY_LEN, EXPORTER_LABEL, Outcome};
@@ -20,7 +20,6 @@ use tokio::time::timeout;
 
 use crate::admission::accept_queue::Turn;
 use crate::admission::{AdmissionSlot, Origin};
-use crate::devices::device::Device;
 use crate::limits::{FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, PARTING_TIME_MAX};
 use crate::receiving::arrivals::Arrival;
 use crate::receiving::event::ReceiverEvent;
@@ -410,7 +409,8 @@ impl Visit {
     }
 
     async fn auth_failed(&self, why: AuthError, attempts_left: Option<u8>) {
-        self.listening.tell(ReceiverEvent::AuthFailed { from: self.from, why, attempts_left }).await;
+        let failed = TurnedAway::new(self.from, why, attempts_left);
+        self.listening.tell(ReceiverEvent::TurnedAway(failed)).await;
     }
 
     /// Ends the attempt that is under way, if one is.

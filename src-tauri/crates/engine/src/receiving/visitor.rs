@@ -1,4 +1,5 @@
 //! A known device's session that has offered something, until somebody takes it over.
+use ringway_model::Device;
 use std::sync::Arc;
 
 use ringway_link::session::Session;
@@ -8,7 +9,6 @@ use ringway_wire::control::Offer;
 use ringway_wire::session::Acceptor;
 
 use super::arrivals::Arrival;
-use crate::devices::device::Device;
 use crate::store::PairingNumber;
 
 /// A session that is authenticated and has offered something.

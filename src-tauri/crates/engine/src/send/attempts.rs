@@ -8,7 +8,7 @@ use ringway_link::lane::growth::initial_lanes;
 use ringway_link::lane::{self, LaneStops};
 use ringway_link::rate_limit::RateLimiter;
 use ringway_link::retry::{Headway, Tries};
-use ringway_model::{DeclineReason, DeviceId, Fault, Outage, PathTaken, Side};
+use ringway_model::{DeclineReason, Device, DeviceId, Fault, Outage, PathTaken, Side};
 use ringway_tree::compression::Packed;
 use ringway_tree::descriptors::ForSending;
 use ringway_tree::io_plan::IoPlan;
@@ -23,7 +23,6 @@ use tokio::time::Instant;
 use super::Job;
 use super::lanes::LaneOpener;
 use super::reach::reach;
-use crate::devices::device::Device;
 use crate::devices::target::Address;
 use crate::limits::{LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX, STALL_TIME_MIN};
 use crate::reach::connect::Destination;
@@ -111,7 +110,7 @@ async fn try_all(
             Outage::TooManyOffers => tries.after(Instant::now(), wait_said(&error), random::<1>()?[0]),
             _ => tries.next(Instant::now(), random::<1>()?[0]),
         };
-        // What it is given up for is what came between, not what the last try met.
+        // The reported reason is what interrupted the transfer, not what the last attempt met.
         let first = lost.take().unwrap_or(error);
         let mut pause_ends = || *paused_until.get_or_insert_with(|| Instant::now() + PAUSE_TIME_MAX);
         if transfer.is_paused() || matches!(outage, Outage::Paused { by: Side::Here }) {
@@ -283,7 +282,7 @@ impl Sending<'_> {
             _ => Cancel::Failed,
         });
         if outage.is_some() {
-            // Whoever may be heard no more is not waited for.
+            // The other end may be unreachable, so its goodbye is not waited for.
             tokio::spawn(session.close());
         } else if !session.close_heard().await && matches!(ended, Err(Fault::Paused { by: Side::Here })) {
             // Nobody knows whether the receiver has heard that it is paused.

@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use ringway_link::session::Clock;
 use ringway_link::tls::{Channel, Expected};
-use ringway_model::{AuthError, Fault};
+use ringway_model::{AuthError, Device, Fault};
 use ringway_wire::announcement::Fingerprint;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::devices::device::Device;
 use crate::devices::target::Address;
 use crate::limits::{CONNECT_TIME_MAX, HANDSHAKE_TIME_MAX, NEARBY_TRIED_MAX, NEXT_ADDRESS_AFTER};
 use crate::reach::connect::{self, Candidate, Destination, Won};
@@ -43,8 +42,8 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// What went wrong where it was last: what the network says is a hint, and one that leads nowhere
-/// changes nothing. Where `is_open`, nobody has to prove a code: at an address that a person gave,
-/// whoever was reached there last is expected.
+/// changes nothing. Where `is_open`, no code has to be proven: at an address that a person gave,
+/// the device that was reached there last is expected.
 pub(super) async fn find(shared: &Arc<Shared>, destination: &Destination, is_open: bool) -> Result<Found, Fault> {
     let there = async {
         if destination.address.is_none() && destination.answered.is_empty() {
@@ -80,7 +79,7 @@ pub(super) async fn find(shared: &Arc<Shared>, destination: &Destination, is_ope
 }
 
 fn never_reached(device: Option<&Device>) -> String {
-    let name = device.map(|device| device.name.as_str()).unwrap_or_default();
+    let name = device.map(|device| &*device.name).unwrap_or_default();
     format!("{name} (paired, but never reached: give an address)")
 }
 
@@ -97,10 +96,10 @@ fn meet(
         let tcp = connect::connect(&candidate).await?;
         let is_device = device.is_some();
         let expected = match (device, announced) {
-            (Some(Device { id, name, .. }), _) => Expected::Device { id, name },
+            (Some(Device { id, name, .. }), _) => Expected::Device { id, name: name.0 },
             (None, Some(fingerprint)) => Expected::Announced(fingerprint),
             (None, None) if is_open => match last_reached(&shared, &candidate)? {
-                Some(Device { id, name, .. }) => Expected::Device { id, name },
+                Some(Device { id, name, .. }) => Expected::Device { id, name: name.0 },
                 None => Expected::Anyone,
             },
             (None, None) => Expected::Anyone,
@@ -144,9 +143,7 @@ fn last_reached(shared: &Shared, candidate: &Candidate) -> Result<Option<Device>
 fn asked_about(shared: &Shared, error: AuthError) -> Fault {
     match error {
         AuthError::IdentityChanged { name: last, expected, found } => match shared.store.by_id(found) {
-            Ok(Some(Device { name, .. })) => {
-                AuthError::Unconfirmed { last, last_id: expected, name: name.into(), found }.into()
-            }
+            Ok(Some(Device { name, .. })) => AuthError::Unconfirmed { last, last_id: expected, name, found }.into(),
             Ok(None) => AuthError::IdentityChanged { name: last, expected, found }.into(),
             Err(error) => error,
         },
@@ -176,8 +173,8 @@ pub(super) async fn dial_any(
     Ok(won.await?.value.0)
 }
 
-/// Tries the addresses that are announced for `device`, a little apart: whoever else is there is
-/// passed over.
+/// Tries the addresses that are announced for `device`, a little apart. Another device that answers
+/// there is skipped.
 async fn look_around(shared: &Arc<Shared>, device: &Device, destination: &Destination) -> Option<Found> {
     let mut nearby = Nearby::start(Arc::clone(shared), Wanted::Device(Fingerprint::of(&device.id.0))).ok()?;
     let listen_until = Instant::now() + LISTEN_TIME;
@@ -191,7 +188,7 @@ async fn look_around(shared: &Arc<Shared>, device: &Device, destination: &Destin
                 if !heard {
                     return None;
                 }
-                for address in nearby.devices().into_iter().flat_map(|device| device.addresses) {
+                for address in nearby.devices().into_iter().flat_map(|found| found.device.addresses) {
                     if tried.len() < NEARBY_TRIED_MAX && tried.insert(address) {
                         let (shared, destination) = (Arc::clone(shared), destination.clone());
                         let after = NEXT_ADDRESS_AFTER * tries.len() as u32;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ringway_link::messages::MessageReader;
 use ringway_link::session::Session;
 use ringway_link::tls::{Channel, TicketKey};
-use ringway_model::{AuthError, DeclineReason, DeviceId, Fault, Side};
+use ringway_model::{AuthError, DeclineReason, Device, DeviceId, Fault, Side};
 use ringway_tree::random;
 use ringway_wire::DeviceName;
 use ringway_wire::code::PairingSecret;
@@ -17,7 +17,6 @@ use ringway_wire::session::{Initiator, InitiatorEvent, Pairing};
 use tokio::time::{Instant, sleep};
 
 use super::find::{Found, find};
-use crate::devices::device::Device;
 use crate::devices::target::Address;
 use crate::limits::FIRST_CONTACT_TIME_MAX;
 use crate::reach::connect::Destination;
@@ -104,24 +103,18 @@ async fn reach_once(
     // A receiver that announced itself was chosen as one that is not paired. If another program has
     // paired it since, it proves the code as well.
     if let (Some(known), Some(_), None) = (&known, destination.announced, &secret) {
-        return Err(AuthError::PairingNeeded { peer_name: known.name.clone().into() }.into());
+        return Err(AuthError::PairingNeeded { peer_name: known.name.clone() }.into());
     }
     // Where a key is expected, or was announced, that one answers.
     let is_open = secret.is_none() && destination.device.is_none() && destination.announced.is_none();
     // A paired device at an address where no other one was reached is where it says: devices move.
     if let (Some(found), Some(other)) = (known.as_ref().filter(|_| is_open), &place.other) {
         let (last, last_id) = (other.name.clone(), other.id);
-        return Err(AuthError::Unconfirmed {
-            last: last.into(),
-            last_id,
-            name: found.name.clone().into(),
-            found: found.id,
-        }
-        .into());
+        return Err(AuthError::Unconfirmed { last, last_id, name: found.name.clone(), found: found.id }.into());
     }
     let is_proven_by_code = secret.is_some();
-    // An address proves nothing, whoever answers there. A device that the target fixes has shown
-    // its key: there only a code is proven that a person typed.
+    // An address proves nothing about the device that answers there. A device that the target
+    // fixes has shown its key: there only a code is proven that a person typed.
     let is_ignored = |secret: &PairingSecret| secret.is_standing() && !destination.is_to_pair;
     let always = destination.device.is_none() || !secret.as_deref().is_some_and(is_ignored);
     let pairing = match secret {
@@ -213,7 +206,7 @@ impl Place {
     fn pairing_needed(&self, known: Option<&Device>, found: DeviceId, name: Option<&DeviceName>) -> AuthError {
         match &self.other {
             Some(other) if known.is_none() && self.is_typed => {
-                AuthError::IdentityChanged { name: other.name.clone().into(), expected: other.id, found }
+                AuthError::IdentityChanged { name: other.name.clone(), expected: other.id, found }
             }
             _ => AuthError::PairingNeeded { peer_name: text(name).into() },
         }

@@ -3,12 +3,11 @@
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use ringway_model::{DeviceId, DeviceRule};
+use ringway_model::{Device, DeviceId, DeviceRule};
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Shared;
-use crate::devices::device::Device;
 use crate::limits::FORGOTTEN_LOOK_EVERY;
 use crate::store::PairingNumber;
 

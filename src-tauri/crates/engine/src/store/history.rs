@@ -6,9 +6,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ringway_model::{
-    AuthError, DeviceId, Direction, Fault, Outcome, Report, SeriesPoint, Source, TransferId, TransferKey,
-};
+use ringway_model::{AuthError, DeviceId, Direction, Fault, Outcome, Past, Report, SeriesPoint, Source, TransferId};
 
 use crate::devices::target::Target;
 use crate::store::Store;
@@ -30,46 +28,19 @@ pub const PAST_FAILURES_ALL_MAX: u32 = 20_000;
 /// Paths that are remembered of each transfer.
 pub const PAST_PATHS_MAX: usize = 16;
 
-/// A transfer that has ended.
+/// A past transfer, and what only this device needs to send it again.
 #[derive(Debug)]
-pub struct Past {
-    /// What it is called here: later ones have higher numbers, and none is used again.
-    pub number: u64,
-    /// Its id.
-    pub id: TransferId,
-    /// Which way it went.
-    pub direction: Direction,
-    /// The other device, and what it was called then; none where it was not reached.
-    pub peer: Option<(DeviceId, String)>,
-    /// The first top-level name (a peer's text where it was received), and how many more there
-    /// were.
-    pub title: (OsString, u64),
-    /// What it was to reach is called: a device's name then, or an address; none where it was
-    /// received.
-    pub target: Option<String>,
-    /// The paired device that it was to reach, where it was to reach one.
-    pub target_device: Option<DeviceId>,
-    /// How the id was to begin of the receiver that it was to reach, in hexadecimal, where that had
-    /// announced itself.
-    pub target_announced: Option<String>,
-    /// What was sent, or the top-level paths where it arrived, or else the folder that it was to go
-    /// to; the first [`PAST_PATHS_MAX`].
-    pub paths: Vec<PathBuf>,
-    /// What is remembered of its report. Failures and edited files by name are in
-    /// [`PastDetails`](ringway_model::PastDetails);
-    /// of what was received or copied, `arrived` is [`Self::paths`].
-    pub report: Report,
+pub struct Remembered {
+    /// The transfer.
+    pub past: Past,
     /// What to send to send it again; none where it was not sent from here, or was more than is
     /// remembered ([`PAST_PATHS_MAX`]).
     pub resend: Option<Resend>,
-}
-
-impl Past {
-    /// What told it apart from all others while it ran.
-    pub fn key(&self) -> TransferKey {
-        let peer = self.peer.as_ref().filter(|_| self.direction == Direction::Receiving);
-        TransferKey { from: peer.map(|(peer, _)| *peer), id: self.id }
-    }
+    /// The paired device that it was to reach, where it was to reach one.
+    pub(crate) target_device: Option<DeviceId>,
+    /// How the id was to begin of the receiver that it was to reach, in hexadecimal, where that had
+    /// announced itself.
+    pub(crate) target_announced: Option<String>,
 }
 
 /// What was sent, to be sent again.
@@ -79,20 +50,6 @@ pub struct Resend {
     pub sources: Vec<Source>,
     /// Whether it was to be read back and compared.
     pub verify: bool,
-}
-
-/// Which past transfers are asked for; all of them by default, the latest first.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PastQuery {
-    /// Those of one direction.
-    pub direction: Option<Direction>,
-    /// Those that did not bring everything.
-    pub failed_only: bool,
-    /// Those in whose names, paths, device or target this text is found, whatever the case of its
-    /// letters.
-    pub search: Option<String>,
-    /// Those before that number, to read on.
-    pub before: Option<u64>,
 }
 
 /// What a transfer is recorded with once it ends.

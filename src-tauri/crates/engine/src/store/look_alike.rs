@@ -24,7 +24,7 @@ fn is_alike(one: &[String; 3], other: &str) -> bool {
 pub(crate) fn find(store: &Store, id: DeviceId, name: &str) -> Result<Option<LookAlike>, Fault> {
     let wanted = looks(name);
     let found = store.devices()?.into_iter().find(|other| other.id != id && is_alike(&wanted, &other.name));
-    Ok(found.map(|other| LookAlike { id: other.id, name: other.name.into() }))
+    Ok(found.map(|other| LookAlike { id: other.id, name: other.name }))
 }
 
 #[cfg(test)]

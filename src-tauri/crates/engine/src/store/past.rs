@@ -6,16 +6,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_model::{
-    Bottleneck, Counts, DeviceId, Direction, Edit, Fault, Outcome, PastDetails, PathText, Proven, Report, Source,
-    TransferId,
+    Bottleneck, Counts, DeviceId, Direction, Edit, Fault, Outcome, Past, PastDetails, PastQuery, PathText, Proven,
+    Report, Source, Text, TransferId,
 };
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params};
 
 use super::Store;
 use crate::devices::target::Target;
 use crate::store::history::{
-    Ended, PAST_FAILURES_ALL_MAX, PAST_FAILURES_MAX, PAST_MAX, PAST_UNANSWERED_MAX, Past, PastQuery, Record, Resend,
-    ending,
+    Ended, PAST_FAILURES_ALL_MAX, PAST_FAILURES_MAX, PAST_MAX, PAST_UNANSWERED_MAX, Record, Remembered, Resend, ending,
 };
 use crate::store::series;
 
@@ -185,14 +184,15 @@ impl Store {
                     named_params! {
                         ":direction": query.direction.map(direction_number),
                         ":failed_only": query.failed_only,
-                        ":search": query.search.as_deref().map(str::to_lowercase),
+                        ":search": Some(query.search.trim().to_lowercase()).filter(|text| !text.is_empty()),
                         ":before": query.before.map(signed),
                         ":limit": limit,
                     },
-                    past,
+                    remembered,
                 )?
                 // What a later version, or nobody, has written is passed over.
                 .filter_map(Result::transpose)
+                .map(|found| found.map(|remembered| remembered.past))
                 .collect()
         })
     }
@@ -234,18 +234,19 @@ impl Store {
                     "SELECT {COLUMNS} FROM past
                      WHERE number IN (SELECT max(number) FROM past WHERE device IS NOT NULL AND ending <> ?1 GROUP BY device)"
                 ))?
-                .query_map([UNANSWERED], past)?
+                .query_map([UNANSWERED], remembered)?
                 .filter_map(Result::transpose)
+                .map(|found| found.map(|remembered| remembered.past))
                 .collect()
         })
     }
 
     /// One past transfer.
-    pub(crate) fn one_past(&self, number: u64) -> Result<Option<Past>, Fault> {
+    pub(crate) fn one_past(&self, number: u64) -> Result<Option<Remembered>, Fault> {
         self.with(|connection| {
             connection
                 .prepare_cached(&format!("SELECT {COLUMNS} FROM past WHERE number = ?1"))?
-                .query_row([signed(number)], past)
+                .query_row([signed(number)], remembered)
                 .optional()
                 .map(Option::flatten)
         })
@@ -253,13 +254,13 @@ impl Store {
 
     /// The latest that this machine sent with that id. Others draw the ids of what they offer: one
     /// that knows ours may use it, too.
-    pub(crate) fn past_sent(&self, id: TransferId) -> Result<Option<Past>, Fault> {
+    pub(crate) fn past_sent(&self, id: TransferId) -> Result<Option<Remembered>, Fault> {
         self.with(|connection| {
             connection
                 .prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM past WHERE transfer = ?1 AND direction = ?2 ORDER BY number DESC LIMIT 1"
                 ))?
-                .query_row(params![id.0, direction_number(Direction::Sending)], past)
+                .query_row(params![id.0, direction_number(Direction::Sending)], remembered)
                 .optional()
                 .map(Option::flatten)
         })
@@ -446,7 +447,7 @@ fn prune(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
 }
 
 /// A row as it is told; none where it makes no sense.
-fn past(row: &Row<'_>) -> rusqlite::Result<Option<Past>> {
+fn remembered(row: &Row<'_>) -> rusqlite::Result<Option<Remembered>> {
     let count = |index: usize| row.get::<_, i64>(index).map(unsigned);
     let ms = |index: usize| row.get::<_, i64>(index).map(|ms| Duration::from_millis(unsigned(ms)));
     let (Some(outcome), Some(direction)) =
@@ -461,26 +462,37 @@ fn past(row: &Row<'_>) -> rusqlite::Result<Option<Past>> {
     };
     let bottleneck = row.get::<_, Option<u8>>(21)?;
     let paths = paths(row.get(8)?);
-    Ok(Some(Past {
+    let (peer_id, peer) = device.zip(row.get::<_, Option<String>>(4)?).unzip();
+    let resend = row.get::<_, Option<Vec<u8>>>(23)?.and_then(|stored| resend(&stored, &paths));
+    let paths: Vec<PathText> = paths.into_iter().map(PathText).collect();
+    // Of what failed, the paths are the folder that it was to land in.
+    let has_arrived = direction != Direction::Sending
+        && !matches!(&outcome, Outcome::Failed(fault) if !matches!(fault, Fault::NotPublished { .. }));
+    let past = Past {
         number: count(0)?,
         id: TransferId(row.get(1)?),
         direction,
-        peer: device.zip(row.get(4)?),
-        title: (OsString::from_vec(row.get(5)?), count(6)?),
-        target: row.get(7)?,
-        target_device: row.get::<_, Option<[u8; 32]>>("target_device")?.map(DeviceId),
-        target_announced: row.get("target_announced")?,
-        resend: row.get::<_, Option<Vec<u8>>>(23)?.and_then(|stored| resend(&stored, &paths)),
+        peer: peer.map(Text),
+        peer_id,
+        target: row.get::<_, Option<String>>(7)?.map(Text),
+        title: OsString::from_vec(row.get(5)?).into(),
+        more_names: count(6)?,
         report: Report {
             counts: counts(row)?,
             proven,
             running_for: ms(20)?,
             limited_by: bottleneck.and_then(|index| Bottleneck::ALL.get(usize::from(index)).copied()),
             reconnected: row.get(22)?,
-            arrived: paths.iter().filter(|_| direction != Direction::Sending).map(PathText::from).collect(),
+            arrived: if has_arrived { paths.clone() } else { Vec::new() },
             ..Report::new(outcome, UNIX_EPOCH + ms(9)?)
         },
         paths,
+    };
+    Ok(Some(Remembered {
+        past,
+        resend,
+        target_device: row.get::<_, Option<[u8; 32]>>("target_device")?.map(DeviceId),
+        target_announced: row.get("target_announced")?,
     }))
 }
 
@@ -555,10 +567,8 @@ fn ms_since_1970(moment: SystemTime) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::devices::rules::Decision;
-    use crate::receiving::event::OfferSummary;
-    use ringway_model::{AuthError, Failure, FailureReason, SeriesPoint};
-    use ringway_model::{Operation, Side};
+    use crate::receiving::event::keep_unanswered;
+    use ringway_model::{AuthError, Failure, FailureReason, Offer, Operation, SeriesPoint, Side};
     use std::sync::Arc;
 
     struct Home {
@@ -595,10 +605,10 @@ mod tests {
         }
 
         fn unanswered(&self, device: u8, title: &str) {
-            let offer = OfferSummary {
+            let offer = Offer {
                 id: TransferId([9; 16]),
-                from: DeviceId([device; 32]),
-                from_name: "nas".to_owned(),
+                from: "nas".into(),
+                from_id: DeviceId([device; 32]),
                 looks_like: None,
                 names: vec![title.into()],
                 more_names: 0,
@@ -607,16 +617,17 @@ mod tests {
                 entries_so_far: 1,
                 bytes_so_far: 7,
                 totals_final: false,
-                decision: Decision::Ask(None),
                 destination: "/the/Inbox".into(),
+                is_home: false,
                 free_space: None,
+                asked_because: None,
             };
-            offer.keep_unanswered(&self.store);
+            keep_unanswered(&offer, &self.store);
         }
 
         fn titles(&self, query: &PastQuery) -> Vec<String> {
             let titles = self.store.past(query, 100).unwrap().into_iter();
-            titles.map(|past| past.title.0.into_string().unwrap()).collect()
+            titles.map(|past| past.title.to_string()).collect()
         }
     }
 
@@ -669,8 +680,9 @@ mod tests {
         let other = Store::open(home.folder.path()).unwrap();
         let [past] = &other.past(&PastQuery::default(), 9).unwrap()[..] else { panic!("not one") };
         assert_eq!((past.direction, &past.target), (Direction::Receiving, &None));
-        assert_eq!(past.peer, Some((DeviceId([3; 32]), "Übung".to_owned())));
-        assert_eq!((&past.title, &past.paths[..]), (&("data".into(), 2), &["/the/Inbox".into()][..]));
+        assert_eq!((past.peer_id, past.peer.as_deref()), (Some(DeviceId([3; 32])), Some("Übung")));
+        assert_eq!((&past.title, past.more_names, &past.paths[..]), (&"data".into(), 2, &["/the/Inbox".into()][..]));
+        assert_eq!(past.report.arrived, [""; 0], "where it was to land is not what arrived");
         assert!(matches!(past.report.outcome, Outcome::Failed(Fault::DestinationFull { shortage: None })));
         // SQLite's integers end at half of ours.
         assert_eq!(
@@ -713,7 +725,7 @@ mod tests {
         assert_eq!(home.titles(&PastQuery { failed_only: true, ..all() }), ["Beta%"]);
         let last = home.store.past(&all(), 1).unwrap()[0].number;
         assert_eq!(home.titles(&PastQuery { before: Some(last), ..all() }), ["Beta%", "alpha"]);
-        let search = |text: &str| home.titles(&PastQuery { search: Some(text.into()), ..all() });
+        let search = |text: &str| home.titles(&PastQuery { search: text.into(), ..all() });
         assert_eq!(search("ALPHA"), ["alpha"]);
         assert_eq!(search("a%"), ["Beta%"]);
         assert_eq!(search("nas.LAN"), ["alpha"]);
@@ -752,12 +764,12 @@ mod tests {
         for (device, title) in [(Some(1), "old"), (Some(2), "other"), (None, "never reached"), (Some(1), "new")] {
             home.keep_with(device, title);
         }
-        let mut last: Vec<_> = home.store.last_with_each().unwrap().into_iter().map(|past| past.title.0).collect();
+        let mut last: Vec<_> = home.store.last_with_each().unwrap().into_iter().map(|past| past.title).collect();
         last.sort();
         assert_eq!(last, ["new", "other"]);
         home.unanswered(1, "nobody was there");
         assert_eq!(home.store.last_with_each().unwrap().len(), 2);
-        assert!(home.store.last_with_each().unwrap().iter().all(|past| past.title.0 != "nobody was there"));
+        assert!(home.store.last_with_each().unwrap().iter().all(|past| past.title != "nobody was there"));
     }
 
     #[test]
@@ -811,7 +823,7 @@ mod tests {
         home.keep(Direction::Sending, "last", &complete(), &[]);
         assert_eq!(count("past"), PAST_MAX);
         assert!(home.store.one_past(number).unwrap().is_none());
-        assert_eq!(home.store.past(&PastQuery::default(), 1).unwrap()[0].title.0, "last");
+        assert_eq!(home.store.past(&PastQuery::default(), 1).unwrap()[0].title, "last");
     }
 
     #[test]
@@ -835,9 +847,9 @@ mod tests {
         home.keep(Direction::Sending, "ours", &complete(), &[]);
         home.keep(Direction::Receiving, "theirs", &complete(), &[]);
         home.unanswered(3, "theirs, too");
-        let past = home.store.past_sent(TransferId([9; 16])).unwrap().unwrap();
-        assert_eq!((past.title.0.to_str(), past.direction), (Some("ours"), Direction::Sending));
-        assert!(past.resend.is_some());
+        let Remembered { past, resend, .. } = home.store.past_sent(TransferId([9; 16])).unwrap().unwrap();
+        assert_eq!((past.title.to_str(), past.direction), (Some("ours"), Direction::Sending));
+        assert!(resend.is_some());
     }
 
     #[test]
@@ -847,9 +859,10 @@ mod tests {
         home.store.with(|connection| connection.execute_batch("ALTER TABLE past DROP COLUMN resend")).unwrap();
         let later = Store::open(home.folder.path()).unwrap();
         let [past] = &later.past(&PastQuery::default(), 9).unwrap()[..] else { panic!("not one") };
-        assert_eq!((past.title.0.to_str(), &past.resend), (Some("early"), &None));
+        let resend = |number| later.one_past(number).unwrap().unwrap().resend;
+        assert_eq!((past.title.to_str(), resend(past.number)), (Some("early"), None));
         home.keep(Direction::Sending, "late", &complete(), &[]);
-        assert!(later.past(&PastQuery::default(), 1).unwrap()[0].resend.is_some());
+        assert!(resend(later.past(&PastQuery::default(), 1).unwrap()[0].number).is_some());
     }
 
     #[test]

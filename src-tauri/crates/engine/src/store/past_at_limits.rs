@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use ringway_model::{
-    Bottleneck, Counts, DeviceId, Direction, Failure, FailureReason, Fault, Operation, Outcome, Proven, Report,
-    SeriesPoint, Side, Source, TransferId,
+    Bottleneck, Counts, DeviceId, Direction, Failure, FailureReason, Fault, Operation, Outcome, PastQuery, Proven,
+    Report, SeriesPoint, Side, Source, TransferId,
 };
 
 use super::Store;
 use crate::devices::target::Target;
-use crate::store::history::{Ended, PAST_FAILURES_ALL_MAX, PAST_MAX, PAST_PATHS_MAX, PastQuery, Record, Resend};
+use crate::store::history::{Ended, PAST_FAILURES_ALL_MAX, PAST_MAX, PAST_PATHS_MAX, Record, Resend};
 use crate::store::series::SERIES_POINTS_MAX;
 
 /// How often each question is asked; the median is told.
@@ -113,7 +113,7 @@ fn a_history_at_its_limits() {
     let kept_ms = ms(begun.elapsed()) / f64::from(PAST_MAX);
     let bytes = folder.join("ringway.db").metadata().unwrap().len();
     let all = PastQuery::default;
-    let search = |text: &str| PastQuery { search: Some(text.to_owned()), ..all() };
+    let search = |text: &str| PastQuery { search: text.to_owned(), ..all() };
     let newest = store.past(&all(), 1).unwrap()[0].number;
     let figures = [
         format!("keeping one: {kept_ms:.2} ms, on average of {PAST_MAX}; the file: {:.1} MB", bytes as f64 / 1e6),

@@ -1,13 +1,12 @@
 //! Targets by what the store knows: read once from what a person typed, or from a past transfer.
 use std::net::SocketAddr;
 
-use ringway_model::{AuthError, Fault, Invalid};
+use ringway_model::{AuthError, Device, Fault, Invalid};
 use ringway_wire::announcement::Fingerprint;
 use ringway_wire::name::{hex_digits, reads_as_address};
 
 use super::Store;
-use super::history::Past;
-use crate::devices::device::Device;
+use super::history::Remembered;
 use crate::devices::target::{Address, Target};
 use crate::limits::DEFAULT_PORT;
 impl Target {
@@ -34,7 +33,7 @@ impl Target {
         match self {
             // A store that cannot be read just now is said by what needs it.
             Self::Device(id) | Self::DeviceAt { id, .. } => {
-                store.by_id(*id).ok().flatten().map_or_else(|| id.short(), |device| device.name)
+                store.by_id(*id).ok().flatten().map_or_else(|| id.short(), |device| device.name.0)
             }
             Self::Address(address) => address.to_string(),
             Self::Announced { at, .. } => Address::from(*at).to_string(),
@@ -44,30 +43,31 @@ impl Target {
 
 /// To whom a past transfer went: the device that it reached or was to reach, else the address;
 /// there only the receiver that was announced, if one was.
-pub(crate) fn of_past(store: &Store, past: &Past) -> Result<Target, Fault> {
+pub(crate) fn of_past(store: &Store, sent: &Remembered) -> Result<Target, Fault> {
+    let Remembered { past, target_device, target_announced, .. } = sent;
     let called = || past.target.clone().unwrap_or_default();
-    let device = match (&past.peer, past.target_device) {
-        (Some((id, name)), _) => Some((*id, name.clone())),
-        (None, Some(id)) => Some((id, called())),
+    let device = match (past.peer_id.zip(past.peer.clone()), target_device) {
+        (Some(reached), _) => Some(reached),
+        (None, Some(id)) => Some((*id, called())),
         (None, None) => None,
     };
     let Some((id, name)) = device else {
         let address = past.target.as_deref().and_then(|address| Address::parse(address, DEFAULT_PORT));
-        let target = match (&past.target_announced, address) {
+        let target = match (target_announced, address) {
             (None, address) => address.map(Target::Address),
             (Some(digits), Some(Address::Socket(at))) => announced_again(store, digits, at)?,
             (Some(_), _) => None,
         };
-        return target.ok_or_else(|| Fault::UnknownTarget { target: called().into() });
+        return target.ok_or_else(|| Fault::UnknownTarget { target: called() });
     };
     if store.by_id(id)?.is_some() {
         return Ok(Target::Device(id));
     }
     let now = store.by_name(&name)?.map(|device| device.id);
-    Err(AuthError::Forgotten { name: name.into(), id, now }.into())
+    Err(AuthError::Forgotten { name, id, now }.into())
 }
 
-/// A receiver that had announced itself and proved nothing: whoever else is at its address now was
+/// A receiver that had announced itself and proved nothing: another device at its address now was
 /// not meant. Nor was a paired device that only announced what was looked for; it is one that was
 /// reached there with the code.
 fn announced_again(store: &Store, digits: &str, at: SocketAddr) -> Result<Option<Target>, Fault> {
@@ -156,7 +156,7 @@ mod tests {
         // Who pairs later does not get that name, whatever it calls itself. A person may give it.
         for name in ["fileserver", "FileServer", "localhost"] {
             store.forget(late).unwrap();
-            assert_eq!(store.pin(late, name, "").unwrap().name, format!("{name} (2)"));
+            assert_eq!(store.pin(late, name, "").unwrap().name, *format!("{name} (2)"));
         }
         assert_eq!(Target::resolve(&store, "fileserver").unwrap(), address("fileserver"));
         store.rename(late, "fileserver").unwrap();

@@ -2,13 +2,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use ringway_model::{Compression, Delta, IntoHome, IoMode, OnConflict, ShownSize, Source, TlsMode};
+use ringway_model::{Compression, Delta, IntoHome, IoMode, OnConflict, RateLimit, ShownSize, Source, TlsMode};
 use ringway_wire::code::{GivenSecret, PairingSecret};
 
 use crate::devices::target::Target;
-
-pub use crate::local::settings::Settings;
-pub use ringway_link::rate_limit::RateLimit;
 
 /// A transfer to start.
 pub struct SendRequest {
@@ -76,7 +73,7 @@ pub struct ReceiveOptions {
 /// How to take an offer in.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AcceptOptions {
-    /// Another destination than [the offer's own](crate::OfferSummary::destination).
+    /// Another destination than [the offer's own](ringway_model::Offer::destination).
     pub destination: Option<PathBuf>,
     /// Bytes of contents that may come: it is stopped at more, whatever its sender said. For offers
     /// that a rule accepts; none is any number.

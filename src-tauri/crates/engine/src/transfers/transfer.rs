@@ -608,7 +608,7 @@ impl Transfer {
         self.shared.figures.lock()
     }
 
-    /// Ends it, successfully or not, and wakes whoever waits.
+    /// Ends it, successfully or not, and wakes those that wait for it.
     pub(crate) fn end(&self, ended: Result<Arrived, Fault>) {
         match ended {
             Ok(arrived) => self.end_with(None, arrived),

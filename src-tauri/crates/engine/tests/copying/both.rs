@@ -1,4 +1,4 @@
-//! Owns running the engine's copy and cp's on the same input, and what came of the engine's.
+//! Owns running the engine's copy and cp's on the same input, and the result of the engine's.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -110,8 +110,8 @@ fn assert_paused(progress: &Progress, driver: &str) {
     assert!(!progress.can_pause, "{driver}: it is");
 }
 
-/// Copies by every driver, each until it was paused amid; what it has done then is up to `then`,
-/// and what came of it to `ended`.
+/// Copies by every driver, and pauses each copy in the middle. `then` checks what it has done by
+/// then, and `ended` the result.
 fn amid(
     place: &Place,
     source: &Path,

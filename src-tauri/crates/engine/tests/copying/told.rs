@@ -16,7 +16,7 @@ use crate::tree::{Tree, pattern};
 /// How often something is tried that the scheduler may prevent.
 const TRIES: usize = 200;
 
-/// Copies while `disturb` is called again and again, until what came of it is wanted.
+/// Copies while `disturb` is called again and again, until the result is the wanted one.
 fn until(
     disturb: impl Fn(usize) + Sync,
     copy: impl Fn() -> std::sync::Arc<Report>,

@@ -1,8 +1,8 @@
 //! A device that is forgotten while something runs with it.
 use std::os::unix::fs::FileExt;
 
-use ringway_engine::{IncomingOffer, PastQuery, Transfer};
-use ringway_model::{DeviceId, Stage};
+use ringway_engine::{IncomingOffer, Transfer};
+use ringway_model::{DeviceId, PastQuery, Stage};
 
 use super::*;
 

@@ -18,12 +18,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ringway_engine::{
-    AcceptOptions, Address, Engine, GivenSecret, PairingSecret, Paths, RateLimit, ReceiveOptions, Receiver,
-    ReceiverEvent, SendRequest, Target,
+    AcceptOptions, Address, Engine, GivenSecret, PairingSecret, Paths, ReceiveOptions, Receiver, ReceiverEvent,
+    SendRequest, Target,
 };
 use ringway_model::{
-    AuthError, Bottleneck, Compression, DeclineReason, Delta, Fault, IoMode, OnConflict, Outcome, Report, Side, Source,
-    TlsMode,
+    AuthError, Bottleneck, Compression, DeclineReason, Delta, Fault, IoMode, OnConflict, Outcome, RateLimit, Report,
+    Side, Source, TlsMode,
 };
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};

@@ -1,5 +1,6 @@
 //! Who may speak to whom: codes, pairing, names and keys.
 use super::*;
+use ringway_model::TurnedAway;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn paired_devices_need_no_code_and_find_each_other_by_name() {
@@ -45,7 +46,7 @@ async fn three_wrong_codes_burn_it_and_a_new_one_works() {
         assert!(matches!(failed(&report), Fault::Auth(AuthError::WrongCode)), "{report:?}");
         let told = timeout(LONG, receiver.next_event()).await.unwrap().unwrap();
         assert!(
-            matches!(told, ReceiverEvent::AuthFailed { why: AuthError::WrongCode, attempts_left: Some(n), .. } if n == left),
+            matches!(told, ReceiverEvent::TurnedAway(TurnedAway { why: AuthError::WrongCode, attempts_left: Some(n), .. }) if n == left),
             "{told:?}"
         );
     }

@@ -10,7 +10,7 @@ async fn declined_offers_say_why_and_leave_nothing() {
     let declining = tokio::spawn(async move {
         loop {
             if let Some(ReceiverEvent::OfferReceived(offer)) = receiver.next_event().await {
-                assert_eq!(offer.summary().from_name, "laptop");
+                assert_eq!(offer.summary().from, "laptop");
                 offer.decline(DeclineReason::ByChoice);
                 return receiver;
             }
@@ -141,7 +141,8 @@ async fn a_link_that_came_does_not_make_what_it_points_to_the_senders() {
     for (mine, numbered) in [("in/Documents/thesis", "in/Documents (1)/thesis"), ("in/notes", "in/notes (1)")] {
         assert_eq!((&*text(mine), &*text(numbered)), ("mine", "theirs"));
     }
-    // What came as another folder is not the one that the sender has by the numbered name.
+    // A folder that was sent under another name is not the one that the sender has by the
+    // numbered name.
     things.truncate(0);
     fs::rename(laptop.path("Documents"), laptop.path("Documents (1)")).unwrap();
     fs::write(laptop.path("Documents (1)/thesis"), "theirs, anew").unwrap();
@@ -305,7 +306,7 @@ async fn crowd(retry: Option<Duration>) -> Vec<Arc<Report>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_is_turned_away_from_a_crowd_is_told_that_the_receiver_is_busy() {
+async fn a_sender_beyond_the_queue_is_told_that_the_receiver_is_busy() {
     let reports = crowd(None).await;
     let busy = |report: &Report| {
         matches!(report.outcome, Outcome::Failed(Fault::Declined(DeclineReason::Busy) | Fault::TurnedAway))

@@ -70,7 +70,7 @@ impl Crowded {
 
     async fn accepts(&mut self) -> Transfer {
         let offer = offered(&mut self.receiver).await;
-        assert_eq!(offer.summary().decision, Decision::Accept { bytes_max: None });
+        assert_eq!(*offer.decision(), Decision::Accept { bytes_max: None });
         offer.accept(AcceptOptions::default()).await.unwrap()
     }
 
@@ -104,7 +104,7 @@ async fn what_waits_for_a_place_is_asked_about_anew_once_its_rule_asks() {
     assert!(matches!(failed(&report), Fault::Cancelled { by: Side::Here }), "{report:?}");
     let offer = offered(&mut crowded.receiver).await;
     assert_eq!(offer.summary().names, ["waiting"]);
-    assert_eq!(offer.summary().decision, Decision::Ask(None));
+    assert_eq!(*offer.decision(), Decision::Ask(None));
     offer.decline(DeclineReason::ByChoice);
     let report = ends(&sending).await;
     assert!(matches!(failed(&report), Fault::Declined(DeclineReason::ByChoice)), "{report:?}");
@@ -167,7 +167,7 @@ async fn rule_that_accepts_answers_the_questions_that_wait() {
     let small = DeviceRule { bytes_max: Some(10), ..rule(Consent::Accept) };
     lab.engine.set_rule(id, &small).unwrap();
     tokio::time::sleep(Duration::from_millis(200)).await;
-    assert!(asked.iter().all(|offer| offer.summary().decision == Decision::Ask(None)));
+    assert!(asked.iter().all(|offer| *offer.decision() == Decision::Ask(None)));
     let elsewhere = lab.path("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     let fits = DeviceRule { bytes_max: Some(1_000), folder: Some(elsewhere.clone().into()), ..rule(Consent::Accept) };
@@ -183,7 +183,7 @@ async fn rule_that_accepts_answers_the_questions_that_wait() {
             }
         };
         assert!(overtaken.contains(&offer.summary().key()), "the question goes first");
-        let Decision::Accept { bytes_max } = offer.summary().decision else { panic!("{:?}", offer.summary()) };
+        let Decision::Accept { bytes_max } = *offer.decision() else { panic!("{:?}", offer.summary()) };
         assert_eq!(bytes_max, Some(1_000));
         offer.accept(AcceptOptions { bytes_max, ..AcceptOptions::default() }).await.unwrap();
     }

@@ -54,7 +54,7 @@ impl Ruled {
     /// What a rule has accepted is taken in, as programs do.
     async fn accepted(&mut self) -> Transfer {
         let offer = offered(&mut self.receiver).await;
-        let Decision::Accept { bytes_max } = offer.summary().decision else { panic!("{:?}", offer.summary()) };
+        let Decision::Accept { bytes_max } = *offer.decision() else { panic!("{:?}", offer.summary()) };
         offer.accept(AcceptOptions { bytes_max, ..AcceptOptions::default() }).await.unwrap()
     }
 
@@ -192,16 +192,16 @@ async fn who_says_less_than_comes_is_stopped_at_what_its_rule_lets_in_and_asked_
         // page.
         let more = if lie == Lie::Attributes { BYTES_MAX } else { 512 * 1024 };
         assert!(taken <= BYTES_MAX + more, "{lie:?}: {taken}");
-        // What came before is there: it was not stopped for something else.
+        // Everything up to the limit was received: the transfer was not stopped for another reason.
         let wanted = BYTES_MAX / PIECE as u64 * PIECE as u64;
         assert!(lie == Lie::Totals || lie == Lie::Attributes || taken >= wanted, "{lie:?}: {taken}");
 
         // However small it says it is now, and by whatever number.
         let _again = ruled.offers(&Offer { transfer: [8; 16], ..small(&["x"]) }).await;
-        let asked = offered(&mut ruled.receiver).await.summary().decision;
+        let asked = offered(&mut ruled.receiver).await.decision().clone();
         assert_eq!(asked, Decision::Ask(Some(AskedBecause::TooMuch { bytes_max: BYTES_MAX })), "{lie:?}");
         let _other = ruled.offers(&Offer { transfer: [9; 16], ..small(&["y"]) }).await;
-        let other = offered(&mut ruled.receiver).await.summary().decision;
+        let other = offered(&mut ruled.receiver).await.decision().clone();
         assert_eq!(other, Decision::Accept { bytes_max: Some(BYTES_MAX) }, "{lie:?}");
     }
 }
@@ -254,8 +254,8 @@ async fn totals_that_are_not_final_are_waited_for_and_decide() {
         let so_far = Totals { entries: 1, bytes: 1, complete: false };
         let mut inside = ruled.offers(&Offer { so_far, ..small(&["x"]) }).await;
         inside.session.say(&Message::Totals(then)).await;
-        let summary = offered(&mut ruled.receiver).await.summary();
-        assert_eq!((summary.decision, summary.bytes_so_far), (wanted, then.bytes));
+        let asked = offered(&mut ruled.receiver).await;
+        assert_eq!((asked.decision(), asked.summary().bytes_so_far), (&wanted, then.bytes));
     }
 }
 
@@ -310,8 +310,8 @@ async fn a_rule_that_was_made_stricter_holds_for_what_was_interrupted_before() {
         timeout(LONG, stages.wait_for(|stage| *stage == Stage::Reconnecting)).await.unwrap().unwrap();
         ruled.set(consent, bytes_max);
         let _asking = ruled.offers(&renewing).await;
-        let summary = offered(&mut ruled.receiver).await.summary();
-        assert_eq!(summary.decision, decision);
+        let asked = offered(&mut ruled.receiver).await;
+        assert_eq!(*asked.decision(), decision);
         timeout(LONG, transfer.wait()).await.expect("it is given up");
     }
 }
@@ -323,9 +323,10 @@ async fn a_rules_folder_takes_what_comes_and_one_that_has_gone_is_not_made() {
     let rule = DeviceRule { consent: Consent::Accept, folder: Some(folder.clone().into()), ..DeviceRule::default() };
     ruled.lab.engine.set_rule(DeviceId(ruled.mallory.id()), &rule).unwrap();
     let _asking = ruled.offers(&small(&["x"])).await;
-    let summary = offered(&mut ruled.receiver).await.summary();
-    assert_eq!(summary.decision, Decision::Ask(Some(AskedBecause::NoFolder { folder: (&folder).into() })));
-    assert_eq!(summary.destination, ruled.lab.path("in"), "where everything lands");
+    let asked = offered(&mut ruled.receiver).await;
+    let summary = asked.summary();
+    assert_eq!(*asked.decision(), Decision::Ask(Some(AskedBecause::NoFolder { folder: (&folder).into() })));
+    assert_eq!(summary.destination.0, ruled.lab.path("in"), "where everything lands");
     assert!(!folder.exists());
     fs::create_dir(&folder).unwrap();
     let mut inside = ruled.offers(&Offer { transfer: [8; 16], ..small(&["x"]) }).await;

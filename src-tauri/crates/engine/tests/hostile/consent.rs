@@ -205,7 +205,7 @@ async fn brings(mallory: &Mallory, mut inside: mallory::Inside, address: SocketA
     inside.hears_the_end().await;
 }
 
-/// What is answered to whoever asks for the receipt of `transfer`, and what comes behind it.
+/// The answer to a request for the receipt of `transfer`, and the messages after it.
 async fn asks_receipt(
     mallory: &Mallory,
     address: SocketAddr,
@@ -364,7 +364,7 @@ async fn rule_with_a_size_waits_a_second_for_totals_and_accepts_what_is_small_so
             inside.session.say(&Message::Totals(more)).await;
         }
         let asked = asked_about(&mut receiver).await;
-        assert_eq!(asked.summary().decision, *decision, "{more:?}");
+        assert_eq!(asked.decision(), decision, "{more:?}");
         // The offer may have arrived a moment before it is known to have been sent.
         let waited = offered.elapsed() > RULE_WAIT_MAX / 2;
         assert!(more.is_some() || waited, "{:?}", offered.elapsed());

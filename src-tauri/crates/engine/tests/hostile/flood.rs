@@ -86,7 +86,7 @@ async fn one_address_keeps_its_share_and_no_more() {
     );
 }
 
-/// Begins to pair from an address, goes away in the middle, and says what came back.
+/// Begins to pair from an address, disconnects in the middle, and returns the answer.
 async fn abandons(from: Ipv4Addr, to: std::net::SocketAddr) -> Option<Message> {
     let mallory = Mallory::new();
     let mut channel = mallory.dial_from(from, to).await;
@@ -265,7 +265,7 @@ async fn a_person_is_not_asked_again_and_again_by_one_device() {
     for number in 100..100 + OFFERS_IN_VAIN.burst as u8 {
         let mut inside = nagging.offers(address, "nagging", None, &Offer { transfer: [number; 16], ..offer() }).await;
         let ruled = next_offer(&mut receiver).await;
-        assert_eq!(ruled.summary().decision, ringway_engine::Decision::Accept { bytes_max: None });
+        assert_eq!(*ruled.decision(), ringway_engine::Decision::Accept { bytes_max: None });
         drop(ruled);
         assert_eq!(inside.session.hear().await, Some(Message::Decline(DeclineReason::ByChoice)));
         is_closed(&mut inside.session).await;
@@ -294,7 +294,7 @@ async fn offers_of_one_device_leave_room_for_others() {
     let code = receiver.code().unwrap().text.unwrap();
     let modest = Mallory::new();
     let _its = modest.offers(address, "modest", Some(&code), &Offer { transfer: [100; 16], ..offer() }).await;
-    assert_eq!(next_offer(&mut receiver).await.summary().from_name, "modest");
+    assert_eq!(next_offer(&mut receiver).await.summary().from, "modest");
     // One that is over makes room.
     drop(shown.pop());
     assert_eq!(waiting.last_mut().unwrap().session.hear().await, Some(Message::Decline(DeclineReason::ByChoice)));
@@ -348,7 +348,7 @@ async fn offer_beyond_the_64_that_wait_for_a_person_is_declined_as_busy() {
     assert_eq!(answer, Some(Message::Decline(DeclineReason::ByChoice)));
     let one_more = late.offers(address, "late", None, &offer()).await;
     let answer = tokio::spawn(one_more.hears_the_answer());
-    assert_eq!(next_offer(&mut receiver).await.summary().from_name, "late");
+    assert_eq!(next_offer(&mut receiver).await.summary().from, "late");
     // The offer was dropped, which declines it.
     let answer = timeout(LONG, answer).await.unwrap().unwrap();
     assert_eq!(answer, Some(Message::Decline(DeclineReason::ByChoice)));
@@ -422,7 +422,7 @@ async fn forty_devices_that_offer_long_lists_at_once_are_all_asked_about() {
     let mut shown = std::collections::HashMap::new();
     while shown.len() < DEVICES {
         let offer = next_offer(&mut receiver).await;
-        shown.insert(offer.summary().from, offer);
+        shown.insert(offer.summary().from_id, offer);
     }
     drop(shown);
     for transfer in sending {

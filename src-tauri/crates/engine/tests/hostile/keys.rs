@@ -61,7 +61,7 @@ async fn no_device_is_renamed_to_what_reads_as_an_id_or_address() {
     for name in trick_names(&lab) {
         let refused = laptop.engine.rename_device(paired.id, &name).unwrap_err();
         assert!(matches!(refused, Fault::Invalid(Invalid::DeviceName)), "{name}: {refused:?}");
-        let settings = ringway_engine::Settings { name: name.clone(), ..laptop.engine.settings() };
+        let settings = ringway_model::Settings { name: name.as_str().into(), ..laptop.engine.settings() };
         let refused = laptop.engine.set_settings(settings).unwrap_err();
         assert!(matches!(refused, Fault::Invalid(Invalid::DeviceName)), "{name}: {refused:?}");
     }

@@ -8,7 +8,7 @@ use ringway_engine::{
     AcceptOptions, Address, Engine, GivenSecret, Paths, ReceiveOptions, Receiver, ReceiverEvent, SendRequest, Target,
     Transfer,
 };
-use ringway_model::{AuthError, Compression, Delta, Fault, IoMode, Outcome, Source, TlsMode};
+use ringway_model::{AuthError, Compression, Delta, Fault, IoMode, Outcome, Source, TlsMode, TurnedAway};
 use ringway_wire::RelPath;
 use ringway_wire::control::{Cancel, Message, Offer, Refusal, Ticket, Totals};
 use ringway_wire::lane::{Counts, FrameHeader, HeadBuffer};
@@ -126,7 +126,7 @@ async fn a_man_in_the_middle_who_relays_everything_learns_nothing() {
     assert!(matches!(refused, Fault::Auth(AuthError::WrongCode)), "{refused:?}");
     let told = timeout(LONG, receiver.next_event()).await.unwrap().unwrap();
     assert!(
-        matches!(told, ReceiverEvent::AuthFailed { why: AuthError::WrongCode, attempts_left: Some(2), .. }),
+        matches!(told, ReceiverEvent::TurnedAway(TurnedAway { why: AuthError::WrongCode, attempts_left: Some(2), .. })),
         "{told:?}"
     );
     assert!(laptop.engine.devices().unwrap().is_empty(), "the sender trusts nobody");

@@ -240,7 +240,7 @@ impl Inside {
         }
     }
 
-    /// Listens until the receiver has said what came of it, and hangs up, which it waits for.
+    /// Listens until the receiver has sent the result, and hangs up, which it waits for.
     pub(crate) async fn hears_the_end(mut self) {
         while !matches!(self.session.hear().await, None | Some(Message::Receipt(_) | Message::Cancel(_))) {}
         let _ = self.session.stream.shutdown().await;

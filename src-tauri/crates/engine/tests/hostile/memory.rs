@@ -191,7 +191,7 @@ async fn receive(engine: &Engine, destination: PathBuf) {
             event = receiver.next_event() => if let Some(ReceiverEvent::OfferReceived(offer)) = event {
                 match &mut unanswered {
                     Some(unanswered) => {
-                        println!("\nasked: {}", offer.summary().from_name);
+                        println!("\nasked: {}", offer.summary().from);
                         unanswered.push(offer);
                     }
                     None => drop(offer.accept(AcceptOptions::default()).await),

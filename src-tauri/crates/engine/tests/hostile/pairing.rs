@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ringway_engine::{PastQuery, SendRequest};
-use ringway_model::{DeclineReason, DeviceId, Report};
+use ringway_engine::SendRequest;
+use ringway_model::{DeclineReason, DeviceId, PastQuery, Report, TurnedAway};
 use ringway_wire::DeviceName;
 use ringway_wire::announcement::Fingerprint;
 use ringway_wire::control::{Greeting, Hello};
@@ -49,8 +49,7 @@ fn refused(report: &Report) -> &AuthError {
     }
 }
 
-/// Answers one connection as a receiver that says to know whoever connects; what it heard until the
-/// end.
+/// Answers one connection as a receiver that claims to know the caller; returns what it heard.
 async fn answers_as_known(mallory: &Mallory, listener: &TcpListener, name: &str) -> Vec<Message> {
     let Ok(mut channel) = mallory.answer_as(mallory.server_config(), listener).await else { return Vec::new() };
     let mut heard = Vec::new();
@@ -267,7 +266,7 @@ async fn a_wrong_code_at_a_known_devices_address_pairs_and_sends_nothing() {
     assert_eq!(refused(&report), &AuthError::WrongCode);
     loop {
         match timeout(LONG, receiver.next_event()).await.unwrap().unwrap() {
-            ReceiverEvent::AuthFailed { attempts_left: Some(1), .. } => break,
+            ReceiverEvent::TurnedAway(TurnedAway { attempts_left: Some(1), .. }) => break,
             ReceiverEvent::OfferReceived(_) => panic!("something was offered"),
             _ => {}
         }
@@ -412,7 +411,7 @@ async fn an_impostor_at_a_known_devices_address_does_not_see_who_calls() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_answers_where_another_device_was_reached_does_not_see_who_calls() {
+async fn a_stranger_at_the_address_of_a_known_device_does_not_learn_who_calls() {
     let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
     let (mut receiver, address) = lab.receiver().await;
     let known = laptop.engine.pair(at(address), given(CODE).to_pairing_secret()).await.unwrap();
@@ -487,7 +486,7 @@ async fn a_stranger_who_is_dialled_learns_no_names_either() {
         assert_eq!(refused(&report), &AuthError::PairingNeeded { peer_name: name.into() });
         unasked.push(heard);
     }
-    assert_eq!(unasked[0], unasked[1], "without a code whoever answers is asked for one, whatever it calls itself");
+    assert_eq!(unasked[0], unasked[1], "without a code the sender asks for one, whatever the receiver calls itself");
     let mut answers = Vec::new();
     for name in ["nas", "nobody"] {
         let (listener, address) = listening().await;
@@ -579,7 +578,7 @@ async fn guesses_are_counted_over_all_codes_that_expire() {
             told += 1;
             while !matches!(
                 timeout(LONG, receiver.next_event()).await.unwrap(),
-                Some(ReceiverEvent::AuthFailed { why: AuthError::WrongCode, .. })
+                Some(ReceiverEvent::TurnedAway(TurnedAway { why: AuthError::WrongCode, .. }))
             ) {}
         }
         receiver.shorten_code(Duration::ZERO);
@@ -679,9 +678,10 @@ async fn sending_again_is_held_to_the_receiver_that_was_announced() {
     let (_, report) = tokio::join!(answers_as_known(&mallory, &listener, "nas"), sending.wait());
     assert_eq!(refused(&report), &AuthError::NoCodeOpen);
     let past = laptop.engine.past(&PastQuery::default(), 1).unwrap().pop().unwrap();
-    assert_eq!(laptop.engine.target_of(&past).unwrap(), target, "nobody else who is at that address now");
+    let (sent, _) = laptop.engine.past_transfer(past.number).unwrap().unwrap();
+    assert_eq!(laptop.engine.target_of(&sent).unwrap(), target, "nobody else who is at that address now");
     pair_with(&laptop, &mallory, "mallory").await;
-    let again = laptop.engine.target_of(&past);
+    let again = laptop.engine.target_of(&sent);
     assert!(
         matches!(again, Err(Fault::UnknownTarget { .. })),
         "he never proved that he is whom the code meant: {again:?}"

@@ -1,4 +1,4 @@
-//! The rule over what clocks may say: anything.
+//! Tests the rule with arbitrary times.
 use proptest::prelude::*;
 use ringway_wire::control::Micros;
 
@@ -13,10 +13,10 @@ fn times(sender: [u64; 5], receiver: [u64; 3]) -> StageTimes {
 }
 
 #[test]
-fn whoever_does_not_wait_is_what_limits() {
+fn the_end_that_does_not_wait_is_the_bottleneck() {
     use Bottleneck::*;
     for (sender, receiver, limits) in [
-        // Both wait: what is between them.
+        // Both wait: the network between them.
         ([0, 50, 50, 900, 0], [900, 50, 50], Network),
         ([0, 200, 200, 600, 0], [250, 250, 500], Network),
         // Only the sender waits.
@@ -29,10 +29,10 @@ fn whoever_does_not_wait_is_what_limits() {
         // Neither: the larger stage of all.
         ([0, 500, 450, 50, 0], [50, 250, 700], Writing),
         ([0, 900, 50, 50, 0], [50, 350, 600], Reading),
-        // The sender sleeps on purpose.
+        // The sender waits for its rate limit.
         ([0, 50, 50, 100, 800], [900, 50, 50], Limit),
         ([0, 800, 50, 0, 150], [900, 50, 50], Limit),
-        // Nothing was heard from one of them, or from either.
+        // One of them, or both, did not report.
         ([0, 100, 100, 800, 0], [0, 0, 0], Network),
         ([0, 900, 100, 0, 0], [0, 0, 0], Reading),
         ([0, 0, 0, 0, 0], [900, 50, 50], Network),
@@ -44,7 +44,7 @@ fn whoever_does_not_wait_is_what_limits() {
 }
 
 #[test]
-fn two_stages_that_are_alike_do_not_take_turns() {
+fn similar_stages_do_not_alternate() {
     use Bottleneck::*;
     let reading = times([0, 500, 480, 20, 0], [500, 250, 250]);
     let encrypting = times([0, 480, 500, 20, 0], [500, 250, 250]);
@@ -83,7 +83,7 @@ fn any_before() -> impl Strategy<Value = Option<Bottleneck>> {
 
 proptest! {
     #[test]
-    fn what_is_named_has_taken_time_or_both_ends_wait(times in any_times(), before in any_before()) {
+    fn the_named_stage_took_time_or_both_ends_wait(times in any_times(), before in any_before()) {
         let sender = shares([times.finding, times.reading, times.encrypting, times.sending, times.limited]);
         let receiver = shares([times.receiving, times.decrypting, times.writing]);
         let named = bottleneck_of(&times, before);
@@ -98,15 +98,15 @@ proptest! {
                 let busier = sender[..3].iter().sum::<f64>().max(receiver[1..].iter().sum());
                 (1.0 - busier, 1.0 - BUSY_MIN - HYSTERESIS)
             }
-            // The times do not show it.
+            // The times do not show a stall.
             Bottleneck::Stalled => (0.0, 1.0),
         };
         prop_assert!(share >= least - 1e-9, "{:?}: {} of {:?}", named, share, times);
     }
 
     #[test]
-    fn how_long_it_was_measured_does_not_matter(times in any_times(), before in any_before(), factor in 1..9u32) {
-        // Sums of what clocks say stay below a hundred years, so that this cannot overflow.
+    fn the_bottleneck_does_not_depend_on_the_duration(times in any_times(), before in any_before(), factor in 1..9u32) {
+        // Sums of clocks stay below a hundred years, so this cannot overflow.
         let longer = StageTimes {
             finding: times.finding * factor,
             reading: times.reading * factor,
@@ -117,13 +117,13 @@ proptest! {
             decrypting: times.decrypting * factor,
             writing: times.writing * factor,
         };
-        // Where two stages are as good as equal, rounding decides.
+        // If two stages are nearly equal, rounding decides.
         prop_assume!(!near_a_bound(&times));
         prop_assert_eq!(bottleneck_of(&times, before), bottleneck_of(&longer, before));
     }
 
     #[test]
-    fn a_gauge_takes_whatever_it_is_told(
+    fn the_gauge_accepts_any_reported_times(
         told in prop::collection::vec((any::<u32>(), any_times()), 0..60),
     ) {
         let mut gauge = Gauge::default();
@@ -137,7 +137,7 @@ proptest! {
     }
 }
 
-/// Whether a share is so near to another, or a sum to a bound, that rounding could turn the
+/// Whether a share is so close to another, or a sum to a bound, that rounding could change the
 /// decision.
 fn near_a_bound(times: &StageTimes) -> bool {
     let sender = shares([times.finding, times.reading, times.encrypting, times.sending, times.limited]);
@@ -149,7 +149,7 @@ fn near_a_bound(times: &StageTimes) -> bool {
     alike || sums.iter().any(|sum| near(*sum, BUSY_MIN)) || near(sender[4], LIMITED_MIN)
 }
 
-/// Ticks of a tenth of a second, each with what both ends spent since the last one.
+/// Ticks of a tenth of a second, each with the times of both ends since the last one.
 fn ticked(ticks: impl IntoIterator<Item = StageTimes>) -> Gauge {
     let mut gauge = Gauge::default();
     let (mut sender, mut receiver) = (SenderTimes::default(), ReceiverTimes::default());
@@ -186,7 +186,7 @@ fn a_change_is_named_within_the_window_and_the_longest_is_kept() {
 }
 
 #[test]
-fn a_stall_is_not_the_network_s_time_and_ends_with_the_first_work() {
+fn stalled_time_is_not_the_networks_and_a_stall_ends_with_work() {
     let waiting = times([0, 0, 0, 100, 0], [100, 0, 0]);
     let mut gauge = ticked([times([0, 5, 5, 90, 0], [90, 5, 5]); 10].into_iter().chain([waiting; 50]));
     assert_eq!(gauge.longest(), Some(Bottleneck::Network), "nobody has said yet that nothing moves");
@@ -204,14 +204,14 @@ fn a_stall_is_not_the_network_s_time_and_ends_with_the_first_work() {
 }
 
 #[test]
-fn a_disk_that_works_limits_however_little_has_moved() {
+fn a_working_disk_is_the_bottleneck_at_any_rate() {
     let mut gauge = ticked([times([0, 0, 0, 100, 0], [0, 0, 100]); 10]);
     gauge.sample(Duration::from_millis(1_100), Some(Duration::from_secs(9)));
     assert_eq!(gauge.bottleneck(), Some(Bottleneck::Writing));
 }
 
 #[test]
-fn one_end_alone_names_nothing() {
+fn one_ends_times_alone_name_no_bottleneck() {
     let mut gauge = Gauge::default();
     gauge.sender(SenderTimes { reading: Micros::MAX, ..SenderTimes::default() });
     gauge.sample(Duration::from_secs(5), None);

@@ -1,13 +1,13 @@
-//! The number of lanes of a transfer: it starts by cores and round-trip time, and grows as long as
+//! The number of lanes of a transfer. It starts by cores and round-trip time, and grows as long as
 //! more lanes raise the rate.
 use std::time::Duration;
 
 use super::LONG_LINK_FOR_LANES;
 
-/// Rates are held against each other over so long: many round trips of any link on earth.
+/// Rates are compared over this duration: many round trips of any link on earth.
 const EPOCH: Duration = Duration::from_secs(1);
 
-/// What more lanes must gain to be followed by still more.
+/// More lanes are added only if the last ones gained at least this factor.
 const GAIN_MIN: f64 = 1.1;
 
 /// Lanes to begin with over a long link.
@@ -15,7 +15,7 @@ const LONG_LINK_LANES: u8 = 4;
 
 /// The number of lanes at the start, on `cores` processors over a link of that round-trip time.
 ///
-/// A lane keeps a core busy at each end, and on two cores a second one costs more than it brings.
+/// A lane keeps a core busy at each end. On two cores a second lane costs more than it gains.
 pub fn initial_lanes(cores: usize, round_trip: Option<Duration>) -> u8 {
     let by_cores = match cores {
         0..4 => 1,
@@ -28,15 +28,15 @@ pub fn initial_lanes(cores: usize, round_trip: Option<Duration>) -> u8 {
     }
 }
 
-/// Lanes that are added while the network is what a transfer waits for.
+/// Adds lanes while the network is a transfer's bottleneck.
 #[derive(Debug)]
 pub struct LaneGrowth {
     lanes: u8,
     lanes_max: u8,
     epoch: Epoch,
-    /// Bytes a second before there were more lanes.
+    /// Bytes a second before the last lanes were added.
     before: Option<f64>,
-    /// Lanes were added in the last epoch: their beginning says little.
+    /// Lanes were added in the last epoch, and their beginning is not representative.
     settling: bool,
 }
 
@@ -49,13 +49,13 @@ struct Epoch {
 }
 
 impl LaneGrowth {
-    /// A transfer that begins with `lanes`, and has at most `lanes_max`.
+    /// For a transfer that begins with `lanes`, and has at most `lanes_max`.
     pub fn new(lanes: u8, lanes_max: u8) -> Self {
         Self { lanes, lanes_max, epoch: Epoch::default(), before: None, settling: false }
     }
 
-    /// An added lane could not be opened or broke at once. No more are added: a peer that refuses
-    /// one lane seldom takes the next.
+    /// An added lane could not be opened or broke at once. No more are added, because a peer that
+    /// refuses one lane seldom accepts the next.
     pub fn dropped(&mut self) {
         self.lanes -= 1;
         self.lanes_max = self.lanes;
@@ -76,7 +76,7 @@ impl LaneGrowth {
             return 0;
         }
         if self.before.is_some_and(|before| rate < before * GAIN_MIN) {
-            // The last ones gained nothing: this link has what it can carry.
+            // The last lanes gained nothing: this link has as many as it needs.
             self.lanes_max = self.lanes;
             return 0;
         }
@@ -94,8 +94,8 @@ impl LaneGrowth {
 mod tests {
     use super::*;
 
-    /// A transfer of a minute over a link that carries `link` in all and `lane` on each connection;
-    /// how many lanes it ends with.
+    /// The number of lanes at the end of a one-minute transfer, over a link that carries `link` in
+    /// all and `lane` on each connection.
     fn grown(begin: u8, lane: u64, link: u64) -> u8 {
         let mut growth = LaneGrowth::new(begin, 16);
         let (mut lanes, mut bytes) = (begin, 0);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_are_not_added_where_the_network_is_not_what_limits() {
+    fn lanes_are_added_only_if_the_network_is_the_bottleneck() {
         let mut growth = LaneGrowth::new(1, 16);
         let observations = (1..600)
             .map(|tenth| growth.lanes_to_add(Duration::from_millis(100 * tenth), 1_000_000 * tenth, tenth % 3 == 0));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_are_tried_once_one_was_dropped() {
+    fn no_lanes_are_added_after_one_was_dropped() {
         let mut growth = LaneGrowth::new(2, 16);
         let mut add = |second: u64, rate: u64| growth.lanes_to_add(Duration::from_secs(second), second * rate, true);
         assert_eq!((add(1, 1_000_000), add(2, 1_000_000)), (2, 0));

@@ -1,13 +1,13 @@
-//! A lane's connection handed to the kernel, keys and all: by the `ktls` crate, and for musl, which
-//! that does not compile for, by `sys::ktls`.
+//! Hands a lane's connection and keys to the kernel: by the `ktls` crate, or by `sys::ktls` for
+//! musl, for which that crate does not compile.
 use ringway_model::Fault;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsStream;
 
 use crate::record_boundary::CorkStream;
 
-/// What rustls had decrypted already, and the socket, which the kernel encrypts and decrypts from
-/// then on.
+/// The bytes that rustls had decrypted already, and the socket, which the kernel encrypts and
+/// decrypts from then on.
 #[cfg(not(target_env = "musl"))]
 pub(super) async fn hand_over(stream: TlsStream<CorkStream<TcpStream>>) -> Result<(Vec<u8>, TcpStream), Fault> {
     let handed = match stream {
@@ -18,8 +18,8 @@ pub(super) async fn hand_over(stream: TlsStream<CorkStream<TcpStream>>) -> Resul
     Ok((early.unwrap_or_default(), tcp))
 }
 
-/// What rustls had decrypted already, and the socket, which the kernel encrypts and decrypts from
-/// then on.
+/// The bytes that rustls had decrypted already, and the socket, which the kernel encrypts and
+/// decrypts from then on.
 #[cfg(target_env = "musl")]
 pub(super) async fn hand_over(mut stream: TlsStream<CorkStream<TcpStream>>) -> Result<(Vec<u8>, TcpStream), Fault> {
     use std::os::fd::AsFd;
@@ -45,7 +45,7 @@ pub(super) async fn hand_over(mut stream: TlsStream<CorkStream<TcpStream>>) -> R
     Ok((early, cork.io))
 }
 
-/// One direction's keys as rustls has them, as the kernel takes them.
+/// Converts one direction's keys from rustls' types to the kernel's.
 #[cfg(target_env = "musl")]
 fn with_keys<T>(
     (sequence, keys): &(u64, rustls::ConnectionTrafficSecrets),

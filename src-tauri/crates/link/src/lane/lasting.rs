@@ -1,6 +1,6 @@
-//! A lane that outlives its connection: before a key has protected too many records (RFC 8446
-//! section 5.5), the lane goes on in a new connection with new keys. A key update would be less,
-//! but a kernel before 6.14 cannot follow one.
+//! A lane that outlives its connection. Before a key has protected too many records (RFC 8446
+//! section 5.5), the lane continues in a new connection with new keys. A key update would cost
+//! less, but a kernel before 6.14 does not support one.
 use std::collections::HashMap;
 use std::io;
 use std::net::{Shutdown, TcpStream};
@@ -21,22 +21,22 @@ use crate::bottleneck::LaneClock;
 use crate::limits::TICK;
 use crate::rate_limit::{RateLimiter, split_off};
 
-/// Ends a transfer's lanes from another thread: whatever they wait for fails at once, and so does
-/// each that comes later.
+/// Ends a transfer's lanes from another thread. Everything that they wait for fails at once, and
+/// lanes that are added later fail too.
 #[derive(Clone, Default)]
 pub struct LaneStops(Arc<Stops>);
 
 #[derive(Default)]
 struct Stops {
-    /// Each lane's connection now, and what was acknowledged on it before it was a lane's.
+    /// Each lane's present connection, and the bytes acknowledged on it before it became a lane's.
     connections: Mutex<HashMap<u8, (TcpStream, u64)>>,
-    /// What was acknowledged on connections that lanes have left.
+    /// Bytes acknowledged on connections that lanes have left.
     acknowledged_before: AtomicU64,
     stopped: watch::Sender<bool>,
 }
 
 impl LaneStops {
-    /// Remembers the connection that a lane runs on from now on.
+    /// Sets the connection on which a lane continues.
     pub fn set(&self, number: u8, lane: &Lane) -> io::Result<()> {
         let connection = lane.tcp().try_clone()?;
         let mut connections = self.0.connections.lock();
@@ -56,8 +56,8 @@ impl LaneStops {
         connections.get(&number).into_iter().for_each(|(connection, _)| stop(connection));
     }
 
-    /// Ends each whose peer has acknowledged nothing for `limit`, whatever was sent again. A disk
-    /// that stalls there is no reason: its kernel answers.
+    /// Ends each lane whose peer has acknowledged nothing for `limit`, however often data was sent
+    /// again. A stalled disk there does not cause this, because its kernel still acknowledges.
     pub fn stop_unanswered(&self, limit: Duration) {
         let connections = self.0.connections.lock();
         let unanswered = |connection: &&TcpStream| {
@@ -67,16 +67,16 @@ impl LaneStops {
         connections.values().map(|(connection, _)| connection).filter(unanswered).for_each(stop);
     }
 
-    /// Bytes that the peer's kernel has acknowledged on all of them so far: what this end sees for
-    /// itself of how far the transfer is.
+    /// Bytes that the peer's kernel has acknowledged on all lanes so far: progress that this end
+    /// observes itself.
     pub fn acknowledged(&self) -> u64 {
         let connections = self.0.connections.lock();
         let now = connections.values().map(acknowledged_of).fold(0, u64::saturating_add);
         now.saturating_add(self.0.acknowledged_before.load(Ordering::Relaxed))
     }
 
-    /// How long ago data came on any of them; none where there are none, or the kernel does not
-    /// say.
+    /// How long ago data arrived on any lane; `None` if there are none, or if the kernel does not
+    /// report it.
     pub fn since_data(&self) -> Option<Duration> {
         let connections = self.0.connections.lock();
         let since = |connection: &TcpStream| ringway_sys::socket::tcp_path(connection).ok().map(|path| path.since_data);
@@ -90,9 +90,9 @@ impl LaneStops {
         connections.values().for_each(|(connection, _)| stop(connection));
     }
 
-    /// Waits until they are stopped: for who is about to open a connection.
+    /// Waits until they are stopped, for code that is about to open a connection.
     pub async fn stopped(&self) {
-        // Its sender lives as long as this.
+        // Its sender lives as long as this value.
         let _ = self.0.stopped.subscribe().wait_for(|stopped| *stopped).await;
     }
 }
@@ -106,11 +106,11 @@ fn acknowledged_of((connection, before): &(TcpStream, u64)) -> u64 {
 }
 
 fn stop(connection: &TcpStream) {
-    // A socket that is gone already needs no stopping.
+    // A socket that has ended already needs no stop.
     let _ = connection.shutdown(Shutdown::Both);
 }
 
-/// Makes a lane's next connection, by its number.
+/// Opens a lane's next connection, by its number.
 type Renew = Box<dyn FnMut(u16) -> io::Result<Lane> + Send>;
 
 /// The sending end.
@@ -124,25 +124,25 @@ pub struct Renewing {
 }
 
 impl Renewing {
-    /// A lane on its first connection, which sends at most `records_max` records on each; at least
+    /// A lane on its first connection, which sends at most `records_max` records on each. At least
     /// a frame of the largest size, and the end, must fit.
     pub fn new(lane: Lane, records_max: u64, renew: Renew) -> Self {
         Self { lane, connection: 0, records: 0, records_max, renew, limiter: None }
     }
 
-    /// The same, held to a limit; `clock` books what it waits for that.
+    /// The same with a rate limit. `clock` counts the time that it waits for the limit.
     pub fn held_to(mut self, limiter: Arc<RateLimiter>, clock: LaneClock) -> Self {
         self.limiter = Some((limiter, clock));
         self
     }
 
-    /// Says that nothing follows.
+    /// Announces that nothing follows.
     pub fn close(&mut self) -> io::Result<()> {
         self.lane.close()
     }
 
     fn go_on(&mut self) -> io::Result<()> {
-        // The receiver counts the one after it, too.
+        // The receiver also counts the connection after it.
         let next = self.connection.checked_add(1).filter(|next| *next < u16::MAX);
         self.connection = next.ok_or_else(|| io::Error::other("a lane has used up its connections"))?;
         self.lane.send(&FrameHeader::RENEW.encode(), &[], &[])?;
@@ -153,8 +153,8 @@ impl Renewing {
     }
 }
 
-/// Records that a frame takes at most, whoever makes them: the kernel begins a new one with each
-/// call, and head and body are one each.
+/// The most records of a frame, whether the kernel makes them or this process: the kernel begins a
+/// new record with each call, and head and body are one call each.
 fn records(len: usize) -> u64 {
     len.div_ceil(CONTENT_MAX) as u64 + 2
 }
@@ -162,7 +162,8 @@ fn records(len: usize) -> u64 {
 impl LaneSink for Renewing {
     fn send(&mut self, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
         let needed = records(header.len() + head.len() + body.len());
-        // What announces the next connection must still fit, and the alert that closes this one.
+        // There must still be records for announcing the next connection, and for the alert that
+        // closes this one.
         let reserved = records(0) * 2;
         if self.records > 0 && self.records + needed + reserved > self.records_max {
             self.go_on()?;
@@ -182,12 +183,12 @@ impl LaneSink for Renewing {
     }
 }
 
-/// A frame that takes longer than this to come shows in pieces, so that who looks sees a slow line
-/// move: some ticks of progress.
+/// If a frame takes longer than this to arrive, its pieces are reported. So a slow line shows
+/// progress: this is a few ticks.
 const SLOW_FRAME: Duration = Duration::from_millis(250);
 
-/// How much of the next frame is read at once, after one of so many bytes that took so long: of a
-/// slow one as much as comes between two looks.
+/// How much of the next frame is read at once, after `bytes` bytes took that long. On a slow line
+/// it is as much as arrives between two readings of the progress.
 fn piece_len(bytes: usize, took: Duration) -> usize {
     if took <= SLOW_FRAME {
         return usize::MAX;
@@ -204,42 +205,42 @@ pub struct Succeeding {
     stops: LaneStops,
     begun: Begun,
     arriving: Arriving,
-    /// When this frame's first bytes came.
+    /// When the first bytes of this frame arrived.
     frame_begun: Option<Instant>,
-    /// Its bytes so far.
+    /// The bytes of the frame so far.
     frame_bytes: usize,
     in_body: bool,
-    /// Those of its body.
+    /// The bytes of its body so far.
     body_bytes: u64,
     /// How much is read at once.
     piece_len: usize,
 }
 
-/// Bytes of bodies that are coming in, on all lanes of a transfer together: of frames that are not
-/// whole yet. Clones are the same transfer's.
+/// Bytes of the bodies of incomplete frames that are arriving, on all lanes of a transfer together.
+/// Clones belong to the same transfer.
 #[derive(Clone, Default)]
 pub struct Arriving(Arc<AtomicU64>);
 
 impl Arriving {
-    /// How many now.
+    /// The present number.
     pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Whether a whole frame has come on a lane. Clones are the same lane's.
+/// Whether a complete frame has arrived on a lane. Clones belong to the same lane.
 #[derive(Clone, Default)]
 pub struct Begun(Arc<AtomicBool>);
 
 impl Begun {
-    /// Whether one has.
+    /// Whether one has arrived.
     pub fn has(&self) -> bool {
         self.0.load(Ordering::Acquire)
     }
 }
 
 impl Succeeding {
-    /// Lane `number` on its first connection; the next ones come by `successors`.
+    /// Lane `number` on its first connection. The next connections come through `successors`.
     pub fn new(lane: Lane, number: u8, successors: Receiver<Result<Lane, Fault>>, stops: LaneStops) -> Self {
         Self {
             lane,
@@ -257,7 +258,7 @@ impl Succeeding {
         }
     }
 
-    /// The same, counted with what arrives on other lanes.
+    /// The same, counted together with what arrives on other lanes.
     pub fn counted_in(mut self, arriving: Arriving) -> Self {
         self.arriving = arriving;
         self
@@ -268,7 +269,7 @@ impl Succeeding {
         self.in_body = false;
     }
 
-    /// To know from outside whether a frame has come.
+    /// Tells other threads whether a frame has arrived.
     pub fn begun(&self) -> Begun {
         self.begun.clone()
     }
@@ -306,7 +307,7 @@ impl LaneSource for Succeeding {
     }
 
     fn renew(&mut self) -> io::Result<()> {
-        // Nobody is left to bring one when the session has ended.
+        // After the session has ended, no next connection can come.
         let next =
             self.successors.blocking_recv().ok_or(io::ErrorKind::ConnectionAborted)?.map_err(io::Error::other)?;
         self.stops.set(self.number, &next)?;
@@ -320,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_between_two_looks_is_read_at_once_on_a_slow_line_and_whole_frames_on_others() {
+    fn a_slow_line_reads_frames_in_pieces_and_a_fast_line_whole_ones() {
         for (took_ms, piece) in [(0, usize::MAX), (250, usize::MAX), (1_000, 6 * CONTENT_MAX), (60_000, CONTENT_MAX)] {
             assert_eq!(piece_len(1 << 20, Duration::from_millis(took_ms)), piece, "{took_ms} ms");
         }

@@ -1,5 +1,5 @@
-//! The receiving end of a lane: its connection, and the clock that takes the time. What passes
-//! between its frames is the files'.
+//! The receiving end of a lane: its connection, and its clock. Between frames, the lane's thread
+//! works on files.
 use std::io;
 
 use ringway_tree::bulk::LaneSource;
@@ -11,7 +11,7 @@ use crate::bottleneck::{Activity, LaneClock};
 pub struct ReceivingLane<C = Succeeding> {
     connection: C,
     clock: LaneClock,
-    /// A frame is being read.
+    /// Whether a frame is being read.
     reading: bool,
 }
 
@@ -47,7 +47,7 @@ impl<C: LaneSource> LaneSource for ReceivingLane<C> {
     }
 
     fn renew(&mut self) -> io::Result<()> {
-        // Whoever waits for the next connection waits for the network.
+        // Waiting for the next connection is waiting for the network.
         self.reading = true;
         self.clock.enter(Activity::Wire);
         self.connection.renew()

@@ -1,5 +1,5 @@
-//! What a lane that was added takes with it when its connection breaks before its first frame has
-//! gone: nothing, for the transfer's other lanes send its frames.
+//! If the connection of an added lane breaks before its first frame was sent, nothing is lost: the
+//! transfer's other lanes send its frames.
 use std::io;
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use parking_lot::{Condvar, Mutex};
 use ringway_tree::bulk::LaneSink;
 use ringway_wire::lane::{FrameHeader, HEADER_LEN};
 
-/// Between the lanes of a sending transfer.
+/// Shared by the lanes of a sending transfer.
 #[derive(Default)]
 pub struct Relay {
     state: Mutex<State>,
@@ -16,10 +16,10 @@ pub struct Relay {
 
 #[derive(Default)]
 struct State {
-    /// Lanes that may have frames for others: their first one has not gone yet, or their connection
-    /// broke before it had.
+    /// Lanes that may have frames for others: their first frame was not sent yet, or their
+    /// connection broke before that.
     untried: usize,
-    /// Waits for a lane to send it.
+    /// A frame that waits for a lane to send it.
     frame: Option<Frame>,
     stopped: bool,
 }
@@ -31,19 +31,19 @@ struct Frame {
 }
 
 impl Relay {
-    /// Nothing is sent any more: whoever waits hears it at once.
+    /// Nothing more is sent. Waiting lanes are woken at once.
     pub fn stop(&self) {
         self.state.lock().stopped = true;
         self.changed.notify_all();
     }
 
-    /// A lane that counted as untried has no frames for others.
+    /// A lane that counted as untried will leave no frames to others.
     fn tried(&self) {
         self.state.lock().untried -= 1;
         self.changed.notify_all();
     }
 
-    /// Leaves a frame for another lane, once the one before is taken.
+    /// Leaves a frame for another lane, once the previous one was taken.
     fn leave(&self, frame: Frame) -> io::Result<()> {
         let mut state = self.state.lock();
         while state.frame.is_some() && !state.stopped {
@@ -57,14 +57,14 @@ impl Relay {
         Ok(())
     }
 
-    /// A frame that waits, if one does.
+    /// The waiting frame, if there is one.
     fn take(&self) -> Option<Frame> {
         let frame = self.state.lock().frame.take()?;
         self.changed.notify_all();
         Some(frame)
     }
 
-    /// The same, waiting for as long as one may come.
+    /// The same, but waits as long as a frame may still come.
     fn take_last(&self) -> io::Result<Option<Frame>> {
         let mut state = self.state.lock();
         loop {
@@ -83,11 +83,11 @@ impl Relay {
     }
 }
 
-/// A lane's share in the work of its transfer, beside the other lanes.
+/// A lane's share in the work of its transfer.
 ///
-/// A lane ends only when no other can have frames for it any more. So somebody is there for each
-/// frame that is left: an untried lane has taken its work while one that is not untried was at
-/// work, too.
+/// A lane ends only when no other lane can have frames for it any more. So there is a lane for each
+/// frame that is left: while an untried lane took its work, a lane that is not untried was also at
+/// work.
 pub struct Share {
     relay: Arc<Relay>,
     standing: Standing,
@@ -95,39 +95,39 @@ pub struct Share {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// Without it there is no transfer, or a frame of its own has gone: what breaks it ends the
-    /// transfer, for frames may be lost.
+    /// The transfer depends on the lane, or the lane has sent a frame. If it breaks, the transfer
+    /// ends, because frames may be lost.
     Needed,
-    /// It was added, and no frame of its own has gone yet.
+    /// The lane was added, and has not sent a frame yet.
     Untried,
-    /// It broke before that.
+    /// The lane broke before its first frame.
     Broken,
 }
 
 impl Share {
-    /// That of a lane that is needed.
+    /// The share of a lane that is needed.
     pub fn needed(relay: Arc<Relay>) -> Self {
         Self { relay, standing: Standing::Needed }
     }
 
-    /// That of a lane that was added while others are at work.
+    /// The share of a lane that was added while others are at work.
     pub fn added(relay: Arc<Relay>) -> Self {
         relay.state.lock().untried += 1;
         Self { relay, standing: Standing::Untried }
     }
 
-    /// Whether nothing has gone by this lane: the receiver has nothing to wait for.
+    /// Whether this lane has sent nothing, so that the receiver waits for nothing.
     pub(super) fn is_unused(&self) -> bool {
         self.standing != Standing::Needed
     }
 
-    /// Whether the lane is to take no more work.
+    /// Whether the lane takes no more work.
     pub(super) fn is_spent(&self) -> bool {
         self.standing == Standing::Broken
     }
 
-    /// Sends a frame over the lane's own connection `to`, after those that others have left. A lane
-    /// that broke at its beginning leaves the frame to the others.
+    /// Sends a frame over the lane's own connection `to`, after frames that others have left. A
+    /// lane that broke at its beginning leaves the frame to the others.
     pub(super) fn send(&mut self, to: &mut impl LaneSink, header: &[u8], head: &[u8], body: &[u8]) -> io::Result<()> {
         let is_end = header == FrameHeader::END.encode();
         match self.standing {
@@ -142,7 +142,7 @@ impl Share {
                 self.relay.tried();
                 Ok(())
             }
-            // What has come of the frame is no whole one, so that the receiver lets it go.
+            // Only a part of the frame has arrived, so the receiver discards it.
             Standing::Untried | Standing::Broken => {
                 self.standing = Standing::Broken;
                 if is_end {
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
     use crate::bottleneck::LaneClock;
 
-    /// What it was told to send, by the first byte of the body; the end is 0.
+    /// Records what it was told to send, by the first byte of the body; the end is 0.
     struct Line(Option<Sender<u8>>);
 
     impl LaneSink for Line {
@@ -215,7 +215,7 @@ mod tests {
         let mut added = added_lane(Line(None), relay);
         send(&mut needed, 1).unwrap();
         let needed = std::thread::spawn(move || end(&mut needed));
-        // It waits for what may be left to it.
+        // It waits for frames that may be left to it.
         assert_eq!(came.recv_timeout(Duration::from_secs(10)), Ok(1));
         assert!(came.recv_timeout(Duration::from_millis(50)).is_err());
         assert!(!added.is_spent());
@@ -229,14 +229,14 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_whose_first_frame_has_gone_is_like_any_other() {
+    fn an_added_lane_is_like_any_other_after_its_first_frame() {
         let relay = Arc::new(Relay::default());
         let (line, came) = channel();
         let mut added = added_lane(Line(Some(line)), relay.clone());
         assert!(added.is_unused());
         send(&mut added, 1).unwrap();
         assert!(!added.is_unused());
-        // Nobody waits for it any more.
+        // No lane waits for it any more.
         let (other, others) = channel();
         end(&mut needed_lane(Line(Some(other)), relay)).unwrap();
         assert_eq!(others.recv(), Ok(0));
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lane_that_was_never_used_keeps_nobody_waiting() {
+    fn an_unused_lane_delays_no_other_lane() {
         let relay = Arc::new(Relay::default());
         drop(added_lane(Line(None), relay.clone()));
         let (line, came) = channel();
@@ -255,11 +255,11 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_hears_at_once_that_it_is_over() {
+    fn waiting_lanes_fail_at_once_when_stopped() {
         let relay = Arc::new(Relay::default());
         let mut added = added_lane(Line(None), relay.clone());
         send(&mut added, 1).unwrap();
-        // There is room for one.
+        // There is space for one.
         let leaving = std::thread::spawn(move || send(&mut added, 2));
         std::thread::sleep(Duration::from_millis(20));
         relay.stop();

@@ -1,5 +1,5 @@
-//! The sending end of a lane. A frame passes its parts in order: packing, the share in the relay,
-//! the connection; the clock takes the time.
+//! The sending end of a lane. A frame passes through compression, the share in the relay, and the
+//! connection. The clock takes the time.
 use std::io;
 
 use ringway_tree::bulk::LaneSink;
@@ -22,17 +22,17 @@ impl<C> SendingLane<C> {
         Self { packing, share, connection, clock }
     }
 
-    /// Whether nothing has gone by this lane: the receiver has nothing to wait for.
+    /// Whether this lane has sent nothing, so that the receiver waits for nothing.
     pub fn is_unused(&self) -> bool {
         self.share.is_unused()
     }
 }
 
 impl SendingLane {
-    /// Says that nothing follows.
+    /// Announces that nothing follows.
     ///
     /// # Errors
-    /// What sending it met.
+    /// The error of sending that.
     pub fn close(&mut self) -> io::Result<()> {
         self.connection.close()
     }
@@ -67,7 +67,7 @@ impl<C: LaneSink> LaneSink for SendingLane<C> {
     }
 }
 
-/// Where packing sends to: this lane, or another one in its place.
+/// Where compressed frames go: to this lane, or to another one in its place.
 struct Shared<'l, C> {
     share: &'l mut Share,
     connection: &'l mut C,

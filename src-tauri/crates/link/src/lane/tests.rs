@@ -1,5 +1,5 @@
-//! Userspace lanes against rustls itself at the other end, over real sockets, in both roles and
-//! both directions.
+//! Userspace lanes with rustls itself at the other end, over real sockets, in both roles and both
+//! directions.
 mod clocks;
 
 use std::io;
@@ -26,7 +26,7 @@ use crate::tls::{Channel, Tls};
 
 const USER: TlsPath = TlsPath::User(UserTlsReason::Asked);
 
-/// Lengths around what a record, a write and a read hold.
+/// Lengths around those of a record, a write and a read.
 const LENGTHS: [usize; 14] = [
     1,
     16,
@@ -44,7 +44,7 @@ const LENGTHS: [usize; 14] = [
     3_000_001,
 ];
 
-/// A lane over a connection, on which nothing is packed.
+/// A lane over a connection, without compression.
 pub(super) fn sending<C>(connection: C, share: Share, clock: LaneClock) -> SendingLane<C> {
     SendingLane::new(connection, share, Packing::new(Compression::Off, Arc::default()).unwrap(), clock)
 }
@@ -129,7 +129,7 @@ async fn a_lane_reads_what_rustls_sends() {
             assert_eq!(lane.read(&mut [0; 7]).unwrap(), 0, "a proper end");
             assert_eq!(lane.read(&mut [0; 7]).unwrap(), 0, "and it stays one");
         });
-        // In pieces that fit neither records nor what the reader asks for.
+        // In pieces that match neither records nor the reader's requests.
         let all: Vec<u8> = LENGTHS.into_iter().flat_map(bytes).collect();
         for piece in all.chunks(10_007) {
             rustls.stream.write_all(piece).await.unwrap();
@@ -141,12 +141,12 @@ async fn a_lane_reads_what_rustls_sends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_said_before_the_take_over_is_not_lost() {
+async fn data_sent_before_the_hand_over_is_not_lost() {
     let (connected, accepted) = channels().await;
     let mut rustls = connected;
     rustls.stream.write_all(&bytes(40_000)).await.unwrap();
     rustls.stream.flush().await.unwrap();
-    // Some of it is read by rustls here, some waits in the socket, perhaps in mid-record.
+    // rustls has read some of it here, and some waits in the socket, perhaps in mid-record.
     let mut ours = accepted;
     let mut first = [0; 3];
     ours.stream.read_exact(&mut first).await.unwrap();
@@ -159,8 +159,8 @@ async fn what_was_said_before_the_take_over_is_not_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_lane_gets_all_of_what_trickles_in() {
-    // Less than any mark at a time, and the last bytes of what is waited for much later than the
+async fn a_lane_reads_everything_that_trickles_in() {
+    // Fewer bytes at a time than any mark, and the last of the awaited bytes much later than the
     // first.
     let (mut sending, mut reading) = both_lanes().await;
     let reader = std::thread::spawn(move || {
@@ -187,7 +187,7 @@ async fn a_key_update_ends_a_lane() {
     assert_eq!(error.kind(), io::ErrorKind::InvalidData);
 }
 
-/// Passes bytes on, the one at `altered` with a bit flipped; cuts the stream after `len` of them.
+/// Passes bytes on and flips a bit of the one at `altered`. Cuts the stream after `len` bytes.
 fn meddle(from: TcpStream, to: TcpStream, altered: Option<usize>, len: usize) {
     use std::io::{Read, Write};
     let (mut from, mut to, mut at) = (from, to, 0);
@@ -207,7 +207,7 @@ fn meddle(from: TcpStream, to: TcpStream, altered: Option<usize>, len: usize) {
     let _ = from.shutdown(Shutdown::Both);
 }
 
-/// Both ends of a connection whose bytes from the connecting side, after the handshake, go through
+/// Both ends of a connection. Its bytes from the connecting side, after the handshake, pass through
 /// `meddle`.
 async fn meddled(altered: Option<usize>, len: usize) -> (Lane, Lane) {
     let (mut sending, mut reading) = both_lanes().await;
@@ -225,7 +225,7 @@ async fn meddled(altered: Option<usize>, len: usize) -> (Lane, Lane) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_altered_on_the_way_is_refused() {
+async fn altered_records_are_refused() {
     // In a header, in the first record, in a later one, in a tag.
     for altered in [0, 3, 100, 16_384 + 5 + 3, 50_000] {
         let (mut sending, mut reading) = meddled(Some(altered), usize::MAX).await;
@@ -233,13 +233,13 @@ async fn what_was_altered_on_the_way_is_refused() {
         let error = read_exact(&mut reading, 100_000).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "byte {altered}: {error}");
         drop(reading);
-        // Whether it noticed depends on how much it had said by then.
+        // Whether it noticed depends on how much it had sent by then.
         let _ = sender.join().unwrap();
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cut_is_no_end_of_what_was_announced() {
+async fn a_cut_is_an_error_and_not_an_end() {
     for len in [0, 3, 100, 16_384 + 22, 50_000] {
         let (mut sending, mut reading) = meddled(None, len).await;
         let sender = std::thread::spawn(move || sending.send(&bytes(100_000), &[], &[]));
@@ -262,7 +262,7 @@ async fn a_lane_that_waits_is_ended_from_outside() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_lane_had_taken_whose_connection_is_broken_goes_by_the_other() {
+async fn work_of_a_lane_whose_connection_breaks_goes_to_the_other_lane() {
     let folder = tempfile::tempdir().unwrap();
     let tree = folder.path().join("tree");
     std::fs::create_dir(&tree).unwrap();
@@ -312,7 +312,7 @@ async fn what_a_lane_had_taken_whose_connection_is_broken_goes_by_the_other() {
         sending.run_lane(&mut added, &mut io()).unwrap();
         assert!(added.is_unused() && added.is_spent());
     });
-    // It has something before the other one begins.
+    // It has some work before the other one begins.
     while outgoing.sent() == Counts::default() {
         tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     }

@@ -1,4 +1,4 @@
-//! A lane that is encrypted here: records go from where the bytes lie to the socket, and from the
+//! A lane that is encrypted here. Records go from their place in memory to the socket, and from the
 //! socket to where the bytes belong.
 use std::io::{self, Write};
 use std::net::TcpStream;
@@ -14,18 +14,17 @@ use rustls::{Connection, ConnectionTrafficSecrets};
 use super::ALTERED;
 use crate::tls::tls_error;
 
-/// Records that go out in one write. Measured: fewer cost wake-ups, more leave the cache.
+/// Records in one write. Measured: fewer cost wake-ups, more exceed the cache.
 const RECORDS_PER_WRITE: usize = 32;
 
-/// Bytes of ciphertext that are taken from the socket in one call.
+/// Bytes of ciphertext that are read from the socket in one call.
 const RECEIVE_LEN: usize = 512 * 1024;
 
-/// Bytes that a receiver waits for at once, where so many are on their way: half of what the socket
-/// buffers, so that the sender never waits meanwhile. Where fewer are due, the smaller mark, then
-/// none.
+/// Bytes that a receiver waits for at once, if so many are due: half of what the socket buffers, so
+/// that the sender never waits meanwhile. If fewer are due the smaller mark is used, then none.
 const LOW_WATERS: [usize; 2] = [256 * 1024, 64 * 1024];
 
-/// Records without content in a row: more than any sender has a use for.
+/// The most records without content in a row. No honest sender needs more.
 const EMPTY_MAX: u32 = 32;
 
 /// Alert levels and descriptions (RFC 8446 section 6).
@@ -36,17 +35,17 @@ const UNEXPECTED_MESSAGE: u8 = 10;
 const BAD_RECORD_MAC: u8 = 20;
 const RECORD_OVERFLOW: u8 = 22;
 
-/// Both directions' keys, and the ciphertext that is under way. A lane carries bulk one way only:
-/// the other way's buffer is never made.
+/// Both directions' keys, and the ciphertext that is under way. A lane carries bulk in one
+/// direction only, and the other direction's buffer is never allocated.
 pub struct UserTls {
     sealer: Sealer,
     opener: Opener,
     /// Sealed records before they are written.
     sealed: Vec<u8>,
-    /// What came from the socket, `unopened` of it not yet opened.
+    /// Bytes from the socket; `unopened` is the range not opened yet.
     received: Vec<u8>,
     unopened: Range<usize>,
-    /// Content that its reader had no room for.
+    /// Content for which its reader had no space.
     spare: Vec<u8>,
     left: Range<usize>,
     low_water: LowWater,
@@ -55,9 +54,9 @@ pub struct UserTls {
 }
 
 impl UserTls {
-    /// Takes over a connection whose handshake is over; `early` is what it had decrypted already,
-    /// `room` its socket's receive buffer in bytes as the kernel counts them: twice what it holds
-    /// (socket(7)).
+    /// Takes over a connection after its handshake. `early` has the bytes that were decrypted
+    /// already. `room` is the size of the socket's receive buffer as the kernel counts it: twice
+    /// what it holds (socket(7)).
     pub(super) fn take(connection: Connection, early: Vec<u8>, room: usize) -> Result<Self, Fault> {
         let secrets = connection.dangerous_extract_secrets().map_err(tls_error)?;
         let (sequence, keys) = secrets.tx;
@@ -94,7 +93,7 @@ impl UserTls {
         tcp.write_all(&self.sealed[..filled])
     }
 
-    /// Says that nothing follows.
+    /// Announces that nothing follows.
     pub(super) fn close(&mut self, tcp: &mut TcpStream) -> io::Result<()> {
         self.alert(tcp, [WARNING, CLOSE_NOTIFY])
     }
@@ -105,8 +104,8 @@ impl UserTls {
         tcp.write_all(&record[..len])
     }
 
-    /// Fills `buf`, which is no longer than what the peer has announced; less only at the lane's
-    /// end.
+    /// Fills `buf`, which must not be longer than what the peer has announced. It reads less only
+    /// at the lane's end.
     pub(super) fn read(&mut self, tcp: &mut TcpStream, buf: &mut [u8]) -> io::Result<usize> {
         let mut filled = self.take_spare(buf);
         while filled < buf.len() && !self.closed {
@@ -118,7 +117,7 @@ impl UserTls {
                         RecordError::Length(_) => RECORD_OVERFLOW,
                         _ => UNEXPECTED_MESSAGE,
                     };
-                    // A peer that reads hears it; that it may not arrive changes nothing.
+                    // A peer that reads gets the alert. If the alert is lost, nothing changes.
                     let _ = self.alert(tcp, [FATAL, why]);
                     return Err(refused(error));
                 }
@@ -131,7 +130,7 @@ impl UserTls {
                 }
                 Some(Opened::Closed) => self.closed = true,
                 None if self.receive(tcp, buf.len() - filled)? => {}
-                // A cut: only the receipt tells an end from it.
+                // A cut. Only the receipt distinguishes an end from it.
                 None => break,
             }
         }
@@ -152,8 +151,8 @@ impl UserTls {
         let Some(len) = record_len(unopened)?.filter(|len| *len <= unopened.len()) else { return Ok(None) };
         let record = &unopened[..len];
         let inner = inner_len(len);
-        // The type behind the content is overwritten by the next record's; the last one has no room
-        // for it.
+        // The type after the content is overwritten by the next record. There is no space for it
+        // after the last one.
         let fits = inner <= buf.len();
         if !fits {
             self.spare.resize(self.spare.len().max(inner), 0);
@@ -169,19 +168,19 @@ impl UserTls {
                 Ok(Some(Opened::Content(self.take_spare(buf))))
             }
             ContentType::Alert if is_close => Ok(Some(Opened::Closed)),
-            // Tickets and key updates are never sent to us: any other record is a fault of the
-            // peer's.
+            // This end never gets tickets or key updates, so any other record is an error of the
+            // peer.
             ContentType::Alert | ContentType::Handshake => Err(RecordError::Content),
         }
     }
 
-    /// Waits for more from the socket, of which at least `due` bytes are to come; false at its end.
+    /// Waits for more bytes from the socket, of which at least `due` are to come; false at its end.
     fn receive(&mut self, tcp: &TcpStream, due: usize) -> io::Result<bool> {
         self.received.resize(RECEIVE_LEN + RECORD_MAX, 0);
         let kept = self.unopened.len();
         self.received.copy_within(self.unopened.clone(), 0);
         self.unopened = 0..kept;
-        // A record is longer than its content, and what is here of it does not come again.
+        // A record is longer than its content, and the bytes of it that are here do not come again.
         let due = due.saturating_sub(kept);
         loop {
             match socket::receive_now(tcp, &mut self.received[kept..]) {
@@ -198,21 +197,21 @@ impl UserTls {
     }
 }
 
-/// How much must have come before a receiver is woken.
+/// How many bytes must have arrived before a receiver is woken.
 pub struct LowWater {
     mark: usize,
     mark_max: usize,
 }
 
 impl LowWater {
-    /// For a socket that nobody has set a mark of, whose receive buffer has `room` bytes as the
-    /// kernel counts them.
+    /// For a socket without a mark, whose receive buffer has the size `room` as the kernel counts
+    /// it.
     pub fn new(room: usize) -> Self {
-        // A mark that the buffer cannot hold may never be reached.
+        // A mark that exceeds the buffer may never be reached.
         Self { mark: 1, mark_max: room / 4 }
     }
 
-    /// Waits for more from the socket, of which at least `due` bytes are to come.
+    /// Waits for more bytes from the socket, of which at least `due` are to come.
     pub fn wait(&mut self, tcp: &TcpStream, due: usize) -> io::Result<()> {
         let due = due.min(self.mark_max);
         let mark = LOW_WATERS.into_iter().find(|mark| *mark <= due).unwrap_or(1);
@@ -224,9 +223,9 @@ impl LowWater {
     }
 }
 
-/// What a record was.
+/// The kind of a record that was opened.
 enum Opened {
-    /// So many bytes of content were put where they belong.
+    /// This many bytes of content were put in their place.
     Content(usize),
     /// The peer's end.
     Closed,
@@ -236,7 +235,7 @@ enum Opened {
 struct Parts<'p>([&'p [u8]; 3]);
 
 impl<'p> Parts<'p> {
-    /// The next piece: where it lies if that is in one part, else gathered.
+    /// The next piece: in place if it lies in one part, else gathered.
     fn next<'g>(&mut self, gathered: &'g mut [u8; CONTENT_MAX]) -> Option<&'g [u8]>
     where
         'p: 'g,
@@ -276,7 +275,7 @@ fn with_keys<T>(
     make(suite, key.as_ref(), iv).map_err(|error| Fault::Tls { detail: error.to_string().into() })
 }
 
-/// What ends the lane.
+/// The error that ends the lane.
 fn refused(error: RecordError) -> io::Error {
     match error {
         RecordError::Altered => io::Error::new(io::ErrorKind::InvalidData, ALTERED),

@@ -10,14 +10,14 @@ const HEADER_LEN: usize = 5;
 
 /// A stream that can stop reading between two records.
 pub struct CorkStream<S> {
-    /// What is read from.
+    /// The underlying stream.
     pub io: S,
-    /// Whether reading ends, as at the end of the stream, where the next record would begin.
+    /// Whether reading ends, as at the end of the stream, before the next record.
     pub corked: bool,
     at: At,
 }
 
-/// What of a record has been read.
+/// The position in a record.
 enum At {
     Header { bytes: [u8; HEADER_LEN], read: usize },
     Content { left: usize },
@@ -26,14 +26,14 @@ enum At {
 const BEGINNING: At = At::Header { bytes: [0; HEADER_LEN], read: 0 };
 
 impl<S> CorkStream<S> {
-    /// A stream that reads on.
+    /// A stream that is not corked.
     pub fn new(io: S) -> Self {
         Self { io, corked: false, at: BEGINNING }
     }
 }
 
 impl At {
-    /// Bytes up to where something is known anew.
+    /// Bytes to read until the position's next change.
     fn wanted(&self) -> usize {
         match self {
             Self::Header { read, .. } => HEADER_LEN - read,
@@ -41,8 +41,8 @@ impl At {
         }
     }
 
-    /// Goes on by `part`, which is no longer than what is wanted. A length that no record may have
-    /// is rustls' to refuse: it reads it, too.
+    /// Advances by `part`, which is no longer than the wanted bytes. A length that no record may
+    /// have is refused by rustls, which reads it too.
     fn advance(&mut self, part: &[u8]) {
         match self {
             Self::Header { bytes, read } => {
@@ -104,7 +104,7 @@ mod tests {
         record
     }
 
-    /// A source that gives what it has in pieces of the given sizes, over and over.
+    /// A source that returns its bytes in pieces of the given sizes, over and over.
     struct Pieces<'a> {
         left: &'a [u8],
         sizes: std::iter::Cycle<std::slice::Iter<'a, usize>>,
@@ -121,8 +121,8 @@ mod tests {
     }
 
     proptest! {
-        /// Wherever reading stands when the cork goes in, it ends with the record that had begun,
-        /// and nothing is lost or taken twice.
+        /// Wherever the reader is when the cork is set, reading ends after the current record, and
+        /// no byte is lost or read twice.
         #[test]
         fn corked_reading_ends_between_two_records(
             lens in proptest::collection::vec(0_usize..300, 1..8),

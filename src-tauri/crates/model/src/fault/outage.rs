@@ -1,12 +1,12 @@
-//! Why a transfer does not go on for now.
+//! Why a transfer does not continue for now.
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::transfer::Side;
 
-/// What a destination has, and what it lacks for what is to come, as its filesystem says. A quota
-/// shows in none of these.
+/// What a destination has, and what it lacks for the rest of a transfer, by its filesystem's
+/// figures. These do not show quotas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -15,7 +15,7 @@ pub struct Shortage {
     pub needed: u64,
     /// Bytes free.
     pub free: u64,
-    /// Files and folders for which there is no place (inodes).
+    /// Files and folders for which there is no room (inodes).
     pub entries: u64,
 }
 
@@ -26,7 +26,7 @@ impl Shortage {
     }
 }
 
-/// What stands between the two ends of a transfer that was under way.
+/// Why a running transfer has stopped moving.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -36,37 +36,37 @@ pub enum Outage {
     Broken,
     /// Nothing was heard for too long.
     Silent,
-    /// The last try reached nobody.
+    /// The last try reached no device.
     Unreachable,
-    /// The last try was turned away: too many transfers there.
+    /// The last try was turned away: too many transfers run there.
     Busy,
-    /// The last try was turned away: too many offers of this device came to nothing, and nobody is
-    /// asked for now.
+    /// The last try was turned away: too many offers of this device were not accepted, and nobody
+    /// is asked for now.
     TooManyOffers,
-    /// The receiver's disk, or what a user may have of it, is full. What it lacks for the rest, as
-    /// far as figures say.
+    /// The receiver's disk, or the user's share of it, is full. What it lacks for the rest, as far
+    /// as figures show.
     Full(Shortage),
     /// A person has paused it, here or there.
     Paused {
-        /// Where.
+        /// The side that paused it.
         by: Side,
     },
 }
 
-/// A transfer whose connection was lost, as it waits to go on.
+/// A transfer that was interrupted and waits to continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interruption {
-    /// Why it does not go on.
+    /// Why it does not continue.
     #[serde(flatten)]
     pub why: Outage,
-    /// At the sender: until it tries next. None while it does, and at the receiver.
+    /// At the sender: the time until its next try. None during a try, and at the receiver.
     #[serde(rename = "next_try_seconds", with = "crate::time::seconds::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     #[cfg_attr(feature = "bindings", specta(type = Option<u32>))]
     pub next_try: Option<Duration>,
-    /// Until it is given up. None for a copy inside this machine, which is not.
+    /// The time until it is given up. None for a copy inside this machine, which is never given up.
     #[serde(rename = "gives_up_seconds", with = "crate::time::seconds::option")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<f64>"))]
     #[cfg_attr(feature = "bindings", specta(type = Option<u32>))]

@@ -13,17 +13,17 @@ use super::errno::{EADDRINUSE, EHOSTUNREACH, ETIMEDOUT};
 pub enum Aim {
     /// Letting a port in through ufw.
     Ufw,
-    /// The same through firewalld.
+    /// Letting a port in through firewalld.
     Firewalld,
     /// Loading the kernel's TLS now.
     LoadTls,
-    /// Having it loaded at every start.
+    /// Having the kernel's TLS loaded at every start.
     KeepTls,
     /// Seeing which program has a port.
     WhoListens,
     /// Seeing why the service does not start.
     Serve,
-    /// Having the service that runs replaced by this version's.
+    /// Having the running service replaced by this version's.
     RestartService,
 }
 
@@ -45,15 +45,15 @@ impl Remedy {
         Self { aim, command: command.into() }
     }
 
-    /// Lets `port` in through ufw; `is_named` where the package's application profile is installed
-    /// and has that port.
+    /// Lets `port` in through ufw. `is_named` means that the package's application profile is
+    /// installed and has that port.
     pub fn ufw(port: u16, is_named: bool) -> Self {
         let what = if is_named { "Ringway".to_owned() } else { format!("{port}/tcp") };
         Self::new(Aim::Ufw, format!("sudo ufw allow {what}"))
     }
 
-    /// The same through firewalld. Both permanently and for now: a service that was installed while
-    /// firewalld ran is known to it only after a reload.
+    /// Lets `port` in through firewalld, both permanently and for now: firewalld knows a service
+    /// that was installed while it ran only after a reload.
     pub fn firewalld(port: u16, is_named: bool) -> Self {
         let what = if is_named { "--add-service=ringway".to_owned() } else { format!("--add-port={port}/tcp") };
         Self::new(Aim::Firewalld, format!("sudo firewall-cmd --permanent {what} && sudo firewall-cmd --reload"))
@@ -64,14 +64,14 @@ impl Remedy {
         Self::new(Aim::WhoListens, format!("sudo ss -ltnp 'sport = :{port}'"))
     }
 
-    /// What lets `port` in on a machine of which nothing is known: the two firewalls that
-    /// distributions bring.
+    /// Commands that let `port` in on a machine about which nothing is known, for the two firewalls
+    /// that distributions bring.
     pub fn firewalls_elsewhere(port: u16) -> Vec<Self> {
         vec![Self::ufw(port, false), Self::firewalld(port, false)]
     }
 
-    /// The same, where dialling `target` (`host:port`) ended as a firewall makes it end: with no
-    /// answer, or with "no route to host" (firewalld's refusal).
+    /// The same commands, if dialling `target` (`host:port`) failed as it does behind a firewall:
+    /// with no answer, or with "no route to host" (firewalld's refusal).
     pub fn against_firewall_at(target: &str, errno: Option<i32>) -> Vec<Self> {
         let port = target.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
         match port {
@@ -80,7 +80,8 @@ impl Remedy {
         }
     }
 
-    /// What shows who has the port of `address` (`host:port`), where another program has it.
+    /// Commands that show which program has the port of `address` (`host:port`), if another program
+    /// has it.
     pub fn for_taken_port(address: &str, errno: Option<i32>) -> Vec<Self> {
         match address.parse::<SocketAddr>() {
             Ok(address) if errno == Some(EADDRINUSE) => vec![Self::who_listens(address.port())],

@@ -1,32 +1,31 @@
-//! The rows of a fault, and what fills them in.
+//! The rows of a fault, and the values for their placeholders.
 use std::fmt::{self, Display, Formatter};
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::reason::{missing, operation, sync_io, user_tls};
+use super::step::step_after;
 use super::table::*;
 use super::{Row, Says, figures};
-use crate::fault::errno::{
-    EACCES, EADDRINUSE, EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, EDQUOT, EIO, EMFILE, ENAMETOOLONG, ENETUNREACH,
-    ENOENT, ENOSPC, ENOTDIR, EPERM, EPIPE, EROFS, ETIMEDOUT,
-};
+use crate::fault::errno::{EACCES, EADDRINUSE, EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, ENETUNREACH, EPIPE, ETIMEDOUT};
 use crate::fault::{AuthError, DeclineReason, Fault, Invalid, Operation, OsError, Remedy, Shortage, StoreTrouble};
 use crate::text::{PathText, Text};
 use crate::transfer::{Direction, Side};
 
-/// Names of what has arrived that a sentence lists.
+/// How many names of what has arrived a sentence lists.
 const PUBLISHED_SHOWN_MAX: usize = 10;
 
 impl Fault {
     /// What happened and the next step. In a terminal, some next steps have the arguments `folder`,
-    /// `file`, `aside`, `forget` and `send`, which are words of a shell: the command gives them.
+    /// `file`, `aside`, `forget` and `send`, which are words of a shell: the command provides them.
     pub fn says(&self) -> Says {
         match self {
             Self::FewDescriptors { has, least } => {
                 FEW_DESCRIPTORS.says().with("has", figures::count(*has)).with("least", figures::count(*least))
             }
             Self::Path { path, operation, source } => {
-                failed(PATH, path, *operation, source).and_next(step_after(source).unwrap_or(PATH))
+                let next = source.errno.and_then(step_after).unwrap_or(PATH);
+                failed(PATH, path, *operation, source).and_next(next)
             }
             Self::NotPublished { path, operation, source, published } => {
                 let row = if published.is_empty() { PATH } else { NOT_PUBLISHED };
@@ -143,23 +142,32 @@ impl AuthError {
     }
 }
 
-/// With the figures of what a disk lacks.
+/// Adds the figures of what a disk lacks.
 fn lacking(says: Says, shortage: &Shortage) -> Says {
-    // How many bytes are missing shows in the other two figures.
+    // The other two figures show how many bytes are missing.
     let missing = missing(Shortage { needed: 0, ..*shortage });
     let says = says.with("missing", missing);
     says.with("needed", figures::bytes(shortage.needed)).with("free", figures::bytes(shortage.free))
 }
 
 impl Fault {
-    /// The same of a transfer in that direction: a receiver may itself have declined.
+    /// The same of a transfer in that direction: a receiver may itself have declined, and a copy
+    /// has no other device. A copy's folder is the argument `destination`.
     pub fn says_of(&self, direction: Direction) -> Says {
-        match (self, direction) {
-            (Self::Declined(DeclineReason::NoRoom(shortage)), Direction::Receiving) => {
-                lacking(DECLINED_HERE_NO_SPACE.says(), shortage)
-            }
-            (Self::Declined(DeclineReason::Busy), Direction::Receiving) => DECLINED_HERE_BUSY.says(),
-            _ => self.says(),
+        match direction {
+            Direction::Sending => self.says(),
+            Direction::Receiving => match self {
+                Self::Declined(DeclineReason::NoRoom(shortage)) => lacking(DECLINED_HERE_NO_SPACE.says(), shortage),
+                Self::Declined(DeclineReason::Busy) => DECLINED_HERE_BUSY.says(),
+                _ => self.says(),
+            },
+            Direction::Copying => match self {
+                Self::DestinationFull { .. } => COPY_FULL.says(),
+                Self::DestinationGone => COPY_GONE.says(),
+                Self::Cancelled { .. } => COPY_CANCELLED.says(),
+                Self::Gone => COPY_SELECTION_GONE.says(),
+                _ => self.says(),
+            },
         }
     }
 }
@@ -258,25 +266,10 @@ fn listed(published: &[PathText]) -> String {
     }
 }
 
-/// The next step after an error of the system's with an obvious one.
-fn step_after(source: &OsError) -> Option<Row> {
-    Some(match source.errno? {
-        ENOENT => PATH_NOT_FOUND,
-        EPERM | EACCES => PATH_DENIED,
-        ENOSPC | EDQUOT => PATH_FULL,
-        EROFS => PATH_READ_ONLY,
-        ENOTDIR => PATH_NOT_A_FOLDER,
-        ENAMETOOLONG => PATH_NAME_TOO_LONG,
-        EMFILE => PATH_TOO_MANY_OPEN,
-        EIO => PATH_DISK,
-        _ => return None,
-    })
-}
-
 fn unreachable(target: &Text, source: &OsError, remedies: &[Remedy]) -> Says {
     let says = |row: Row| row.says().with("target", target).with("why", source).with_remedies(remedies);
     let next = match source.errno {
-        // The resolver's errors are no errno.
+        // The resolver's errors have no errno.
         None => return says(UNREACHABLE_NO_NAME),
         Some(_) if !remedies.is_empty() => UNREACHABLE_FIREWALL,
         Some(ECONNREFUSED) => UNREACHABLE_REFUSED,
@@ -287,7 +280,7 @@ fn unreachable(target: &Text, source: &OsError, remedies: &[Remedy]) -> Says {
 }
 
 fn listen(address: &Text, source: &OsError, remedies: &[Remedy]) -> Says {
-    // Any address of this device goes without saying.
+    // An address that means all of this device's addresses need not be named.
     let everywhere = address.parse::<SocketAddr>().ok().filter(|address| address.ip().is_unspecified());
     let says = match everywhere {
         Some(address) => LISTEN.says().with("port", address.port()),

@@ -1,12 +1,12 @@
 //! Sizes, counts and times as English text, for sentences and for the terminal.
 use std::time::Duration;
 
-/// A size in decimal units, as disks and lines are sold by: 1 kB is 1,000 bytes.
+/// A size in decimal units, in which disks and networks are sold: 1 kB is 1,000 bytes.
 pub fn bytes(count: u64) -> String {
     if count < 1_000 { format!("{count} B") } else { scaled(count as f64) }
 }
 
-/// Three significant digits or so, of at least 1,000.
+/// About three significant digits, for counts of at least 1,000.
 pub fn scaled(count: f64) -> String {
     let mut value = count;
     let mut unit = "";
@@ -20,7 +20,7 @@ pub fn scaled(count: f64) -> String {
     if value < 9.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
 }
 
-/// A count with its thousands set apart.
+/// A count with its thousands separated.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -33,8 +33,8 @@ pub fn count(number: u64) -> String {
     out
 }
 
-/// A time in its two largest units: `3 s`, `10 min`, `1 min 30 s`, `2 h 5 min`. A second that has
-/// begun counts.
+/// A time in its two largest units: `3 s`, `10 min`, `1 min 30 s`, `2 h 5 min`. It is rounded up to
+/// whole seconds.
 pub fn time(time: Duration) -> String {
     let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
     let (hours, minutes, rest) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);

@@ -1,8 +1,13 @@
 //! The subset of ICU's message format that the table uses.
-use super::{OTHER_DEVICE, OTHER_DEVICE_FIRST};
 
-/// A message with its arguments put in. What is not given stays as it stands, but for the other
-/// device's name.
+/// What an argument is called that is not known, in the middle of a sentence and at its beginning.
+const UNKNOWN: [(&str, &str, &str); 2] = [
+    ("peer", "the other device", "The other device"),
+    ("destination", "the destination folder", "The destination folder"),
+];
+
+/// A message with its arguments put in. An argument that is not given and has no name for the
+/// unknown stays in its braces.
 pub(super) fn filled(message: &str, given: &[(&'static str, String)]) -> String {
     let mut out = String::new();
     let mut rest = message;
@@ -39,8 +44,10 @@ fn value(argument: &str, given: &[(&'static str, String)], is_first: bool) -> St
     match (found, kind.strip_prefix("plural,")) {
         (Some(number), Some(forms)) => plural(forms, number),
         (Some(value), None) => value.to_owned(),
-        (None, _) if name == "peer" => if is_first { OTHER_DEVICE_FIRST } else { OTHER_DEVICE }.to_owned(),
-        (None, _) => format!("{{{argument}}}"),
+        (None, _) => match UNKNOWN.iter().find(|(unknown, ..)| *unknown == name) {
+            Some((_, inside, first)) => if is_first { first } else { inside }.to_string(),
+            None => format!("{{{argument}}}"),
+        },
     }
 }
 
@@ -72,5 +79,6 @@ mod tests {
         assert_eq!(said(items, &[("n", "1,000")]), ", 1,000 items left");
         assert_eq!(said("{peer} asks {peer}. {other}", &[]), "The other device asks the other device. {other}");
         assert_eq!(said("{peer} asks {peer}.", &[("peer", "nas")]), "nas asks nas.");
+        assert_eq!(said("{destination} is full.", &[]), "The destination folder is full.");
     }
 }

@@ -1,12 +1,13 @@
-//! Parts of sentences: why an entry failed, what is missing at a disk, what was being done, why a
-//! fast path is not taken, what limits a transfer.
+//! Parts of sentences: why an entry failed and what to do about it, what is missing at a disk, what
+//! was being done, why a fast path is not taken, what limits a transfer.
+use super::step::step_after;
 use super::table::*;
 use super::{Row, Says, figures};
 use crate::fault::errno::ECANCELED;
 use crate::fault::{Aim, Failure, FailureReason, Operation, OsError, Remedy, Shortage};
 use crate::transfer::{Bottleneck, Direction, Side, SyncIoReason, UserTlsReason};
 
-/// What was being done, as in "could not be …".
+/// The operation, as in "could not be …".
 pub fn operation(operation: Operation) -> &'static str {
     let row = match operation {
         Operation::Open => OPERATION_OPEN,
@@ -36,7 +37,8 @@ pub fn remedy(Remedy { aim, command }: &Remedy) -> String {
     format!("{label}: `{command}`.")
 }
 
-/// What a disk lacks by its figures, as the end of a sentence about it. A quota shows in none.
+/// What a disk lacks by its figures, as the end of a sentence about it. The figures do not show
+/// quotas.
 pub fn missing(shortage: Shortage) -> String {
     let row = match (shortage.bytes(), shortage.entries) {
         (0, 0) => return String::new(),
@@ -47,7 +49,7 @@ pub fn missing(shortage: Shortage) -> String {
     row.says().with("size", figures::bytes(shortage.bytes())).with("n", figures::count(shortage.entries)).what()
 }
 
-/// What the system calls an errno.
+/// The system's message for an errno.
 pub(super) fn system(errno: i32) -> String {
     OsError::from(std::io::Error::from_raw_os_error(errno)).to_string()
 }
@@ -108,6 +110,28 @@ pub fn failure(failure: &Failure, direction: Direction) -> Says {
     }
 }
 
+/// What to do about an entry that was not copied inside this machine.
+pub fn copy_step(failure: &Failure) -> Says {
+    let row = match failure.reason {
+        FailureReason::IntoItself => REFUSED_INTO_ITSELF,
+        FailureReason::SameFile => REFUSED_SAME_FILE,
+        FailureReason::InTheWay => REFUSED_CONFLICT,
+        FailureReason::Os { errno } => step_after(errno).unwrap_or(REFUSED_OTHER),
+        _ => REFUSED_OTHER,
+    };
+    row.says()
+}
+
+/// That a copy came to nothing.
+pub fn nothing_copied() -> Says {
+    COPY_NOTHING.says()
+}
+
+/// What a copy that ended early had done.
+pub fn copied_so_far(moved: &str) -> Says {
+    COPY_SO_FAR.says().with("moved", moved)
+}
+
 fn transfer_failure(reason: FailureReason, side: Side) -> Row {
     let at = |here, there| if side == Side::Here { here } else { there };
     match reason {
@@ -123,7 +147,7 @@ fn transfer_failure(reason: FailureReason, side: Side) -> Row {
         FailureReason::DotName => at(FAILURE_DOT_NAME_HERE, FAILURE_DOT_NAME_THERE),
         FailureReason::HomeFolder => at(FAILURE_HOME_FOLDER_HERE, FAILURE_HOME_FOLDER_THERE),
         FailureReason::NameNotKept => at(FAILURE_NAME_UNSUPPORTED_HERE, FAILURE_NAME_UNSUPPORTED_THERE),
-        // Only copies fail so.
+        // Only copies fail for these reasons.
         FailureReason::SameFile | FailureReason::IntoItself | FailureReason::CutShort { .. } => copy_failure(reason),
     }
 }
@@ -141,7 +165,7 @@ fn copy_failure(reason: FailureReason) -> Row {
         FailureReason::Differs => COPY_DIFFERS,
         FailureReason::CutShort { errno: ECANCELED } => COPY_CUT_SHORT,
         FailureReason::CutShort { .. } => COPY_CUT_SHORT_OS,
-        // Only transfers fail so, or both alike.
+        // Only transfers fail for these reasons, or both have the same sentence.
         FailureReason::PathTooLong
         | FailureReason::OwnFolder
         | FailureReason::DotName

@@ -1,8 +1,8 @@
 //! The table of sentences: every row once, for every place that shows it.
 //!
-//! What happened (`what`) is the same everywhere. The next step is the same everywhere (`next`) or
-//! stands twice in its row, for the `terminal` and for the `window`; an empty one says nothing
-//! there. Rows are in the order of the window's catalogue.
+//! What happened (`what`) is the same everywhere. The next step is the same everywhere (`next`), or
+//! the row has it twice, for the `terminal` and for the `window`; if one of these is empty, nothing
+//! is shown there. Rows are in the order of the window's catalogue.
 use super::Row;
 
 macro_rules! rows {
@@ -17,6 +17,150 @@ macro_rules! rows {
 const EMPTY: Row = Row { key: "", what: "", next: "", terminal: "", window: "" };
 
 rows! {
+    // Where a transfer stands.
+    STAGE_CONNECTING: "stage.connecting" {
+        what: "Connecting to {peer}…",
+    }
+    STAGE_STARTING: "stage.starting" {
+        what: "Starting…",
+    }
+    STAGE_AWAITING_ANSWER: "stage.awaitingAnswer" {
+        what: "Waiting for {peer} to accept…",
+    }
+    STAGE_QUEUED_THERE: "stage.queuedThere" {
+        what: "Queued on {peer}, position {place}",
+    }
+    STAGE_QUEUED_HERE: "stage.queuedHere" {
+        what: "Queued, position {place}",
+    }
+    STAGE_SENDING: "stage.sending" {
+        what: "Sending to {peer}",
+    }
+    STAGE_RECEIVING: "stage.receiving" {
+        what: "Receiving from {peer}",
+    }
+    STAGE_COPYING: "stage.copying" {
+        what: "Copying to {peer}",
+    }
+    STAGE_STALLED: "stage.stalled" {
+        what: "Stalled for {time}",
+    }
+    STAGE_FINISHING_THERE: "stage.finishingThere" {
+        what: "Finishing on {peer}…",
+    }
+    STAGE_FINISHING_HERE: "stage.finishingHere" {
+        what: "Finishing…",
+    }
+    STAGE_VERIFYING: "stage.verifying" {
+        what: "Verifying…",
+    }
+    STAGE_RESUMING: "stage.resuming" {
+        what: "Resuming…",
+    }
+
+    // Why a transfer does not continue, and until when it is waited for.
+    WAIT_FULL_THERE: "wait.fullThere" {
+        what: "Paused: the disk of {peer} is full{missing}. Resumes once there is space, times out in {left}",
+    }
+    WAIT_FULL_HERE: "wait.fullHere" {
+        what: "Paused: the disk is full{missing}. Free up space within {left} to resume",
+    }
+    WAIT_PAUSED: "wait.paused" {
+        what: "Paused",
+    }
+    WAIT_PAUSED_HERE: "wait.pausedHere" {
+        what: "Paused here. Resume within {left}",
+    }
+    WAIT_PAUSED_THERE: "wait.pausedThere" {
+        what: "Paused by {peer}. Times out in {left}",
+    }
+    WAIT_FOR_PEER: "wait.forPeer" {
+        what: "Interrupted. Waiting for {peer}, times out in {left}",
+    }
+    WAIT_BROKEN: "wait.broken" {
+        what: "Connection to {peer} lost",
+    }
+    WAIT_SILENT: "wait.silent" {
+        what: "No answer from {peer}",
+    }
+    WAIT_UNREACHABLE: "wait.unreachable" {
+        what: "{peer} cannot be reached",
+    }
+    WAIT_BUSY: "wait.busy" {
+        what: "{peer} has too many transfers",
+    }
+    WAIT_TOO_MANY_OFFERS: "wait.tooManyOffers" {
+        what: "{peer} takes no more offers for now",
+    }
+    WAIT_TRYING_NOW: "wait.tryingNow" {
+        what: "{why}. Trying again…",
+    }
+    WAIT_TRYING_IN: "wait.tryingIn" {
+        what: "{why}. Trying again in {time}, times out in {left}",
+    }
+
+    // A device that failed to pair with this one.
+    PAIRING_WRONG_CODE: "pairing.wrongCode" {
+        what: "Wrong code from {from}.",
+    }
+    PAIRING_WRONG_CODE_LEFT: "pairing.wrongCodeLeft" {
+        what: "Wrong code from {from}. {n, plural, one {# attempt} other {# attempts}} left.",
+    }
+    PAIRING_WRONG_CODE_LAST: "pairing.wrongCodeLast" {
+        what: "Wrong code from {from}. No attempts left: this code is no longer valid.",
+    }
+    PAIRING_NO_CODE: "pairing.noCode" {
+        what: "{from} tried to pair, but this device has no valid code.",
+    }
+    PAIRING_FAILED: "pairing.failed" {
+        what: "Failed pairing attempt from {from}.",
+    }
+
+    // A paired device, and an offer.
+    DEVICE_LOOKS_LIKE: "device.looksLike" {
+        what: "This name looks like that of {name} ({id}).",
+        terminal: "Compare the IDs, and rename one of the two: `ringway devices rename`.",
+        window: "Compare the IDs, and rename one of the two.",
+    }
+    OFFER_LOOKS_LIKE: "offer.looksLike" {
+        what: "The name {from} ({fromId}) looks like that of another device, {name} ({id}). Compare the IDs before you accept.",
+    }
+    OFFER_DOT_NAMES: "offer.dotNames" {
+        what: "{n, plural, one {One name begins} other {# names begin}} with a dot: {names}. Such files can configure and start programs.",
+    }
+    OFFER_TOO_MUCH: "offer.tooMuch" {
+        what: "This is more than the {size} that Ringway accepts automatically from that device.",
+    }
+    OFFER_NO_FOLDER: "offer.noFolder" {
+        what: "Ringway cannot use {folder}, the folder for that device. It is missing, was replaced or is not writable.",
+    }
+    OFFER_NOT_WRITABLE: "offer.notWritable" {
+        what: "This folder is not writable.",
+        terminal: "",
+        window: "Choose another one.",
+    }
+    OFFER_TOO_LARGE: "offer.tooLarge" {
+        what: "{missing} more needed, unless part of it already exists.",
+    }
+    OFFER_TOO_MANY: "offer.tooMany" {
+        what: "The disk can hold only {n, plural, one {# more item} other {# more items}}.",
+    }
+    OFFER_NAMES_TOO_LONG: "offer.namesTooLong" {
+        what: "One name is too long: the disk allows {n, plural, one {# byte} other {# bytes}}.",
+    }
+
+    // Finding a device by its code.
+    CODE_NOT_FOUND: "code.notFound" {
+        what: "No device on this network shows a code that begins with {number}.",
+        terminal: "Check the code, or name the device's address: ringway send FOLDER ADDRESS. `ringway recv` shows its address below its code.",
+        window: "Check the code, or enter the device's address.",
+    }
+    CODE_AMBIGUOUS: "code.ambiguous" {
+        what: "Several devices show a code that begins with {number}: {names}.",
+        terminal: "Name the address of the right one: ringway send FOLDER ADDRESS. `ringway recv` shows its address below its code.",
+        window: "Enter the address of the right one.",
+    }
+
     // The end of a sentence about a disk.
     MISSING_BYTES: "missing.bytes" {
         what: ", {size} more needed",
@@ -145,7 +289,7 @@ rows! {
         what: "has a name that the disk on {peer} does not support: rename it at the source",
     }
 
-    // The same of a copy inside this machine.
+    // Why an entry was not copied inside this machine.
     COPY_OS: "copyFailure.os" {
         what: "could not be {operation}: {why}",
     }
@@ -178,6 +322,45 @@ rows! {
     }
     COPY_CUT_SHORT_OS: "copyFailure.cutShort.os" {
         what: "was being overwritten and is incomplete, because it could not be {operation} ({why}): copy it again",
+    }
+
+    // What to do about an entry that was not copied.
+    REFUSED_INTO_ITSELF: "refused.intoItself" {
+        next: "Choose a folder outside the one that is copied.",
+    }
+    REFUSED_SAME_FILE: "refused.sameFile" {
+        next: "Choose another folder.",
+    }
+    REFUSED_CONFLICT: "refused.conflict" {
+        next: "Move the item there aside, or choose another folder.",
+    }
+    REFUSED_OTHER: "refused.other" {
+        terminal: "",
+        window: "Fix the cause, then copy again.",
+    }
+
+    // How a copy inside this machine ended early.
+    COPY_FULL: "copyFault.full" {
+        what: "No space left in {destination}.",
+        next: "Complete files stay there. Free up space or choose another folder, then copy again.",
+    }
+    COPY_GONE: "copyFault.gone" {
+        what: "{destination} no longer exists.",
+        next: "Reconnect or create it again, or choose another folder, then copy again.",
+    }
+    COPY_CANCELLED: "copyFault.cancelled" {
+        what: "Cancelled.",
+        next: "Files copied so far stay in {destination}.",
+    }
+    COPY_SELECTION_GONE: "copyFault.selectionGone" {
+        what: "The selection is no longer available.",
+        next: "Choose again.",
+    }
+    COPY_NOTHING: "copyFault.nothing" {
+        what: "Nothing was copied.",
+    }
+    COPY_SO_FAR: "copyFault.soFar" {
+        what: "So far: {moved}.",
     }
 
     // A participle, as in "could not be opened".
@@ -780,7 +963,12 @@ mod tests {
 
     #[test]
     fn faults_and_their_steps_are_sentences() {
-        for row in ROWS.iter().filter(|row| row.key.starts_with("fault.") && row.key != "fault.notPublished.more") {
+        for row in ROWS.iter().filter(|row| {
+            ["fault.", "copyFault.", "refused.", "pairing.", "offer.", "code."]
+                .iter()
+                .any(|group| row.key.starts_with(group))
+                && row.key != "fault.notPublished.more"
+        }) {
             for text in [row.what, row.next, row.terminal, row.window].into_iter().filter(|text| !text.is_empty()) {
                 assert!(text.ends_with('.'), "{}: {text}", row.key);
             }

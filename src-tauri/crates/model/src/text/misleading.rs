@@ -1,8 +1,8 @@
-//! Characters that make text show as something else: the one list of them, for names in the
-//! protocol and for whatever is shown of a peer's text.
+//! Characters that make text look like something else: the only list of them, for names in the
+//! protocol and for all text of peers that is shown.
 use std::ops::RangeInclusive;
 
-/// Characters that hide, reorder or show as nothing: what shows text spells them out.
+/// Characters that hide or reorder text, or are invisible: they are shown as escapes.
 ///
 /// These are the characters with the property Default_Ignorable_Code_Point (Unicode 17,
 /// DerivedCoreProperties.txt) without U+200C, U+200D and U+FE0F, which Persian, Hindi and emoji
@@ -32,8 +32,9 @@ pub const MISLEADING: &[RangeInclusive<char>] = &[
     '\u{e0000}'..='\u{e0fff}',
 ];
 
-/// Characters that are at home in text and refused in a device's name besides: joiners, a selector,
-/// blanks other than the space, and what places hieroglyphs, of which some are blank as well.
+/// Characters that are legitimate in text, but also refused in a device's name: joiners, a
+/// selector, blanks other than the space, and hieroglyph format characters, some of which are blank
+/// as well.
 pub const MISLEADING_IN_NAMES: &[RangeInclusive<char>] = &[
     '\u{a0}'..='\u{a0}',
     '\u{70f}'..='\u{70f}',
@@ -49,7 +50,7 @@ pub const MISLEADING_IN_NAMES: &[RangeInclusive<char>] = &[
     '\u{13430}'..='\u{13442}',
 ];
 
-/// Whether a character makes text show as something else: a control, or one of [`MISLEADING`].
+/// Whether a character makes text look like something else: a control, or one of [`MISLEADING`].
 pub fn misleads(c: char) -> bool {
     c.is_control() || among(c, MISLEADING)
 }
@@ -61,7 +62,7 @@ pub fn misleads_in_name(c: char) -> bool {
 }
 
 fn among(c: char, ranges: &[RangeInclusive<char>]) -> bool {
-    // Most text ends here.
+    // Most characters are decided by the first comparison.
     c >= '\u{a0}' && ranges.iter().any(|range| range.contains(&c))
 }
 

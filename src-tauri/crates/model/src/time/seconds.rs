@@ -1,4 +1,4 @@
-//! Durations in JSON: seconds, whose fraction is as fine as a millisecond. For `#[serde(with)]`.
+//! Durations in JSON: seconds with a fraction of whole milliseconds, for `#[serde(with)]`.
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,7 +11,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     duration(f64::deserialize(deserializer)?)
 }
 
-/// The same of durations that may be missing.
+/// Durations that may be missing.
 pub(crate) mod option {
     use super::{Deserialize, Deserializer, Duration, Serialize, Serializer, duration, rounded};
 
@@ -24,7 +24,7 @@ pub(crate) mod option {
     }
 }
 
-/// The same of whole milliseconds: seconds in JSON alone.
+/// Whole milliseconds in Rust, seconds in JSON.
 pub(crate) mod of_ms {
     use super::{Deserialize, Deserializer, Duration, Serialize, Serializer, duration, rounded};
 

@@ -12,46 +12,46 @@ pub struct Source {
     pub contents_only: bool,
 }
 
-/// Packing of file contents on the way (Zstandard).
+/// Compression of file contents on the network (Zstandard).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Compression {
-    /// Where a lane waits for its connection, and while what goes there shrinks and arrives sooner
-    /// for it.
+    /// When a lane waits for its connection, and while its contents shrink and arrive sooner
+    /// compressed.
     #[default]
     Auto,
     /// Never.
     Off,
 }
 
-/// Sending of a large file that has changed: whether only what is new in it travels.
+/// Whether only the new parts of a large file that has changed are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Delta {
-    /// Where the line is slower than reading and comparing at both ends.
+    /// If the network is slower than reading and comparing at both ends.
     #[default]
     Auto,
-    /// Always: where each byte that travels costs something.
+    /// Always, for networks on which each byte costs something.
     On,
-    /// Never: it is sent whole.
+    /// Never: the whole file is sent.
     Off,
 }
 
-/// What may land in a folder that is somebody's home: entries there can change how programs start,
-/// those that begin with a dot above all.
+/// What may be received into a home folder. Entries there can change how programs start, above all
+/// those that begin with a dot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IntoHome {
-    /// Nothing: nobody has chosen it.
+    /// Nothing: nobody has allowed it.
     #[default]
     Refuse,
-    /// What has no name at its top that begins with a dot.
+    /// Everything except names at its top that begin with a dot.
     NoDotNames,
-    /// Anything.
+    /// Everything.
     DotNames,
 }

@@ -1,37 +1,37 @@
 //! Which of the fast paths and fallbacks a transfer runs on, and why.
 use serde::{Deserialize, Serialize};
 
-/// What the person asks of lane encryption.
+/// The requested lane encryption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TlsMode {
-    /// Kernel when it can, else userspace.
+    /// The kernel if it can, else userspace.
     #[default]
     Auto,
-    /// Kernel or fail.
+    /// The kernel, or fail.
     Kernel,
-    /// Userspace always.
+    /// Always userspace.
     User,
 }
 
-/// What the person asks of file IO.
+/// The requested file IO.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum IoMode {
-    /// io_uring when it can, else plain system calls.
+    /// io_uring if it is available, else plain system calls.
     #[default]
     Auto,
     /// io_uring or fail.
     Uring,
-    /// Plain system calls always.
+    /// Always plain system calls.
     Sync,
 }
 
-/// Who encrypts a lane at one end.
+/// What encrypts a lane at one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -49,20 +49,20 @@ pub enum TlsPath {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum UserTlsReason {
-    /// Asked for.
+    /// It was asked for.
     Asked,
     /// The kernel has no TLS: not built in, and no module to load.
     NotInKernel,
     /// The kernel's `tls` module is there but not loaded (`sudo modprobe tls`).
     ModuleNotLoaded,
-    /// The kernel has no TLS now, and which modules it could load cannot be seen from here (a
+    /// The kernel has no TLS now, and it cannot be seen from here which modules it could load (a
     /// container, a kernel without modules).
     ModulesUnseen,
     /// The kernel refused the hand-off with this errno.
     Refused(i32),
 }
 
-/// Who moves file bytes at one end.
+/// What reads and writes file contents at one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -80,36 +80,36 @@ pub enum IoPath {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SyncIoReason {
-    /// Asked for.
+    /// They were asked for.
     Asked,
-    /// They are faster at what this end does: writing through the page cache, which io_uring leaves
+    /// They are faster for this end's work: writing through the page cache, which io_uring leaves
     /// to threads of its own.
     Faster,
     /// The kernel has no io_uring.
     NotInKernel,
-    /// Forbidden: sysctl kernel.io_uring_disabled, seccomp, or a container's policy.
+    /// It is forbidden: by sysctl kernel.io_uring_disabled, seccomp, or a container's policy.
     Forbidden,
     /// Not enough lockable memory for a ring.
     NoMemory,
     /// An opcode that is needed is missing.
     OpcodeMissing,
-    /// Another errno.
+    /// The kernel refused it with another errno.
     Refused(i32),
 }
 
-/// Both paths of one end.
+/// The fast paths or fallbacks of one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub struct PathTaken {
-    /// Who encrypts.
+    /// What encrypts.
     pub tls: TlsPath,
-    /// Who reads or writes files.
+    /// What reads or writes files.
     pub io: IoPath,
 }
 
-/// Why the threads that write what is received can reach more than its folder.
+/// Why the threads that write received files can reach more than their folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -117,11 +117,11 @@ pub struct PathTaken {
 pub enum Unconfined {
     /// The kernel has no Landlock, which Linux has from 5.13 on.
     NotInKernel,
-    /// The kernel has it, and was started without it.
+    /// The kernel has Landlock, but was started without it.
     SwitchedOff,
-    /// The kernel's is too old: it has what is needed from Linux 5.19 on.
+    /// The kernel's Landlock is too old: what is needed is in Linux from 5.19 on.
     TooOld,
-    /// The kernel refused it with this errno, as a container's policy may.
+    /// The kernel refused it with this errno, as a container's policy may do.
     Refused(i32),
 }
 

@@ -12,14 +12,14 @@ use ringway_sys::file_io::{FileIo, IoMode, ReadFile, ReadOpen};
 
 use crate::ground::{BATCH, FOLDERS, Ground, Measured, SIZES, Tree, Unit, Watch, contents, create, open};
 
-/// How deep the ring is, where depth is not what is measured.
+/// The ring's depth, unless a measurement is about the depth.
 const DEPTH: u32 = 32;
-/// Calls to measure what a call costs by itself.
+/// Number of calls for measuring the cost of one call.
 const CALLS: usize = 100_000;
 /// Empties the kernel's caches (proc(5)).
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
-/// Opens, reads and closes files in the cache; and what asking the ring costs by itself.
+/// Opens, reads and closes cached files, and measures the cost of a ring request by itself.
 pub(crate) fn read(ground: &Ground) -> io::Result<Vec<Measured>> {
     let mut measured = Vec::new();
     for (bytes, size) in SIZES {
@@ -33,8 +33,7 @@ pub(crate) fn read(ground: &Ground) -> io::Result<Vec<Measured>> {
     Ok(measured)
 }
 
-/// Opens, reads and closes files that are on the disk alone, by as many at a time as the ring is
-/// deep.
+/// Opens, reads and closes files that are on the disk only, as many at a time as the ring is deep.
 pub(crate) fn read_cold(ground: &Ground) -> io::Result<Vec<Measured>> {
     let mut measured = Vec::new();
     for (bytes, size) in SIZES {
@@ -68,7 +67,7 @@ fn read_tree(tree: &Tree, bytes: usize, io: &mut FileIo) -> io::Result<Watch> {
     Ok(watch)
 }
 
-/// Reads of one byte: nothing but the price of asking.
+/// Reads of one byte, to measure the cost of a call alone.
 fn overhead(ground: &Ground) -> io::Result<Vec<Measured>> {
     let file = File::from(create(&ground.root, b"one")?);
     file.write_all_at(b"1", 0)?;
@@ -112,11 +111,11 @@ pub(crate) fn write(ground: &Ground) -> io::Result<Vec<Measured>> {
     Ok(measured)
 }
 
-/// A way to bring the contents of one open file into another, new one; false where this filesystem
-/// has no such thing.
+/// A way to copy the contents of one open file into another, new one; false if this filesystem does
+/// not support it.
 type Transport<'t> = &'t mut dyn FnMut(&File, &File) -> io::Result<bool>;
 
-/// Brings contents from file to file, both open: through memory, and by the kernel's own ways.
+/// Copies contents between two open files: through memory, and by the kernel's own calls.
 pub(crate) fn inside(ground: &Ground) -> io::Result<Vec<Measured>> {
     let mut measured = Vec::new();
     for (bytes, size) in SIZES {
@@ -141,7 +140,7 @@ pub(crate) fn inside(ground: &Ground) -> io::Result<Vec<Measured>> {
     Ok(measured)
 }
 
-/// Brings all of `source` over; `None` where that way is not to be had.
+/// Copies all of `source`; `None` if this filesystem does not support that way.
 fn carry(ground: &Ground, source: &Tree, name: &str, transport: Transport<'_>) -> io::Result<Option<Watch>> {
     let names = source.names.clone();
     let target = Tree { names, folders: ground.folders(name, source.folders.len(), 0)?.folders };

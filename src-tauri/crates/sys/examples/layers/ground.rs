@@ -1,5 +1,5 @@
-//! Owns the stopwatch and the trees that layers are measured on; which calls are made on them is
-//! the layers' business.
+//! Owns the stopwatch and the trees that layers are measured on. The layers decide which calls they
+//! make on them.
 
 use std::ffi::CString;
 use std::fmt;
@@ -13,17 +13,18 @@ use std::time::{Duration, Instant};
 use ringway_sys::dir::Dir;
 use ringway_sys::probe::{self, Whose};
 
-/// Files are spread over so many folders, unless a layer is about that.
+/// Files are spread over this many folders, unless a layer is about the number of folders.
 pub(crate) const FOLDERS: usize = 100;
-/// Files that are open at once: the stopwatch is looked at once for each such batch, so that
-/// looking costs nothing.
+/// Files that are open at once. The stopwatch is read once for each such batch, so that reading it
+/// costs nothing.
 pub(crate) const BATCH: usize = 256;
-/// The size of a small file of machine learning datasets, and of a picture.
+/// The size of a small file of a machine-learning dataset, and of a picture.
 pub(crate) const SIZES: [(usize, &str); 2] = [(4 << 10, "4 KiB"), (100 << 10, "100 KiB")];
-/// Larger files are fewer, so that a run stays within what memory is heated for.
+/// There are fewer files if they are larger, so that a run stays within the memory that is warmed
+/// for it.
 const BYTES_MAX: usize = 200 << 20;
 
-/// An empty folder, and how much is to be measured in it.
+/// An empty folder, and how much to measure in it.
 pub(crate) struct Ground {
     pub(crate) root: Dir,
     /// How many small files.
@@ -35,7 +36,7 @@ pub(crate) struct Ground {
 /// Folders with files in them.
 pub(crate) struct Tree {
     pub(crate) folders: Vec<Dir>,
-    /// The names of the files, the same in every folder.
+    /// The names of the files, which are the same in every folder.
     pub(crate) names: Vec<CString>,
 }
 
@@ -59,7 +60,7 @@ impl Ground {
         Ok(Tree { folders, names })
     }
 
-    /// The same with its files, of `bytes` bytes each.
+    /// The same with files of `bytes` bytes each.
     pub(crate) fn tree(&self, name: &str, folders: usize, bytes: usize) -> io::Result<Tree> {
         let tree = self.folders(name, folders, bytes)?;
         let contents = contents(bytes);
@@ -80,7 +81,7 @@ impl Tree {
         self.folders.len() * self.names.len()
     }
 
-    /// Hands all files, in batches, to `make` and what that made of a batch to `measure`.
+    /// Passes all files, in batches, to `make`, and the result of each batch to `measure`.
     pub(crate) fn in_batches<T>(
         &self,
         make: impl Fn(&Dir, &[u8]) -> io::Result<T>,
@@ -98,7 +99,7 @@ impl Tree {
     }
 }
 
-/// Bytes that are not all alike.
+/// Bytes that do not repeat.
 pub(crate) fn contents(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|at| (at % 251) as u8).collect()
 }
@@ -113,7 +114,7 @@ pub(crate) fn create(dir: &Dir, name: &[u8]) -> io::Result<OwnedFd> {
     dir.create_new(name, 0o644)
 }
 
-/// What one of something is.
+/// What a measurement counts.
 #[derive(Clone, Copy)]
 pub(crate) enum Unit {
     File,
@@ -122,7 +123,7 @@ pub(crate) enum Unit {
     Byte,
 }
 
-/// What a way of doing something took.
+/// The time that a way of doing something took.
 pub(crate) struct Measured {
     way: String,
     unit: Unit,
@@ -149,16 +150,16 @@ impl fmt::Display for Measured {
     }
 }
 
-/// Sums of what was timed with it.
+/// Sums of the times that were measured with it.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Watch {
     wall: Duration,
-    /// Of all threads, io_uring's workers included.
+    /// Processor time of all threads, io_uring's workers included.
     cpu: Duration,
 }
 
 impl Watch {
-    /// Does `work` and adds what it took.
+    /// Runs `work` and adds the time that it took.
     pub(crate) fn time<T>(&mut self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         let cpu = probe::usage(Whose::Process).cpu();
         let started = Instant::now();

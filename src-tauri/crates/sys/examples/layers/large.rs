@@ -1,5 +1,5 @@
-//! Measures how the contents of one large file are brought into another: chunk sizes, threads,
-//! preallocation, and the kernel's own ways.
+//! Measures ways to copy the contents of one large file: chunk sizes, threads, preallocation, and
+//! the kernel's own calls.
 
 use std::fs::File;
 use std::io;
@@ -13,14 +13,14 @@ use crate::ground::{Ground, Measured, Unit, Watch, contents, create, open};
 
 const CHUNKS: [(usize, &str); 4] =
     [(128 << 10, "128 KiB"), (256 << 10, "256 KiB"), (1 << 20, "1 MiB"), (4 << 20, "4 MiB")];
-/// What the kernel is asked to copy at a time.
+/// Bytes that the kernel is asked to copy at a time.
 const RANGE_BYTES: usize = 16 << 20;
-/// What the source is written in.
+/// The source is written in pieces of this length.
 const PIECE_BYTES: usize = 4 << 20;
 const SOURCE: &[u8] = b"large";
 const TARGET: &[u8] = b"copy";
 
-/// Each way copies the same file to a new one, which is removed before the next.
+/// Each way copies the same file to a new one, which is removed before the next way runs.
 pub(crate) fn large(ground: &Ground) -> io::Result<Vec<Measured>> {
     let bytes = ground.large_bytes;
     let source = File::from(create(&ground.root, SOURCE)?);
@@ -34,7 +34,7 @@ pub(crate) fn large(ground: &Ground) -> io::Result<Vec<Measured>> {
         for (chunk, size) in CHUNKS {
             for (preallocated, reserved) in [(false, ""), (true, ", preallocated")] {
                 let copy = |to: &File| {
-                    // Where the filesystem cannot, there is nothing to compare.
+                    // If the filesystem cannot preallocate, there is nothing to compare.
                     if preallocated && !preallocate(to, bytes)? {
                         return Ok(false);
                     }
@@ -53,7 +53,7 @@ pub(crate) fn large(ground: &Ground) -> io::Result<Vec<Measured>> {
     Ok(measured)
 }
 
-/// Times `copy` into a new file; nothing where it says that it is not to be had.
+/// Times `copy` into a new file; returns nothing if `copy` is not supported here.
 fn one(ground: &Ground, way: &str, copy: impl FnOnce(&File) -> io::Result<bool>) -> io::Result<Option<Measured>> {
     sync_filesystem(&ground.root)?;
     let target = File::from(create(&ground.root, TARGET)?);
@@ -64,7 +64,7 @@ fn one(ground: &Ground, way: &str, copy: impl FnOnce(&File) -> io::Result<bool>)
     Ok(done.then(|| Measured::new(way, Unit::Byte, ground.large_bytes as usize, watch)))
 }
 
-/// Reads and writes a chunk through memory of its own.
+/// Reads and writes a chunk through its own buffer.
 fn read_and_write<'f>(from: &'f File, to: &'f File, chunk: usize) -> io::Result<impl FnMut(u64, usize) -> Copied + 'f> {
     let mut buf = vec![0; chunk];
     Ok(move |at, len: usize| {
@@ -74,17 +74,17 @@ fn read_and_write<'f>(from: &'f File, to: &'f File, chunk: usize) -> io::Result<
     })
 }
 
-/// Moves pages through a pipe of its own.
+/// Moves pages through its own pipe.
 fn splice<'f>(from: &'f File, to: &'f File) -> io::Result<impl FnMut(u64, usize) -> Copied + 'f> {
     let mut pipe = Pipe::new()?;
     Ok(move |at, len| pipe.splice(from, at, to, at, len))
 }
 
-/// How many of the bytes asked for were copied; `None` where that way is not to be had.
+/// How many of the requested bytes were copied; `None` if that way is not supported here.
 type Copied = io::Result<Option<usize>>;
 
-/// Copies chunk by chunk on `threads` threads, each of which makes its own way to copy and takes
-/// the next chunk that nobody has.
+/// Copies chunk by chunk on `threads` threads. Each thread makes its own copier and takes the next
+/// free chunk.
 fn shared_out<W: FnMut(u64, usize) -> Copied>(
     bytes: u64,
     chunk: usize,

@@ -1,9 +1,9 @@
-//! Measures each layer of a copy by itself: `layers LAYER FOLDER FILES MIB` prints a tab-separated
-//! line for each way of doing it, with the way, what is counted, how many, and the nanoseconds of
-//! wall and of processor time that they took in all.
+//! Measures each layer of a copy by itself. `layers LAYER FOLDER FILES MIB` prints a tab-separated
+//! line for each way: its name, the unit, how many units, and the nanoseconds of wall and processor
+//! time that all of them took.
 //!
 //! `npm run bench -- --part layers` runs it on each filesystem and makes the table. FOLDER must be
-//! empty; what is made there stays.
+//! empty. The files that are made there stay.
 
 mod contents;
 mod ground;

@@ -1,5 +1,4 @@
-//! Measures what is done to names and inodes: listing, looking, making, and setting what is
-//! attached.
+//! Measures operations on names and inodes: listing, stat, creating, and setting attributes.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -10,7 +9,7 @@ use ringway_sys::dir::Dir;
 
 use crate::ground::{FOLDERS, Ground, Measured, Tree, Unit, Watch, create as create_file, open};
 
-/// Lists a tree that is in the cache.
+/// Lists a cached tree.
 pub(crate) fn walk(ground: &Ground) -> io::Result<Vec<Measured>> {
     let tree = ground.tree("walk", FOLDERS, 0)?;
     let mut watch = Watch::default();
@@ -27,7 +26,7 @@ pub(crate) fn walk(ground: &Ground) -> io::Result<Vec<Measured>> {
     Ok(vec![Measured::new("list", Unit::Entry, seen, watch)])
 }
 
-/// Looks at files, each way that a copy could.
+/// Calls stat on files, in each way that a copy could.
 pub(crate) fn stat(ground: &Ground) -> io::Result<Vec<Measured>> {
     let tree = ground.tree("stat", FOLDERS, 0)?;
     let (mut by_name, mut opening, mut by_fd, mut closing) =
@@ -51,7 +50,7 @@ pub(crate) fn stat(ground: &Ground) -> io::Result<Vec<Measured>> {
     Ok(vec![of("stat by name", by_name), of("open for reading", opening), of("fstat", by_fd), of("close", closing)])
 }
 
-/// Makes empty files and closes them: by one thread and by two, in folders of their own and in one.
+/// Creates empty files and closes them: by one thread and by two, in separate folders and in one.
 pub(crate) fn create(ground: &Ground) -> io::Result<Vec<Measured>> {
     let ways = [("1 thread", 1, FOLDERS), ("2 threads, own folders", 2, FOLDERS), ("2 threads, one folder", 2, 1)];
     let mut measured = Vec::new();
@@ -64,8 +63,8 @@ pub(crate) fn create(ground: &Ground) -> io::Result<Vec<Measured>> {
     Ok(measured)
 }
 
-/// Makes the tree's files on `threads` threads: each takes every `threads`th folder, or if there is
-/// one, every `threads`th name.
+/// Creates the tree's files on `threads` threads. Each thread takes every `threads`th folder, or
+/// every `threads`th name if there is one folder.
 fn make_files(tree: &Tree, threads: usize) -> io::Result<()> {
     let by_folder = tree.folders.len() > 1;
     let part = |thread: usize| -> io::Result<()> {
@@ -85,7 +84,7 @@ fn make_files(tree: &Tree, threads: usize) -> io::Result<()> {
     })
 }
 
-/// Sets and asks what is attached to open files.
+/// Sets and reads the attributes of open files.
 pub(crate) fn metadata(ground: &Ground) -> io::Result<Vec<Measured>> {
     type Call = fn(&File) -> io::Result<()>;
     const TIME: Timestamp = Timestamp { secs: 1_000_000_000, nanos: 123_456_789 };

@@ -1,4 +1,4 @@
-//! Owns what is attached to a file: its extended attributes, and its metadata by `metadata`.
+//! Owns the attributes of a file: its extended attributes, and its metadata by `metadata`.
 mod clone;
 mod xattrs;
 

@@ -1,5 +1,5 @@
-//! Owns confining a thread to what lies beneath one directory (Landlock, landlock(7)), or why this
-//! kernel cannot.
+//! Owns confining a thread to what lies beneath one directory (Landlock, landlock(7)), and the
+//! reasons why this kernel cannot do it.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -15,16 +15,15 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabiliti
 /// (LANDLOCK_ACCESS_FS_REFER, Linux 5.19).
 const ABI_MIN: ABI = ABI::V2;
 
-/// The newest version whose restrictions are asked for; what an older kernel lacks of them is left
-/// out.
+/// The newest version whose restrictions are requested. An older kernel leaves out those that it
+/// lacks.
 const ABI_MAX: ABI = ABI::V6;
 
-/// landlock_create_ruleset(2): tells the version instead of making anything.
+/// landlock_create_ruleset(2): returns the version instead of creating a ruleset.
 const CREATE_RULESET_VERSION: u32 = 1;
 
-/// What is kept of root's privileges (capabilities(7)): to write into folders of others and give
-/// what is there its owner, mode and times, to go beyond quotas as root does, and to lock a ring's
-/// memory.
+/// The capabilities of root that are kept (capabilities(7)): to write into folders of other users
+/// and set owner, mode and times there, to exceed quotas as root does, and to lock a ring's memory.
 const KEPT_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)
@@ -35,25 +34,26 @@ const KEPT_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
 /// Why threads cannot be confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unconfined {
-    /// The kernel was built without it, or is older than 5.13.
+    /// The kernel was built without Landlock, or is older than 5.13.
     #[error("this kernel has no Landlock")]
     NotInKernel,
-    /// The kernel has it, and was started without it (`lsm=` on its command line).
+    /// The kernel has Landlock, but was started without it (`lsm=` on its command line).
     #[error("Landlock is switched off (lsm= on the kernel's command line)")]
     SwitchedOff,
     /// Linux 5.13 to 5.18: confined threads could not rename from one directory to another.
     #[error("this kernel's Landlock is too old")]
     TooOld,
-    /// A container's filter, or too many layers of it around this process already (errno).
+    /// A container's filter refuses it, or this process has too many Landlock layers already
+    /// (errno).
     #[error("the kernel refuses Landlock (errno {0})")]
     Refused(i32),
 }
 
-/// Whether threads of this process can be confined; tried on a thread of its own, which ends with
-/// it.
+/// Whether threads of this process can be confined. This is tried on a separate thread, which then
+/// ends.
 ///
 /// # Errors
-/// Why not.
+/// The reason why they cannot.
 pub fn support() -> Result<(), Unconfined> {
     available()?;
     let tried = std::thread::Builder::new().name("confine".into()).spawn(|| {
@@ -65,8 +65,8 @@ pub fn support() -> Result<(), Unconfined> {
 }
 
 fn available() -> Result<(), Unconfined> {
-    // SAFETY: with this flag the call takes no attributes and makes nothing; it returns the version
-    // (landlock_create_ruleset(2)).
+    // SAFETY: with this flag the call uses no attributes and creates nothing; it returns the
+    // version (landlock_create_ruleset(2)).
     let version = unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0, CREATE_RULESET_VERSION)
     };
@@ -85,8 +85,8 @@ fn refused(error: &io::Error) -> Unconfined {
     Unconfined::Refused(error.raw_os_error().unwrap_or(0))
 }
 
-/// What may be done beneath the directory: all that takes files, folders and links in. Nothing
-/// there is executed, and no device, socket or FIFO is made.
+/// The access rights beneath the directory: everything that receiving files, folders and links
+/// needs. Nothing there is executed, and no device, socket or FIFO is created.
 fn beneath() -> BitFlags<AccessFs> {
     AccessFs::ReadFile
         | AccessFs::ReadDir
@@ -100,15 +100,15 @@ fn beneath() -> BitFlags<AccessFs> {
         | AccessFs::Refer
 }
 
-/// Confines the calling thread, and whatever it starts, for good: of all filesystems it reaches
-/// only what is beneath `dir`, and descriptors that are open already. It executes nothing, and
-/// where the kernel can see to that, it binds and connects no TCP socket, and reaches no abstract
-/// socket and no process by signals from outside. What needs no access right of Landlock's is not
-/// held back: looking at metadata, changing modes, owners, times and attributes of what can be
-/// named. Of root's privileges it keeps those that writing files takes.
+/// Confines the calling thread and the threads that it starts, permanently. Of all filesystems, it
+/// reaches only what is beneath `dir`, and descriptors that are open already. It executes nothing.
+/// If the kernel supports that, it binds and connects no TCP socket, and reaches no abstract socket
+/// and, by signals, no process outside. Operations without a Landlock access right are not
+/// restricted: reading metadata, and changing modes, owners, times and attributes by path. Of
+/// root's capabilities it keeps those that writing files needs.
 ///
 /// # Errors
-/// What the kernel said. The thread may then be half confined, and should do nothing more.
+/// The kernel's error. The thread may then be partly confined, and should not be used any more.
 pub fn thread_beneath(dir: &impl AsFd) -> io::Result<()> {
     let confined = || -> Result<(), RulesetError> {
         Ruleset::default()
@@ -130,9 +130,9 @@ pub fn thread_beneath(dir: &impl AsFd) -> io::Result<()> {
     give_up_capabilities()
 }
 
-/// Gives up all but [`KEPT_CAPABILITIES`], for the calling thread and for good: they are in no set
-/// any more that they could be taken from. Who has no others is not asked to: a service's filter
-/// may forbid the call.
+/// Gives up all capabilities except [`KEPT_CAPABILITIES`], for the calling thread, and from every
+/// set from which it could take them back. A thread that has no others makes no call, because a
+/// service's filter may forbid it.
 fn give_up_capabilities() -> io::Result<()> {
     let CapabilitySets { effective, permitted, inheritable } = capabilities(None)?;
     if KEPT_CAPABILITIES.contains(effective | permitted) && inheritable.is_empty() {
@@ -148,7 +148,7 @@ fn give_up_capabilities() -> io::Result<()> {
     )?)
 }
 
-/// The errno at the bottom of an error.
+/// The errno at the innermost level of an error.
 fn os_error(error: &(dyn std::error::Error + 'static)) -> Option<i32> {
     let mut at = Some(error);
     while let Some(error) = at {

@@ -1,5 +1,5 @@
-//! Owns copying contents between two open files inside the kernel; which way is tried when is the
-//! engine's business.
+//! Owns copying contents between two open files inside the kernel. The copier chooses which way to
+//! try when.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,16 +7,17 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, SpliceFlags};
 
-/// What a pipe is asked to hold: the most that an unprivileged user may ask for
-/// (/proc/sys/fs/pipe-max-size, pipe(7)), since fewer rounds of splicing cost less.
+/// Requested size of the pipe: the most that an unprivileged user may request
+/// (/proc/sys/fs/pipe-max-size, pipe(7)). Fewer rounds of splicing cost less.
 const PIPE_BYTES: usize = 1 << 20;
 
-/// Makes `to` share all blocks of `from`, whose contents it then has (FICLONE, ioctl_ficlone(2));
-/// `Ok(false)`, with nothing changed, where these two cannot: no such filesystem, not the same one,
-/// a swap file, or a filter that refuses the call.
+/// Makes `to` share all blocks of `from`, and so have its contents (FICLONE, ioctl_ficlone(2)).
+/// Returns `Ok(false)`, with nothing changed, if these two files cannot share blocks: the
+/// filesystem does not support it, they are on different filesystems, one is a swap file, or a
+/// filter refuses the call.
 ///
 /// # Errors
-/// What another way of copying would meet as well, such as `ENOSPC`, `EDQUOT` and `EIO`.
+/// Errors that another way of copying would get as well, such as `ENOSPC`, `EDQUOT` and `EIO`.
 pub fn reflink(from: impl AsFd, to: impl AsFd) -> io::Result<bool> {
     match rustix::io::retry_on_intr(|| rustix::fs::ioctl_ficlone(to.as_fd(), from.as_fd())) {
         Ok(()) => Ok(true),
@@ -34,9 +35,9 @@ pub fn reflink(from: impl AsFd, to: impl AsFd) -> io::Result<bool> {
     }
 }
 
-/// Copies up to `len` bytes by copy_file_range(2) and says how many: 0 at the end of the source,
-/// and for some files that have no size of their own (/proc) although there is something to read.
-/// `None` where the kernel does not do that for these two.
+/// Copies up to `len` bytes by copy_file_range(2) and returns how many. 0 means the end of the
+/// source, and also comes for files without a size (/proc) that do have something to read. `None`
+/// if the kernel does not support this for these two files.
 pub fn copy_range(
     from: impl AsFd,
     from_offset: u64,
@@ -50,7 +51,7 @@ pub fn copy_range(
     });
     match copied {
         Ok(bytes) => Ok(Some(bytes)),
-        // EBADF is also what it says of files opened for appending, and ETXTBSY of swap files.
+        // The kernel also returns EBADF for files opened for appending, and ETXTBSY for swap files.
         Err(
             Errno::XDEV | Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL | Errno::PERM | Errno::BADF | Errno::TXTBSY,
         ) => Ok(None),
@@ -62,21 +63,23 @@ pub fn copy_range(
 /// process.
 #[derive(Debug)]
 pub struct Pipe {
-    /// Reading and writing end; none after an error that left bytes in it, until it is next needed.
+    /// Reading and writing end. `None` after an error that left bytes in the pipe, until a pipe is
+    /// needed again.
     ends: Option<(OwnedFd, OwnedFd)>,
 }
 
 impl Pipe {
-    /// Makes a pipe of 1 MiB, or of what this user may still have (pipe(7)).
+    /// Makes a pipe of 1 MiB, or of the size that this user is still allowed (pipe(7)).
     pub fn new() -> io::Result<Self> {
         Ok(Self { ends: Some(new_pipe()?) })
     }
 
-    /// Copies up to `len` bytes by splice(2) and says how many, fewer than `len` only at the end of
-    /// the source. `None`, with nothing written, where one of the files cannot be spliced.
+    /// Copies up to `len` bytes by splice(2) and returns how many: fewer than `len` only at the end
+    /// of the source. `None`, with nothing written, if one of the files cannot be spliced.
     ///
     /// # Errors
-    /// Those of reading and writing. Some bytes may then be written, and none are left in the pipe.
+    /// The errors of reading and writing. Some bytes may then be written, and none are left in the
+    /// pipe.
     pub fn splice(
         &mut self,
         from: impl AsFd,
@@ -99,7 +102,7 @@ impl Pipe {
             });
             match round {
                 Ok(bytes) => {
-                    // Only a pipe that is empty again is kept.
+                    // Only an empty pipe is kept.
                     self.ends = Some((out_end, in_end));
                     if bytes == 0 {
                         break;
@@ -116,7 +119,7 @@ impl Pipe {
 
 fn new_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (out_end, in_end) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-    // Refused beyond the user's share: a smaller pipe takes more rounds.
+    // The kernel refuses this beyond the user's share. A smaller pipe needs more rounds.
     let _ = rustix::pipe::fcntl_setpipe_size(&in_end, PIPE_BYTES);
     Ok((out_end, in_end))
 }

@@ -1,5 +1,5 @@
-//! Owns directory descriptors and every operation on one name inside a directory; no path given
-//! here is ever followed out of it.
+//! Owns directory descriptors and every operation on one name inside a directory. No path given
+//! here is followed out of it.
 
 mod beneath;
 mod entries;
@@ -19,7 +19,7 @@ use crate::metadata::{self, Kind, Metadata, Timestamp};
 pub use beneath::{Beneath, beneath};
 pub use entries::{Entries, Entry};
 
-/// An open directory. Every operation names one component in it, so that nothing a peer says can
+/// An open directory. Every operation names one component in it, so that no text from a peer can
 /// reach elsewhere.
 #[derive(Debug)]
 pub struct Dir(OwnedFd);
@@ -38,8 +38,8 @@ const OWNER_LISTS: u32 = 0o500;
 pub(crate) const READ_FLAGS: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
-/// Refuses whatever is not a single component: empty, `.`, `..`, or holding a slash or NUL
-/// (open(2), path_resolution(7)).
+/// Refuses anything that is not a single component: an empty name, `.`, `..`, or one with a slash
+/// or NUL (open(2), path_resolution(7)).
 pub(crate) fn component(name: &[u8]) -> io::Result<&[u8]> {
     let reserved = name.is_empty() || name == b"." || name == b"..";
     if reserved || name.iter().any(|&byte| byte == b'/' || byte == 0) {
@@ -52,7 +52,7 @@ fn is_denied(error: &io::Error) -> bool {
     error.raw_os_error() == Some(Errno::ACCESS.raw_os_error())
 }
 
-/// The permission bits and setuid, setgid, sticky of `mode`.
+/// The permission, setuid, setgid and sticky bits of `mode`.
 fn mode_bits(mode: u32) -> Mode {
     Mode::from_raw_mode(mode & 0o7777)
 }
@@ -91,7 +91,8 @@ impl Dir {
         beneath::open(self.as_fd(), rel, DIR_FLAGS, method).map(Self)
     }
 
-    /// The same to look names up and make them in, where it may not be listed.
+    /// The same for a directory in which names are to be looked up and made, even if it may not be
+    /// listed.
     pub fn open_beneath_to_search(&self, rel: &[u8], method: Beneath) -> io::Result<Self> {
         let open = |flags| beneath::open(self.as_fd(), rel, flags, method).map(Self);
         open(DIR_FLAGS).or_else(|error| if is_denied(&error) { open(SEARCH_FLAGS) } else { Err(error) })
@@ -102,14 +103,14 @@ impl Dir {
         beneath::open_component(self.as_fd(), component(name)?, DIR_FLAGS).map(Self)
     }
 
-    /// Opens the directory `name` to look names up and make them in, where it may not be listed.
+    /// Opens the directory `name` for looking up and making names, even if it may not be listed.
     pub fn open_dir_to_search(&self, name: &[u8]) -> io::Result<Self> {
         let open = |flags| beneath::open_component(self.as_fd(), component(name)?, flags).map(Self);
         open(DIR_FLAGS).or_else(|error| if is_denied(&error) { open(SEARCH_FLAGS) } else { Err(error) })
     }
 
-    /// Opens the directory that a person named to look names up and make them in, where it may not
-    /// be listed; symbolic links are followed.
+    /// Opens the directory that a person named, for looking up and making names, even if it may not
+    /// be listed. Symbolic links are followed.
     pub fn open_to_search(path: &Path) -> io::Result<Self> {
         match Self::open(path) {
             Err(error) if is_denied(&error) => {
@@ -119,9 +120,9 @@ impl Dir {
         }
     }
 
-    /// What was opened only to be searched, opened so that it can be listed and given attributes,
-    /// by its owner with the permission to; none if it is open so. The mode, by way of
-    /// `/proc/self/fd`, is left as it is then.
+    /// Opens again, for listing and for setting attributes, a directory that was opened for
+    /// searching only. If its owner lacks the permission for that, the mode gets it, through
+    /// `/proc/self/fd`, and keeps it. `None` if the directory is open for listing already.
     pub fn open_to_list(&self) -> io::Result<Option<Self>> {
         if !rustix::fs::fcntl_getfl(&self.0)?.contains(OFlags::PATH) {
             return Ok(None);
@@ -138,7 +139,7 @@ impl Dir {
         Ok(Some(Self(opened?)))
     }
 
-    /// Makes the directory `name`; the umask applies to `mode` (mkdirat(2)).
+    /// Makes the directory `name`. The umask applies to `mode` (mkdirat(2)).
     pub fn make_dir(&self, name: &[u8], mode: u32) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(&self.0, component(name)?, mode_bits(mode))?)
     }
@@ -150,31 +151,31 @@ impl Dir {
         Ok(rustix::fs::openat(&self.0, component(name)?, flags, mode_bits(mode))?)
     }
 
-    /// Opens the existing `name` for reading: no link followed (`ELOOP`), no waiting for a FIFO's
-    /// writer, and without touching the access time where the caller may ask for that (O_NOATIME,
+    /// Opens the existing `name` for reading. It follows no link (`ELOOP`), does not wait for a
+    /// FIFO's writer, and leaves the access time alone if the caller may request that (O_NOATIME,
     /// open(2)).
     pub fn open_read(&self, name: &[u8]) -> io::Result<OwnedFd> {
         match rustix::fs::openat(&self.0, component(name)?, READ_FLAGS | OFlags::NOATIME, Mode::empty()) {
-            // Not the owner of the file.
+            // The caller is not the owner of the file.
             Err(Errno::PERM) => self.open_read_atime(name),
             other => Ok(other?),
         }
     }
 
-    /// [`open_read`](Self::open_read) that does not ask to leave the access time alone: a caller
-    /// who knows that it may not ask spares a call.
+    /// [`open_read`](Self::open_read) without the request to leave the access time alone. It saves
+    /// a call if the caller knows that the request would be refused.
     pub fn open_read_atime(&self, name: &[u8]) -> io::Result<OwnedFd> {
         Ok(rustix::fs::openat(&self.0, component(name)?, READ_FLAGS, Mode::empty())?)
     }
 
-    /// Opens what `name` leads to for reading, through symbolic links: what a person who reads by
-    /// that name gets. The access time stays where the caller may ask for that.
+    /// Opens the target of `name` for reading, through symbolic links, as for a person who reads by
+    /// that name. The access time stays if the caller may request that.
     pub fn open_read_following(&self, name: &[u8]) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         let name = component(name)?;
         let open = |flags| rustix::fs::openat(&self.0, name, flags, Mode::empty());
         match open(flags | OFlags::NOATIME) {
-            // Not the owner of the file.
+            // The caller is not the owner of the file.
             Err(Errno::PERM) => Ok(open(flags)?),
             other => Ok(other?),
         }
@@ -188,16 +189,16 @@ impl Dir {
     }
 
     /// Opens the existing `name` for writing at offsets, through a symbolic link if it is one,
-    /// without truncating it: what cp does with an existing link to a file. It may lead anywhere,
-    /// so this is for destinations whose links are trusted. No waiting for a FIFO's reader (`ENXIO`
-    /// without one); look at what was opened before writing to it.
+    /// without truncating it. This is what cp does with an existing link to a file. The link may
+    /// lead anywhere, so this is for destinations whose links are trusted. It does not wait for a
+    /// FIFO's reader (`ENXIO` without one). Check what was opened before writing to it.
     pub fn open_write_following(&self, name: &[u8]) -> io::Result<OwnedFd> {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&self.0, component(name)?, flags, Mode::empty())?)
     }
 
-    /// Opens the folder that this one is in, for finding out whether one lies in another; of a
-    /// filesystem's root, or of a changed root, it is the folder itself (path_resolution(7)).
+    /// Opens the parent of this folder, to find out whether one folder lies in another. The parent
+    /// of a filesystem's root, or of a changed root, is the folder itself (path_resolution(7)).
     pub fn open_parent(&self) -> io::Result<Self> {
         let open = |flags| rustix::fs::openat(&self.0, c"..", flags, Mode::empty());
         let opened =
@@ -205,9 +206,9 @@ impl Dir {
         Ok(Self(opened?))
     }
 
-    /// Makes the FIFO, socket or device node `name`; `rdev` is the device (makedev(3)) and means
-    /// nothing to the first two. The umask applies to `mode`. `InvalidInput` for other kinds;
-    /// devices take CAP_MKNOD (mknod(2)).
+    /// Makes the FIFO, socket or device node `name`. `rdev` is the device (makedev(3)) and has no
+    /// meaning for FIFOs and sockets. The umask applies to `mode`. `InvalidInput` for other kinds;
+    /// devices need CAP_MKNOD (mknod(2)).
     pub fn make_node(&self, name: &[u8], kind: Kind, mode: u32, rdev: u64) -> io::Result<()> {
         let (file_type, rdev) = match kind {
             Kind::Fifo => (FileType::Fifo, 0),
@@ -219,27 +220,27 @@ impl Dir {
         Ok(rustix::fs::mknodat(&self.0, component(name)?, file_type, mode_bits(mode), rdev)?)
     }
 
-    /// Sets the permission bits and setuid, setgid, sticky of `name` without opening it for
-    /// anything, by way of `/proc/self/fd`; a FIFO or device is not touched otherwise. `ELOOP` for
-    /// a symbolic link, which has none.
+    /// Sets the permission, setuid, setgid and sticky bits of `name` through `/proc/self/fd`,
+    /// without opening it for reading or writing. So a FIFO or device is not disturbed. `ELOOP` for
+    /// a symbolic link, which has no mode.
     pub fn set_mode(&self, name: &[u8], mode: u32) -> io::Result<()> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.0, component(name)?, flags, Mode::empty())?;
         if metadata::metadata_of(&fd)?.kind == metadata::Kind::Symlink {
             return Err(Errno::LOOP.into());
         }
-        // A descriptor opened with O_PATH cannot be given to fchmod(2), but its name in /proc leads
-        // to the very file (open(2), O_PATH).
+        // fchmod(2) does not accept a descriptor that was opened with O_PATH, but its name in /proc
+        // leads to the same file (open(2), O_PATH).
         let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
         Ok(rustix::fs::chmod(path, mode_bits(mode))?)
     }
 
-    /// Makes the symbolic link `name`; `target` is any text without NUL and is not looked at.
+    /// Makes the symbolic link `name`. `target` is any text without NUL and is not checked.
     pub fn symlink(&self, target: &[u8], name: &[u8]) -> io::Result<()> {
         Ok(rustix::fs::symlinkat(target, &self.0, component(name)?)?)
     }
 
-    /// Gives the file `from_name` in `from_dir` the further name `name` here; a symbolic link is
+    /// Gives the file `from_name` in `from_dir` the additional name `name` here. A symbolic link is
     /// itself linked, not followed.
     pub fn hard_link(&self, from_dir: &Self, from_name: &[u8], name: &[u8]) -> io::Result<()> {
         let (from, name) = (component(from_name)?, component(name)?);
@@ -251,8 +252,8 @@ impl Dir {
         Ok(rustix::fs::renameat(&self.0, component(name)?, &to_dir.0, component(to_name)?)?)
     }
 
-    /// Exchanges what `name` and `to_name` in `to_dir` lead to, in one step (RENAME_EXCHANGE,
-    /// renameat2(2)). `Unsupported` where the filesystem or kernel does not.
+    /// Exchanges `name` and `to_name` in `to_dir` in one step (RENAME_EXCHANGE, renameat2(2)).
+    /// `Unsupported` if the filesystem or kernel cannot.
     pub fn exchange(&self, name: &[u8], to_dir: &Self, to_name: &[u8]) -> io::Result<()> {
         let flags = RenameFlags::EXCHANGE;
         match rustix::fs::renameat_with(&self.0, component(name)?, &to_dir.0, component(to_name)?, flags) {
@@ -263,22 +264,23 @@ impl Dir {
 
     /// Renames `name` to `to_name` in `to_dir` unless that name is taken (`AlreadyExists`).
     ///
-    /// Where the filesystem lacks RENAME_NOREPLACE this is
+    /// If the filesystem lacks RENAME_NOREPLACE this is
     /// [`rename_noreplace_emulated`](Self::rename_noreplace_emulated).
     pub fn rename_noreplace(&self, name: &[u8], to_dir: &Self, to_name: &[u8]) -> io::Result<()> {
         rename::noreplace(self.as_fd(), component(name)?, to_dir.as_fd(), component(to_name)?)
     }
 
-    /// The fallback of [`rename_noreplace`](Self::rename_noreplace): anything but a directory is
-    /// linked under the new name, which is atomic, then unlinked from the old, so that for a moment
-    /// it has both. A directory, or a file where the filesystem has no hard links, is looked for
-    /// and then renamed: something made under the new name in between is replaced if rename(2)
-    /// allows it (an empty directory by a directory, a file by a file).
+    /// The fallback of [`rename_noreplace`](Self::rename_noreplace). An entry that is no directory
+    /// is linked under the new name, which is atomic, and then unlinked from the old one, so that
+    /// it has both names for a moment. For a directory, or a file if the filesystem has no hard
+    /// links, the new name is checked first and then the entry is renamed. An entry that another
+    /// process makes under the new name in between is replaced if rename(2) allows it (an empty
+    /// directory by a directory, a file by a file).
     pub fn rename_noreplace_emulated(&self, name: &[u8], to_dir: &Self, to_name: &[u8]) -> io::Result<()> {
         rename::noreplace_emulated(self.as_fd(), component(name)?, to_dir.as_fd(), component(to_name)?)
     }
 
-    /// Removes the name `name`, which must not be a directory (unlinkat(2)).
+    /// Removes `name`, which must not be a directory (unlinkat(2)).
     pub fn unlink(&self, name: &[u8]) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.0, component(name)?, AtFlags::empty())?)
     }
@@ -288,19 +290,19 @@ impl Dir {
         Ok(rustix::fs::unlinkat(&self.0, component(name)?, AtFlags::REMOVEDIR)?)
     }
 
-    /// What `name` is; a symbolic link is described itself.
+    /// The metadata of `name`; of the link itself if it is a symbolic link.
     pub fn metadata(&self, name: &[u8]) -> io::Result<Metadata> {
         Ok(Metadata::from_stat(&rustix::fs::statat(&self.0, component(name)?, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
-    /// When `name` was born; see [`birth_of`](metadata::birth_of).
+    /// The birth time of `name`; see [`birth_of`](metadata::birth_of).
     pub fn birth(&self, name: &[u8]) -> Option<Timestamp> {
         let name = component(name).ok()?;
         metadata::birth(rustix::fs::statx(&self.0, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BTIME).ok()?)
     }
 
-    /// What `name` is, or what it leads to if it is a symbolic link (`NotFound` for one that leads
-    /// nowhere, `ELOOP` for one to itself).
+    /// The metadata of `name`, or of its target if it is a symbolic link (`NotFound` for a link
+    /// that leads nowhere, `ELOOP` for a link to itself).
     pub fn metadata_following(&self, name: &[u8]) -> io::Result<Metadata> {
         Ok(Metadata::from_stat(&rustix::fs::statat(&self.0, component(name)?, AtFlags::empty())?))
     }
@@ -318,38 +320,40 @@ impl Dir {
         Ok(rustix::fs::utimensat(&self.0, component(name)?, &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// Sets owner and group of `name`, of the link itself if it is one. The kernel drops setuid and
-    /// setgid of a file on the way.
+    /// Sets owner and group of `name`, of the link itself if it is one. The kernel then drops a
+    /// file's setuid and setgid bits.
     pub fn set_owner(&self, name: &[u8], uid: u32, gid: u32) -> io::Result<()> {
         let (uid, gid) = metadata::owner(uid, gid)?;
         Ok(rustix::fs::chownat(&self.0, component(name)?, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// Sets the group of `name`, of the link itself if it is one, and leaves its owner. The kernel
-    /// drops setuid and setgid of a file on the way.
+    /// then drops a file's setuid and setgid bits.
     pub fn set_group(&self, name: &[u8], gid: u32) -> io::Result<()> {
         let gid = metadata::group(gid)?;
         Ok(rustix::fs::chownat(&self.0, component(name)?, None, Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// The target of the symbolic link `name`; `InvalidInput` if it is none.
+    /// The target of the symbolic link `name`; `InvalidInput` if it is no link.
     pub fn read_link(&self, name: &[u8]) -> io::Result<Vec<u8>> {
         Ok(rustix::fs::readlinkat(&self.0, component(name)?, Vec::new()).map(CString::into_bytes)?)
     }
 
-    /// Lists the directory from its beginning, on a descriptor of its own, so that listings do not
+    /// Lists the directory from its beginning, on a separate descriptor, so that listings do not
     /// disturb each other.
     pub fn entries(&self) -> io::Result<Entries> {
         Ok(Entries::new(rustix::fs::openat(&self.0, c".", DIR_FLAGS, Mode::empty())?))
     }
 
-    /// A file without a name on this directory's filesystem, open for reading and writing, gone
-    /// when closed (O_TMPFILE, open(2)); `None` where the filesystem or kernel has no such thing.
+    /// A file without a name on this directory's filesystem, open for reading and writing, which is
+    /// gone once it is closed (O_TMPFILE, open(2)). `None` if the filesystem or kernel does not
+    /// support this.
     pub fn unnamed_file(&self) -> io::Result<Option<OwnedFd>> {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         match rustix::fs::openat(&self.0, c".", flags, mode_bits(0o600)) {
             Ok(fd) => Ok(Some(fd)),
-            // Filesystem without it; kernel before 3.11, which sees O_DIRECTORY with write access.
+            // The filesystem does not support it, or the kernel is older than 3.11, which reads the
+            // flags as O_DIRECTORY with write access.
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Ok(None),
             Err(error) => Err(error.into()),
         }

@@ -1,11 +1,11 @@
-//! Owns what stat(2) says of a file and what sets it, by descriptor: kind, mode, owner, size,
+//! Owns what stat(2) returns for a file, and setting it by descriptor: kind, mode, owner, size,
 //! times.
 use std::io;
 use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, FileType, Gid, Mode, Stat, Statx, StatxFlags, Timespec, Timestamps, UTIME_OMIT, Uid};
 
-/// What an entry of a directory is.
+/// The kind of a directory's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A regular file.
@@ -33,7 +33,7 @@ impl Kind {
             FileType::Socket => Self::Socket,
             FileType::CharacterDevice => Self::CharDevice,
             FileType::BlockDevice => Self::BlockDevice,
-            // inode(7) knows no others.
+            // inode(7) has no other kinds.
             _ => Self::File,
         }
     }
@@ -49,14 +49,14 @@ pub struct Timestamp {
     pub nanos: u32,
 }
 
-/// Nanoseconds in a second; utimensat(2) refuses more, apart from two special values that a peer
-/// must not reach.
+/// Nanoseconds in a second. utimensat(2) refuses more, except for two special values that a peer
+/// must not be able to send.
 const NANOS_PER_SEC: u32 = 1_000_000_000;
 
-/// What stat(2) says of a file.
+/// The metadata that stat(2) returns for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Permission bits with setuid, setgid and sticky (07777).
     pub mode: u32,
@@ -64,28 +64,29 @@ pub struct Metadata {
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// Bytes; of a symbolic link the length of its target.
+    /// Bytes; for a symbolic link the length of its target.
     pub size: u64,
-    /// 512-byte blocks that are really stored; fewer than `size` suggests holes.
+    /// 512-byte blocks that are stored; less than `size` suggests holes.
     pub blocks_512: u64,
     /// Last modification of the contents.
     pub mtime: Timestamp,
-    /// Last reading, as far as the mount keeps it (mount(8), relatime).
+    /// Last reading, if the mount records it (mount(8), relatime).
     pub atime: Timestamp,
-    /// Last change of anything but the access time; nobody can set it.
+    /// Last change of anything but the access time; no program can set it.
     pub ctime: Timestamp,
     /// How many names it has.
     pub nlink: u64,
     /// The filesystem it is on.
     pub dev: u64,
-    /// Its number there.
+    /// Its inode number there.
     pub ino: u64,
-    /// Of a device node the device it stands for (makedev(3)), else 0 or nothing of use.
+    /// For a device node the device that it stands for (makedev(3)); otherwise 0 or meaningless.
     pub rdev: u64,
 }
 
 impl Metadata {
-    // The fields' widths differ between architectures: what is a cast on one is none on another.
+    // The fields' widths differ between architectures, so a cast that one needs does nothing on
+    // another.
     #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
     pub(crate) fn from_stat(stat: &Stat) -> Self {
         Self {
@@ -106,14 +107,14 @@ impl Metadata {
     }
 }
 
-/// What the open file `fd` is.
+/// The metadata of the open file `fd`.
 pub fn metadata_of(fd: impl AsFd) -> io::Result<Metadata> {
     Ok(Metadata::from_stat(&rustix::fs::fstat(fd)?))
 }
 
-/// When the open file `fd` was born (statx(2)), which nobody can set; `None` where its filesystem
-/// does not say. Of two files that had the same inode number one after the other, this is what
-/// tells them apart.
+/// The birth time of the open file `fd` (statx(2)), which no program can set; `None` if its
+/// filesystem does not report it. It distinguishes two files that had the same inode number one
+/// after the other.
 pub fn birth_of(fd: impl AsFd) -> Option<Timestamp> {
     birth(rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::BTIME).ok()?)
 }
@@ -123,8 +124,8 @@ pub(crate) fn birth(of: Statx) -> Option<Timestamp> {
     is_known.then_some(Timestamp { secs: of.stx_btime.tv_sec, nanos: of.stx_btime.tv_nsec })
 }
 
-/// `InvalidInput` if the nanoseconds are no nanoseconds: to utimensat(2) two greater values mean
-/// "now" and "as it is".
+/// `InvalidInput` if the nanoseconds are out of range: for utimensat(2), two greater values mean
+/// "now" and "leave as it is".
 fn timespec(time: Timestamp) -> io::Result<Timespec> {
     if time.nanos >= NANOS_PER_SEC {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -142,8 +143,7 @@ pub(crate) fn both_times(atime: Timestamp, mtime: Timestamp) -> io::Result<Times
     Ok(Timestamps { last_access: timespec(atime)?, last_modification: timespec(mtime)? })
 }
 
-/// User and group as chown(2) takes them. `InvalidInput` for 2^32-1, which there means "leave as it
-/// is".
+/// User and group for chown(2). `InvalidInput` for 2^32-1, which means "leave as it is" there.
 pub(crate) fn owner(uid: u32, gid: u32) -> io::Result<(Uid, Gid)> {
     if uid == u32::MAX || gid == u32::MAX {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -151,8 +151,8 @@ pub(crate) fn owner(uid: u32, gid: u32) -> io::Result<(Uid, Gid)> {
     Ok((Uid::from_raw(uid), Gid::from_raw(gid)))
 }
 
-/// Sets the modification time of the open file; its access time stays. Filesystems round to their
-/// own grain.
+/// Sets the modification time of the open file; its access time stays. Filesystems round it to
+/// their own granularity.
 pub fn set_file_times(fd: impl AsFd, mtime: Timestamp) -> io::Result<()> {
     Ok(rustix::fs::futimens(fd, &only_mtime(mtime)?)?)
 }
@@ -163,31 +163,31 @@ pub fn set_times_both(fd: impl AsFd, atime: Timestamp, mtime: Timestamp) -> io::
     Ok(rustix::fs::futimens(fd, &both_times(atime, mtime)?)?)
 }
 
-/// Sets the permission bits and setuid, setgid, sticky (07777) of the open file, whatever the
+/// Sets the permission, setuid, setgid and sticky bits (07777) of the open file, whatever the
 /// umask.
 pub fn set_mode(fd: impl AsFd, mode: u32) -> io::Result<()> {
     Ok(rustix::fs::fchmod(fd, Mode::from_raw_mode(mode & 0o7777))?)
 }
 
-/// Sets owner and group of the open file. The kernel drops setuid and setgid on the way: set the
-/// mode afterwards.
+/// Sets owner and group of the open file. The kernel then drops setuid and setgid, so set the mode
+/// afterwards.
 pub fn set_owner_fd(fd: impl AsFd, uid: u32, gid: u32) -> io::Result<()> {
     let (uid, gid) = owner(uid, gid)?;
     Ok(rustix::fs::fchown(fd, Some(uid), Some(gid))?)
 }
 
-/// A group as chown(2) takes it. `InvalidInput` for 2^32-1, which there means "leave as it is".
+/// A group for chown(2). `InvalidInput` for 2^32-1, which means "leave as it is" there.
 pub(crate) fn group(gid: u32) -> io::Result<Gid> {
     owner(0, gid).map(|(_, gid)| gid)
 }
 
-/// Sets the group of the open file and leaves its owner: what an owner without privileges may do,
-/// for groups of their own (chown(2)). The kernel drops setuid and setgid on the way.
+/// Sets the group of the open file and leaves its owner. An owner without privileges may do this
+/// for groups of their own (chown(2)). The kernel then drops setuid and setgid.
 pub fn set_group_fd(fd: impl AsFd, gid: u32) -> io::Result<()> {
     Ok(rustix::fs::fchown(fd, None, Some(group(gid)?))?)
 }
 
-/// Sets the length of the open file; what lies beyond its old end is a hole.
+/// Sets the length of the open file; everything beyond its old end is a hole.
 pub fn set_len(fd: impl AsFd, bytes: u64) -> io::Result<()> {
     Ok(rustix::fs::ftruncate(fd, bytes)?)
 }

@@ -8,11 +8,12 @@ use std::path::PathBuf;
 
 use rustix::fs::{AtFlags, StatxFlags};
 
-/// Where what holds `fd` is mounted, as this process sees it (proc_pid_mountinfo(5)).
+/// The mount point of the filesystem that holds `fd`, as this process sees it
+/// (proc_pid_mountinfo(5)).
 ///
 /// # Errors
-/// What the kernel said; `Unsupported` before Linux 5.8, which does not tell the mount, and where
-/// that is in no list.
+/// The kernel's error; `Unsupported` before Linux 5.8, which does not report the mount, and if the
+/// mount is not listed.
 pub fn mount_point(fd: impl AsFd) -> io::Result<PathBuf> {
     let asked = rustix::fs::statx(fd, "", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID)?;
     if asked.stx_mask & StatxFlags::MNT_ID.bits() == 0 {
@@ -21,7 +22,7 @@ pub fn mount_point(fd: impl AsFd) -> io::Result<PathBuf> {
     find(&fs::read("/proc/self/mountinfo")?, asked.stx_mnt_id).ok_or_else(|| io::ErrorKind::Unsupported.into())
 }
 
-/// The mount point of the mount with that number.
+/// The mount point of the mount with the number `id`.
 fn find(list: &[u8], id: u64) -> Option<PathBuf> {
     list.split(|&byte| byte == b'\n').find_map(|line| {
         let mut fields = line.split(|&byte| byte == b' ');
@@ -61,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_proc_holds_is_mounted_there() {
+    fn the_mount_point_of_proc_is_found() {
         let Ok(point) = mount_point(Dir::open(Path::new("/proc/self")).unwrap()) else {
             return println!("skipped: this kernel does not tell mounts");
         };

@@ -1,4 +1,4 @@
-//! Owns questions and promises about a whole filesystem: kind, medium, room, preallocation,
+//! Owns questions and operations about a whole filesystem: kind, medium, free space, preallocation,
 //! syncing.
 
 use std::ffi::OsStr;
@@ -9,20 +9,20 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
-/// Room on a filesystem (statvfs(3)).
+/// Free space on a filesystem (statvfs(3)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
     /// Bytes an unprivileged user may still write.
     pub free_bytes: u64,
     /// Bytes it has in all.
     pub total_bytes: u64,
-    /// Files that can still be made; `None` where the filesystem has no such limit (btrfs).
+    /// Files that can still be made; `None` if the filesystem has no such limit (btrfs).
     pub free_inodes: Option<u64>,
     /// Longest name in bytes; 0 if the filesystem does not say.
     pub name_max: u64,
 }
 
-/// The room on the filesystem that holds `fd`.
+/// The free space on the filesystem that holds `fd`.
 pub fn space(fd: impl AsFd) -> io::Result<Space> {
     let stat = rustix::fs::fstatvfs(fd)?;
     Ok(Space {
@@ -33,8 +33,8 @@ pub fn space(fd: impl AsFd) -> io::Result<Space> {
     })
 }
 
-/// What the filesystem that holds `fd` calls itself (`f_fsid` of statvfs(3)): on most the same
-/// after the machine has started anew. 0 where it does not say.
+/// The id of the filesystem that holds `fd` (`f_fsid` of statvfs(3)). On most filesystems it stays
+/// the same after a restart of the machine. 0 if the filesystem has none.
 pub fn filesystem_id(fd: impl AsFd) -> io::Result<u64> {
     Ok(rustix::fs::fstatvfs(fd)?.f_fsid)
 }
@@ -44,8 +44,8 @@ pub fn filesystem_id(fd: impl AsFd) -> io::Result<u64> {
 pub struct Filesystem {
     /// Its magic number.
     pub magic: u64,
-    /// Whether it is an ext4 that is known to have a journal. ext2, and ext4 made without one, have
-    /// the same magic number.
+    /// Whether it is an ext4 that is known to have a journal. ext2, and ext4 made without a
+    /// journal, have the same magic number.
     pub has_journal: bool,
 }
 
@@ -56,7 +56,7 @@ const EXT4_MAGIC: u64 = 0xEF53;
 const JOURNAL_INODE: u32 = 8;
 
 /// Magic numbers (statfs(2), linux/magic.h; ZFS, CIFS, exFAT and bcachefs from their sources) and
-/// what people call the filesystem.
+/// the common names of these filesystems.
 const NAMES: [(u64, &str); 20] = [
     (EXT4_MAGIC, "ext4"),
     (0x0102_1994, "tmpfs"),
@@ -81,30 +81,31 @@ const NAMES: [(u64, &str); 20] = [
 ];
 
 impl Filesystem {
-    /// What people call it, "other" if it is none of the common ones.
+    /// Its common name, or "other".
     pub fn name(self) -> &'static str {
         NAMES.iter().find(|(magic, _)| *magic == self.magic).map_or("other", |(_, name)| name)
     }
 
-    /// Whether a folder keeps its inode number when it is forgotten and looked up again. FAT, exFAT
-    /// and those whose numbers come from a program or a server draw them anew (iunique(9),
-    /// `noserverino` of mount.cifs(8), `use_ino` of mount.fuse(8)).
+    /// Whether a folder has the same inode number after the kernel has forgotten it and looks it up
+    /// again. FAT, exFAT and filesystems whose numbers come from a program or a server assign new
+    /// ones (iunique(9), `noserverino` of mount.cifs(8), `use_ino` of mount.fuse(8)).
     pub fn keeps_inode_numbers(self) -> bool {
         !matches!(self.name(), "vfat" | "exfat" | "fuse" | "cifs")
     }
 
-    /// Whether another program is the filesystem.
+    /// Whether the filesystem is another program.
     pub fn is_fuse(self) -> bool {
         self.name() == "fuse"
     }
 
-    /// Whether files live in memory alone: nothing to wait for, and preallocating writes zeros.
+    /// Whether files live in memory alone, so that there is no disk to wait for, and preallocating
+    /// writes zeros.
     pub fn is_memory(self) -> bool {
         matches!(self.name(), "tmpfs" | "ramfs")
     }
 
-    /// Whether contents that have reached the device are behind every name that is given
-    /// afterwards, whatever a power cut leaves: write-back here ends once the file's size and
+    /// Whether, after a power cut, a name given after the contents have reached the device always
+    /// leads to these contents. On these filesystems write-back ends once the file's size and
     /// extents are in the journal, and the journal is written in order, behind a flush. btrfs and
     /// f2fs record extents later. An ext4 without a journal writes names and extents in any order.
     pub fn orders_names_behind_contents(self) -> bool {
@@ -115,8 +116,8 @@ impl Filesystem {
         }
     }
 
-    /// Whether it tells by this kernel's clock when a file was changed. Servers and other programs
-    /// have clocks of their own.
+    /// Whether its change times come from this kernel's clock. Servers and other programs have
+    /// clocks of their own.
     pub fn uses_own_clock(self) -> bool {
         matches!(
             self.name(),
@@ -124,14 +125,14 @@ impl Filesystem {
         )
     }
 
-    /// Whether copy_file_range(2) may be done by a server or a program beneath, so that no byte
-    /// passes through this kernel.
+    /// Whether a server or a program may carry out copy_file_range(2), so that no byte passes
+    /// through this kernel.
     pub fn copies_by_itself(self) -> bool {
         matches!(self.name(), "nfs" | "cifs" | "fuse" | "ceph")
     }
 }
 
-/// [`Filesystem::is_fuse`] of what holds `fd`, by one call.
+/// [`Filesystem::is_fuse`] of the filesystem that holds `fd`, by one call.
 pub fn filesystem_is_fuse(fd: impl AsFd) -> io::Result<bool> {
     Ok(Filesystem { magic: magic(fd)?, has_journal: false }.is_fuse())
 }
@@ -150,42 +151,42 @@ pub fn filesystem(fd: impl AsFd) -> io::Result<Filesystem> {
     Ok(Filesystem { magic, has_journal })
 }
 
-/// Whether the ext4 on the block device `dev` has a journal; false if the kernel does not tell.
+/// Whether the ext4 on the block device `dev` has a journal; false if that cannot be found out.
 fn has_journal(dev: u64) -> bool {
     let link = format!("/sys/dev/block/{}:{}", rustix::fs::major(dev), rustix::fs::minor(dev));
-    // The kernel's own name of the device, also of a logical volume (dm-0).
+    // The kernel's own name of the device, which a logical volume has too (dm-0).
     let name = match std::fs::read_link(link).ok().as_deref().and_then(Path::file_name).and_then(OsStr::to_str) {
         Some(name) => name.to_owned(),
         None => return false,
     };
-    // A confined thread may look at this path, but may not read the other one.
+    // A confined thread may check whether this path exists, but may not read the other one.
     if Path::new(&format!("/proc/fs/jbd2/{name}-{JOURNAL_INODE}")).exists() {
         return true;
     }
-    // A journal on another device, or in another inode. The file says "<none>", or the number of
-    // the journal's thread, which is 0 in a container.
+    // The journal is on another device, or in another inode. The file has "<none>", or the number
+    // of the journal's thread, which is 0 in a container.
     std::fs::read_to_string(format!("/sys/fs/ext4/{name}/journal_task"))
         .is_ok_and(|task| task.trim().parse::<u32>().is_ok())
 }
 
-/// What a disk is made of.
+/// The kind of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Medium {
-    /// Platters and a head that seeks.
+    /// It has platters and a head that seeks.
     Rotational,
-    /// None of that, or a disk that does not say, as virtual ones.
+    /// It has no moving head, or does not say, like virtual disks.
     Solid,
 }
 
-/// The medium of the block device `dev` (makedev(3), as in `Metadata::dev`), by sysfs; a
-/// partition's is its disk's. `None` where no block device is known, as of tmpfs, btrfs and network
+/// The medium of the block device `dev` (makedev(3), as in `Metadata::dev`), by sysfs. A partition
+/// has the medium of its disk. `None` if no block device is known, as for tmpfs, btrfs and network
 /// filesystems.
 pub fn medium(dev: u64) -> Option<Medium> {
     medium_of(&PathBuf::from(format!("/sys/dev/block/{}:{}", rustix::fs::major(dev), rustix::fs::minor(dev))))
 }
 
 fn medium_of(device: &Path) -> Option<Medium> {
-    // The link is resolved before `..`, which is then the disk that the partition is on.
+    // The link is resolved before `..`, which then leads to the disk that has the partition.
     let medium =
         ["queue/rotational", "../queue/rotational"].into_iter().find_map(|below| {
             match std::fs::read_to_string(device.join(below)).ok()?.trim() {
@@ -194,7 +195,7 @@ fn medium_of(device: &Path) -> Option<Medium> {
                 _ => None,
             }
         });
-    // A virtio disk is called rotational whatever is behind it: its driver does not say.
+    // A virtio disk is always reported as rotational, because its driver does not know.
     let is_virtual = || {
         std::fs::canonicalize(device)
             .is_ok_and(|path| path.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"virtio")))
@@ -205,21 +206,22 @@ fn medium_of(device: &Path) -> Option<Medium> {
     }
 }
 
-/// Writes everything cached for the filesystem that holds `fd` to its disk (syncfs(2)); errors of
-/// earlier write-back count from Linux 5.8.
+/// Writes everything that is cached for the filesystem that holds `fd` to its disk (syncfs(2)).
+/// From Linux 5.8 on it also reports errors of earlier write-back.
 pub fn sync_filesystem(fd: impl AsFd) -> io::Result<()> {
     Ok(rustix::fs::syncfs(fd)?)
 }
 
-/// Starts writing a file's contents to the device without waiting (sync_file_range(2)). Only a
-/// hint: what fails here fails again in [`write_out`].
+/// Starts writing a file's contents to the device without waiting (sync_file_range(2)). This is
+/// only a hint: an error here comes again in [`write_out`].
 pub fn begin_write_out(file: impl AsFd) {
     let _ = sync_file_range(file, libc::SYNC_FILE_RANGE_WRITE);
 }
 
-/// Has a file's contents reach the device and waits for that, so that a name given afterwards never
-/// leads to less of it after a power cut. Costs no flush where the filesystem [orders names behind
-/// contents](Filesystem::orders_names_behind_contents), and a flush (fdatasync(2)) elsewhere.
+/// Writes a file's contents to the device and waits for that. So after a power cut, a name given
+/// afterwards never leads to incomplete contents. This needs no flush if the filesystem [orders
+/// names behind contents](Filesystem::orders_names_behind_contents), and a flush (fdatasync(2))
+/// otherwise.
 pub fn write_out(file: impl AsFd, on: Filesystem) -> io::Result<()> {
     const WHOLE: libc::c_uint =
         libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
@@ -229,7 +231,7 @@ pub fn write_out(file: impl AsFd, on: Filesystem) -> io::Result<()> {
     if on.orders_names_behind_contents() {
         match sync_file_range(&file, WHOLE) {
             Err(errno @ (Errno::IO | Errno::NOSPC | Errno::DQUOT)) => return Err(errno.into()),
-            // The call may be forbidden (seccomp).
+            // A filter may forbid the call (seccomp).
             Err(_) => {}
             Ok(()) => return Ok(()),
         }
@@ -245,8 +247,8 @@ fn sync_file_range(file: impl AsFd, flags: libc::c_uint) -> Result<(), Errno> {
     }
 }
 
-/// Makes the names in the directory durable (fsync(2)). A filesystem that cannot sync a directory
-/// has nothing to make durable.
+/// Makes the names in the directory durable (fsync(2)). If a filesystem cannot sync a directory,
+/// there is nothing to make durable.
 pub fn sync_dir(dir: impl AsFd) -> io::Result<()> {
     match rustix::fs::fsync(dir) {
         Err(Errno::INVAL) => Ok(()),
@@ -254,8 +256,8 @@ pub fn sync_dir(dir: impl AsFd) -> io::Result<()> {
     }
 }
 
-/// Reserves room for the first `bytes` bytes of the open file without changing its length
-/// (fallocate(2)); `Ok(false)` where the filesystem cannot, and for nothing to reserve.
+/// Reserves space for the first `bytes` bytes of the open file without changing its length
+/// (fallocate(2)). `Ok(false)` if the filesystem cannot, or if `bytes` is 0.
 pub fn preallocate(fd: impl AsFd, bytes: u64) -> io::Result<bool> {
     if bytes == 0 {
         return Ok(false);
@@ -272,11 +274,11 @@ pub fn preallocate(fd: impl AsFd, bytes: u64) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    //! The medium, by folders that are laid out as sysfs is.
+    //! Tests of `medium` with folders that are laid out like sysfs.
     use super::*;
 
-    /// A disk at `path` that says this of itself, its partition, and the link by which the kernel
-    /// knows that.
+    /// A disk at `path` with that content of `rotational`, its partition, and the kernel's link to
+    /// the partition.
     fn disk(sysfs: &Path, path: &str, rotational: &str) -> (PathBuf, PathBuf) {
         let disk = sysfs.join(path);
         std::fs::create_dir_all(disk.join("queue")).unwrap();
@@ -288,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_virtual_disk_is_not_believed_to_have_a_head() {
+    fn a_virtual_disk_does_not_count_as_rotational() {
         for (path, rotational, expected) in [
             ("pci0000:00/ata1/block/sda", "1\n", Some(Medium::Rotational)),
             ("pci0000:00/nvme/nvme0/nvme0n1", "0\n", Some(Medium::Solid)),

@@ -10,9 +10,9 @@ use rustix::io::Errno;
 /// The first stored part of the file at or after `offset`, within its first `size` bytes; `None` if
 /// only a hole is left.
 ///
-/// A filesystem that cannot tell reports everything as stored. The file's own position moves, so
-/// the descriptor must not be read by position at the same time; a file that shrank below `offset`
-/// has nothing left.
+/// A filesystem that cannot report holes has all parts stored. This moves the file's position, so
+/// no other code may read the descriptor by position meanwhile. A file that shrank below `offset`
+/// has no stored part left.
 pub fn next_data(fd: impl AsFd, offset: u64, size: u64) -> io::Result<Option<Range<u64>>> {
     if offset >= size {
         return Ok(None);
@@ -20,14 +20,14 @@ pub fn next_data(fd: impl AsFd, offset: u64, size: u64) -> io::Result<Option<Ran
     let fd = fd.as_fd();
     let start = match rustix::fs::seek(fd, SeekFrom::Data(offset)) {
         Ok(start) => start,
-        // Nothing but a hole up to the end, or an end before `offset`.
+        // There is only a hole up to the end, or the end is before `offset`.
         Err(Errno::NXIO) => return Ok(None),
         Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(Some(offset..size)),
         Err(error) => return Err(error.into()),
     };
     let end = match rustix::fs::seek(fd, SeekFrom::Hole(start)) {
         Ok(end) => end,
-        // Shrunk in between.
+        // The file shrank in between.
         Err(Errno::NXIO) => return Ok(None),
         Err(error) => return Err(error.into()),
     };

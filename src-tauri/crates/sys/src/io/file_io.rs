@@ -1,13 +1,13 @@
 //! Owns bulk reading and writing of files, by io_uring or by plain calls, behind one interface with
-//! one behaviour.
+//! the same behaviour.
 //!
-//! Both drivers block until everything they were asked for is done: no buffer stays with the kernel
-//! when a call returns or unwinds.
+//! Both drivers block until all requests are done. So the kernel holds no buffer when a call
+//! returns or unwinds.
 //!
-//! Reading a list of files opens each through the ring, looks at what was opened (fstat), and only
-//! then queues the read. Chaining open, read and close in the kernel would spare the look, but a
+//! Reading a list of files opens each file through the ring, checks the open file (fstat), and only
+//! then queues the read. A chain of open, read and close in the kernel would save the check. But a
 //! chain cannot tell a regular file from a FIFO, terminal or device that was swapped in, and
-//! io_uring's own statx cannot take a direct descriptor and always goes to a worker thread.
+//! io_uring's own statx cannot use a direct descriptor and always goes to a worker thread.
 
 #[cfg(test)]
 mod faults;
@@ -24,18 +24,18 @@ pub use crate::ring::Fallback;
 use crate::ring::{Ring, WORKERS_DEFAULT};
 pub use sync::{read_at, write_all_at};
 
-/// io-wq workers a ring may have of either kind: threads, which are there only while something
-/// blocks.
+/// The most io-wq workers of either kind that a ring may have. They are threads, which exist only
+/// while something blocks.
 pub const WORKERS_MAX: u32 = 64;
 
-/// Requests a driver keeps under way at a time, at most: a file each, so this also bounds the
-/// descriptors it holds.
+/// The most requests that a driver has under way at a time. Each is a file, so this also bounds the
+/// driver's descriptors.
 pub const DEPTH_MAX: u32 = 1024;
 
-/// Which driver is asked for.
+/// The requested driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IoMode {
-    /// io_uring, or plain calls where it is not to be had.
+    /// io_uring, or plain calls if io_uring is unavailable.
     #[default]
     Auto,
     /// io_uring or an error.
@@ -44,7 +44,7 @@ pub enum IoMode {
     Sync,
 }
 
-/// Which driver runs.
+/// The driver that runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IoKind {
     /// io_uring.
@@ -53,12 +53,12 @@ pub enum IoKind {
     Sync,
 }
 
-/// Which driver runs, and why if it is not the one that `Auto` prefers.
+/// The driver that runs, and the reason if `Auto` fell back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoChoice {
     /// The driver.
     pub kind: IoKind,
-    /// Why `Auto` fell back; `None` when it did not have to, or was not asked.
+    /// Why `Auto` fell back; `None` if it did not, or if another mode was requested.
     pub reason: Option<Fallback>,
 }
 
@@ -69,9 +69,9 @@ pub struct ReadFile<'a> {
     pub dir: BorrowedFd<'a>,
     /// Its name there, a single component.
     pub name: &'a CStr,
-    /// Where in the buffer its bytes go.
+    /// The position of its bytes in the buffer.
     pub at: usize,
-    /// How many bytes are wanted at most: the size it had when it was listed.
+    /// The most bytes to read: the size that the file had when it was listed.
     pub len: usize,
 }
 
@@ -80,9 +80,9 @@ pub struct ReadFile<'a> {
 pub struct ReadOpen<'a> {
     /// The file, open for reading.
     pub fd: BorrowedFd<'a>,
-    /// Where in the buffer its bytes go.
+    /// The position of its bytes in the buffer.
     pub at: usize,
-    /// How many bytes are wanted at most.
+    /// The most bytes to read.
     pub len: usize,
 }
 
@@ -91,23 +91,23 @@ pub struct ReadOpen<'a> {
 pub struct WriteAt<'a> {
     /// The file, open for writing.
     pub fd: BorrowedFd<'a>,
-    /// Where in the file the first byte goes.
+    /// The position of the first byte in the file.
     pub offset: u64,
     /// The bytes.
     pub bytes: &'a [u8],
 }
 
-/// What was to be read as a file has become something else. It is the inner error of the
-/// `io::Error` that says so.
+/// A file that was to be read has become another kind of entry. This is the inner error of an
+/// `io::Error`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a regular file ({kind:?})")]
 pub struct NotRegular {
-    /// What it is now.
+    /// The kind that it is now.
     pub kind: Kind,
 }
 
 impl NotRegular {
-    /// The kind of thing found, if that is what `error` is about.
+    /// The kind that was found, if that is the reason for `error`.
     pub fn in_error(error: &io::Error) -> Option<Self> {
         error.get_ref().and_then(|inner| inner.downcast_ref::<Self>()).copied()
     }
@@ -119,15 +119,15 @@ impl From<NotRegular> for io::Error {
     }
 }
 
-/// Called with a file that was read, by its request's index.
+/// Called with each file that was read, and the index of its request.
 pub type Look<'l> = dyn FnMut(usize, BorrowedFd<'_>) + 'l;
 
-/// A driver for bulk file IO. One thread uses it at a time; it can be handed from thread to thread
-/// between calls.
+/// A driver for bulk file IO. One thread uses it at a time. Between calls it may move to another
+/// thread.
 pub struct FileIo {
     driver: Driver,
     reason: Option<Fallback>,
-    /// Scratch for the overlap check, kept so that it is not allocated for each call.
+    /// Buffer for the overlap check, kept so that it is not allocated for each call.
     slots: Vec<(usize, usize)>,
 }
 
@@ -137,8 +137,8 @@ enum Driver {
 }
 
 impl FileIo {
-    /// Sets a driver up; `depth` (1 to [`DEPTH_MAX`], cut to that) is how many requests the ring
-    /// keeps under way.
+    /// Sets up a driver. `depth` (1 to [`DEPTH_MAX`]; larger values are reduced to that) is how
+    /// many requests the ring keeps under way.
     ///
     /// # Errors
     /// Only for [`IoMode::Uring`], with the [`Fallback`] as the inner error.
@@ -146,9 +146,10 @@ impl FileIo {
         Self::with_workers(mode, depth, WORKERS_DEFAULT)
     }
 
-    /// The same with up to `workers_max` (1 to [`WORKERS_MAX`], cut to that) threads of the
-    /// kernel's for what blocks, such as opening files that are not in memory: on a disk they wait
-    /// side by side, in memory they are in each other's way.
+    /// The same with up to `workers_max` kernel threads (1 to [`WORKERS_MAX`]; larger values are
+    /// reduced to that). They run requests that block, such as opening files that are not cached.
+    /// Such requests wait for a disk side by side, but for cached files the threads contend with
+    /// each other.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -183,13 +184,13 @@ impl FileIo {
         IoChoice { kind: self.kind(), reason: self.reason }
     }
 
-    /// Reads each file of `requests` into its own part of `buf`; `results[i]` is what came of
-    /// `requests[i]`: the bytes read, fewer than `len` if the file has become shorter, or why it
-    /// could not be read. `results` is emptied first and can be used again and again.
+    /// Reads each file of `requests` into its own part of `buf`. `results[i]` is the result of
+    /// `requests[i]`: the bytes read, fewer than `len` if the file has become shorter, or the
+    /// error. `results` is emptied first and can be reused.
     ///
-    /// No link is followed (`ELOOP`), nothing is waited for but the disk, and what is no regular
-    /// file is [`NotRegular`] (a socket `ENXIO`). Bytes of `buf` outside what the results name may
-    /// be overwritten within a request's own part, never elsewhere.
+    /// It follows no link (`ELOOP`) and waits for nothing but the disk. An entry that is no regular
+    /// file is [`NotRegular`] (a socket is `ENXIO`). Within a request's part, bytes of `buf` after
+    /// those read may be overwritten; outside the parts no byte is.
     ///
     /// # Errors
     /// `InvalidInput`, before anything is read, if a part does not lie in `buf` or two parts
@@ -203,9 +204,9 @@ impl FileIo {
         self.read_files_looking(buf, requests, results, &mut |_, _| {})
     }
 
-    /// The same, and calls `look` with the index and descriptor of each file that was read, after
-    /// its last byte and before it is closed: what has to be asked of every file costs a third
-    /// there of what it costs by name.
+    /// The same, and calls `look` with the index and descriptor of each file, after its last byte
+    /// was read and before it is closed. Getting attributes there costs a third of getting them by
+    /// name.
     ///
     /// # Errors
     /// As [`read_files`](Self::read_files).
@@ -231,10 +232,11 @@ impl FileIo {
         Ok(())
     }
 
-    /// Opens each of `names`, single components of `dir`, for reading; `results[i]` is what came of
-    /// `names[i]`, of whatever kind it is: look before reading. No link is followed (`ELOOP`) and
-    /// nothing is waited for but the disk. `noatime` leaves access times alone where the caller may
-    /// ask for that. `results` is emptied first; all files are open at once when this returns.
+    /// Opens each of `names`, single components of `dir`, for reading. `results[i]` is the result
+    /// for `names[i]`, of whatever kind the entry is, so check it before reading. It follows no
+    /// link (`ELOOP`) and waits for nothing but the disk. `noatime` leaves access times alone if
+    /// the caller may request that. `results` is emptied first. All files are open at once when
+    /// this returns.
     pub fn open_files(
         &mut self,
         dir: BorrowedFd<'_>,
@@ -255,8 +257,8 @@ impl FileIo {
         }
     }
 
-    /// Reads each open file of `requests` from its beginning into its own part of `buf`, as
-    /// [`read_files`](Self::read_files) does; what was opened is not looked at again.
+    /// Reads each open file of `requests` from its beginning into its own part of `buf`, like
+    /// [`read_files`](Self::read_files), but does not check the files' kinds.
     ///
     /// # Errors
     /// As [`read_files`](Self::read_files).
@@ -290,9 +292,8 @@ impl FileIo {
         }
     }
 
-    /// Writes all of `writes`, in no particular order; `results[i]` says what came of `writes[i]`.
-    /// After an error some of its bytes may be written. `results` is emptied first and can be used
-    /// again and again.
+    /// Writes all of `writes`, in any order. `results[i]` is the result of `writes[i]`; after an
+    /// error some of its bytes may be written. `results` is emptied first and can be reused.
     pub fn write_all_at(&mut self, writes: &[WriteAt<'_>], results: &mut Vec<io::Result<()>>) {
         results.clear();
         results.extend(writes.iter().map(|write| check_range(write.offset, write.bytes.len())));
@@ -307,7 +308,7 @@ impl FileIo {
     }
 }
 
-/// Offsets are signed in the kernel (off_t): what does not fit is refused alike by both drivers.
+/// Offsets are signed in the kernel (off_t). Both drivers refuse ranges that do not fit.
 fn check_range(offset: u64, len: usize) -> io::Result<()> {
     match offset.checked_add(len as u64) {
         Some(end) if i64::try_from(end).is_ok() => Ok(()),
@@ -315,8 +316,8 @@ fn check_range(offset: u64, len: usize) -> io::Result<()> {
     }
 }
 
-/// Refuses parts that overlap or leave a buffer of `bytes`. Requests usually come in ascending
-/// order, and then nothing is sorted.
+/// Refuses parts that overlap or exceed a buffer of `bytes`. Requests usually come in ascending
+/// order, and then no sorting is needed.
 fn check_slots(
     bytes: usize,
     parts: impl Iterator<Item = (usize, usize)>,

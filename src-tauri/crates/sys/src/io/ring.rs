@@ -1,36 +1,37 @@
-//! Owns an io_uring and the promise that whatever is lent to it stays put until its completion was
-//! seen; all pushing into the kernel's queue happens here.
+//! Owns an io_uring, and guarantees that everything lent to it stays in place until its completion
+//! was seen. All pushing into the kernel's queue happens here.
 
 use std::io;
 
 use io_uring::{IoUring, Probe, opcode, squeue};
 use rustix::io::Errno;
 
-/// io-wq workers a ring has of either kind unless asked for more. Workers of one ring contend for
-/// the lock of one directory or inode: more than a few cost CPU and gain nothing, and a process has
-/// a ring for every lane.
+/// io-wq workers of either kind that a ring has by default. Workers of one ring contend for the
+/// lock of a directory or inode, so more than a few cost CPU and gain nothing. A process has a ring
+/// for every lane.
 pub(crate) const WORKERS_DEFAULT: u32 = 4;
 
-/// Why io_uring is not to be had.
+/// Why io_uring is unavailable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fallback {
-    /// The kernel was built without io_uring or is older than 5.1 (ENOSYS), or a filter pretends
-    /// so.
+    /// The kernel was built without io_uring or is older than 5.1 (ENOSYS), or a filter returns the
+    /// same.
     #[error("the kernel has no io_uring")]
     NotInKernel,
     /// The administrator switched it off: `kernel.io_uring_disabled` has this value, 1 for
     /// unprivileged processes outside `kernel.io_uring_group`, 2 for all.
     #[error("io_uring is switched off (sysctl kernel.io_uring_disabled is {0})")]
     DisabledBySysctl(u8),
-    /// Refused (EPERM or EACCES) although the sysctl allows it: a seccomp filter, as container
-    /// runtimes install, or a security module.
+    /// The kernel refuses it (EPERM or EACCES) although the sysctl allows it, because of a seccomp
+    /// filter, as in container runtimes, or a security module.
     #[error("io_uring is refused by a seccomp filter or security module")]
     Filtered,
-    /// Not enough memory may be locked (ENOMEM): before Linux 5.12 rings count against
+    /// This process may not lock enough memory (ENOMEM): before Linux 5.12 rings count against
     /// RLIMIT_MEMLOCK.
     #[error("no memory for an io_uring (RLIMIT_MEMLOCK on kernels before 5.12)")]
     OutOfMemory,
-    /// The kernel's io_uring lacks this operation (Linux 5.6 has all that are needed here).
+    /// The kernel's io_uring lacks this operation. Linux 5.6 has all operations that are needed
+    /// here.
     #[error("the kernel's io_uring lacks {0}")]
     MissingOperation(&'static str),
     /// Anything else, by its errno.
@@ -38,8 +39,8 @@ pub enum Fallback {
     Errno(i32),
 }
 
-/// The sysctl `kernel.io_uring_disabled` (Linux 6.6): 0 for all may, 1 for privileged processes and
-/// one group, 2 for none; `None` where there is no such sysctl.
+/// The sysctl `kernel.io_uring_disabled` (Linux 6.6): 0 allows all processes, 1 privileged ones and
+/// one group, 2 none. `None` if there is no such sysctl.
 pub fn io_uring_disabled() -> Option<u8> {
     std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").ok()?.trim().parse().ok()
 }
@@ -57,7 +58,7 @@ impl Fallback {
         }
     }
 
-    /// What an `io::Error` made of it says to code that only looks at the kind.
+    /// The kind of an `io::Error` made of it, for code that only checks the kind.
     fn error_kind(self) -> io::ErrorKind {
         match self {
             Self::NotInKernel | Self::MissingOperation(_) => io::ErrorKind::Unsupported,
@@ -74,11 +75,11 @@ impl From<Fallback> for io::Error {
     }
 }
 
-/// Asks for a ring without saying where its parameters are: the kernel looks at permissions first
+/// Requests a ring without a pointer to its parameters: the kernel checks permissions first
 /// (io_uring_setup(2)).
 pub(crate) fn allowed() -> Result<(), Fallback> {
-    // SAFETY: with a null pointer for the parameters nothing is read or written, and no ring is
-    // made.
+    // SAFETY: with a null pointer for the parameters the kernel reads and writes nothing, and
+    // creates no ring.
     let asked = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, std::ptr::null_mut::<libc::c_void>()) };
     debug_assert!(asked < 0, "a ring was made of nothing");
     let error = io::Error::last_os_error();
@@ -88,7 +89,7 @@ pub(crate) fn allowed() -> Result<(), Fallback> {
     }
 }
 
-/// What the kernel answered to one entry: its `user_data`, and a count or a negated errno.
+/// The kernel's result of one entry: its `user_data`, and a count or a negated errno.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Completion {
     pub(crate) token: u64,
@@ -101,12 +102,12 @@ pub(crate) struct Ring {
     depth: usize,
     /// Entries pushed whose completions were not seen yet.
     pending: usize,
-    /// Changes what the kernel answered, as it rarely does by itself.
+    /// Changes completions, for tests of rare results.
     #[cfg(test)]
     pub(crate) fault: Option<Fault>,
 }
 
-/// Sees each completion before whoever waits for it.
+/// Gets each completion before the waiting code does.
 #[cfg(test)]
 pub(crate) type Fault = Box<dyn FnMut(&mut Completion)>;
 
@@ -118,8 +119,8 @@ impl Ring {
 
     /// The same with `workers_max` (not 0) io-wq workers of either kind.
     pub(crate) fn with_workers(depth: u32, workers_max: u32) -> Result<Self, Fallback> {
-        // Completions are only looked for in io_uring_enter, so the kernel need not interrupt this
-        // thread for them (Linux 5.19).
+        // Completions are only read in io_uring_enter, so the kernel need not interrupt this thread
+        // for them (Linux 5.19).
         let ring = IoUring::builder()
             .dontfork()
             .setup_coop_taskrun()
@@ -130,8 +131,8 @@ impl Ring {
             })
             .map_err(|error| Fallback::from_setup(&error))?;
         Self::check_operations(&ring)?;
-        // Linux 5.15; before that workers are bounded by the CPUs alone, which costs speed and not
-        // correctness.
+        // This needs Linux 5.15. Before, only the number of CPUs bounds the workers, which costs
+        // speed but is correct.
         let _ = ring.submitter().register_iowq_max_workers(&mut [workers_max, workers_max]);
         Ok(Self {
             ring,
@@ -144,7 +145,7 @@ impl Ring {
 
     fn check_operations(ring: &IoUring) -> Result<(), Fallback> {
         let mut probe = Probe::new();
-        // The probe came with the operations themselves, in Linux 5.6.
+        // The probe was added together with these operations, in Linux 5.6.
         ring.submitter().register_probe(&mut probe).map_err(|_| Fallback::MissingOperation("IORING_REGISTER_PROBE"))?;
         Self::check(|code| probe.is_supported(code))
     }
@@ -166,30 +167,30 @@ impl Ring {
         self.depth
     }
 
-    /// Starts lending; what is pushed through the loan is waited for when it goes out of scope,
-    /// panic or not.
+    /// Starts lending. When the loan is dropped, also by a panic, it waits for everything that was
+    /// pushed.
     pub(crate) fn lend(&mut self) -> Loan<'_> {
         debug_assert_eq!(self.pending, 0, "an earlier loan left entries behind");
         Loan { ring: self }
     }
 
-    /// Submits what was pushed and waits for one completion at least.
+    /// Submits pushed entries and waits for at least one completion.
     ///
     /// # Aborts
-    /// When the kernel no longer takes the ring itself: buffers may then still be written to at any
-    /// time, and no state of this process is safe to go on with. Only a descriptor closed behind
-    /// this module's back could cause it.
+    /// If the kernel no longer accepts the ring itself. Buffers may then still be written to at any
+    /// time, and no state of this process is safe to continue with. Only code elsewhere that closes
+    /// the descriptor could cause it.
     fn submit_and_wait(&mut self) {
         loop {
             match self.ring.submit_and_wait(1) {
-                // A signal may end the wait of a call that submitted something: such a call
-                // succeeds, with nothing to see yet.
+                // A signal may end the wait of a call that submitted something. Such a call
+                // succeeds, with no completion yet.
                 Ok(_) if self.ring.completion().is_empty() => {}
                 Ok(_) => return,
                 Err(error) => match Errno::from_io_error(&error) {
                     Some(Errno::INTR) => {}
-                    // No memory for requests, or completions overflowed (io_uring_enter(2)): seeing
-                    // completions is what helps.
+                    // There is no memory for requests, or completions overflowed
+                    // (io_uring_enter(2)). Taking completions out helps.
                     Some(Errno::AGAIN | Errno::BUSY | Errno::NOMEM) => {
                         if !self.ring.completion().is_empty() {
                             return;
@@ -241,8 +242,8 @@ impl Loan<'_> {
         self.ring.pending += 1;
     }
 
-    /// Submits everything queued, waits for at least one completion and moves all there are into
-    /// `completions`. With nothing pending it returns at once, with none.
+    /// Submits everything queued, waits for at least one completion and moves all available ones
+    /// into `completions`. If nothing is pending it returns at once with none.
     pub(crate) fn wait(&mut self, completions: &mut Vec<Completion>) {
         completions.clear();
         if self.ring.pending == 0 {
@@ -281,7 +282,7 @@ mod tests {
 
     use super::*;
 
-    /// Long enough that whoever does not wait is found out.
+    /// A delay that is long enough to detect code that does not wait.
     const LATE: Duration = Duration::from_millis(100);
 
     #[test]
@@ -294,8 +295,8 @@ mod tests {
     }
 
     #[test]
-    fn unwinding_waits_for_what_is_lent() {
-        let Some(mut ring) = ring("unwinding_waits_for_what_is_lent", 4) else { return };
+    fn unwinding_waits_for_lent_memory() {
+        let Some(mut ring) = ring("unwinding_waits_for_lent_memory", 4) else { return };
         let (reader, mut writer) = std::io::pipe().unwrap();
         let mut buf = [0; 8];
         let late = std::thread::spawn(move || {
@@ -306,15 +307,15 @@ mod tests {
         let unwound = catch_unwind(AssertUnwindSafe(|| {
             let mut loan = ring.lend();
             let entry = opcode::Read::new(types::Fd(reader.as_raw_fd()), buf.as_mut_ptr(), 8).build();
-            // SAFETY: `buf` and `reader` outlive the loan, and `buf` is next looked at when the
-            // loan is gone.
+            // SAFETY: `buf` and `reader` outlive the loan, and `buf` is not read before the loan is
+            // dropped.
             unsafe { loan.push(entry, 7) };
             panic!("with a buffer lent");
         }));
         assert!(unwound.is_err());
         assert_eq!((ring.pending, &buf), (0, b"arrived!"));
         drop(late.join().unwrap());
-        // The ring is as good as new.
+        // The ring can be used again.
         let mut loan = ring.lend();
         // SAFETY: a no-op points to nothing.
         unsafe { loan.push(opcode::Nop::new().build(), 8) };
@@ -348,7 +349,7 @@ mod tests {
         let mut buf = [0; 8];
         let mut loan = ring.lend();
         let entry = opcode::Read::new(types::Fd(reader.as_raw_fd()), buf.as_mut_ptr(), 8).build();
-        // SAFETY: `buf` and `reader` outlive the loan, and `buf` is looked at after the completion.
+        // SAFETY: `buf` and `reader` outlive the loan, and `buf` is read only after the completion.
         unsafe { loan.push(entry, 7) };
         let mut completions = Vec::new();
         loan.wait(&mut completions);
@@ -393,8 +394,8 @@ mod tests {
     fn a_full_completion_queue_loses_nothing() {
         const ENTRIES: u64 = 64;
         let Some(mut ring) = ring("a_full_completion_queue_loses_nothing", 4) else { return };
-        // Many times what the completion queue holds, submitted without looking at it: the kernel
-        // keeps the rest and has it fetched.
+        // Many times the size of the completion queue, submitted without taking completions out.
+        // The kernel keeps the rest until it is asked for it.
         for token in 0..ENTRIES {
             let entry = opcode::Nop::new().build().user_data(token);
             // SAFETY: a no-op points to nothing.

@@ -1,5 +1,5 @@
 //! Owns moving bytes between a file and a connected socket without passing them through memory of
-//! this process, and the same by io_uring; which way is worth it is the engine's business.
+//! this process, and the same by io_uring. The callers choose the way.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -11,12 +11,12 @@ use rustix::pipe::{PipeFlags, SpliceFlags};
 
 use crate::ring::{Completion, Ring};
 
-/// Bytes of one call at most: below the kernel's limit of 2 GiB less a page (sendfile(2)), and a
-/// length that io_uring can say.
+/// The most bytes of one call: below the kernel's limit of 2 GiB less a page (sendfile(2)), and a
+/// length that io_uring can express.
 const CALL_BYTES_MAX: usize = 1 << 30;
 
-/// Sends all of `bytes`. With `more`, what does not fill a segment or a record waits for the next
-/// call (MSG_MORE, send(2)).
+/// Sends all of `bytes`. With `more`, bytes that do not fill a segment or a record wait for the
+/// next call (MSG_MORE, send(2)).
 pub fn send_all(socket: impl AsFd, mut bytes: &[u8], more: bool) -> io::Result<()> {
     let flags = SendFlags::NOSIGNAL | if more { SendFlags::MORE } else { SendFlags::empty() };
     while !bytes.is_empty() {
@@ -26,11 +26,11 @@ pub fn send_all(socket: impl AsFd, mut bytes: &[u8], more: bool) -> io::Result<(
     Ok(())
 }
 
-/// Throws away up to `len` bytes of what has arrived on a plain TCP socket, without copying them
-/// and without waiting (MSG_TRUNC, tcp(7)); 0 at the stream's end.
+/// Discards up to `len` bytes that have arrived on a plain TCP socket, without copying them and
+/// without waiting (MSG_TRUNC, tcp(7)). Returns 0 at the stream's end.
 ///
 /// # Errors
-/// `WouldBlock` if nothing is there.
+/// `WouldBlock` if nothing has arrived.
 pub fn discard_now(socket: impl AsFd, len: usize) -> io::Result<usize> {
     loop {
         let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
@@ -47,10 +47,10 @@ pub fn discard_now(socket: impl AsFd, len: usize) -> io::Result<usize> {
     }
 }
 
-/// Sends `len` bytes of a file from `offset` on by sendfile(2).
+/// Sends `len` bytes of a file, from `offset` on, by sendfile(2).
 ///
 /// # Errors
-/// `UnexpectedEof` for a file that is shorter.
+/// `UnexpectedEof` if the file is shorter.
 pub fn send_file(socket: impl AsFd, file: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
     let mut at = offset;
     let end = offset + len;
@@ -65,13 +65,12 @@ pub fn send_file(socket: impl AsFd, file: impl AsFd, offset: u64, len: u64) -> i
     Ok(())
 }
 
-/// Whether the kernel is told that more comes behind what is spliced into a socket (SPLICE_F_MORE,
-/// splice(2)).
+/// When splicing into a socket tells the kernel that more follows (SPLICE_F_MORE, splice(2)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum More {
-    /// Behind all but the last call for a stretch: what is told is true.
+    /// With all calls for a stretch except the last one, so that the flag is always true.
     WhereTrue,
-    /// Behind every call, the last one, too: a TLS record, and a segment, is then left open at each
+    /// With every call, also the last one. A TLS record, and a segment, is then left open at each
     /// stretch's end.
     Always,
 }
@@ -85,8 +84,7 @@ impl More {
     }
 }
 
-/// A pipe between a file and a socket. After an error it may hold bytes: then it is of no further
-/// use.
+/// A pipe between a file and a socket. After an error it may hold bytes and must not be used again.
 #[derive(Debug)]
 pub struct StreamPipe {
     out_end: OwnedFd,
@@ -95,19 +93,19 @@ pub struct StreamPipe {
 }
 
 impl StreamPipe {
-    /// A pipe of `bytes`, or of what this user may have (pipe(7)).
+    /// A pipe of `bytes`, or of the size that this user is allowed (pipe(7)).
     pub fn new(bytes: usize) -> io::Result<Self> {
         let (out_end, in_end) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        // Refused beyond the user's share: a smaller pipe takes more rounds.
+        // The kernel refuses this beyond the user's share. A smaller pipe needs more rounds.
         let _ = rustix::pipe::fcntl_setpipe_size(&in_end, bytes);
         let capacity = rustix::pipe::fcntl_getpipe_size(&in_end)?;
         Ok(Self { out_end, in_end, capacity })
     }
 
-    /// Sends `len` bytes of a file from `offset` on.
+    /// Sends `len` bytes of a file, from `offset` on.
     ///
     /// # Errors
-    /// `UnexpectedEof` for a file that is shorter, and what splice(2) says.
+    /// `UnexpectedEof` if the file is shorter, and the errors of splice(2).
     pub fn send(&self, file: impl AsFd, offset: u64, len: u64, socket: impl AsFd, more: More) -> io::Result<()> {
         let mut at = offset;
         let end = offset + len;
@@ -125,7 +123,7 @@ impl StreamPipe {
     /// Receives `len` bytes into a file from `offset` on.
     ///
     /// # Errors
-    /// `UnexpectedEof` if the stream ends before, and what splice(2) says.
+    /// `UnexpectedEof` if the stream ends before that, and the errors of splice(2).
     pub fn receive(&self, socket: impl AsFd, file: impl AsFd, offset: u64, len: u64) -> io::Result<()> {
         let mut at = offset;
         let end = offset + len;
@@ -141,7 +139,7 @@ impl StreamPipe {
         Ok(())
     }
 
-    /// Takes the `filled` bytes out of the pipe again; none were put in at the end of what is read.
+    /// Takes the `filled` bytes out of the pipe again; `filled` is 0 at the end of the source.
     fn empty(&self, filled: usize, mut take: impl FnMut(usize) -> rustix::io::Result<usize>) -> io::Result<()> {
         if filled == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -159,9 +157,9 @@ impl StreamPipe {
     }
 }
 
-/// The same by io_uring, one request at a time: on a lane each must be whole before the next may
-/// begin. Files and sockets are to be open for blocking (no `O_NONBLOCK`), or what would be waited
-/// for is an error.
+/// The same by io_uring, one request at a time, because on a lane each request must be complete
+/// before the next may begin. Files and sockets must be open for blocking (no `O_NONBLOCK`),
+/// because a request that has to wait would fail otherwise.
 pub struct RingStream {
     ring: Ring,
     pipe: StreamPipe,
@@ -169,11 +167,10 @@ pub struct RingStream {
 }
 
 impl RingStream {
-    /// A ring, and a pipe of `pipe_bytes` for what is spliced.
+    /// A ring, and a pipe of `pipe_bytes` for splicing.
     ///
     /// # Errors
-    /// With the [`Fallback`](crate::probe::Fallback) as the inner error where the kernel gives no
-    /// ring.
+    /// With the [`Fallback`](crate::probe::Fallback) as the inner error if no ring is available.
     pub fn new(pipe_bytes: usize) -> io::Result<Self> {
         Ok(Self { ring: Ring::new(1)?, pipe: StreamPipe::new(pipe_bytes)?, completions: Vec::new() })
     }
@@ -194,7 +191,7 @@ impl RingStream {
     /// Fills `buf` from `offset` of a file (IORING_OP_READ).
     ///
     /// # Errors
-    /// `UnexpectedEof` for a file that is shorter.
+    /// `UnexpectedEof` if the file is shorter.
     pub fn read_exact_at(&mut self, file: impl AsFd, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         let mut done = 0;
         while done < buf.len() {
@@ -212,7 +209,7 @@ impl RingStream {
         Ok(())
     }
 
-    /// Reads what has arrived, at least a byte; 0 at the stream's end (IORING_OP_RECV).
+    /// Reads the bytes that have arrived, at least one; 0 at the stream's end (IORING_OP_RECV).
     pub fn receive(&mut self, socket: impl AsFd, buf: &mut [u8]) -> io::Result<usize> {
         let entry = opcode::Recv::new(fd(socket.as_fd()), buf.as_mut_ptr(), length(buf.len())).build();
         // SAFETY: `buf` is exclusively borrowed, and the socket borrowed, for longer than this
@@ -238,10 +235,10 @@ impl RingStream {
         Ok(())
     }
 
-    /// Sends `len` bytes of a file from `offset` on (IORING_OP_SPLICE, twice).
+    /// Sends `len` bytes of a file, from `offset` on (IORING_OP_SPLICE, twice).
     ///
     /// # Errors
-    /// As [`StreamPipe::send`].
+    /// Like those of [`StreamPipe::send`].
     pub fn splice_out(&mut self, file: impl AsFd, offset: u64, len: u64, socket: impl AsFd) -> io::Result<()> {
         /// A pipe, and a socket, have no position.
         const NOWHERE: i64 = -1;
@@ -276,8 +273,8 @@ impl RingStream {
     /// Runs one entry to its end and returns its count.
     ///
     /// # Safety
-    /// What the entry points to must stay valid, and untouched where the kernel writes, until this
-    /// returns.
+    /// Everything that the entry points to must stay valid, and untouched where the kernel writes,
+    /// until this returns.
     unsafe fn complete(&mut self, entry: squeue::Entry) -> io::Result<usize> {
         let mut result = -Errno::INTR.raw_os_error();
         while result == -Errno::INTR.raw_os_error() {
@@ -295,7 +292,7 @@ fn fd(fd: BorrowedFd<'_>) -> types::Fd {
     types::Fd(fd.as_raw_fd())
 }
 
-/// As io_uring says it; what is longer is done in several requests.
+/// The length in io_uring's type. Longer ranges take several requests.
 fn length(len: usize) -> u32 {
     len.min(CALL_BYTES_MAX) as u32
 }

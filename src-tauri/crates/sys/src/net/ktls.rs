@@ -1,5 +1,6 @@
-//! Owns what kernel TLS needs beside the `ktls` crate: whether it is there and why not, handing a
-//! connection over where that crate does not compile, control records, and its counters.
+//! Owns what kernel TLS needs in addition to the `ktls` crate: whether the kernel has it and why
+//! not, handing over a connection for C libraries for which that crate does not compile, control
+//! records, and the kernel's counters.
 //!
 //! Constants and rules are those of include/uapi/linux/tls.h and Documentation/networking/tls.rst.
 
@@ -16,9 +17,9 @@ pub use support::{KernelTls, MissingTls, TlsStat, support};
 
 /// Level of kernel TLS in setsockopt and control messages (include/linux/socket.h).
 const SOL_TLS: libc::c_int = 282;
-/// Control message that gives a record to send another type than data.
+/// Control message that sends a record of another type than data.
 const TLS_SET_RECORD_TYPE: libc::c_int = 1;
-/// Control message that tells the type of a received record.
+/// Control message with the type of a received record.
 const TLS_GET_RECORD_TYPE: libc::c_int = 2;
 /// Socket option: decrypt TLS 1.3 records straight to the reader, expecting no padding (Linux 6.0).
 const TLS_RX_EXPECT_NO_PAD: libc::c_int = 4;
@@ -31,38 +32,39 @@ const APPLICATION_DATA: u8 = 23;
 /// Longest content of a TLS record (RFC 8446 section 5.1).
 const RECORD_BYTES_MAX: usize = 16_384;
 
-/// Room for a control message of one byte; CMSG_SPACE(1) is 24 on 64-bit machines, 16 on 32-bit
+/// Space for a control message of one byte. CMSG_SPACE(1) is 24 on 64-bit machines and 16 on 32-bit
 /// ones.
 const CONTROL_BYTES: usize = 64;
 
-/// The alert that ends a connection properly: level warning, close_notify (RFC 8446 section 6.1).
+/// The alert that ends a connection properly: level warning, description close_notify (RFC 8446
+/// section 6.1).
 const CLOSE_NOTIFY: [u8; 2] = [1, 0];
 
-/// What came out of a kernel TLS socket.
+/// What was read from a kernel TLS socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// So many bytes of data, at least one.
+    /// This many bytes of data, at least one.
     Data(usize),
-    /// The peer's TCP stream has ended, properly or not: only what was agreed above TLS tells
-    /// whether that was the end.
+    /// The peer's TCP stream has ended, properly or not. Only the protocol above TLS tells whether
+    /// that was the end.
     Closed,
     /// An alert; `description` 0 is close_notify (RFC 8446 section 6).
     Alert {
-        /// 1 warning, 2 fatal; without meaning in TLS 1.3.
+        /// 1 is a warning, 2 is fatal; TLS 1.3 gives the level no meaning.
         level: u8,
         /// Which alert.
         description: u8,
     },
-    /// A handshake message of this type, consumed: 4 a ticket, 24 a key update (RFC 8446
-    /// section 4), after which the kernel cannot read on unless it is rekeyed.
+    /// A handshake message of this type, which was consumed: 4 is a ticket, 24 a key update (RFC
+    /// 8446 section 4). After a key update the kernel cannot read on without new keys.
     Handshake(u8),
-    /// A record of another type, consumed.
+    /// A record of another type, which was consumed.
     Other(u8),
 }
 
-/// Tells the kernel that received TLS 1.3 records carry no padding, which spares a copy; padded
-/// ones are still read, more slowly. To be set after the receive keys. `Ok(false)` on kernels
-/// before 6.0, and for TLS 1.2.
+/// Tells the kernel that received TLS 1.3 records have no padding, which saves a copy. Padded
+/// records are still read, more slowly. To be called after the receive keys were set. `Ok(false)`
+/// on kernels before 6.0, and for TLS 1.2.
 pub fn expect_no_pad(fd: impl AsFd) -> io::Result<bool> {
     match crate::socket::set_int(fd.as_fd().as_raw_fd(), SOL_TLS, TLS_RX_EXPECT_NO_PAD, 1) {
         Ok(()) => Ok(true),
@@ -73,13 +75,13 @@ pub fn expect_no_pad(fd: impl AsFd) -> io::Result<bool> {
     }
 }
 
-/// Reads decrypted data into `buf`, or tells of the control record that comes next.
+/// Reads decrypted data into `buf`, or returns the next control record.
 ///
 /// # Errors
-/// Whatever read(2) says but EIO, which announces a control record: `EBADMSG` for a record that
+/// All errors of read(2) except EIO, which announces a control record: `EBADMSG` for a record that
 /// does not authenticate, `EINVAL` or `EMSGSIZE` for a broken header. All of them end the
-/// connection: the kernel does not recover, and may hang on the next read. `WouldBlock` is none of
-/// them. `InvalidInput` for an empty `buf`.
+/// connection, because the kernel does not recover and may hang on the next read. `WouldBlock` is
+/// not one of these. `InvalidInput` for an empty `buf`.
 pub fn receive(fd: impl AsFd, buf: &mut [u8]) -> io::Result<Received> {
     if buf.is_empty() {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -93,17 +95,17 @@ pub fn receive(fd: impl AsFd, buf: &mut [u8]) -> io::Result<Received> {
     }
 }
 
-/// Takes the control record that made a plain read fail with EIO. The kernel gives one record of a
-/// type that is not data per call, whole if there is room, so it is taken into a buffer for a whole
-/// record.
+/// Reads the control record that made a plain read fail with EIO. The kernel returns one non-data
+/// record per call, completely if the buffer is large enough. So the buffer here is as long as the
+/// longest record.
 #[cold]
 fn receive_control(fd: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<Received> {
     let mut record = [0; RECORD_BYTES_MAX];
     let (bytes, record_type) = receive_message(fd, &mut record)?;
     let content = &record[..bytes];
     match record_type {
-        // None: not a TLS socket, or data that came without its type. A read that fails with EIO
-        // has neither before it.
+        // None: this is no TLS socket, or the data came without its type. In both cases no read
+        // fails with EIO before.
         None | Some(APPLICATION_DATA) => {
             let room = buf.get_mut(..bytes).ok_or(io::ErrorKind::InvalidData)?;
             room.copy_from_slice(content);
@@ -142,7 +144,7 @@ fn message(vector: &mut libc::iovec, control: &mut Control, control_bytes: usize
     message
 }
 
-/// recvmsg(2) of one record, with its type if the kernel told it.
+/// recvmsg(2) of one record, with its type if the kernel returned it.
 fn receive_message(fd: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<(usize, Option<u8>)> {
     let mut vector = libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.len() };
     let mut control = Control::new();
@@ -176,8 +178,8 @@ fn receive_message(fd: BorrowedFd<'_>, buf: &mut [u8]) -> io::Result<(usize, Opt
     Ok((bytes, Some(unsafe { *libc::CMSG_DATA(header) })))
 }
 
-/// Tells the peer that nothing more will be sent (RFC 8446 section 6.1). Data must all be sent
-/// before; the TCP stream stays open.
+/// Tells the peer that nothing more will be sent (RFC 8446 section 6.1). All data must have been
+/// sent before. The TCP stream stays open.
 pub fn send_close_notify(fd: impl AsFd) -> io::Result<()> {
     let fd = fd.as_fd();
     let mut alert = CLOSE_NOTIFY;
@@ -201,7 +203,7 @@ pub fn send_close_notify(fd: impl AsFd) -> io::Result<()> {
         let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL) };
         match usize::try_from(sent) {
             Ok(bytes) if bytes == CLOSE_NOTIFY.len() => return Ok(()),
-            // The kernel makes one record of one call: half an alert cannot be.
+            // The kernel makes one record of one call, so an alert is never sent in halves.
             Ok(_) => return Err(io::ErrorKind::WriteZero.into()),
             Err(_) => match io::Error::last_os_error() {
                 error if error.kind() == io::ErrorKind::Interrupted => {}

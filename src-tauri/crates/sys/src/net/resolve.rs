@@ -1,5 +1,5 @@
 //! Owns asking the system's resolver for a host's addresses, one address family at a time
-//! (getaddrinfo(3)), and what network interfaces are called.
+//! (getaddrinfo(3)), and the names of network interfaces.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -17,11 +17,11 @@ pub enum Family {
     V6,
 }
 
-/// The addresses of `host` in one family, in the resolver's order. Blocks for as long as the
+/// The addresses of `host` in one family, in the resolver's order. It blocks as long as the
 /// resolver does.
 ///
 /// # Errors
-/// What getaddrinfo(3) says; without an errno unless a system call failed.
+/// The error of getaddrinfo(3), without an errno unless a system call failed.
 pub fn addresses(host: &str, family: Family, port: u16) -> io::Result<Vec<SocketAddr>> {
     let host = CString::new(host).map_err(|_| io::ErrorKind::InvalidInput)?;
     // SAFETY: `addrinfo` is plain integers and pointers, for which all zeroes is a value.
@@ -78,17 +78,17 @@ fn failed(rc: libc::c_int) -> io::Error {
     io::Error::other(why.to_string_lossy().into_owned())
 }
 
-/// The number of the network interface that is called that; none where there is no such one.
+/// The number of the network interface with this name; `None` if there is none.
 pub fn interface_index(name: &str) -> Option<u32> {
     netdevice::name_to_index(any_socket()?, name).ok()
 }
 
-/// What the network interface with that number is called.
+/// The name of the network interface with this number.
 pub fn interface_name(index: u32) -> Option<String> {
     netdevice::index_to_name(any_socket()?, index).ok()
 }
 
-/// netdevice(7) takes a socket of any kind.
+/// netdevice(7) accepts a socket of any kind.
 fn any_socket() -> Option<rustix::fd::OwnedFd> {
     socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None).ok()
 }
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn literal_is_its_own_address_in_its_family_alone() {
+    fn a_literal_address_resolves_in_its_own_family_only() {
         let found = addresses("127.0.0.1", Family::V4, 7).unwrap();
         assert_eq!(found, ["127.0.0.1:7".parse().unwrap()]);
         assert_eq!(addresses("fd00::1", Family::V6, 7).unwrap(), ["[fd00::1]:7".parse().unwrap()]);

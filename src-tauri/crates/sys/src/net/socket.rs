@@ -1,4 +1,4 @@
-//! Owns the socket options of a bulk lane, and what TCP says of its path.
+//! Owns the socket options of a bulk lane, and TCP's measurements of its path.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -7,33 +7,33 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvFlags, recv, sockopt};
 
-/// Probes without an answer before the kernel gives a silent connection up (tcp(7), TCP_KEEPCNT);
-/// the kernel's own 9 means 11 minutes.
+/// Unanswered probes before the kernel gives up a silent connection (tcp(7), TCP_KEEPCNT). The
+/// kernel's default of 9 would mean 11 minutes.
 const KEEPALIVE_PROBES: u32 = 3;
 
-/// Asks for a send buffer of `bytes`; the kernel doubles it and cuts it at net.core.wmem_max
-/// (socket(7)). Returns what it is now.
+/// Requests a send buffer of `bytes`. The kernel doubles it and limits it to net.core.wmem_max
+/// (socket(7)). Returns the buffer's size.
 pub fn set_send_buffer(fd: impl AsFd, bytes: usize) -> io::Result<usize> {
     let fd = fd.as_fd();
     sockopt::set_socket_send_buffer_size(fd, bytes)?;
     Ok(sockopt::socket_send_buffer_size(fd)?)
 }
 
-/// Asks for a receive buffer of `bytes`; the kernel doubles it and cuts it at net.core.rmem_max.
-/// Returns what it is now.
+/// Requests a receive buffer of `bytes`. The kernel doubles it and limits it to net.core.rmem_max.
+/// Returns the buffer's size.
 pub fn set_receive_buffer(fd: impl AsFd, bytes: usize) -> io::Result<usize> {
     let fd = fd.as_fd();
     sockopt::set_socket_recv_buffer_size(fd, bytes)?;
     Ok(sockopt::socket_recv_buffer_size(fd)?)
 }
 
-/// Bytes of its receive buffer now, as the kernel counts them: twice what it holds, and more later
-/// where nobody has set it.
+/// The size of the receive buffer, as the kernel counts it: twice what it holds. It grows if no
+/// size was set.
 pub fn receive_buffer(fd: impl AsFd) -> io::Result<usize> {
     Ok(sockopt::socket_recv_buffer_size(fd.as_fd())?)
 }
 
-/// Chooses by name how a TCP connection finds out what its path carries (TCP_CONGESTION, tcp(7)).
+/// Chooses a TCP connection's congestion control by name (TCP_CONGESTION, tcp(7)).
 ///
 /// # Errors
 /// `NotFound` if the kernel has no such algorithm, `PermissionDenied` if only root may choose it.
@@ -41,23 +41,23 @@ pub fn set_congestion_control(fd: impl AsFd, name: &str) -> io::Result<()> {
     Ok(sockopt::set_tcp_congestion(fd.as_fd(), name)?)
 }
 
-/// Counts the socket as readable only when `bytes` are there (SO_RCVLOWAT, socket(7)), which spares
+/// Makes the socket readable only once `bytes` have arrived (SO_RCVLOWAT, socket(7)), which saves
 /// wake-ups.
 ///
-/// For poll and then a read that does not block. A blocking read may take a part first and then
-/// sleep until `bytes` *more* are there: the kernel compares the mark with what is unread
-/// (tcp_data_ready). Set it back to 1 before the last bytes of anything the peer waits on, or both
-/// wait for ever.
+/// Use it with poll and a read that does not block. A blocking read may take a part and then sleep
+/// until `bytes` *more* have arrived, because the kernel compares the mark with the unread bytes
+/// (tcp_data_ready). Set it back to 1 before the last bytes of anything that the peer waits on, or
+/// both wait forever.
 pub fn set_receive_low_water(fd: impl AsFd, bytes: usize) -> io::Result<()> {
     let value = libc::c_int::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput)?;
     set_int(fd.as_fd().as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, value)
 }
 
-/// Takes what has arrived, up to the length of `buf`, without waiting (recv(2), MSG_DONTWAIT); 0 at
-/// the stream's end.
+/// Reads the bytes that have arrived, up to the length of `buf`, without waiting (recv(2),
+/// MSG_DONTWAIT); 0 at the stream's end.
 ///
 /// # Errors
-/// `WouldBlock` if nothing is there, and whatever recv(2) says of a broken connection.
+/// `WouldBlock` if nothing has arrived, and the errors of recv(2) for a broken connection.
 pub fn receive_now(fd: impl AsFd, buf: &mut [u8]) -> io::Result<usize> {
     let received = rustix::io::retry_on_intr(|| recv(fd.as_fd(), &mut *buf, RecvFlags::DONTWAIT))?;
     Ok(received.0)
@@ -76,7 +76,7 @@ pub fn set_nodelay(fd: impl AsFd, on: bool) -> io::Result<()> {
     Ok(sockopt::set_tcp_nodelay(fd, on)?)
 }
 
-/// Probes a silent connection after `idle` and then each `interval`, both at least a second, and
+/// Probes a silent connection after `idle` and then every `interval`, both at least a second. It
 /// gives up after three probes.
 pub fn set_keepalive(fd: impl AsFd, idle: Duration, interval: Duration) -> io::Result<()> {
     let fd = fd.as_fd();
@@ -86,8 +86,8 @@ pub fn set_keepalive(fd: impl AsFd, idle: Duration, interval: Duration) -> io::R
     Ok(sockopt::set_tcp_keepcnt(fd, KEEPALIVE_PROBES)?)
 }
 
-/// Gives the connection up when sent data stays unacknowledged for `limit` (TCP_USER_TIMEOUT,
-/// tcp(7)); zero is the kernel's own rule.
+/// Gives up the connection if sent data stays unacknowledged for `limit` (TCP_USER_TIMEOUT,
+/// tcp(7)). Zero selects the kernel's default.
 pub fn set_user_timeout(fd: impl AsFd, limit: Duration) -> io::Result<()> {
     let limit_ms = u32::try_from(limit.as_millis()).map_err(|_| io::ErrorKind::InvalidInput)?;
     Ok(sockopt::set_tcp_user_timeout(fd, limit_ms)?)
@@ -106,13 +106,14 @@ pub struct TcpPath {
     pub congestion_window_segments: u32,
     /// Bytes a segment carries.
     pub segment_bytes: u32,
-    /// Since data came last; on a connection on which none has come, since some time before it.
+    /// Time since data last arrived. If none has arrived, it is counted from some time before the
+    /// connection.
     pub since_data: Duration,
-    /// Since anything was acknowledged last, where something has been sent again meanwhile and
-    /// waits for that. A peer that takes no more for now says so.
+    /// Time since the last acknowledgement, if a segment was retransmitted since and is
+    /// unacknowledged. A peer that accepts no data for now still acknowledges.
     pub unanswered: Option<Duration>,
-    /// Bytes that the peer's kernel has acknowledged since the connection began; what lies unread
-    /// there counts.
+    /// Bytes that the peer's kernel has acknowledged since the connection began, including those
+    /// that the peer has not read.
     pub acknowledged: u64,
 }
 

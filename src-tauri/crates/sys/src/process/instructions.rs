@@ -1,5 +1,5 @@
-//! Owns counting the instructions of a thread, in user mode and in the kernel, by the processor's
-//! own counter (perf_event_open(2)).
+//! Owns counting the instructions of a thread, in user mode and in the kernel, with the processor's
+//! counter (perf_event_open(2)).
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -10,15 +10,14 @@ use rustix::io::Errno;
 const HARDWARE: u32 = 0;
 const INSTRUCTIONS: u64 = 1;
 
-/// What a hypervisor does is nobody's here (`exclude_hv`, bit 6 of the flags). Counting begins at
-/// once: `disabled`, bit 0, is not set.
+/// Instructions of a hypervisor are not counted (`exclude_hv`, bit 6 of the flags). Counting begins
+/// at once, because `disabled`, bit 0, is not set.
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 
 /// PERF_FLAG_FD_CLOEXEC.
 const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
 
-/// `struct perf_event_attr` as its first version has it (PERF_ATTR_SIZE_VER0); every kernel takes
-/// that.
+/// `struct perf_event_attr` in its first version (PERF_ATTR_SIZE_VER0), which every kernel accepts.
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -40,19 +39,19 @@ pub enum NoCounter {
     /// The kernel was built without performance counters.
     #[error("the kernel has no performance counters")]
     NotInKernel,
-    /// The processor offers none: so it is in most virtual machines.
+    /// The processor has no counter, as in most virtual machines.
     #[error("the processor offers no counter of instructions, as in most virtual machines")]
     NotInProcessor,
-    /// Refused (EACCES, EPERM): the sysctl `kernel.perf_event_paranoid` above 1 without
-    /// CAP_PERFMON, or a seccomp filter.
+    /// The kernel refuses (EACCES, EPERM): the sysctl `kernel.perf_event_paranoid` is above 1 and
+    /// CAP_PERFMON is missing, or a seccomp filter forbids it.
     #[error("counting the kernel's instructions is refused (sysctl kernel.perf_event_paranoid, or a filter)")]
     Forbidden,
-    /// Anything else, by its errno.
+    /// Any other errno.
     #[error("no counter of instructions can be had (errno {0})")]
     Errno(i32),
 }
 
-/// Counts what the thread that made it does, from then on.
+/// Counts the instructions of the thread that created it, from then on.
 #[derive(Debug)]
 pub struct InstructionCounter(OwnedFd);
 
@@ -83,8 +82,8 @@ impl InstructionCounter {
         }
     }
 
-    /// Instructions so far. A counter that the kernel had to share with others shows what it saw
-    /// itself.
+    /// Instructions so far. If the kernel shared the counter with others, it shows only its own
+    /// part.
     pub fn read(&self) -> io::Result<u64> {
         let mut count = [0; size_of::<u64>()];
         match rustix::io::retry_on_intr(|| rustix::io::read(&self.0, &mut count))? {
@@ -108,14 +107,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_done_is_counted_where_a_counter_is_to_be_had() {
+    fn instructions_are_counted_if_there_is_a_counter() {
         let counter = match InstructionCounter::start() {
             Ok(counter) => counter,
             Err(why) => {
-                // Attributes that the kernel does not understand would be another error than the
-                // lack of a counter.
+                // Attributes that the kernel does not understand would cause another error than a
+                // missing counter.
                 assert!(!matches!(why, NoCounter::Errno(_)), "{why}");
-                return println!("skipped: what_is_done_is_counted_where_a_counter_is_to_be_had: {why}");
+                return println!("skipped: instructions_are_counted_if_there_is_a_counter: {why}");
             }
         };
         let before = counter.read().unwrap();
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_told_apart() {
+    fn reasons_are_distinguished() {
         for (errno, wanted) in [
             (libc::ENOSYS, NoCounter::NotInKernel),
             (libc::ENOENT, NoCounter::NotInProcessor),

@@ -1,14 +1,14 @@
-//! Owns what the system's user database says, directory servers included (getpwuid_r(3)).
+//! Owns queries of the system's user database, which may include directory servers (getpwuid_r(3)).
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-/// Bytes that one entry of the database may take before it is given up.
+/// The most bytes that one entry of the database may take.
 const ENTRY_BYTES_MAX: usize = 1 << 20;
 
-/// The home of the user with that number, as the user database has it; `None` if it knows none, or
-/// cannot be asked.
+/// The home of the user with this number in the user database; `None` if the database has no such
+/// user, or cannot be read.
 pub fn home_of(uid: u32) -> Option<PathBuf> {
     let mut buffer = vec![0_u8; 1024];
     loop {
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn root_has_a_home_and_nobody_has_a_number_that_is_none() {
+    fn root_has_a_home_and_an_unknown_user_has_none() {
         assert!(home_of(0).is_some_and(|home| home.is_absolute()));
         assert_eq!(home_of(u32::MAX - 1), None);
     }

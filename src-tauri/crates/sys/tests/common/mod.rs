@@ -1,5 +1,5 @@
-//! What the tests of this crate share: drivers and filesystems to run on, privileges to drop, and
-//! saying what was skipped.
+//! Shared by the tests of this crate: drivers and filesystems to run on, dropping privileges, and
+//! reporting skipped tests.
 
 #![allow(dead_code, reason = "each test program uses its own part")]
 
@@ -10,13 +10,13 @@ use ringway_sys::dir::Dir;
 use ringway_sys::file_io::{FileIo, IoMode};
 use tempfile::TempDir;
 
-/// Says that a test did not run here; the test runner counts such lines.
+/// Reports that a test did not run here. The test runner counts such lines.
 pub(crate) fn skipped(test: &str, why: &str) {
     println!("skipped: {test}: {why}");
 }
 
-/// A driver of each kind, with its name for messages; io_uring is left out, by name, where the
-/// kernel does not have it.
+/// A driver of each kind, with its name for messages. If io_uring is unavailable, it is left out
+/// and reported as skipped.
 pub(crate) fn drivers(test: &str, depth: u32) -> Vec<FileIo> {
     let mut drivers = vec![FileIo::new(IoMode::Sync, depth).unwrap()];
     match FileIo::new(IoMode::Uring, depth) {
@@ -26,7 +26,7 @@ pub(crate) fn drivers(test: &str, depth: u32) -> Vec<FileIo> {
     drivers
 }
 
-/// Folders on the filesystems at hand: where temporary files go, and a tmpfs.
+/// Folders on the available filesystems: the one for temporary files, and a tmpfs.
 pub(crate) fn folders() -> Vec<TempDir> {
     let mut folders = vec![tempfile::tempdir().unwrap()];
     folders.extend(tempfile::tempdir_in("/dev/shm").ok());
@@ -45,13 +45,13 @@ pub(crate) fn errno(error: &io::Error) -> i32 {
     error.raw_os_error().unwrap_or_else(|| panic!("{error:?} comes from no system call"))
 }
 
-/// Bytes that differ from file to file and from place to place.
+/// Bytes that differ between files and between offsets.
 pub(crate) fn pattern(seed: usize, len: usize) -> Vec<u8> {
     (0..len).map(|at| (at.wrapping_mul(31) ^ (at >> 8).wrapping_mul(7) ^ seed.wrapping_mul(131)) as u8).collect()
 }
 
-/// Runs `body` on a thread without root's right to ignore permissions. Only filesystem access of
-/// that thread changes.
+/// Runs `body` on a thread without root's right to ignore permissions. This changes only the
+/// filesystem access of that thread.
 pub(crate) fn without_privileges<T: Send>(body: impl FnOnce() -> T + Send) -> T {
     const NOBODY: libc::c_long = 65_534;
     std::thread::scope(|scope| {
@@ -67,7 +67,7 @@ pub(crate) fn without_privileges<T: Send>(body: impl FnOnce() -> T + Send) -> T 
     })
 }
 
-/// Runs `body` on a thread with mounts of its own, or says why not.
+/// Runs `body` on a thread with its own mounts, or reports why that is skipped.
 pub(crate) fn with_own_mounts(test: &str, body: impl FnOnce() + Send) {
     if !is_root() {
         return skipped(test, "mounting takes root");
@@ -98,15 +98,15 @@ pub(crate) fn mount(
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Makes these calls fail with `errno` for the calling thread and what it starts (seccomp(2)).
-/// False where no filter can be set.
+/// Makes these calls fail with `errno` for the calling thread and the threads that it starts
+/// (seccomp(2)). False if no filter can be set.
 pub(crate) fn refuse_calls(calls: &[libc::c_long], errno: i32) -> bool {
     const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
     let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
-    // The first word of seccomp_data is the call's number. Each comparison leads on, or over what
-    // is left to the last step.
+    // The first word of seccomp_data is the call's number. Each comparison goes on to the next, or
+    // jumps to the last step.
     let mut program = vec![step(LOAD, 0, 0, 0)];
     program
         .extend(calls.iter().rev().enumerate().rev().map(|(left, call)| step(EQUAL, left as u8 + 1, 0, *call as u32)));

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use ringway_model::Shortage;
+use ringway_model::{FreeSpace, Shortage};
 use ringway_sys::dir::Dir;
 use ringway_sys::space::{filesystem, preallocate, space};
 use rustix::fs::{Access, access};
@@ -20,22 +20,6 @@ const FULL_ENTRIES_MIN: u64 = 256;
 /// than what is free cannot fit.
 const KEEPS_AS_GIVEN: [&str; 5] = ["ext4", "xfs", "tmpfs", "vfat", "exfat"];
 
-/// Free space in a folder, as its filesystem reports it. These are estimates: compressed, sparse or
-/// existing files need less space than their length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FreeSpace {
-    /// Bytes that may still be written.
-    pub free_bytes: u64,
-    /// Files and folders that may still be made; none where there is no such limit.
-    pub free_entries: Option<u64>,
-    /// Longest name in bytes; none where it is not said.
-    pub name_max: Option<u64>,
-    /// Whether this user may make something there.
-    pub is_writable: bool,
-    /// Whether files need as much space as they are long.
-    pub is_exact: bool,
-}
-
 /// What of a transfer has yet to come, as far as it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rest {
@@ -45,43 +29,39 @@ pub struct Rest {
     pub entries: u64,
 }
 
-impl FreeSpace {
-    /// Looks at `folder`, or at the nearest folder above it that is there. None if nothing can be
-    /// looked at, or its filesystem does not say.
-    pub fn look(folder: &Path) -> Option<Self> {
-        // A relative path ends with the empty one, which means the folder that we are in.
-        let there = |path: &Path| if path.as_os_str().is_empty() { Path::new(".").to_path_buf() } else { path.into() };
-        let (path, folder) =
-            folder.ancestors().map(there).find_map(|path| Some((path.clone(), File::open(path).ok()?)))?;
-        let space = space(&folder).ok().filter(|space| space.total_bytes > 0)?;
-        let is_exact = filesystem(&folder).is_ok_and(|found| KEEPS_AS_GIVEN.contains(&found.name()));
-        Some(Self {
-            free_bytes: space.free_bytes,
-            free_entries: space.free_inodes,
-            name_max: (space.name_max > 0).then_some(space.name_max),
-            is_writable: access(&path, Access::WRITE_OK | Access::EXEC_OK).is_ok(),
-            is_exact,
-        })
-    }
+/// Looks at `folder`, or at the nearest folder above it that is there. None if nothing can be
+/// looked at, or its filesystem does not say.
+pub fn look(folder: &Path) -> Option<FreeSpace> {
+    // A relative path ends with the empty one, which means the folder that we are in.
+    let there = |path: &Path| if path.as_os_str().is_empty() { Path::new(".").to_path_buf() } else { path.into() };
+    let (path, folder) = folder.ancestors().map(there).find_map(|path| Some((path.clone(), File::open(path).ok()?)))?;
+    let space = space(&folder).ok().filter(|space| space.total_bytes > 0)?;
+    let is_exact = filesystem(&folder).is_ok_and(|found| KEEPS_AS_GIVEN.contains(&found.name()));
+    Some(FreeSpace {
+        free_bytes: space.free_bytes,
+        free_entries: space.free_inodes,
+        name_max: (space.name_max > 0).then_some(space.name_max),
+        writable: access(&path, Access::WRITE_OK | Access::EXEC_OK).is_ok(),
+        is_exact,
+    })
+}
 
-    /// What it has and lacks for the rest.
-    pub fn shortage(&self, rest: Rest) -> Shortage {
-        let entries = self.free_entries.map_or(0, |free| rest.entries.saturating_sub(free));
-        Shortage { needed: rest.bytes, free: self.free_bytes, entries }
-    }
+/// What a folder has and lacks for the rest.
+pub fn shortage(free: &FreeSpace, rest: Rest) -> Shortage {
+    let entries = free.free_entries.map_or(0, |free| rest.entries.saturating_sub(free));
+    Shortage { needed: rest.bytes, free: free.free_bytes, entries }
+}
 
-    /// Whether a transfer that found the disk full at `before` should resume: the rest fits by the
-    /// figures, or much more is free than before. The figures for the rest may be too high, because
-    /// part of it may be here already.
-    pub fn may_resume(&self, rest: Rest, before: &Self) -> bool {
-        let bytes =
-            self.free_bytes >= rest.bytes || self.free_bytes >= before.free_bytes.saturating_add(FULL_SPACE_MIN);
-        let entries = self
-            .free_entries
-            .zip(before.free_entries)
-            .is_none_or(|(free, before)| free >= rest.entries || free >= before.saturating_add(FULL_ENTRIES_MIN));
-        bytes && entries
-    }
+/// Whether a transfer that found the disk full at `before` should resume: the rest fits by the
+/// figures of `now`, or much more is free than before. The figures for the rest may be too high,
+/// because part of it may be here already.
+pub fn may_resume(now: &FreeSpace, rest: Rest, before: &FreeSpace) -> bool {
+    let bytes = now.free_bytes >= rest.bytes || now.free_bytes >= before.free_bytes.saturating_add(FULL_SPACE_MIN);
+    let entries = now
+        .free_entries
+        .zip(before.free_entries)
+        .is_none_or(|(free, before)| free >= rest.entries || free >= before.saturating_add(FULL_ENTRIES_MIN));
+    bytes && entries
 }
 
 /// Whether a file of so many bytes, [`FULL_SPACE_MIN`] at most, can be made in `folder` now: asked
@@ -125,20 +105,20 @@ mod tests {
     #[test]
     fn a_folder_that_is_not_there_yet_is_judged_by_the_one_above() {
         let folder = tempfile::tempdir().unwrap();
-        let found = FreeSpace::look(&folder.path().join("not/there/yet")).unwrap();
-        assert!(found.free_bytes > 0 && found.is_writable && found.name_max == Some(255), "{found:?}");
-        assert!(FreeSpace::look(Path::new("not there")).is_some(), "relative to where we are");
+        let found = look(&folder.path().join("not/there/yet")).unwrap();
+        assert!(found.free_bytes > 0 && found.writable && found.name_max == Some(255), "{found:?}");
+        assert!(look(Path::new("not there")).is_some(), "relative to where we are");
     }
 
     fn free(free_bytes: u64, free_entries: Option<u64>) -> FreeSpace {
-        FreeSpace { free_bytes, free_entries, name_max: None, is_writable: true, is_exact: true }
+        FreeSpace { free_bytes, free_entries, name_max: None, writable: true, is_exact: true }
     }
 
     #[test]
     fn what_is_missing_is_counted_in_bytes_and_in_places() {
         let rest = Rest { bytes: 100, entries: 10 };
         let lacks = |free: FreeSpace| {
-            let shortage = free.shortage(rest);
+            let shortage = shortage(&free, rest);
             (shortage.bytes(), shortage.entries)
         };
         assert_eq!(lacks(free(100, Some(10))), (0, 0));
@@ -159,10 +139,10 @@ mod tests {
             (free(rest.bytes, Some(50 + FULL_ENTRIES_MIN - 1)), false),
             (free(rest.bytes, Some(50 + FULL_ENTRIES_MIN)), true),
         ] {
-            assert_eq!(now.may_resume(rest, &before), goes_on, "{now:?}");
+            assert_eq!(may_resume(&now, rest, &before), goes_on, "{now:?}");
         }
         // A quota shows in no figure: then the probe decides.
-        assert!(free(1 << 40, None).may_resume(rest, &free(1 << 40, None)));
+        assert!(may_resume(&free(1 << 40, None), rest, &free(1 << 40, None)));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! One lane: takes units from the queue, and hands frames to its sink until the walk has ended.
+//! One lane: takes units from the queue, and passes frames to its sink until the walk has ended.
 pub(super) mod batch;
 pub(super) mod delta;
 pub(super) mod delta_decision;
@@ -25,24 +25,24 @@ use crate::bulk::LaneSink;
 use crate::descriptors::wait_to_open;
 use crate::page_buffer::PageBuffer;
 
-/// Where a lane's own file ids begin: `lane << LANE_ID_SHIFT`. Each lane begins its ranged files
-/// one after the other, so that the receiver has few stretches of ended ids a lane, however far one
+/// A lane's own file ids begin at `lane << LANE_ID_SHIFT`. Each lane begins its ranged files one
+/// after the other, so the receiver has few stretches of ended ids for each lane, however far one
 /// lane is behind another.
 const LANE_ID_SHIFT: u32 = 40;
 
-/// A lane's state from frame to frame.
+/// A lane's state between frames.
 pub(super) struct Lane<'a> {
     pub(super) shared: &'a Shared,
     pub(super) io: &'a mut FileIo,
     pub(super) body: PageBuffer,
-    /// What is read a second time, to be compared with the first.
+    /// Buffer for the second reading, which is compared with the first.
     pub(super) again: PageBuffer,
     pub(super) head: HeadBuffer,
     pub(super) to: &'a mut dyn LaneSink,
     next_id: u64,
 }
 
-/// A unit that a lane has taken and that may bring further work: while there is one, no lane ends.
+/// A unit that a lane has taken and that may bring further work. While there is one, no lane ends.
 struct AtWork<'a>(&'a Queue);
 
 impl Drop for AtWork<'_> {
@@ -71,7 +71,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// Runs to the end of the queue.
+    /// Runs until the queue has ended.
     pub(super) fn run(mut self) -> io::Result<()> {
         loop {
             let work = if self.is_spent() {
@@ -109,7 +109,7 @@ impl<'a> Lane<'a> {
         self.to.send(&FrameHeader::END.encode(), &[], &[])
     }
 
-    /// Whether it is to take no more work.
+    /// Whether it takes no more work.
     pub(super) fn is_spent(&self) -> bool {
         self.to.is_spent()
     }
@@ -121,7 +121,7 @@ impl<'a> Lane<'a> {
         id
     }
 
-    /// Sends what `head` holds with part of `body`.
+    /// Sends the entries in `head` with a part of `body`.
     pub(super) fn send(&mut self, header: FrameHeader, body: std::ops::Range<usize>) -> io::Result<()> {
         send(self.shared, self.to, &self.head, header, &self.body[body])
     }
@@ -131,7 +131,7 @@ impl<'a> Lane<'a> {
         send(self.shared, self.to, &self.head, header, body)
     }
 
-    /// Opens a regular file for reading, waiting for descriptors where there are none.
+    /// Opens a regular file for reading, and waits if no descriptors are left.
     pub(super) fn open_file(&self, dir: &Dir, name: &[u8]) -> Result<OpenFile, (Operation, FailureReason)> {
         let failed = |error: io::Error| (Operation::Open, reason(&error));
         let goes_on = || !self.shared.queue.is_cancelled();
@@ -145,8 +145,8 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// An entry's extended attributes for the wire; those that could not be read or carried are
-    /// reported.
+    /// An entry's extended attributes in the wire's type. Those that could not be read or do not
+    /// fit are reported.
     pub(super) fn xattrs(&self, folder: &[u8], name: &[u8], found: io::Result<Vec<Xattr>>) -> XattrBuffer {
         let mut xattrs = XattrBuffer::default();
         let failure = match found {

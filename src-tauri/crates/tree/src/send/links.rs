@@ -1,5 +1,5 @@
-//! Files with several names, as walks meet them, and whether the receiver has the file that further
-//! names are linked to.
+//! Files with several names, as the walk meets them, and whether the receiver has the file to which
+//! further names are linked.
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +10,8 @@ use ringway_wire::limits::{KEPT_LINK_SETS_MAX, LINK_SETS_MAX};
 
 use super::attributes::{self, Identity};
 
-/// Link sets remembered at once. Less than the receiver remembers: on several lanes it may be a
-/// little behind.
+/// The most link sets that are remembered at once. It is less than the receiver's limit, because
+/// with several lanes the receiver may be a little behind.
 const LINK_SETS_SENT_MAX: usize = LINK_SETS_MAX / 4 * 3;
 
 /// Files with several names, while more of them may be found.
@@ -23,12 +23,12 @@ pub(super) struct Links {
 
 struct Found {
     set: Arc<LinkSet>,
-    /// Names not found yet, by the count when the first was.
+    /// Names not found yet, by the count when the first was found.
     left: u64,
 }
 
 pub(super) enum Seen {
-    /// It has one name, or too many files with several are being remembered: it travels by itself.
+    /// It has one name, or too many files with several names are remembered. It is sent by itself.
     Alone,
     First(Arc<LinkSet>),
     Again {
@@ -40,56 +40,55 @@ pub(super) enum Seen {
 /// One file that the walk met under several names.
 pub(super) struct LinkSet {
     pub(super) id: u64,
-    /// As the walk saw it under its first name.
+    /// Its metadata when the walk saw its first name.
     file: Metadata,
-    /// When it was born, where its filesystem says so: an inode number may be another file's by
+    /// Its birth time, if its filesystem reports it. An inode number may belong to another file by
     /// now.
     born: Option<Timestamp>,
     state: Mutex<State>,
-    /// The receiver keeps what it has under one of its names.
+    /// Whether the receiver keeps its own file under one of the names.
     is_kept: AtomicBool,
 }
 
-/// Where the file of a link set is.
+/// The state of a link set's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// It is to be sent under one of its names.
     Pending,
-    /// The receiver has this version of it, or is about to: further names may be links to it.
+    /// The receiver has this version, or is about to. Further names may be links to it.
     There(Version),
-    /// It could not be sent under the names that were tried: the next one carries the contents.
+    /// It could not be sent under the names that were tried. The next one carries the contents.
     Lost,
 }
 
-/// What tells the contents of one file from those that it has later: its size, and when they were
-/// modified.
+/// Identifies a version of a file's contents: its size and modification time.
 type Version = (u64, Timestamp);
 
 fn version(metadata: &Metadata) -> Version {
     (metadata.size, metadata.mtime)
 }
 
-/// What a lane does with a further name of a link set.
+/// What a lane does with another name of a link set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Further {
-    /// Sends a link, if the name still holds what the receiver has.
+    /// Sends a link, if the name still has the contents that the receiver has.
     Link(Version),
     /// Sends the file under this name. The set is pending until it is settled again.
     File,
-    /// Tries again once a set has been settled.
+    /// Tries again once a set was settled.
     Wait,
 }
 
 impl Links {
-    /// Meets a name; `born` looks when its file was born.
+    /// Handles a name; `born` gets the file's birth time.
     pub(super) fn see(&mut self, metadata: &Metadata, born: impl FnOnce() -> Option<Timestamp>) -> Seen {
         if metadata.nlink < 2 {
             return Seen::Alone;
         }
         let identity = attributes::identity(metadata);
         if let Some(found) = self.sets.get_mut(&identity) {
-            // An inode number may have been reused for another file since. Where this does not show
-            // it, its birth will.
+            // Another file may have got the inode number. If this check does not show it, the birth
+            // time will.
             if !attributes::same_contents(&found.set.file, metadata) {
                 return Seen::Alone;
             }
@@ -113,17 +112,17 @@ impl Links {
 }
 
 impl LinkSet {
-    /// Whether this is still the file that the walk saw, whatever is in it by now.
+    /// Whether this is still the file that the walk saw, whatever its contents.
     pub(super) fn is(&self, metadata: &Metadata, born: Option<Timestamp>) -> bool {
         attributes::identity(metadata) == attributes::identity(&self.file) && born == self.born
     }
 
-    /// Whether it is, and its contents are still those that the receiver has.
+    /// Whether it is that file, and its contents are still those that the receiver has.
     pub(super) fn is_as(&self, sent: Version, metadata: &Metadata, born: Option<Timestamp>) -> bool {
         version(metadata) == sent && self.is(metadata, born)
     }
 
-    /// What to do with a further name. Whoever is told [`Further::File`] settles the set.
+    /// What to do with another name. A lane that gets [`Further::File`] must settle the set.
     pub(super) fn further(&self) -> Further {
         let mut state = self.state.lock();
         match *state {
@@ -136,8 +135,8 @@ impl LinkSet {
         }
     }
 
-    /// Settles a name that the receiver keeps as it is, whatever file that is: none of the others
-    /// is linked to it. Whether that counts as a link, another name being kept already.
+    /// Settles a name that the receiver keeps as it is, whatever file that is. No other name is
+    /// linked to it. Returns whether it counts as a link, because another name is kept already.
     pub(super) fn keep(&self) -> bool {
         self.settle(None);
         self.id < KEPT_LINK_SETS_MAX && self.is_kept.swap(true, Ordering::Relaxed)
@@ -147,8 +146,8 @@ impl LinkSet {
         *self.state.lock() == State::Pending
     }
 
-    /// Says what the receiver gets under the name that was tried: the file as it was when it was
-    /// read, or nothing.
+    /// Reports what the receiver gets under the tried name: the file as it was when it was read, or
+    /// nothing.
     pub(super) fn settle(&self, there: Option<&Metadata>) {
         *self.state.lock() = there.map_or(State::Lost, |there| State::There(version(there)));
     }

@@ -1,4 +1,4 @@
-//! Units of work between the walk and the lanes: a batch of small entries, or one large file; and
+//! Units of work between the walk and the lanes: a batch of small entries, or one large file. Also
 //! the bounded queue of them.
 pub(super) mod pieces;
 pub(super) mod ranges;
@@ -24,34 +24,33 @@ use crate::descriptors::ForSending;
 use ranges::Ranged;
 use windows::Windows;
 
-/// A hole of so many bytes makes a file of any size worth its own ranges.
+/// A file of any size with a hole of at least this many bytes is sent in ranges.
 const HOLES_MIN: u64 = 32 * 1024;
 
-/// Contents of one batch: a frame that a TLS lane sends about fastest, and a second batch can be
-/// read meanwhile.
+/// Bytes of contents in one batch: a frame that a TLS lane sends at nearly the highest rate, while
+/// a second batch can be read meanwhile.
 pub(super) const BATCH_CONTENTS_MAX: usize = 512 * 1024;
 
-/// The largest file that travels in a batch; two always fit. Larger ones are read and sent in
-/// ranges.
+/// The largest file in a batch; two always fit. Larger ones are read and sent in ranges.
 pub(super) const BATCH_FILE_MAX: u64 = 256 * 1024;
 
-/// Files of one batch: as many reads are handed to the kernel together.
+/// Files of one batch. All of them are passed to the kernel for reading together.
 pub(super) const BATCH_FILES_MAX: usize = 1024;
 
-/// Items of one batch; the wire takes 4,096 in a frame, and a lane may split a batch.
+/// Items of one batch. The wire allows 4,096 in a frame, and a lane may split a batch.
 const BATCH_ITEMS_MAX: usize = 2048;
 
 /// Memory of one batch's names and attributes.
 const BATCH_MEMORY_MAX: usize = 512 * 1024;
 
-/// Units in the queue: the walk runs so far ahead of the lanes.
+/// Units in the queue: how far the walk runs ahead of the lanes.
 pub(super) const QUEUE_UNITS_MAX: usize = 16;
 
-/// Units that are listed, or wanted and not taken yet: enough to keep a long link busy, since
-/// thousands of files are asked about before an answer is waited for.
+/// Units that are listed, or wanted and not taken yet. They keep a long link busy, because
+/// thousands of files are asked about before an answer has to arrive.
 const LISTED_UNITS_MAX: usize = 32;
 
-/// A folder's path within the transfer, shared by all that is in it.
+/// A folder's path within the transfer, shared by all of its entries.
 pub(super) type FolderPath = Arc<[u8]>;
 
 /// Work for one lane.
@@ -64,11 +63,11 @@ pub(super) enum Unit {
     Share(Arc<Ranged>),
 }
 
-/// What a lane does next.
+/// The next work of a lane.
 pub(super) enum Work {
-    /// From the walk.
+    /// A unit from the walk.
     Found(Unit),
-    /// The receiver has been asked about it, or need not be.
+    /// A unit that the receiver was asked about, or need not be.
     Send(Unit),
 }
 
@@ -78,12 +77,12 @@ pub(super) struct Large {
     pub(super) path: FolderPath,
     pub(super) name: Box<[u8]>,
     pub(super) metadata: Metadata,
-    /// What its other names are links to, if it has any.
+    /// The link set, if the file has several names.
     pub(super) link: Option<Arc<LinkSet>>,
-    /// What the receiver has of it already.
+    /// The parts that the receiver has already.
     pub(super) has: Stretches,
-    /// Bytes of the file there that it replaces, in which chunks of it may be; 0 where there is
-    /// none.
+    /// Length of the receiver's file that it replaces, which may contain chunks of it; 0 if there
+    /// is none.
     pub(super) basis: u64,
     pub(super) listed: Listed,
 }
@@ -91,7 +90,7 @@ pub(super) struct Large {
 /// How a large file was listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Listed {
-    /// Not at all, or for good.
+    /// Not at all, or for the last time.
     #[default]
     Done,
     /// Without a digest, which the receiver may ask for.
@@ -116,19 +115,19 @@ pub(super) struct Batch {
 /// A folder as a batch refers to it.
 pub(super) struct BatchFolder {
     pub(super) path: FolderPath,
-    /// There if the batch has files of it to be read, or links that may have to be.
+    /// Set if the batch has files of it to be read, or links that may have to be.
     pub(super) dir: Option<Arc<Dir>>,
 }
 
-/// Where a name lies in a batch's arena.
+/// The position of a name in a batch's arena.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NameAt(u32);
 
 /// One item of a batch.
 pub(super) enum BatchItem {
-    /// What follows is in this folder.
+    /// The following items are in this folder.
     Folder(u32),
-    /// The same, and the folder is an entry itself.
+    /// The same, and the folder itself is an entry.
     NewFolder(u32, Box<FolderAttributes>),
     /// A small file.
     File(BatchFile),
@@ -145,14 +144,14 @@ pub(super) struct BatchFile {
     pub(super) link: Option<Arc<LinkSet>>,
 }
 
-/// Where a name is, for who sends it by itself.
+/// The position of a name, for sending it by itself.
 pub(super) struct Place {
     pub(super) path: FolderPath,
     pub(super) dir: Arc<Dir>,
     pub(super) name: Box<[u8]>,
 }
 
-/// What a folder carries.
+/// The attributes of a folder that is an entry.
 pub(super) struct FolderAttributes {
     pub(super) attributes: Attributes,
     pub(super) xattrs: XattrBuffer,
@@ -198,7 +197,7 @@ impl Batch {
         self.contents
     }
 
-    /// The same one by one.
+    /// The same, file by file.
     pub(super) fn file_lens(&self) -> impl Iterator<Item = usize> + '_ {
         self.items.iter().filter_map(|item| match item {
             BatchItem::File(file) => Some(file.metadata.size as usize),
@@ -211,17 +210,17 @@ impl Batch {
         self.files
     }
 
-    /// Whether anything is to be said of it but which folder something would be in.
+    /// Whether it has any items except changes of the current folder.
     fn has_entries(&self) -> bool {
         self.items.iter().any(|item| !matches!(item, BatchItem::Folder(_)))
     }
 
-    /// Leaves out the files that are not wanted, by their order, and says what they were.
+    /// Leaves out unwanted files, by their order, and returns their counts.
     fn keep_wanted(&mut self, wanted: &[bool], kept: &[bool]) -> Unwanted {
         let (mut unwanted, mut files, mut number) = (Unwanted::default(), 0, 0);
         self.items.retain(|item| {
             let BatchItem::File(file) = item else { return true };
-            // Those beyond the list were not asked about.
+            // Files beyond the list were not asked about.
             let stays = wanted.get(number).copied().unwrap_or(true);
             if !stays {
                 let is_kept = kept.get(number).copied().unwrap_or(false);
@@ -247,8 +246,8 @@ impl Batch {
             && (self.open_folders < ForSending::here().batch_folders || folder_there)
     }
 
-    /// About the bytes of memory that it takes, contents aside: those are read by the lane into its
-    /// own buffer.
+    /// About the bytes of memory that it takes, without contents, which the lane reads into its own
+    /// buffer.
     fn memory(&self) -> usize {
         self.names.len() + self.items.len() * size_of::<BatchItem>() + self.xattr_bytes
     }
@@ -264,7 +263,7 @@ impl Batch {
         at
     }
 
-    /// Makes `path` the current folder, said without attributes if it was not.
+    /// Makes `path` the current folder, adding an item without attributes if it was not.
     fn enter(&mut self, path: &FolderPath) {
         if self.current(path).is_none() {
             let index = self.folders.len() as u32;
@@ -273,7 +272,7 @@ impl Batch {
         }
     }
 
-    /// The same with the descriptor through which what is in it can be looked at.
+    /// The same, with the descriptor through which its entries are read.
     fn enter_open(&mut self, path: &FolderPath, dir: &Arc<Dir>) {
         self.enter(path);
         if let Some(folder) = self.folders.last_mut().filter(|folder| folder.dir.is_none()) {
@@ -323,14 +322,14 @@ impl Batch {
         self.items.push(BatchItem::HardLink { name, set, last, attributes });
     }
 
-    /// Whether a link set that one of its links is of has been settled.
+    /// Whether a link set of one of its links was settled.
     fn has_settled(&self) -> bool {
         self.items.iter().any(|item| matches!(item, BatchItem::HardLink { set, .. } if !set.is_pending()))
     }
 }
 
 impl Unit {
-    /// How many files it has that may be there already.
+    /// How many of its files the receiver may have already.
     fn files(&self) -> usize {
         match self {
             Self::Batch(batch) => batch.files(),
@@ -339,7 +338,7 @@ impl Unit {
         }
     }
 
-    /// What is to be sent of it, and what is not.
+    /// Divides it into what is to be sent and what is not.
     fn keep_wanted(self, answer: &Wanted) -> (Option<Self>, Unwanted) {
         match self {
             Self::Batch(mut batch) => {
@@ -357,7 +356,7 @@ impl Unit {
             }
             Self::Large(large) => {
                 let has = answer.has.clone();
-                // It counts for what it is when it ends.
+                // These bytes count at the file's end.
                 let bytes = has.total();
                 let unwanted = Unwanted { counts: Counts { bytes, ..Counts::default() }, expected: bytes };
                 (Some(Self::Large(Large { has, basis: answer.basis, ..large })), unwanted)
@@ -375,7 +374,7 @@ impl Unit {
     }
 }
 
-/// Settles a file that the receiver does not want, and says as what it counts.
+/// Settles a file that the receiver does not want, and returns how it counts.
 fn settle_unwanted(link: Option<&LinkSet>, metadata: &Metadata, is_kept: bool) -> Counts {
     let is_link = match link {
         Some(link) if is_kept => link.keep(),
@@ -390,12 +389,12 @@ fn settle_unwanted(link: Option<&LinkSet>, metadata: &Metadata, is_kept: bool) -
     }
 }
 
-/// Files of a list that the receiver does not want, having them.
+/// Files of a list that the receiver does not want, because it has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Unwanted {
     /// As both ends count them: with their whole sizes.
     pub(super) counts: Counts,
-    /// Bytes that the walk counted for them: a sparse file's are what it has on disk.
+    /// Bytes that the walk counted for them. For a sparse file these are its bytes on disk.
     pub(super) expected: u64,
 }
 
@@ -407,9 +406,9 @@ pub(super) struct Cancelled;
 #[derive(Default)]
 pub(super) struct Queue {
     state: Mutex<State>,
-    /// Something was added, or the queue ended.
+    /// Signalled when something was added, or the queue ended.
     added: Condvar,
-    /// Something was taken, or the queue was cancelled.
+    /// Signalled when something was taken, or the queue was cancelled.
     taken: Condvar,
 }
 
@@ -418,16 +417,16 @@ struct State {
     units: VecDeque<Unit>,
     /// Files that lanes without a unit may help with.
     shared: Vec<Arc<Ranged>>,
-    /// The receiver is asked which files it wants.
+    /// Whether the receiver is asked which files it wants.
     lists: bool,
-    /// Units about which it has been asked, by the numbers of their lists, and how many of their
-    /// files those name.
+    /// Units about which it was asked, by the numbers of their lists, and how many of their files
+    /// those name.
     listed: HashMap<u32, (Unit, usize)>,
-    /// What it wants of others.
+    /// Units that it wants.
     wanted: VecDeque<Unit>,
     windows: Windows,
     next_list: u32,
-    /// Links whose file is still on its way under another name.
+    /// Links whose file is still being sent under another name.
     parked: Vec<Batch>,
     /// Units that a lane has taken and that may bring further work: lists, batches, and large files
     /// until they are shared.
@@ -444,12 +443,12 @@ struct State {
 }
 
 impl State {
-    /// Whether the walk may add a unit that holds so many folders open.
+    /// Whether the walk may add a unit that holds this many folders open.
     fn has_room(&self, folders: usize) -> bool {
         self.units.len() < QUEUE_UNITS_MAX && self.open_folders + folders <= ForSending::here().queue_folders
     }
 
-    /// Whether no lane can get anything to do any more.
+    /// Whether no lane can get any more work.
     fn is_over(&self) -> bool {
         let queued = self.units.len() + self.listed.len() + self.wanted.len() + self.parked.len();
         self.ended && queued + self.at_work == 0 && !self.windows.is_asking()
@@ -464,9 +463,9 @@ impl State {
         }
     }
 
-    /// Whether a lane without work waits for the receiver: lists are unanswered, and until they are
-    /// answered there is no more to ask about, no more may be asked, or links wait and may hold up
-    /// the walk.
+    /// Whether an idle lane waits for the receiver: lists are unanswered, and until their answers
+    /// nothing more can be asked about. Either there is nothing more, or the limit is reached, or
+    /// links wait and may delay the walk.
     fn awaits_answers(&self) -> bool {
         !self.listed.is_empty() && (self.ended || !self.units.is_empty() || !self.parked.is_empty())
     }
@@ -481,7 +480,7 @@ impl State {
 }
 
 impl Queue {
-    /// Waits for room for a unit; false if there is none after so long.
+    /// Waits for space for a unit; false if there is none after that time.
     pub(super) fn wait_for_room(&self, unit: &Unit, at_most: Duration) -> Result<bool, Cancelled> {
         let folders = unit.open_folders();
         let full = |state: &mut State| !state.cancelled && !state.has_room(folders);
@@ -490,7 +489,7 @@ impl Queue {
         if state.cancelled { Err(Cancelled) } else { Ok(!waited.timed_out() || state.has_room(folders)) }
     }
 
-    /// Adds a unit, waiting for room.
+    /// Adds a unit, waiting for space.
     pub(super) fn add(&self, unit: Unit) -> Result<(), Cancelled> {
         let folders = unit.open_folders();
         let full = |state: &mut State| !state.cancelled && !state.has_room(folders);
@@ -510,13 +509,13 @@ impl Queue {
         Ok(())
     }
 
-    /// Whether a lane has nothing to do, and more units would change that.
+    /// Whether a lane is idle, and more units would give it work.
     pub(super) fn is_hungry(&self) -> bool {
         let state = self.state.lock();
         state.waiting_lanes > state.units.len() && state.listed.is_empty()
     }
 
-    /// Has the receiver asked which files it wants. Before any lane runs.
+    /// Makes lanes ask the receiver which files it wants. Before any lane runs.
     pub(super) fn list(&self) {
         self.state.lock().lists = true;
     }
@@ -526,9 +525,9 @@ impl Queue {
         self.state.lock().lists
     }
 
-    /// The next work, part in a file that another lane has begun included, waiting for some; none
-    /// when the walk has ended and all is taken. `asks` is told before it waits for the receiver's
-    /// answers to lists, and after; else it waits for the walk.
+    /// The next work, including a share in a file that another lane has begun. Waits for work;
+    /// `None` when the walk has ended and everything was taken. `asks` is called before it waits
+    /// for the receiver's answers to lists, and after; otherwise it waits for the walk.
     pub(super) fn take(&self, mut asks: impl FnMut(bool)) -> Result<Option<Work>, Cancelled> {
         let mut state = self.state.lock();
         let mut asking = false;
@@ -568,31 +567,31 @@ impl Queue {
         number
     }
 
-    /// Keeps a unit of which so many files are listed until the receiver has answered.
+    /// Keeps a unit, of which this many files are listed, until the receiver has answered.
     pub(super) fn hold(&self, number: u32, unit: Unit, files: usize) {
         self.state.lock().listed.insert(number, (unit, files));
     }
 
-    /// The same for a large file that a lane has taken, and lists once more.
+    /// The same for a large file that a lane has taken and lists again.
     pub(super) fn hold_again(&self, number: u32, large: Large) {
         let (unit, mut state) = (Unit::Large(large), self.state.lock());
         state.listed_folders += unit.open_folders();
         state.listed.insert(number, (unit, 1));
     }
 
-    /// A file is being asked about, or is not any more.
+    /// Notes that a file is being asked about, or no longer is.
     pub(super) fn asks(&self, asks: bool) {
         self.state.lock().windows.asks(asks);
         self.added.notify_all();
     }
 
-    /// Expects an answer for so many chunks of a window.
+    /// Expects an answer for this many chunks of a window.
     pub(super) fn ask(&self, number: u32, chunks: usize) {
         self.state.lock().windows.expect(number, chunks);
     }
 
-    /// Which chunks of a window the receiver wants; none if it has not said so yet, unless that is
-    /// waited for.
+    /// Which chunks of a window the receiver wants; `None` if it has not answered yet, unless
+    /// `waits` is set.
     pub(super) fn take_answer(&self, number: u32, waits: bool) -> Result<Option<Vec<bool>>, Cancelled> {
         let mut state = self.state.lock();
         loop {
@@ -607,9 +606,9 @@ impl Queue {
         }
     }
 
-    /// Takes the receiver's answer to a list, or to a window of chunks, which the lane that has
-    /// asked books. What a list's answer does not want is booked before any lane can find that it
-    /// was the last.
+    /// Handles the receiver's answer to a list. An answer to a window of chunks is kept for the
+    /// lane that asked. Unwanted files are counted before any lane can find that this was the last
+    /// answer.
     pub(super) fn answer(&self, answer: &Wanted, book: impl FnOnce(Unwanted)) -> Result<(), ProtocolError> {
         let mut state = self.state.lock();
         if let Some(answered) = state.windows.answer(answer) {
@@ -631,14 +630,15 @@ impl Queue {
         state.unpark();
         book(unwanted);
         drop(state);
-        // Lanes wait for this one, for room to list more, or for the end; the walk may wait for
-        // what parked links held open.
+        // Lanes wait for this answer, for space to list more, or for the end. The walk may wait for
+        // folders that parked links held open.
         self.added.notify_all();
         self.taken.notify_all();
         Ok(())
     }
 
-    /// What a lane took has brought all the work that it can bring: see [`State::at_work`].
+    /// Notes that the unit of a lane has brought all the work that it can bring: see
+    /// [`State::at_work`].
     pub(super) fn done(&self) {
         let mut state = self.state.lock();
         state.at_work = state.at_work.saturating_sub(1);
@@ -649,7 +649,7 @@ impl Queue {
         }
     }
 
-    /// Has a name sent by itself, before everything else that waits.
+    /// Makes a name be sent by itself, before everything else that waits.
     pub(super) fn add_first(&self, unit: Unit) {
         let mut state = self.state.lock();
         if state.cancelled {
@@ -661,8 +661,8 @@ impl Queue {
         self.added.notify_one();
     }
 
-    /// Keeps links until their file has been settled. The walk waits meanwhile once they hold many
-    /// folders open.
+    /// Keeps links until their file was settled. If they hold many folders open, the walk waits
+    /// meanwhile.
     pub(super) fn park(&self, batch: Batch) {
         let mut state = self.state.lock();
         if state.cancelled {
@@ -672,13 +672,13 @@ impl Queue {
         let has_settled = batch.has_settled();
         state.parked.push(batch);
         drop(state);
-        // One may have been settled since the lane looked.
+        // A set may have been settled since the lane checked.
         if has_settled {
             self.settled();
         }
     }
 
-    /// Link sets have been settled: what waits for them is tried again.
+    /// Link sets were settled, so the links that wait for them are tried again.
     pub(super) fn settled(&self) {
         let mut state = self.state.lock();
         if !state.parked.is_empty() {
@@ -689,13 +689,13 @@ impl Queue {
         }
     }
 
-    /// Lets lanes that have no unit help with a file.
+    /// Lets idle lanes help with a file.
     pub(super) fn share(&self, ranged: &Arc<Ranged>) {
         self.state.lock().shared.push(ranged.clone());
         self.added.notify_all();
     }
 
-    /// Has lanes that have no unit look whether they can help now.
+    /// Makes idle lanes check whether they can help now.
     pub(super) fn stir(&self) {
         self.added.notify_all();
     }
@@ -732,7 +732,7 @@ impl Queue {
         self.added.notify_all();
     }
 
-    /// Nobody waits any more; what is in the queue is let go.
+    /// Wakes all waiting threads; units in the queue are dropped.
     pub(super) fn cancel(&self) {
         let mut state = self.state.lock();
         state.cancelled = true;
@@ -758,7 +758,7 @@ impl Queue {
     }
 }
 
-/// Whether a file goes in ranges of its own.
+/// Whether a file is sent in ranges.
 pub(super) fn goes_in_ranges(metadata: &Metadata) -> bool {
     metadata.size > BATCH_FILE_MAX || metadata.size - attributes::allocated(metadata) >= HOLES_MIN
 }

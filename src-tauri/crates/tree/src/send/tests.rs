@@ -1,5 +1,5 @@
-//! Sends real trees into a sink that parses every frame and rebuilds the tree in memory, on both io
-//! drivers.
+//! Sends real trees into a sink that parses every frame and rebuilds the tree in memory, with both
+//! IO drivers.
 mod changed;
 mod counted;
 mod links;
@@ -131,7 +131,7 @@ fn sends_only_the_rest_of_files_that_were_begun() {
     };
     for io in BOTH {
         for lanes in [1, 3] {
-            // Were anything sent twice, the ledger would refuse it.
+            // The ledger would refuse anything that was sent twice.
             let sent = send_to(&[source(&root)], io, lanes, begun());
             assert_eq!(sent.failures, []);
             assert!(sent.received.begun.is_empty());
@@ -163,7 +163,7 @@ fn a_begun_file_that_has_changed_since_it_was_listed_is_given_up() {
     assert_eq!(outgoing.sent(), Counts { bytes: 1_000_000, ..Counts::default() });
 }
 
-/// What the sender says of the version of a file's contents when it lists it.
+/// The stamp that the sender gives a file when it lists it.
 fn listed_stamp(path: &Path) -> u64 {
     struct Listed(u64);
 
@@ -182,7 +182,7 @@ fn listed_stamp(path: &Path) -> u64 {
     listed.0
 }
 
-/// Writes other contents into a large file, which keeps its size and time.
+/// Writes other contents into a large file, and keeps its size and time.
 fn rewrite(path: &Path, seed: u8, time: std::time::SystemTime) {
     let changed = || fs::metadata(path).map(|it| (it.ctime(), it.ctime_nsec())).unwrap();
     let before = changed();
@@ -211,13 +211,13 @@ fn another_file_with_the_same_size_and_time_is_another_version() {
     fs::rename(&other, &path).unwrap();
     let renamed = listed_stamp(&path);
     assert_ne!(renamed, stamp);
-    // In place as well: the time of the inode is the kernel's.
+    // Also in place: only the kernel sets the inode's time.
     rewrite(&path, 3, time);
     assert_ne!(listed_stamp(&path), renamed);
 }
 
 #[test]
-fn a_begun_file_that_another_of_its_size_and_time_has_replaced_is_given_up() {
+fn a_begun_file_replaced_by_one_of_equal_size_and_time_is_given_up() {
     let scratch = scratch();
     let path = scratch.path().join("large");
     write(&path, 3_000_000, 1);
@@ -239,7 +239,7 @@ fn a_begun_file_that_another_of_its_size_and_time_has_replaced_is_given_up() {
 }
 
 #[test]
-fn all_that_is_there_already_costs_a_list_only() {
+fn existing_files_cost_only_a_list() {
     let scratch = scratch();
     let root = scratch.path().join("tree");
     fs::create_dir(&root).unwrap();
@@ -273,7 +273,7 @@ fn a_receiver_cannot_have_more_of_a_file_than_there_is() {
     assert!(answered.is_err());
 }
 
-/// Lets the lane's first list be answered, and runs no further.
+/// Passes the lane's first list to `answer`, and stops then.
 fn answered_by(outgoing: &Outgoing, answer: impl FnMut(u32) -> Result<(), ProtocolError>) -> Result<(), ProtocolError> {
     struct Answering<F>(F, Result<(), ProtocolError>);
 
@@ -321,7 +321,7 @@ fn sends_a_folder_of_many_files() {
     (0..20_000).for_each(|at| fs::write(root.join(format!("file {at}")), at.to_string()).unwrap());
     for io in BOTH {
         let outgoing = Outgoing::start(&[source(&root)]).unwrap();
-        // Nobody takes anything yet: the walk has to wait.
+        // No lane takes anything yet, so the walk has to wait.
         until("the queue is full", || outgoing.shared.queue.longest() == QUEUE_UNITS_MAX);
         assert!(!outgoing.shared.walked.load(Ordering::Relaxed));
         let sent = finish(&outgoing, io, 3, None);
@@ -364,7 +364,7 @@ fn sends_a_very_deep_tree_with_few_descriptors() {
         fs::create_dir_all(&path).unwrap();
         fs::write(path.join("f"), level.to_string()).unwrap();
     }
-    // Met on the way back, when the levels above have been closed.
+    // Met on the way back, when the levels above were closed.
     path = root.clone();
     for level in 0..1_200 {
         path.push("d");
@@ -388,13 +388,13 @@ fn sends_a_very_deep_tree_with_few_descriptors() {
 }
 
 #[test]
-fn lists_on_in_a_large_folder_that_was_closed_meanwhile() {
+fn continues_listing_a_large_folder_that_was_closed() {
     let scratch = scratch();
     let root = scratch.path().join("wide");
     let mut deep = root.join("first");
     (0..100).for_each(|_| deep.push("d"));
     fs::create_dir_all(&deep).unwrap();
-    // More than a window, so that its listing goes on after the walk has come back from below.
+    // More than a window, so that its listing continues after the walk has come back from below.
     (0..12_000).for_each(|at| fs::create_dir(root.join(format!("{at}"))).unwrap());
     let sent = send(&[source(&root)], IoMode::Sync, 1);
     assert_eq!((sent.failures, sent.counts.folders), (vec![], 12_102));
@@ -503,14 +503,14 @@ fn reports_what_cannot_be_sent_and_sends_the_rest() {
     rustix::fs::mknodat(rustix::fs::CWD, root.join("fifo"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
     let _socket = UnixListener::bind(root.join("socket")).unwrap();
     write(&root.join("good"), 10, 1);
-    // 17 names of 250 bytes are more than a path on the wire may have.
+    // 17 names of 250 bytes exceed the longest path on the wire.
     let mut folder = ringway_sys::dir::Dir::open(&root).unwrap();
     for _ in 0..17 {
         let name = [b'n'; 250];
         folder.make_dir(&name, 0o755).unwrap();
         folder = folder.open_dir(&name).unwrap();
     }
-    // What is in there cannot be sent either, and is counted.
+    // Its entries cannot be sent either, and are counted.
     for name in [&b"below"[..], b"deeper"] {
         folder.make_dir(name, 0o755).unwrap();
         folder = folder.open_dir(name).unwrap();
@@ -555,8 +555,8 @@ fn reports_what_may_not_be_read() {
     fs::set_permissions(root.join("folder"), fs::Permissions::from_mode(0o700)).unwrap();
 }
 
-/// Starts a transfer whose walk has ended before any small file is read, then disturbs the source,
-/// and finishes.
+/// Starts a transfer whose walk ends before any small file is read, then calls `disturb`, and
+/// finishes.
 fn disturbed(root: &Path, io: IoMode, disturb: impl FnOnce() + Send + 'static) -> Sent {
     let outgoing = Outgoing::start(&[source(root)]).unwrap();
     until("the walk has ended", || outgoing.totals().complete);
@@ -599,7 +599,7 @@ fn notices_what_changed_between_walk_and_reading() {
             ("busy/link", os(rustix::io::Errno::LOOP)),
         ];
         assert_eq!(failures, expected.map(|(path, reason)| failure(path, Operation::Open, reason)));
-        // What is there now came as it is now.
+        // Files that exist now arrived with their present contents.
         for name in ["first", "shorter", "longer", "much longer", "rewritten", "last", "large longer"] {
             assert!(sent.received.file(&format!("busy/{name}")) == fs::read(root.join(name)).unwrap(), "{name}");
         }
@@ -729,7 +729,7 @@ fn stays_sound_while_the_tree_is_being_churned() {
             }
         });
         for round in 0..20 {
-            // `finish` asserts that the accounts of both ends agree whatever happens; a name may be
+            // `finish` asserts that the accounts of both ends agree whatever happens. A name may be
             // met twice.
             let outgoing = Outgoing::start(&[source(root)]).unwrap();
             let ledger = Arc::new(Mutex::new(Accounts::default()));
@@ -773,7 +773,7 @@ fn cancelling_ends_lanes_and_walk() {
         assert_eq!(received.lock().ends, 0);
         assert_walk_ends(&outgoing);
     }
-    // Letting go of it is enough.
+    // Dropping it is enough.
     let outgoing = Outgoing::start(&[source(&root)]).unwrap();
     let shared = Arc::downgrade(&outgoing.shared);
     drop(outgoing);
@@ -823,7 +823,7 @@ fn sources_have_the_names_that_a_person_expects() {
     let current = current.file_name().unwrap().as_bytes().to_vec();
     assert_eq!(names(&[source(Path::new("."))]).unwrap(), (vec![current], 0));
     assert!(!names(&[source(Path::new("/"))]).unwrap().0.is_empty());
-    // A symlink is sent as one, its folder's contents only when asked for.
+    // A symlink is sent itself, and the contents of its folder only if requested.
     let sent = send(&[source(&path("link")), source(&path("file"))], IoMode::Sync, 1);
     assert_eq!(sent.received.entries[&b"link"[..]], Arrived::Symlink(b"one".to_vec()));
     assert_eq!(sent.received.file("file").len(), 5);
@@ -853,7 +853,7 @@ fn an_offer_names_the_first_and_counts_the_rest() {
 }
 
 #[test]
-fn what_appears_after_the_offer_is_not_sent_and_what_vanished_is_a_failure() {
+fn entries_after_the_offer_are_not_sent_and_vanished_ones_fail() {
     let scratch = scratch();
     let path = |name: &str| scratch.path().join(name);
     for name in ["folder", "gone", "same"] {
@@ -868,7 +868,7 @@ fn what_appears_after_the_offer_is_not_sent_and_what_vanished_is_a_failure() {
     fs::create_dir(path(".ssh")).unwrap();
     write(&path(".ssh/authorized_keys"), 5, 1);
     symlink("file", path("link")).unwrap();
-    // Below a name that was offered, what appears is sent.
+    // Below an offered name, entries that appear later are sent.
     write(&path("same/new"), 5, 1);
     let sent = finish(&Outgoing::start_as(&[contents(scratch.path())], Some(offered)).unwrap(), IoMode::Sync, 1, None);
     let tops = sent.received.entries.keys().map(|path| String::from_utf8_lossy(path).into_owned());

@@ -1,5 +1,5 @@
-//! The walk: lists the sources depth first by directory descriptors and tells what it finds, be
-//! that to be sent or only to be counted.
+//! The walk: lists the sources depth first by directory descriptors and reports what it finds,
+//! either to be sent or only to be counted.
 pub(super) mod count;
 pub(super) mod gather;
 pub(super) mod readahead;
@@ -26,25 +26,25 @@ use super::{joined, reason};
 use crate::descriptors::{self, ForSending, Shortage};
 use crate::filesystem::listing::{Position, Window, first_name};
 
-/// Entries of a folder that are listed, sorted and looked at together: enough that inode order
-/// pays, little memory.
+/// Entries of a folder that are listed, sorted and read together: enough that inode order pays,
+/// with little memory.
 const WINDOW_LEN: usize = 8192;
 
-/// The same once much is held for the folders above.
+/// The same once the folders above hold much memory.
 const SMALL_WINDOW_LEN: usize = 128;
 
-/// Names held for later by all levels together, beyond which windows get small.
+/// Bytes of names held by all levels together. Beyond this, windows become small.
 const HELD_MAX: usize = 2 * 1024 * 1024;
 
 /// Bytes of one getdents64 call.
 const LISTING_LEN: usize = 32 * 1024;
 
-/// The same for small windows. Must take one entry of any name.
+/// The same for small windows. It must fit one entry with any name.
 const SMALL_LISTING_LEN: usize = 4 * 1024;
 
-/// Whom a walk tells what it finds.
+/// Receives what a walk finds.
 pub(super) trait Finds {
-    /// A folder, before what is in it; without a descriptor where it cannot be looked into.
+    /// A folder, before its entries; without a descriptor if it cannot be opened.
     fn folder(&mut self, path: &FolderPath, metadata: &Metadata, dir: Option<&Arc<Dir>>) -> Result<(), Cancelled>;
 
     /// A regular file.
@@ -53,13 +53,13 @@ pub(super) trait Finds {
     /// A symbolic link.
     fn symlink(&mut self, path: &FolderPath, name: &[u8], target: &[u8], metadata: &Metadata) -> Result<(), Cancelled>;
 
-    /// What is there and cannot be sent.
+    /// An entry that cannot be sent.
     fn failed(&self, folder: &[u8], name: &[u8], operation: Operation, reason: FailureReason);
 
-    /// The process is out of descriptors: those that are held are to be let go.
+    /// The process has no descriptors left, so held ones are to be closed.
     fn let_go(&mut self) -> Result<(), Cancelled>;
 
-    /// Whether nobody wants to know any more.
+    /// Whether the results are no longer needed.
     fn is_over(&self) -> bool;
 }
 
@@ -72,22 +72,22 @@ pub(super) struct Walk<F> {
     held: usize,
     window: Window,
     listing: Vec<MaybeUninit<u8>>,
-    /// The source that is being walked, from which levels are opened again, and how much of their
-    /// paths it has itself.
+    /// The source that is being walked, from which levels are opened again, and the length of its
+    /// own part of their paths.
     root: Option<(Arc<Dir>, usize)>,
     /// The top-level names that were offered, and which of them were met.
     offered: Arc<OfferedNames>,
     met: Vec<u64>,
 }
 
-/// A folder on the way from the source to where the walk is.
+/// A folder between the source and the walk's position.
 struct Level {
     path: FolderPath,
-    /// Closed where many levels are open below.
+    /// `None` if it was closed, because many levels are open below.
     dir: Option<Arc<Dir>>,
     identity: Identity,
     position: Position,
-    /// Subfolders of the window that was listed last, each with its NUL.
+    /// Subfolders of the last listed window, each with its NUL.
     folders: Vec<u8>,
     next_folder: usize,
 }
@@ -107,13 +107,13 @@ impl<F: Finds> Walk<F> {
         }
     }
 
-    /// Whoever was told.
+    /// Returns the receiver of the results.
     pub(super) fn into_finds(self) -> F {
         self.finds
     }
 
-    /// Whether what is found under a top-level name is to be sent: it was offered, or cannot be
-    /// sent at all, which is said.
+    /// Whether entries under a top-level name are to be sent: the name was offered, or it cannot be
+    /// sent at all, which is reported.
     fn is_offered(&mut self, name: &[u8]) -> bool {
         match self.offered.position(name) {
             Some(at) => {
@@ -124,7 +124,7 @@ impl<F: Finds> Walk<F> {
         }
     }
 
-    /// Reports the offered names under which nothing was found any more.
+    /// Reports the offered names that were not found.
     pub(super) fn report_vanished(&self) {
         for (at, name) in self.offered.iter().enumerate() {
             if self.met[at / u64::BITS as usize] >> (at % u64::BITS as usize) & 1 == 0 {
@@ -187,7 +187,7 @@ impl<F: Finds> Walk<F> {
         }
     }
 
-    /// Descends into the deepest folder's next subfolder, or lists on in it, or leaves it.
+    /// Descends into the deepest folder's next subfolder, or continues its listing, or leaves it.
     fn step(&mut self) -> Result<(), Cancelled> {
         let Some(level) = self.stack.last_mut() else { return Ok(()) };
         if level.next_folder < level.folders.len() {
@@ -211,8 +211,8 @@ impl<F: Finds> Walk<F> {
         }
     }
 
-    /// The deepest folder's descriptor, opened again if it was closed meanwhile. None if the folder
-    /// is not there any more: then it has been reported and left.
+    /// The deepest folder's descriptor, opened again if it was closed meanwhile. `None` if the
+    /// folder does not exist any more; then it was reported and left.
     fn current_dir(&mut self) -> Result<Option<Arc<Dir>>, Cancelled> {
         let Some(level) = self.stack.last() else { return Ok(None) };
         if let Some(dir) = &level.dir {
@@ -256,8 +256,8 @@ impl<F: Finds> Walk<F> {
         }))
     }
 
-    /// Opens something, waiting for the lanes to give descriptors back where the process or system
-    /// is out of them.
+    /// Opens something. If the process or system has no descriptors left, it waits until the lanes
+    /// close some.
     fn with_descriptors<T>(&mut self, mut open: impl FnMut() -> io::Result<T>) -> Result<io::Result<T>, Cancelled> {
         for _ in 0..descriptors::WAITS {
             match open() {
@@ -274,8 +274,8 @@ impl<F: Finds> Walk<F> {
         Ok(open())
     }
 
-    /// Lists one window of the deepest folder: what is not a folder goes into batches, subfolders
-    /// wait.
+    /// Lists one window of the deepest folder. Entries that are no folders go into batches, and
+    /// subfolders wait.
     fn list(&mut self, dir: &Arc<Dir>) -> Result<(), Cancelled> {
         if self.finds.is_over() {
             return Err(Cancelled);
@@ -344,7 +344,7 @@ impl<F: Finds> Walk<F> {
             if let (Ok(dir), Ok(metadata)) = (opened, metadata)
                 && !is_inside_itself(&metadata)
             {
-                // What is in it is counted: nobody would know how much is missing.
+                // Its entries are counted, because nobody would know otherwise how much is missing.
                 self.push(Arc::new(dir), path, attributes::identity(&metadata));
             }
             return Ok(());
@@ -360,9 +360,9 @@ impl<F: Finds> Walk<F> {
                 self.push(dir, path, attributes::identity(&metadata));
                 Ok(())
             }
-            // What was a folder when it was listed is something else by now.
+            // It was a folder when it was listed, and is another kind of entry now.
             (Err(_), Ok(metadata)) if metadata.kind != Kind::Dir => self.entry(&above, parent, name, &metadata),
-            // A folder that cannot be looked into is made there, empty, and reported.
+            // A folder that cannot be opened is made at the receiver, empty, and reported.
             (Err(error), Ok(metadata)) => {
                 self.fail(&above, name, Operation::Open, &error);
                 self.finds.folder(&path, &metadata, None)
@@ -374,7 +374,7 @@ impl<F: Finds> Walk<F> {
         }
     }
 
-    /// Takes in one entry that is not a folder.
+    /// Handles one entry that is not a folder.
     fn entry(&mut self, path: &FolderPath, dir: &Arc<Dir>, name: &[u8], metadata: &Metadata) -> Result<(), Cancelled> {
         let len = path.len() + usize::from(!path.is_empty()) + name.len();
         if Name::new(name).is_err() || len > PATH_MAX {

@@ -1,4 +1,4 @@
-//! Control messages as bytes: framed, and every field bounded where it is read.
+//! Control messages as bytes: framed, with every field bounded as it is read.
 use std::num::NonZeroU32;
 
 use ringway_model::{DeclineReason, Shortage};
@@ -18,7 +18,7 @@ use crate::name::{DeviceName, Name, RelPath};
 use crate::pair::{Confirmation, PakeMessage};
 use crate::stretches::Stretches;
 
-/// Bytes in front of every control message: its length without them, `u32` little-endian.
+/// Bytes before every control message: its length without them, as a little-endian `u32`.
 pub const FRAME_PREFIX_LEN: usize = 4;
 
 impl Message {
@@ -32,7 +32,7 @@ impl Message {
         out[start..start + FRAME_PREFIX_LEN].copy_from_slice(&(len as u32).to_le_bytes());
     }
 
-    /// The length of the message behind a prefix, checked against the limit.
+    /// The length of the message after a prefix, checked against the limit.
     pub fn payload_len(prefix: [u8; FRAME_PREFIX_LEN]) -> Result<usize, ProtocolError> {
         let len = u32::from_le_bytes(prefix);
         match len as usize {
@@ -291,7 +291,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         24 => Message::Wanted(decode_wanted(reader)?),
         25 => Message::Proving(decode_progress(reader)?),
         26 => match decode_names(reader, OFFERED_PAGE_BYTES_MAX)? {
-            // A page without names would be a message without end.
+            // With empty pages, a sender could send pages forever.
             names if names.is_empty() => return Err(ProtocolError::BadValue("offered names")),
             names => Message::OfferNames(names),
         },
@@ -316,8 +316,8 @@ fn decode_pake(reader: &mut Reader<'_>) -> Result<PakeMessage, ProtocolError> {
     PakeMessage::from_slice(bytes).map_err(|_| ProtocolError::BadValue("pairing message"))
 }
 
-/// A path in a failure is only shown, but keeps the form of one: an absolute or climbing path has
-/// no business here.
+/// A path in a failure is only shown, but must still be a path beneath the destination. Absolute
+/// paths and `..` are refused.
 fn decode_shown_path(reader: &mut Reader<'_>) -> Result<Vec<u8>, ProtocolError> {
     Ok(RelPath::new(reader.short_bytes("path", PATH_MAX)?)?.as_bytes().to_vec())
 }
@@ -417,12 +417,12 @@ fn decode_counts(reader: &mut Reader<'_>) -> Result<Counts, ProtocolError> {
     })
 }
 
-/// Nothing can be proven that is not there.
+/// No more can be proven than is there.
 fn decode_receipt(reader: &mut Reader<'_>) -> Result<Receipt, ProtocolError> {
     let (there, moved, unchanged) = (decode_counts(reader)?, reader.u64()?, reader.entries("unchanged entries")?);
     let (skipped, skipped_bytes) = (reader.entries("skipped entries")?, reader.u64()?);
     let (reused, edited, failed) = (reader.u64()?, reader.entries("kept entries")?, reader.entries("failed entries")?);
-    // Beside each of them is something that was sent.
+    // Beside each edited entry is an entry that was sent.
     if edited > there.files.saturating_add(there.links) {
         return Err(ProtocolError::BadValue("kept entries"));
     }
@@ -508,7 +508,7 @@ fn decode_decline(reader: &mut Reader<'_>) -> Result<DeclineReason, ProtocolErro
     })
 }
 
-/// A bit for each file or chunk, the first one lowest.
+/// A bit for each file or chunk, beginning with the lowest bit.
 fn encode_wanted(wanted: &Wanted, out: &mut Vec<u8>) {
     out.put_u32(wanted.list);
     out.put_u16(wanted.files.len() as u16);
@@ -560,7 +560,7 @@ fn decode_wanted(reader: &mut Reader<'_>) -> Result<Wanted, ProtocolError> {
     Ok(Wanted { list, files, has, basis, kept })
 }
 
-/// Stretches of a file, in order, none of them touching another.
+/// Stretches of a file, in order. No two of them touch.
 fn decode_stretches(reader: &mut Reader<'_>) -> Result<Stretches, ProtocolError> {
     let len = usize::from(reader.u16()?);
     if len > HAS_MAX {

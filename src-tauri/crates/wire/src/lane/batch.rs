@@ -1,4 +1,4 @@
-//! A batch's head as it is parsed: checked from end to end before anything of it is used.
+//! The head of a batch while it is parsed. It is checked completely before any part of it is used.
 use std::ops::Range;
 
 use super::digest::{Digest, Digests, ReadDigests};
@@ -15,21 +15,21 @@ pub(super) const ITEM_FOLDER_WITH_ATTRIBUTES: u8 = 2;
 /// One item of a batch's head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item<'a> {
-    /// Entries that follow are in this folder. With attributes, the folder itself is an entry; the
-    /// root never has any.
+    /// The following entries are in this folder. If it has attributes, the folder itself is an
+    /// entry. The root never has any.
     Folder {
         /// The folder.
         path: RelPath<'a>,
-        /// Its attributes, said once.
+        /// Its attributes, which are sent once.
         attributes: Option<Attributes>,
         /// Its extended attributes.
         xattrs: Xattrs<'a>,
     },
-    /// An entry in the current folder, and where its contents lie in the body (empty for links).
+    /// An entry in the current folder, and the range of its contents in the body (empty for links).
     Entry(Entry<'a>, Range<usize>),
 }
 
-/// A batch whose head has been checked from end to end.
+/// A batch whose head was checked completely.
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a> {
     head: &'a [u8],
@@ -44,8 +44,7 @@ impl<'a> Batch<'a> {
         Self::checked(header, head, Digests::none)
     }
 
-    /// The same in a transfer that is to be proven: behind the items there is a digest for each
-    /// file.
+    /// The same for a transfer that is to be proven: a digest for each file follows the items.
     pub fn parse_proven(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
         Self::checked(header, head, Digests::decode)
     }
@@ -77,13 +76,12 @@ impl<'a> Batch<'a> {
         Ok(Self { head, items: header.items, counts, digests })
     }
 
-    /// What it holds.
+    /// The counts of its entries.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// The digest of one of its files, which are counted from 0; none where the transfer is not to
-    /// be proven.
+    /// The digest of the file with that index, from 0; `None` if the transfer is not to be proven.
     pub fn digest(&self, file: usize) -> Option<Digest> {
         self.digests.of(file)
     }
@@ -106,7 +104,7 @@ impl<'a> ItemReader<'a> {
         Self { reader: Reader::new(head), folder: None, body_at: 0 }
     }
 
-    /// What is behind the items.
+    /// The bytes after the items.
     pub(super) fn rest(self) -> Reader<'a> {
         self.reader
     }
@@ -118,7 +116,7 @@ impl<'a> ItemReader<'a> {
         }
     }
 
-    /// The next item where contents do not come along: those of a file may have any length.
+    /// The next item of a head without contents. Its files may have any length.
     pub(super) fn next_listed(&mut self) -> Result<Item<'a>, ProtocolError> {
         match self.next_folder()? {
             Some(folder) => Ok(folder),

@@ -1,6 +1,6 @@
-//! The head of a window of chunks: what a large file's contents are from some place on, by lengths
-//! and digests, for the receiver to look for in what it has under that name. How chunks are cut is
-//! the engine's business; how long they may be is said here, so that both ends cut alike.
+//! The head of a window of chunks: lengths and digests of a large file's chunks from some offset
+//! on. The receiver looks for these in its file of that name. The engine cuts the chunks. The
+//! lengths of chunks are defined here, so that both ends cut alike.
 use std::ops::Range;
 
 use super::digest::{DIGEST_LEN, Digest};
@@ -11,30 +11,31 @@ use crate::bytes::Reader;
 use crate::limits::{CHUNK_LEN_MAX, CHUNK_LEN_MIN, CHUNKED_SIZE_MIN, CHUNKS_AIMED_AT, PATH_MAX};
 use crate::name::RelPath;
 
-/// Bytes of one chunk in the head: its length, its digest.
+/// Bytes of one chunk in the head: its length and its digest.
 const CHUNK_HEAD_LEN: usize = size_of::<u32>() + DIGEST_LEN;
 
-/// How long the chunks of a file are: on average, at the least where the file goes on behind it,
-/// and at the most.
+/// The lengths of a file's chunks: the average, the minimum (except for the last chunk), and the
+/// maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkLens {
     /// A power of two.
     pub average: usize,
-    /// A quarter of it.
+    /// A quarter of the average.
     pub min: usize,
-    /// Four times as much.
+    /// Four times the average.
     pub max: usize,
 }
 
 impl ChunkLens {
-    /// For a file of `size` bytes: short ones find more, and are more to tell.
+    /// The lengths for a file of `size` bytes. Shorter chunks find more equal data, but there are
+    /// more of them to send.
     pub fn of(size: u64) -> Self {
         let average = (size / CHUNKS_AIMED_AT).clamp(CHUNK_LEN_MIN, CHUNK_LEN_MAX).next_power_of_two() as usize;
         Self { average, min: average / 4, max: average * 4 }
     }
 }
 
-/// A window whose head has been checked from end to end.
+/// A window whose head was checked completely.
 #[derive(Debug, Clone, Copy)]
 pub struct ChunkWindow<'a> {
     number: u32,
@@ -44,8 +45,8 @@ pub struct ChunkWindow<'a> {
 }
 
 impl<'a> ChunkWindow<'a> {
-    /// Checks a whole head against its header: a file that is large enough, and chunks of lengths
-    /// that it may have, none behind its end.
+    /// Checks a whole head against its header: the file must be large enough, chunks must have
+    /// allowed lengths, and none may exceed the file's end.
     pub fn parse(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
         let mut reader = Reader::new(head);
         let number = reader.u32()?;
@@ -76,17 +77,17 @@ impl<'a> ChunkWindow<'a> {
         Ok(Self { number, head, chunks, end })
     }
 
-    /// What the answer names it by: windows and lists are numbered together.
+    /// The number by which the answer names it. Windows and lists are numbered together.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// Which file it is of, and where in it the window begins.
+    /// The file, and the offset at which the window begins.
     pub fn head(&self) -> &RangeHead<'a> {
         &self.head
     }
 
-    /// How many chunks it has.
+    /// The number of its chunks.
     pub fn len(&self) -> usize {
         self.chunks.len()
     }
@@ -96,12 +97,12 @@ impl<'a> ChunkWindow<'a> {
         self.chunks.is_empty()
     }
 
-    /// All of its chunks together, in bytes from the file's start.
+    /// The range of the file that all of its chunks cover.
     pub fn range(&self) -> Range<u64> {
         self.head.offset..self.end
     }
 
-    /// Its chunks in order, one behind the other: where each is in the file, and its digest.
+    /// Its chunks in order: the range of the file, and the digest.
     pub fn chunks(&self) -> impl Iterator<Item = (Range<u64>, Digest)> + use<'a> {
         let mut at = self.head.offset;
         self.chunks.iter().map(move |chunk| {

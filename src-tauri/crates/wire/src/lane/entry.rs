@@ -1,5 +1,4 @@
-//! An entry: its name, what it is, and the attributes it has; as the heads of batches and ranges
-//! carry it.
+//! An entry in the head of a batch or range: its name, kind and attributes.
 use super::xattrs::{Xattrs, encode_xattrs};
 use super::{FILE_SIZE_MAX, bounded};
 use crate::ProtocolError;
@@ -23,7 +22,7 @@ pub struct Timestamp {
     pub nanos: u32,
 }
 
-/// What every file and folder has.
+/// The attributes that every file and folder has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Attributes {
     /// Permission bits with setuid, setgid and sticky: 0 to 0o7777.
@@ -36,10 +35,10 @@ pub struct Attributes {
     pub mtime: Timestamp,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind<'a> {
-    /// A regular file of so many bytes.
+    /// A regular file.
     File {
         /// Its length, holes included.
         size: u64,
@@ -48,12 +47,12 @@ pub enum EntryKind<'a> {
     },
     /// A symbolic link; the target is text, never followed.
     Symlink {
-        /// Where it points.
+        /// The path that it contains.
         target: &'a [u8],
     },
-    /// Another name of a file with that `link_id`.
+    /// Another name of the file with this `link_id`.
     HardLink {
-        /// The id that the first name carried.
+        /// The id that was sent with the first name.
         link_id: u64,
         /// Whether no further name follows.
         last: bool,
@@ -65,9 +64,9 @@ pub enum EntryKind<'a> {
 pub struct Entry<'a> {
     /// Its name.
     pub name: Name<'a>,
-    /// What it is.
+    /// Its kind.
     pub kind: EntryKind<'a>,
-    /// Mode, owner, time. A hard link's are its file's and are ignored.
+    /// Mode, owner and time. Those of a hard link are ignored, because they are its file's.
     pub attributes: Attributes,
     /// Extended attributes of the `user.` namespace.
     pub xattrs: Xattrs<'a>,

@@ -1,4 +1,4 @@
-//! A head being written: of a batch, of a list, of one range, or of a window of chunks.
+//! Writing the head of a batch, a list, a range, or a window of chunks.
 use super::batch::{ITEM_FOLDER, ITEM_FOLDER_WITH_ATTRIBUTES};
 use super::entry::{encode_attributes, encode_entry};
 use super::xattrs::encode_xattrs;
@@ -9,16 +9,16 @@ use crate::bytes::Put;
 use crate::limits::{BATCH_ITEMS_MAX, LANE_HEAD_MAX, LINK_TARGET_MAX, NAME_MAX, PATH_MAX, XATTRS_TOTAL_MAX};
 use crate::name::RelPath;
 
-/// The most bytes that one item's head takes, so that a sender knows when a batch is full.
+/// The most bytes of one item's head. By this a sender knows when a batch is full.
 pub const ITEM_LEN_MAX: usize = 64 + XATTRS_TOTAL_MAX + PATH_MAX + LINK_TARGET_MAX + NAME_MAX;
 
-/// A batch's, list's, range's or window's head being written.
+/// The head of a batch, list, range or window that is being written.
 #[derive(Debug, Default)]
 pub struct HeadBuffer {
     bytes: Vec<u8>,
     items: u32,
     counts: Counts,
-    /// Of the files so far, where the transfer is to be proven.
+    /// The digests of the files so far, if the transfer is to be proven.
     digests: Vec<u8>,
 }
 
@@ -36,13 +36,13 @@ impl HeadBuffer {
         self.items == 0
     }
 
-    /// Whether a folder item and another item certainly still fit.
+    /// Whether a folder item and another item are certain to fit.
     pub fn has_room(&self) -> bool {
         let len = self.bytes.len() + self.digests.len();
         self.items as usize + 2 <= BATCH_ITEMS_MAX && len + 2 * (ITEM_LEN_MAX + DIGEST_LEN) <= LANE_HEAD_MAX
     }
 
-    /// What was added.
+    /// The counts of the added entries.
     pub fn counts(&self) -> Counts {
         self.counts
     }
@@ -52,14 +52,14 @@ impl HeadBuffer {
         &self.bytes
     }
 
-    /// The current folder for what follows.
+    /// Sets the current folder of the following entries.
     pub fn folder(&mut self, path: RelPath<'_>) {
         self.items += 1;
         self.bytes.put_u8(ITEM_FOLDER);
         self.bytes.put_short_bytes(path.as_bytes());
     }
 
-    /// A folder with its attributes, which also becomes the current one.
+    /// Adds a folder with its attributes, and makes it the current one.
     pub fn folder_with_attributes(&mut self, path: RelPath<'_>, attributes: &Attributes, xattrs: Xattrs<'_>) {
         self.items += 1;
         self.counts.folders += 1;
@@ -69,7 +69,8 @@ impl HeadBuffer {
         encode_xattrs(xattrs, &mut self.bytes);
     }
 
-    /// An entry in the current folder; a file's contents follow in the body in the same order.
+    /// Adds an entry in the current folder. The contents of files follow in the body, in the same
+    /// order.
     pub fn entry(&mut self, entry: &Entry<'_>) {
         self.items += 1;
         match entry.kind {
@@ -82,13 +83,13 @@ impl HeadBuffer {
         encode_entry(entry, &mut self.bytes);
     }
 
-    /// The digest of the file that was added last, in a transfer that is to be proven.
+    /// Adds the digest of the last file, in a transfer that is to be proven.
     pub fn digest(&mut self, digest: Digest) {
         self.digests.extend_from_slice(&digest.0);
     }
 
-    /// Begins a list of small files: folders without attributes and files are added to it, and
-    /// nothing counts as sent.
+    /// Begins a list of small files. Folders without attributes and files are added to it, and they
+    /// do not count as sent.
     pub fn begin_list(&mut self, number: u32) {
         self.begin_large_list(number, 0);
     }
@@ -100,14 +101,14 @@ impl HeadBuffer {
         self.bytes.put_u64(stamp);
     }
 
-    /// The header of the list that this head holds, which counts nothing.
+    /// The header of the list in this head, which counts nothing as sent.
     pub fn list_header(&mut self) -> FrameHeader {
         self.counts = Counts::default();
         FrameHeader { kind: FrameKind::List, ..self.batch_header(0) }
     }
 
-    /// Begins a window of chunks that starts at the offset of `head`, whose step says nothing here.
-    /// Nothing counts as sent.
+    /// Begins a window of chunks at the offset of `head`, whose step has no meaning here. Nothing
+    /// counts as sent.
     pub fn begin_chunks(&mut self, number: u32, head: &RangeHead<'_>) {
         self.clear();
         self.bytes.put_u32(number);
@@ -118,20 +119,20 @@ impl HeadBuffer {
         encode_entry(&head.entry, &mut self.bytes);
     }
 
-    /// The next chunk of the window.
+    /// Adds the next chunk of the window.
     pub fn chunk(&mut self, len: u32, digest: Digest) {
         self.items += 1;
         self.bytes.put_u32(len);
         self.bytes.extend_from_slice(&digest.0);
     }
 
-    /// The header of the window that this head holds.
+    /// The header of the window in this head.
     pub fn chunks_header(&self) -> FrameHeader {
         let (items, head_len) = (self.items, self.bytes.len() as u32);
         FrameHeader { kind: FrameKind::Chunks, items, head_len, body_len: 0, packed_len: 0 }
     }
 
-    /// The header of the batch that this head belongs to, to which nothing is added any more.
+    /// The header of the batch in this head, which is complete now.
     pub fn batch_header(&mut self, body_len: usize) -> FrameHeader {
         self.bytes.append(&mut self.digests);
         FrameHeader {

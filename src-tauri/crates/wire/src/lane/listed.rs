@@ -1,4 +1,4 @@
-//! A list of files without their contents, which the receiver answers with those that it wants.
+//! A list of files without their contents. The receiver answers which of them it wants.
 use super::batch::ItemReader;
 use super::digest::{Digest, Digests, ReadDigests};
 use super::{Entry, EntryKind, FrameHeader, Item};
@@ -6,7 +6,7 @@ use crate::ProtocolError;
 use crate::bytes::Reader;
 use crate::name::RelPath;
 
-/// A list whose head has been checked from end to end.
+/// A list whose head was checked completely.
 #[derive(Debug, Clone, Copy)]
 pub struct FileList<'a> {
     number: u32,
@@ -24,8 +24,7 @@ impl<'a> FileList<'a> {
         Self::checked(header, head, Digests::none)
     }
 
-    /// The same in a transfer that is to be proven: behind the items there is a digest for each
-    /// file.
+    /// The same for a transfer that is to be proven: a digest for each file follows the items.
     pub fn parse_proven(header: &FrameHeader, head: &'a [u8]) -> Result<Self, ProtocolError> {
         Self::checked(header, head, Digests::decode)
     }
@@ -50,17 +49,17 @@ impl<'a> FileList<'a> {
         }
     }
 
-    /// What the answer names it by.
+    /// The number by which the answer names it.
     pub fn number(&self) -> u32 {
         self.number
     }
 
-    /// Where it names one large file, what tells its version from others: that of its ranges.
+    /// The stamp of the version if the list names one large file, as in the file's ranges.
     pub fn stamp(&self) -> u64 {
         self.stamp
     }
 
-    /// How many files it names.
+    /// The number of its files.
     pub fn len(&self) -> usize {
         self.files
     }
@@ -70,8 +69,7 @@ impl<'a> FileList<'a> {
         self.files == 0
     }
 
-    /// The digest of one of its files, which are counted from 0; none where the transfer is not to
-    /// be proven.
+    /// The digest of the file with that index, from 0; `None` if the transfer is not to be proven.
     pub fn digest(&self, file: usize) -> Option<Digest> {
         self.digests.of(file)
     }

@@ -1,4 +1,4 @@
-//! The head of a range: which piece of which file its body is.
+//! The head of a range: the file, and the position of the body in it.
 use super::digest::{Digest, Digests};
 use super::entry::decode_entry;
 use super::{Entry, EntryKind, FILE_ID_MAX, FrameHeader, bounded};
@@ -7,21 +7,21 @@ use crate::bytes::Reader;
 use crate::limits::PATH_MAX;
 use crate::name::RelPath;
 
-/// What a range is to its file.
+/// A range's position among its file's ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RangeStep {
-    /// Others follow, or come on other lanes.
+    /// Other ranges follow, on this lane or on others.
     More,
-    /// The last to be sent (others may still be under way on other lanes); all ranges together hold
-    /// so many bytes, the rest is holes.
+    /// The last range that is sent; others may still be under way on other lanes. The rest of the
+    /// file is holes.
     Last {
-        /// Bytes of all ranges.
+        /// Bytes in all ranges together.
         data_bytes: u64,
     },
-    /// The sender gave the file up; what came of it is void, and of what it sent others may still
-    /// be under way.
+    /// The sender gave up the file. The ranges that have arrived are void, and others may still be
+    /// under way.
     Abandoned {
-        /// Bytes of all ranges that were sent.
+        /// Bytes in all ranges that were sent.
         data_bytes: u64,
     },
 }
@@ -29,20 +29,20 @@ pub enum RangeStep {
 /// A range's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RangeHead<'a> {
-    /// The file's id. A sender counts up, on each lane from a start of its own (as `lane << 40`)
-    /// for the files that it begins there, so that ids end in few stretches however far one lane is
-    /// behind another. Its ranges may come on any lanes.
+    /// The file's id. On each lane a sender counts up from a different start (`lane << 40`) for the
+    /// files that begin there. So ended ids form few stretches, however far one lane is behind
+    /// another. The file's ranges may come on any lane.
     pub file_id: u64,
-    /// Where the body belongs, in bytes from the file's start.
+    /// The offset of the body in the file.
     pub offset: u64,
-    /// Where it stands among the others.
+    /// Its position among the others.
     pub step: RangeStep,
-    /// What tells this version of the file from others that its path has had at the sender,
-    /// whatever their times say. The same in all its ranges.
+    /// Distinguishes this version of the file from others that its path has had at the sender,
+    /// whatever their times. It is the same in all of the file's ranges.
     pub stamp: u64,
     /// The file's folder.
     pub folder: RelPath<'a>,
-    /// The file itself, the same in every one of its ranges.
+    /// The file itself; the same in all of its ranges.
     pub entry: Entry<'a>,
 }
 
@@ -53,7 +53,7 @@ impl<'a> RangeHead<'a> {
         rest.finish().map(|()| head)
     }
 
-    /// The same in a transfer that is to be proven: behind it there is the digest of the body.
+    /// The same for a transfer that is to be proven: the digest of the body follows.
     pub fn parse_proven(header: &FrameHeader, head: &'a [u8]) -> Result<(Self, Digest), ProtocolError> {
         let (head, rest) = Self::checked(header, head)?;
         let digest = Digests::decode(rest, 1)?.of(0).ok_or(ProtocolError::Truncated)?;

@@ -1,4 +1,4 @@
-//! Extended attributes of an entry, bounded where they are collected and where they are parsed.
+//! Extended attributes of an entry, bounded when they are collected and when they are parsed.
 use super::bounded;
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
@@ -52,8 +52,8 @@ fn decode_xattr<'a>(reader: &mut Reader<'a>) -> Result<(&'a [u8], &'a [u8]), Pro
     Ok((name, reader.take(len as usize)?))
 }
 
-/// Extended attributes being collected for an entry; over-long ones are refused here, so that
-/// encoding cannot fail.
+/// Extended attributes that are being collected for an entry. Too long ones are refused here, so
+/// that encoding cannot fail.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct XattrBuffer {
     count: u16,
@@ -61,8 +61,8 @@ pub struct XattrBuffer {
 }
 
 impl XattrBuffer {
-    /// Adds one; false if it is not of the `user.` namespace or a limit is reached: the caller
-    /// reports it.
+    /// Adds an attribute. False if it is not in the `user.` namespace or a limit is reached; the
+    /// caller reports that.
     pub fn push(&mut self, name: &[u8], value: &[u8]) -> bool {
         let grown = self.bytes.len() + 6 + name.len() + value.len();
         let fits = usize::from(self.count) < XATTR_COUNT_MAX && grown <= XATTRS_TOTAL_MAX;
@@ -76,7 +76,7 @@ impl XattrBuffer {
         fits && named
     }
 
-    /// As an entry carries them.
+    /// The attributes as an entry has them.
     pub fn as_xattrs(&self) -> Xattrs<'_> {
         Xattrs { count: self.count, bytes: &self.bytes }
     }

@@ -1,12 +1,12 @@
-//! Names and paths as a peer may send them: any bytes that are one component, or a path of such
+//! Names and paths that a peer may send: any bytes that form one component, or a path of such
 //! components that stays beneath.
 use ringway_model::misleading::misleads_in_name;
 
 use crate::ProtocolError;
 use crate::limits::{DEVICE_NAME_MAX, NAME_MAX, PATH_MAX};
 
-/// One path component: 1 to 255 bytes, no `/`, no NUL, not `.` or `..`. Everything else is legal on
-/// Linux and passes.
+/// One path component: 1 to 255 bytes, no `/`, no NUL, not `.` or `..`. All other bytes are legal
+/// on Linux and are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name<'a>(&'a [u8]);
 
@@ -85,7 +85,7 @@ impl<'a> RelPath<'a> {
         }
     }
 
-    /// This path with one more component, as owned bytes; too long a result is refused.
+    /// This path with one more component, as owned bytes; refused if it is too long.
     pub fn join(&self, name: Name<'_>) -> Result<Vec<u8>, ProtocolError> {
         let mut joined = Vec::with_capacity(self.0.len() + 1 + name.0.len());
         joined.extend_from_slice(self.0);
@@ -100,13 +100,13 @@ impl<'a> RelPath<'a> {
     }
 }
 
-/// Hex digits from which on text reads as the beginning of a device's id: people shorten ids to no
-/// less.
+/// Text with at least this many hex digits reads as the beginning of a device's id. People do not
+/// shorten ids further.
 pub const ID_DIGITS_MIN: usize = 8;
 
-/// The name a device gives itself: 1 to 64 bytes of UTF-8 without characters that mislead, with
-/// single blanks inside only, and nothing that reads as an id or an address. Still untrusted text:
-/// it says nothing about who the device is.
+/// The name that a device gives itself: 1 to 64 bytes of UTF-8 without misleading characters, with
+/// single blanks inside only, and not readable as an id or an address. It is still untrusted text
+/// and does not prove which device it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceName(String);
 
@@ -133,8 +133,8 @@ impl DeviceName {
     }
 }
 
-/// The digits of text that reads as a device's id or its beginning, in lower case: 8 or more hex
-/// digits, wherever dashes are between them.
+/// The digits, in lower case, of text that reads as a device's id or its beginning: 8 or more hex
+/// digits, with dashes anywhere between them.
 pub fn hex_digits(text: &str) -> Option<String> {
     let digits: String = text.chars().filter(|c| *c != '-').map(|c| c.to_ascii_lowercase()).collect();
     let is_id = digits.len() >= ID_DIGITS_MIN && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -148,7 +148,7 @@ pub fn reads_as_id(text: &str) -> bool {
 
 /// Whether text reads as an address: it has a colon or a dot, as every literal address has.
 pub fn reads_as_address(text: &str) -> bool {
-    // inet_aton(3) takes a number of 32 bits for an address; without the prefix it reads as an id.
+    // inet_aton(3) reads a number of 32 bits as an address. Without the prefix it reads as an id.
     let is_number = || {
         let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
         digits.is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))

@@ -5,11 +5,12 @@ use crate::ProtocolError;
 use crate::limits::{OFFERED_BYTES_MAX, OFFERED_NAMES_MAX, OFFERED_PAGE_BYTES_MAX};
 use crate::name::Name;
 
-/// A sorted set of names. They lie end to end, so that half a million take 10 MB and not fifty.
+/// A sorted set of names. They are stored end to end, so that half a million take 10 MB and not
+/// fifty.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct OfferedNames {
     bytes: Vec<u8>,
-    /// Where each name ends.
+    /// The end of each name.
     ends: Vec<u32>,
 }
 
@@ -23,7 +24,8 @@ impl OfferedNames {
     /// Adds a name, which must come after the last one.
     ///
     /// # Errors
-    /// It does not, or there are too many names or too many bytes of them.
+    /// If it does not come after the last one, or if there are too many names or too many bytes of
+    /// them.
     pub fn push(&mut self, name: Name<'_>) -> Result<(), ProtocolError> {
         let name = name.as_bytes();
         let bounded = |what, value, limit: usize| match value > limit {
@@ -55,14 +57,14 @@ impl OfferedNames {
         self.ends.is_empty()
     }
 
-    /// The name with that number.
+    /// The name with that index.
     pub fn get(&self, at: usize) -> Option<&[u8]> {
         let end = *self.ends.get(at)? as usize;
         let start = at.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         Some(&self.bytes[start..end])
     }
 
-    /// The number of a name.
+    /// The index of a name.
     pub fn position(&self, name: &[u8]) -> Option<usize> {
         let mut within = 0..self.len();
         while !within.is_empty() {
@@ -110,10 +112,10 @@ pub struct NameCollector {
 }
 
 impl NameCollector {
-    /// Adds a name. One that is added twice is there once.
+    /// Adds a name. Adding it twice has no effect.
     ///
     /// # Errors
-    /// There are too many names or too many bytes of them.
+    /// If there are too many names or too many bytes of them.
     pub fn add(&mut self, name: Name<'_>) -> Result<(), ProtocolError> {
         let name = name.as_bytes();
         if self.names.len() >= OFFERED_NAMES_MAX {

@@ -1,59 +1,59 @@
-//! What a person or a script knows to pair two devices: the one-time code and the standing secret,
-//! as text and as the PAKE's input.
+//! The secrets that pair two devices, as text and as the PAKE's input: the one-time code of a
+//! person, and the standing secret of a script.
 use bip39::Language;
 use ringway_model::Fault;
 use sha2::{Digest, Sha256};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-/// Bytes of entropy that one code is made of: 31 of the 32 bits are used.
+/// Bytes of entropy of one code; 31 of the 32 bits are used.
 pub const CODE_ENTROPY_LEN: usize = 4;
 
-/// Largest number that a code may have. Drawn ones stay below [`NUMBERS_DRAWN`]; people may choose
-/// up to three digits.
+/// The largest number of a code. Drawn numbers stay below [`NUMBERS_DRAWN`]; people may choose up
+/// to three digits.
 pub const CODE_NUMBER_MAX: u16 = 999;
 
-/// Numbers that are drawn, 0 to 511: a power of two keeps the draw uniform. They tell machines
-/// apart and carry no secret.
+/// Numbers that are drawn, 0 to 511. A power of two keeps the draw uniform. They distinguish
+/// machines and are not secret.
 pub const NUMBERS_DRAWN: u32 = 512;
 
-/// Words in BIP-39's English list: 11 bits each, so that the two words of a code carry 22 bits.
+/// Words in BIP-39's English list. Each has 11 bits, so the two words of a code have 22 bits.
 pub const WORDS: u32 = 2048;
 
-/// Letters after which no two words of the list agree any more (BIP-39, "Wordlist").
+/// No two words of the list agree in this many first letters (BIP-39, "Wordlist").
 const PREFIX_LEN: usize = 4;
 
 /// The longest word of the list.
 const WORD_LEN_MAX: usize = 8;
 
-/// Longest text that is looked at as a code: 3 digits, two words, and generous white space around
-/// and between.
+/// The longest text that is read as a code: 3 digits, two words, and generous white space around
+/// and between them.
 const CODE_TEXT_MAX: usize = 256;
 
 /// Shortest standing secret, in bytes: 64 bits even when it is written in hexadecimal.
 pub const STANDING_SECRET_MIN: usize = 16;
 
-/// Longest standing secret, in bytes: any key or passphrase fits, a wrong file (an image, a log)
+/// Longest standing secret, in bytes. Any key or passphrase fits; a wrong file (an image, a log)
 /// does not.
 pub const STANDING_SECRET_MAX: usize = 1024;
 
-/// Keeps the PAKE's inputs of the two kinds apart, and both apart from every other use of the same
-/// text.
+/// Separates the PAKE's inputs of the two kinds from each other, and from every other use of the
+/// same text.
 const SECRET_LABEL: &[u8] = b"ringway pairing secret v1";
 
-/// What follows it where the secret is a standing one.
+/// Follows the label if the secret is a standing one.
 const STANDING: &[u8] = b"standing";
 
-/// Why a text is no secret to pair with. Never carries the text: a mistyped code is nearly the
-/// code.
+/// Why a text is not a secret for pairing. It never contains the text, because a mistyped code is
+/// nearly the code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
-    /// Not a number and two words.
+    /// It is not a number and two words.
     #[error("a code is a number and two words, as in 42-river-castle")]
     NotACode,
     /// The number has too many digits.
     #[error("a code's number is at most {CODE_NUMBER_MAX}")]
     NumberTooLarge,
-    /// A word is not in the list, nor the beginning of exactly one that is.
+    /// A word is neither in the list nor the beginning of exactly one word in it.
     #[error("word {position} of the code is misspelt: no code has it")]
     UnknownWord {
         /// 1 for the first word, 2 for the second.
@@ -82,8 +82,8 @@ impl From<SecretError> for Fault {
 
 /// A one-time code: a number and two words, as in `42-river-castle`.
 ///
-/// Its canonical text is in lower case with dashes, so that what is shown and what is typed give
-/// the same secret. It cannot be printed or logged by accident:
+/// Its canonical text is in lower case with dashes, so that the shown and the typed code give the
+/// same secret. It cannot be printed or logged by accident:
 ///
 /// ```compile_fail,E0277
 /// let code = ringway_wire::code::PairingCode::from_entropy([0; 4]);
@@ -104,8 +104,8 @@ pub struct PairingCode {
 }
 
 impl PairingCode {
-    /// The code that `entropy` stands for: uniform over all codes when `entropy` is uniform over
-    /// all values.
+    /// The code for `entropy`. It is uniform over all codes if `entropy` is uniform over all
+    /// values.
     pub fn from_entropy(mut entropy: [u8; CODE_ENTROPY_LEN]) -> Self {
         let mut bits = u32::from_le_bytes(entropy);
         let mut draw = |range: u32| {
@@ -121,9 +121,9 @@ impl PairingCode {
         Self::assemble(number, words[first], words[second])
     }
 
-    /// The code that a person typed. Case, white space around it, and which dashes, underscores,
-    /// dots or blanks stand between its parts do not matter; a word may be cut short after its
-    /// fourth letter, which BIP-39 promises to be enough.
+    /// The code that a person typed. Upper and lower case, white space around it, and the kind of
+    /// dashes, underscores, dots or blanks between its parts do not matter. A word may be shortened
+    /// to its first four letters or more, which are unique by BIP-39.
     ///
     /// # Errors
     /// [`SecretError::NotACode`], [`SecretError::NumberTooLarge`] or [`SecretError::UnknownWord`].
@@ -147,19 +147,19 @@ impl PairingCode {
         Ok(Self::assemble(number, first, second))
     }
 
-    /// The canonical text, to show to the person who owns this machine and to nobody else.
+    /// The canonical text, to be shown only to the person who owns this machine.
     pub fn expose(&self) -> &str {
         &self.text
     }
 
-    /// The number in front, which may be announced in public to find the machine.
+    /// The number in front, which may be announced in public so that senders find the machine.
     pub fn number(&self) -> u16 {
         self.number
     }
 
     fn assemble(number: u16, first: &str, second: &str) -> Self {
-        // Room for all of it at once: a string that grows leaves its beginnings behind in freed
-        // memory.
+        // Capacity for all of it at once: a string that grows leaves copies of its beginning in
+        // freed memory.
         let mut text = String::with_capacity("999".len() + 2 * ("-".len() + WORD_LEN_MAX));
         let digits = Zeroizing::new(number.to_string());
         for part in [&digits, "-", first, "-", second] {
@@ -169,35 +169,35 @@ impl PairingCode {
     }
 }
 
-/// White space, and what keyboards, phones and chat programs make of a dash.
+/// White space, and the characters that keyboards, phones and chat programs use for a dash.
 fn is_separator(character: char) -> bool {
     character.is_whitespace() || matches!(character, '-' | '_' | '.' | '\u{2010}'..='\u{2015}' | '\u{2212}')
 }
 
-/// The word of the list that `typed` is, or is the beginning of.
+/// The word of the list that equals `typed`, or else the only one that begins with it.
 fn find_word(typed: &str) -> Option<&'static str> {
     if typed.len() > WORD_LEN_MAX {
         return None;
     }
     let typed = Zeroizing::new(typed.to_ascii_lowercase());
     let words = Language::English.word_list();
-    // The English list is sorted, so the first word not before `typed` is the only one that can be
-    // it or begin with it.
+    // The English list is sorted. So the first word that is not before `typed` is the only one that
+    // can equal it or begin with it.
     let word = words[words.partition_point(|&word| word < typed.as_str())..].first()?;
     let enough = word.len() == typed.len() || typed.len() >= PREFIX_LEN;
     (enough && word.starts_with(typed.as_str())).then_some(word)
 }
 
-/// A secret that stays valid, for scripts and for machines without a screen: any bytes that are
-/// long enough.
+/// A secret that stays valid, for scripts and for machines without a screen: any bytes of
+/// sufficient length.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct StandingSecret {
     bytes: Vec<u8>,
 }
 
 impl StandingSecret {
-    /// The secret in `bytes`, less one newline (LF or CR LF) at its end, which editors and `echo`
-    /// put there.
+    /// The secret in `bytes`, without one newline (LF or CR LF) at its end, which editors and
+    /// `echo` add.
     ///
     /// # Errors
     /// [`SecretError::TooShort`] or [`SecretError::TooLong`].
@@ -211,8 +211,8 @@ impl StandingSecret {
     }
 }
 
-/// What a file, an environment variable, standard input or a prompt gave: both sides read it by the
-/// same rule.
+/// A secret from a file, an environment variable, standard input or a prompt. Both sides read it by
+/// the same rule.
 pub enum GivenSecret {
     /// A one-time code.
     Code(PairingCode),
@@ -221,12 +221,12 @@ pub enum GivenSecret {
 }
 
 impl GivenSecret {
-    /// A number and two words are a code, and an error if the words do not exist: it would be a
-    /// weak standing secret and is nearly always a slip of the finger. Everything else must do as a
-    /// standing secret.
+    /// A number and two words are a code, or an error if the words do not exist: such text would be
+    /// a weak standing secret and is nearly always a typing error. All other text is a standing
+    /// secret.
     ///
     /// # Errors
-    /// [`SecretError`], by what it looked like.
+    /// [`SecretError`], by what the text looked like.
     pub fn parse(given: &[u8]) -> Result<Self, SecretError> {
         match std::str::from_utf8(given).map_err(|_| SecretError::NotACode).and_then(PairingCode::parse) {
             Ok(code) => Ok(Self::Code(code)),
@@ -235,7 +235,7 @@ impl GivenSecret {
         }
     }
 
-    /// What the PAKE takes.
+    /// The PAKE's input.
     pub fn to_pairing_secret(&self) -> PairingSecret {
         match self {
             Self::Code(code) => PairingSecret::from(code),
@@ -244,8 +244,8 @@ impl GivenSecret {
     }
 }
 
-/// What the PAKE takes: a digest of either kind of secret, so that the text itself goes no further
-/// than this module.
+/// The PAKE's input: a digest of either kind of secret, so that the text itself does not leave this
+/// module.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct PairingSecret {
     digest: [u8; 32],
@@ -262,7 +262,7 @@ impl PairingSecret {
         Self { digest: hash.finalize().into(), standing: kind == STANDING }
     }
 
-    /// Whether it is a standing secret, and not a code that a person has read somewhere just now.
+    /// Whether it is a standing secret, and not a code that a person has just read somewhere.
     pub fn is_standing(&self) -> bool {
         self.standing
     }
@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_word_list_is_what_this_module_takes_it_for() {
+    fn the_word_list_has_the_properties_that_codes_rely_on() {
         let words = Language::English.word_list();
         assert_eq!(words.len(), WORDS as usize);
         assert!(words.is_sorted());
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_not_there_are_not_guessed() {
+    fn words_that_are_not_in_the_list_are_not_guessed() {
         for typed in ["riv", "rivr", "rivers", "zzzz", "aaaa", "abandonment", "zooo", "ca", ""] {
             assert_eq!(find_word(typed), None, "{typed}");
         }

@@ -1,5 +1,5 @@
-//! Pairing: SPAKE2 inside a TLS channel, bound to both ends' keys and to that very channel, with
-//! key confirmation both ways. Leaves the channel, the entropy and the pinning to others.
+//! Pairing: SPAKE2 inside a TLS channel, bound to both ends' keys and to that channel, with key
+//! confirmation both ways. Other modules provide the channel and the entropy, and pin the key.
 //!
 //! ```text
 //! initiator (has been told the secret)         responder (made it, or was given it)
@@ -12,19 +12,23 @@
 //!
 //! - *PAKE*: SPAKE2 (RFC 9382 in substance) by the `spake2` crate over Ed25519's prime-order group,
 //!   with the SHA-256 of the two SubjectPublicKeyInfos as identities. Its key is `K`.
-//! - *Transcript*: [`PROTOCOL_LABEL`], initiator's id, responder's id, X, Y, each with its length
-//!   (`u64` big-endian) in front.
+//! - *Transcript*: [`PROTOCOL_LABEL`], initiator's id, responder's id, X, Y, each preceded by its
+//!   length (`u64` big-endian).
 //! - *Confirmation*: `PRK = HKDF-Extract(salt = TLS exporter, K)`; for each direction a key of its
 //!   own, `HKDF-Expand(PRK, label || transcript)` with [`INITIATOR_CONFIRMS`] or
 //!   [`RESPONDER_CONFIRMS`]; cA and cB are HMAC-SHA256 of the transcript under them.
 //!
-//! What an attacker gets. *A listener*: X and Y are uniform whatever the secret is, and the
-//! confirmations need K, which needs one of the two scalars. *A man in the middle* who passes the
-//! messages on has two channels with two exporters and two pairs of ids: neither end confirms.
-//! *Posing as one end* commits to one guess, in X or in Y, and one confirmation tells whether it
-//! was right: the initiator shows its confirmation first, so an attacker who poses as the responder
-//! learns that much from one attempt of a person who dialled the wrong machine, and an attacker who
-//! poses as the initiator has to send a confirmation before it gets one, which [`OpenCode`] counts.
+//! What an attacker gets:
+//!
+//! - *A listener*: X and Y are uniform whatever the secret is. The confirmations need K, which
+//!   needs one of the two scalars.
+//! - *A man in the middle* who passes the messages on has two channels with two exporters and two
+//!   pairs of ids. Neither end confirms.
+//! - *Posing as one end* commits to one guess, in X or in Y, and one confirmation tells whether it
+//!   was right. The initiator sends its confirmation first. So an attacker who poses as the
+//!   responder tests one guess when a person dials the wrong machine. An attacker who poses as the
+//!   initiator has to send a confirmation before it gets one, and [`OpenCode`] counts that.
+//!
 //! An initiator must therefore not repeat an attempt by itself.
 use hkdf::Hkdf;
 use hmac::{Hmac, KeyInit, Mac};
@@ -42,23 +46,23 @@ pub use open_code::{
     Outcome, Refusal, WRONG_FORGOTTEN_MS, back_off_ms,
 };
 
-/// Which version of this exchange the transcript speaks of.
+/// The version of this exchange, which is part of the transcript.
 pub const PROTOCOL_LABEL: &[u8] = b"ringway-pairing-v1";
 
-/// The label under which both ends ask their TLS session for the exporter value, with no context
+/// The label with which both ends ask their TLS session for the exporter value, without a context
 /// (RFC 8446 section 7.5).
 pub const EXPORTER_LABEL: &[u8] = b"EXPORTER-ringway-pairing-v1";
 
 /// Bytes of exporter value.
 pub const EXPORTER_LEN: usize = 32;
 
-/// HKDF info, before the transcript, of the key under which the initiator confirms.
+/// HKDF info, before the transcript, of the key with which the initiator confirms.
 pub const INITIATOR_CONFIRMS: &[u8] = b"ringway-pairing-v1 initiator confirms";
 
-/// HKDF info, before the transcript, of the key under which the responder confirms.
+/// HKDF info, before the transcript, of the key with which the responder confirms.
 pub const RESPONDER_CONFIRMS: &[u8] = b"ringway-pairing-v1 responder confirms";
 
-/// Bytes of fresh entropy for one attempt: twice a scalar, so that reducing them leaves no bias.
+/// Bytes of fresh entropy for one attempt: twice a scalar, so that the reduction has no bias.
 pub const ENTROPY_LEN: usize = 64;
 
 /// Bytes of a PAKE message: the side's letter and a compressed point.
@@ -70,17 +74,18 @@ pub const CONFIRMATION_LEN: usize = 32;
 /// The SHA-256 of a device's SubjectPublicKeyInfo (RFC 5280 section 4.1.2.7), in DER.
 pub type PublicKeyHash = [u8; 32];
 
-/// Why a pairing failed. All but [`PairError::WrongSecret`] come from a broken or hostile peer.
+/// Why a pairing failed. All causes except [`PairError::WrongSecret`] come from a broken or hostile
+/// peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PairError {
-    /// The two ends do not share the secret, or not the channel. Which of the two cannot be told
-    /// apart, by design.
+    /// The two ends do not share the secret, or not the channel. By design, these cannot be told
+    /// apart.
     #[error("the code is wrong, or somebody is in between")]
     WrongSecret,
     /// A message of the wrong length or for the other side, or a point outside the group.
     #[error("malformed pairing message")]
     Malformed,
-    /// Our own message came back.
+    /// This end's own message came back.
     #[error("our own pairing message came back")]
     Reflected,
     /// Both ends have the same key.
@@ -89,8 +94,8 @@ pub enum PairError {
 }
 
 impl PairError {
-    /// What an attempt that ended so means to [`OpenCode::finish`]: only a confirmation that was
-    /// checked was a guess.
+    /// The outcome of such an attempt for [`OpenCode::finish`]. Only a checked confirmation counts
+    /// as a guess.
     pub fn outcome(self) -> Outcome {
         match self {
             Self::WrongSecret => Outcome::WrongSecret,
@@ -99,8 +104,8 @@ impl PairError {
     }
 }
 
-/// What a pairing is bound to: who is at the two ends of which channel. Both ends fill it in from
-/// their own TLS session.
+/// What a pairing is bound to: the devices at the two ends, and the channel. Both ends fill it in
+/// from their own TLS session.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Binding {
     initiator: PublicKeyHash,
@@ -109,10 +114,11 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// The channel between these two, with the exporter value under [`EXPORTER_LABEL`].
+    /// The binding to the channel between these two devices, whose exporter value has
+    /// [`EXPORTER_LABEL`].
     ///
     /// # Errors
-    /// [`PairError::SameDevice`] if the two are one.
+    /// [`PairError::SameDevice`] if the two devices are the same.
     pub fn new(
         initiator: PublicKeyHash,
         responder: PublicKeyHash,
@@ -154,7 +160,7 @@ pub struct PakeMessage {
 }
 
 impl PakeMessage {
-    /// A message as it came. What it says is checked when it is received by a state.
+    /// A message as it was received. Its contents are checked by the state that receives it.
     ///
     /// # Errors
     /// [`PairError::Malformed`] unless it has [`PAKE_MESSAGE_LEN`] bytes.
@@ -162,7 +168,7 @@ impl PakeMessage {
         Ok(Self { bytes: bytes.try_into().map_err(|_| PairError::Malformed)? })
     }
 
-    /// The message as it travels.
+    /// The message's bytes on the wire.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -171,8 +177,8 @@ impl PakeMessage {
         &self.bytes[1..]
     }
 
-    /// Refuses what no honest peer sends: bytes that are no point, the points of small order, and
-    /// those outside the prime-order group (where RFC 9382 section 3.3 would multiply by the
+    /// Refuses bytes that no honest peer sends: those that are no point, points of small order, and
+    /// points outside the prime-order group (where RFC 9382 section 3.3 would multiply by the
     /// cofactor). Every second encoding of a point is among these.
     fn check(&self) -> Result<(), PairError> {
         match Ed25519Group::bytes_to_element(self.point()) {
@@ -182,14 +188,14 @@ impl PakeMessage {
     }
 }
 
-/// cA or cB: the proof of having arrived at the same key. Public once sent.
+/// cA or cB: the proof that an end has the same key. Public once sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Confirmation {
     bytes: [u8; CONFIRMATION_LEN],
 }
 
 impl Confirmation {
-    /// A confirmation as it came.
+    /// A confirmation as it was received.
     ///
     /// # Errors
     /// [`PairError::Malformed`] unless it has [`CONFIRMATION_LEN`] bytes.
@@ -197,7 +203,7 @@ impl Confirmation {
         Ok(Self { bytes: bytes.try_into().map_err(|_| PairError::Malformed)? })
     }
 
-    /// The confirmation as it travels.
+    /// The confirmation's bytes on the wire.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -207,7 +213,7 @@ impl Confirmation {
     }
 }
 
-/// The peer whose key is at the other end of this channel knows the secret.
+/// Proof that the peer whose key is at the other end of this channel knows the secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a pairing that nobody pins is lost"]
 pub struct Paired {
@@ -221,15 +227,15 @@ impl Paired {
     }
 }
 
-/// The side that has been told the secret and dials.
+/// The side that got the secret from a person or script, and dials.
 pub struct Initiator(());
 
 impl Initiator {
-    /// Begins an attempt. `entropy` is fresh for each attempt: two attempts with the same entropy
-    /// and different secrets would tell a listener which secrets they were.
+    /// Begins an attempt. `entropy` must be fresh for each attempt: two attempts with the same
+    /// entropy and different secrets would tell a listener these secrets.
     ///
     /// # Panics
-    /// If `entropy` is all zeros: nobody drew it, and X would give the secret away.
+    /// If `entropy` is all zeros, because nobody drew it. X would reveal the secret.
     pub fn start(
         secret: &PairingSecret,
         binding: Binding,
@@ -252,10 +258,10 @@ pub struct InitiatorAwaitingReply {
 }
 
 impl InitiatorAwaitingReply {
-    /// Takes Y and gives cA to send.
+    /// Receives Y and returns cA to send.
     ///
     /// # Errors
-    /// [`PairError::Reflected`] for our own X, whatever side it claims to come from;
+    /// [`PairError::Reflected`] for this end's own X, whatever side it names;
     /// [`PairError::Malformed`].
     pub fn receive(self, reply: &PakeMessage) -> Result<(InitiatorAwaitingConfirmation, Confirmation), PairError> {
         if reply.point() == self.start.point() {
@@ -277,10 +283,10 @@ pub struct InitiatorAwaitingConfirmation {
 }
 
 impl InitiatorAwaitingConfirmation {
-    /// Takes cB.
+    /// Receives cB.
     ///
     /// # Errors
-    /// [`PairError::Reflected`] for our own cA; [`PairError::WrongSecret`].
+    /// [`PairError::Reflected`] for this end's own cA; [`PairError::WrongSecret`].
     pub fn receive(self, confirmation: &Confirmation) -> Result<Paired, PairError> {
         if confirmation.matches(&self.expected) {
             Ok(Paired { peer: self.peer })
@@ -296,14 +302,15 @@ impl InitiatorAwaitingConfirmation {
 pub struct Responder(());
 
 impl Responder {
-    /// Takes X and gives Y to send. Y tells nothing about the secret. `entropy` is fresh for each
-    /// attempt, as the initiator's.
+    /// Receives X and returns Y to send. Y reveals nothing about the secret. `entropy` must be
+    /// fresh for each attempt, like the initiator's.
     ///
     /// # Errors
-    /// [`PairError::Malformed`]; [`PairError::Reflected`] if X is the Y that we are about to send.
+    /// [`PairError::Malformed`]; [`PairError::Reflected`] if X is the Y that this end is about to
+    /// send.
     ///
     /// # Panics
-    /// If `entropy` is all zeros: nobody drew it, and Y would give the secret away.
+    /// If `entropy` is all zeros, because nobody drew it. Y would reveal the secret.
     pub fn answer(
         secret: &PairingSecret,
         binding: Binding,
@@ -328,8 +335,8 @@ impl Responder {
     }
 }
 
-/// The responder after Y. It holds its confirmation back until the initiator's was right: whoever
-/// does not know the secret sees nothing that depends on it.
+/// The responder after Y. It sends its confirmation only after the initiator's was right. So a peer
+/// that does not know the secret sees nothing that depends on it.
 #[must_use]
 pub struct ResponderAwaitingConfirmation {
     own: Confirmation,
@@ -338,7 +345,7 @@ pub struct ResponderAwaitingConfirmation {
 }
 
 impl ResponderAwaitingConfirmation {
-    /// Takes cA and gives cB to send.
+    /// Receives cA and returns cB to send.
     ///
     /// # Errors
     /// [`PairError::WrongSecret`].
@@ -351,13 +358,13 @@ impl ResponderAwaitingConfirmation {
     }
 }
 
-/// `spake2` keeps copies of the password that it does not zeroize; they are copies of the digest,
+/// `spake2` keeps copies of the password that it does not zeroize. They are copies of the digest,
 /// never of the text.
 fn password(secret: &PairingSecret) -> Password {
     Password::new(secret.as_bytes())
 }
 
-/// The caller's entropy, as the random number generator that `spake2` asks for its one scalar.
+/// The caller's entropy, as the random number generator from which `spake2` draws its one scalar.
 struct OneScalar<'a> {
     rest: &'a [u8],
 }

@@ -1,13 +1,13 @@
-//! The journal of one attempt at a transfer: which large files it has begun, and which ranges of
-//! them are written, as bytes that are only ever added to. Where they are kept, and when a record
-//! is written, is the engine's business.
+//! The journal of one attempt at a transfer, as bytes that are only appended: which large files it
+//! has begun, and which ranges of them are written. The data plane stores the bytes, and decides
+//! when to write a record.
 //!
-//! A record that a sync succeeded says how much of the journal that covers. What is noted before
-//! that is on the disk, whatever has happened since. All other records only say what was written:
-//! the disk may have refused it afterwards, and told another program so.
+//! A record of a successful sync has the length of the journal that the sync covers. Everything
+//! noted before that is on the disk, whatever has happened since. All other records only say what
+//! was written: the disk may have refused it afterwards, and reported that to another program.
 //!
-//! Each record ends in the CRC-32 of all records so far. What a crash, a full disk or a bad sector
-//! has left is believed up to the first record that is not as it was written, and no further.
+//! Each record ends in the CRC-32 of all records so far. So after a crash, a full disk or a bad
+//! sector, the journal is believed up to the first record that is damaged, and no further.
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::ProtocolError;
@@ -19,22 +19,22 @@ use crate::stretches::Stretches;
 
 const KIND_FILE: u8 = 1;
 const KIND_RANGE: u8 = 2;
-/// A range that a sync covers which an earlier journal notes.
+/// A range that an earlier journal notes and a sync covers.
 const KIND_DURABLE_RANGE: u8 = 3;
 const KIND_WHOLE: u8 = 4;
 const KIND_SYNCED: u8 = 5;
 
-/// What the checksum of an empty journal is: another form of the records takes another number, and
-/// reads nothing of this one.
+/// The checksum of an empty journal. Another format of the records gets another number, and reads
+/// nothing of this one.
 const FIRST_SUM: u32 = 0x5257_4a34;
 
 /// Bytes of a record's checksum.
 const SUM_LEN: usize = size_of::<u32>();
 
-/// Files that one record may say are whole: as many as a frame's.
+/// The most files that one record may note as whole: as many as in a frame.
 pub const WHOLE_MAX: usize = u16::MAX as usize;
 
-/// What tells one version of a file from others.
+/// Identifies one version of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Version {
     /// Its folder's path within the transfer.
@@ -43,21 +43,20 @@ pub struct Version {
     pub name: Box<[u8]>,
     /// Its length in bytes.
     pub size: u64,
-    /// When its contents were changed last.
+    /// When its contents were last changed.
     pub mtime: Timestamp,
-    /// What the sender tells it by, so that another file with the same size and time does not pass
-    /// for it.
+    /// The sender's stamp, which distinguishes it from another file with the same size and time.
     pub stamp: u64,
 }
 
 /// A file that an attempt has begun.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Begun {
-    /// Where it lies in that attempt's folder.
+    /// Its path in that attempt's folder.
     pub place: Box<[u8]>,
-    /// What is written of it.
+    /// The parts that are written.
     pub has: Stretches,
-    /// What of that a recorded sync covers.
+    /// Those parts that a recorded sync covers.
     pub durable: Stretches,
 }
 
@@ -75,9 +74,10 @@ impl Default for Recorder {
 }
 
 impl Recorder {
-    /// Appends to `out` that a file is begun at `place`, with what is `durable` of it as an earlier
-    /// journal says; the number that its ranges are noted by. None, and nothing is appended, where
-    /// a reader would not take it: a path that is too long, or more files than are remembered.
+    /// Appends to `out` that a file is begun at `place`, and which parts of it are `durable`
+    /// according to an earlier journal. Returns the number by which its ranges are noted. `None`,
+    /// and nothing is appended, if a reader would not accept it: the path is too long, or there are
+    /// more files than are remembered.
     pub fn begin(&mut self, version: &Version, place: &[u8], durable: &Stretches, out: &mut Vec<u8>) -> Option<u32> {
         let number = self.begun;
         check(version, place).ok().filter(|()| (number as usize) < JOURNAL_FILES_MAX)?;
@@ -98,14 +98,14 @@ impl Recorder {
         Some(number)
     }
 
-    /// Appends to `out` that a range of a file, in bytes from its start, is written.
+    /// Appends to `out` that a range of a file is written.
     pub fn range(&mut self, number: u32, start: u64, end: u64, out: &mut Vec<u8>) {
         self.range_of(KIND_RANGE, number, start, end, out);
     }
 
-    /// Appends to `out` that files are whole, each by a mark that the engine gives its version; at
-    /// most [`WHOLE_MAX`]. `bytes` are theirs that no range tells of; `is_durable` says that a sync
-    /// noted in an earlier journal covers them.
+    /// Appends to `out` that files are whole, each by the mark that the data plane gives its
+    /// version; at most [`WHOLE_MAX`]. `bytes` is their length, without bytes that ranges note.
+    /// `is_durable` says that a sync noted in an earlier journal covers them.
     pub fn whole(&mut self, marks: &[u64], bytes: u64, is_durable: bool, out: &mut Vec<u8>) {
         for marks in marks.chunks(WHOLE_MAX) {
             let from = out.len();
@@ -118,8 +118,7 @@ impl Recorder {
         }
     }
 
-    /// Appends to `out` that all that the first `covered` bytes of the journal tell of is on the
-    /// disk.
+    /// Appends to `out` that everything in the first `covered` bytes of the journal is on the disk.
     pub fn synced(&mut self, covered: u64, out: &mut Vec<u8>) {
         let from = out.len();
         out.put_u8(KIND_SYNCED);
@@ -157,7 +156,7 @@ fn check(version: &Version, place: &[u8]) -> Result<(), ProtocolError> {
     Ok(())
 }
 
-/// What an attempt has written down.
+/// The contents of an attempt's journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Noted {
     /// Files that were begun.
@@ -166,12 +165,12 @@ pub struct Noted {
     pub durable: HashSet<u64>,
     /// Bytes that recorded syncs cover.
     pub durable_bytes: u64,
-    /// Bytes that are noted and that no recorded sync covers.
+    /// Bytes that are noted but that no recorded sync covers.
     pub doubtful_bytes: u64,
 }
 
-/// Reads what an attempt has written down, up to where that breaks off. Of two files begun at one
-/// place the later one has it.
+/// Reads an attempt's journal up to its first damaged record. If two files were begun at one place,
+/// the later one counts.
 pub fn replay(bytes: &[u8]) -> Noted {
     let mut replay = Replay { sum: FIRST_SUM, ..Replay::default() };
     let mut rest = bytes;
@@ -188,17 +187,17 @@ pub fn replay(bytes: &[u8]) -> Noted {
 #[derive(Default)]
 struct Replay {
     sum: u32,
-    /// Bytes of records that were taken in.
+    /// Bytes of records that were read.
     at: u64,
-    /// What no sync covers so far, each with the byte at which its record ends.
+    /// Writes that no sync covers so far, each with the position at which its record ends.
     pending: VecDeque<(u64, Written)>,
     noted: Noted,
-    /// By their numbers; none where a later one has its place.
+    /// The files by their numbers; `None` if a later file has its place.
     files: Vec<Option<(Version, Begun)>>,
     places: HashMap<Box<[u8]>, usize>,
 }
 
-/// What a record says was written.
+/// The kind of write that a record notes.
 enum Written {
     Range { number: u32, start: u64, end: u64 },
     Whole { marks: Vec<u64>, bytes: u64 },
@@ -214,7 +213,7 @@ impl Written {
 }
 
 impl Replay {
-    /// Takes in the first record of `bytes`, which is so long.
+    /// Reads the first record of `bytes` and returns its length.
     fn record(&mut self, bytes: &[u8]) -> Result<usize, ProtocolError> {
         let mut reader = Reader::new(bytes);
         let record = match reader.u8()? {
@@ -250,7 +249,7 @@ impl Replay {
                     false => self.pending.push_back((self.at + taken as u64, written)),
                 }
             }
-            // It cannot cover what came after it.
+            // A sync cannot cover records that came after it.
             Record::Synced { covered } => {
                 while let Some((_, written)) = self.pending.pop_front_if(|(end, _)| *end <= covered) {
                     self.is_durable(written);
@@ -260,13 +259,13 @@ impl Replay {
         Ok(taken)
     }
 
-    /// A recorded sync covers what was written.
+    /// Notes that a recorded sync covers this write.
     fn is_durable(&mut self, written: Written) {
         self.noted.durable_bytes = self.noted.durable_bytes.saturating_add(written.bytes());
         match written {
             Written::Whole { marks, .. } => self.noted.durable.extend(marks),
             Written::Range { number, start, end } => {
-                // Its place may be another's by now.
+                // Another file may have its place by now.
                 if let Some(Some((_, begun))) = self.files.get_mut(number as usize) {
                     begun.durable.add(start, end);
                 }
@@ -286,8 +285,8 @@ impl Replay {
         Ok(())
     }
 
-    /// Whether the range tells of anything: its place may be another file's by now, and what was
-    /// there already stays what it is.
+    /// Notes a range. Returns false if it has no effect, because another file has its place by now.
+    /// Parts that were noted before stay as they are.
     fn range(&mut self, number: u32, start: u64, end: u64) -> Result<bool, ProtocolError> {
         let file = self.files.get_mut(number as usize).ok_or(ProtocolError::BadValue("journal's file"))?;
         match file {

@@ -1,5 +1,5 @@
-//! The receiver's accounting of one transfer: which ranges of which files came, what was counted,
-//! and whether it adds up.
+//! The receiver's accounting of one transfer: which ranges of which files arrived, the counts, and
+//! whether they add up.
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,32 +9,32 @@ use crate::lane::{Batch, ChunkWindow, Counts, EntryKind, FrameHeader, RangeHead,
 use crate::limits::{OPEN_RANGED_MAX, RANGE_PIECES_MAX};
 use crate::stretches::Stretches;
 
-/// Stretches of ended ids that may be apart: ids count up on each lane, so only lanes and open
-/// files keep them apart.
+/// Separate stretches of ended ids. Ids count up on each lane, so only lanes and open files
+/// separate them.
 const ENDED_PIECES_MAX: usize = 2 * OPEN_RANGED_MAX;
 
-/// What the engine has to do with a range.
+/// What the receiver has to do with a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RangeVerdict {
-    /// It is the file's first to come: make the file.
+    /// It is the first of its file to arrive: create the file.
     pub first: bool,
-    /// What the file is after it.
+    /// The state of the file after it.
     pub state: RangedState,
 }
 
-/// Where a ranged file stands.
+/// The state of a ranged file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RangedState {
-    /// More is to come.
+    /// More ranges follow.
     Partial,
-    /// Every byte has come.
+    /// Every byte has arrived.
     Whole,
-    /// The sender gave it up, and nothing more of it comes: remove what there is.
+    /// The sender gave it up, and no more of it arrives: remove it.
     Abandoned,
 }
 
-/// Ranges and windows of one file that have been booked and are being written: the file has ended
-/// once none of them is.
+/// Ranges and windows of one file that were booked and are being written. The file has ended once
+/// none of them is left.
 #[derive(Debug, Default)]
 pub struct Writing {
     under_way: u32,
@@ -42,7 +42,7 @@ pub struct Writing {
 }
 
 impl Writing {
-    /// A range was booked, after which the file is in that state.
+    /// Notes that a range was booked, after which the file is in that state.
     pub fn begin(&mut self, state: RangedState) {
         self.under_way += 1;
         if state != RangedState::Partial {
@@ -50,7 +50,8 @@ impl Writing {
         }
     }
 
-    /// A range is done with, written or not; how the file has ended if it was the last one.
+    /// Notes that a range was handled, written or not. Returns the file's final state if it was the
+    /// last one.
     pub fn end(&mut self) -> Option<RangedState> {
         self.under_way -= 1;
         self.ended.filter(|_| self.under_way == 0)
@@ -61,17 +62,17 @@ impl Writing {
 #[derive(Debug, Default)]
 struct Ranged {
     size: u64,
-    /// Which version of it comes.
+    /// The stamp of its version.
     stamp: u64,
     received: u64,
-    /// What its end has declared: bytes of all ranges, and what it is when these have come.
+    /// What its end has declared: the bytes of all ranges, and the state once these have arrived.
     end: Option<(u64, RangedState)>,
     pieces: Stretches,
-    /// What windows of chunks have told of.
+    /// The parts that windows of chunks have described.
     windows: Stretches,
 }
 
-/// The accounting itself, shared by a transfer's lanes.
+/// The accounting of a transfer, shared by its lanes.
 #[derive(Debug, Default)]
 pub struct Ledger {
     open: HashMap<u64, Ranged>,
@@ -80,7 +81,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// What has arrived on all lanes.
+    /// The counts of what has arrived on all lanes.
     pub fn arrived(&self) -> Counts {
         self.arrived
     }
@@ -90,16 +91,16 @@ impl Ledger {
         self.arrived += batch.counts();
     }
 
-    /// Counts files that were listed and are not wanted, their bytes being there.
+    /// Counts files that were listed and are not wanted as if their bytes had arrived.
     pub fn listed(&mut self, unwanted: Counts) {
         self.arrived += unwanted;
     }
 
-    /// Begins a file of which these stretches are here already; their bytes have been counted by
-    /// [`listed`](Self::listed), and are among those that its end declares.
+    /// Begins a file of which the receiver has these stretches already. [`listed`](Self::listed)
+    /// has counted their bytes, and the file's end includes them.
     ///
     /// # Errors
-    /// The id is in use, or has ended.
+    /// If the id is in use, or has ended.
     pub fn resume(&mut self, id: u64, size: u64, stamp: u64, pieces: Stretches) -> Result<(), ProtocolError> {
         let why = "it cannot be gone on with";
         if self.ended.contains(id) || self.open.contains_key(&id) || self.open.len() >= OPEN_RANGED_MAX {
@@ -109,13 +110,13 @@ impl Ledger {
         Ok(())
     }
 
-    /// Whether a file in ranges with this id is under way.
+    /// Whether a file in ranges with this id is open.
     pub fn is_open(&self, id: u64) -> bool {
         self.open.contains_key(&id)
     }
 
-    /// Takes a window of chunks in, before anything is done with it: of it, nothing has come. No
-    /// part of a file is asked about twice. Whether it is the file's first frame to come.
+    /// Books a window of chunks, before it is processed. No part of a file is asked about twice,
+    /// nor after it has arrived. Returns whether it is the file's first frame to arrive.
     pub fn window(&mut self, window: &ChunkWindow<'_>) -> Result<bool, ProtocolError> {
         let (file, first) = self.file(window.head())?;
         let id = window.head().file_id;
@@ -128,8 +129,8 @@ impl Ledger {
         Ok(first)
     }
 
-    /// Books the stretches of a file that its chunks were found for, for which nothing is to come;
-    /// both ends count them as if it had. What the file is after them.
+    /// Books the stretches of a file whose chunks were found, so that they are not sent. Both ends
+    /// count them as if they had arrived. Returns the state of the file.
     pub fn copied(
         &mut self,
         head: &RangeHead<'_>,
@@ -142,7 +143,7 @@ impl Ledger {
             if !file.pieces.add(stretch.start, stretch.end) {
                 return Err(ProtocolError::Range { id, why: "overlapping" });
             }
-            // Stretches do not overlap, so that their sum is bounded by the largest file.
+            // Stretches do not overlap, so the largest file bounds their sum.
             bytes += stretch.end - stretch.start;
         }
         if file.pieces.len() > RANGE_PIECES_MAX {
@@ -153,7 +154,7 @@ impl Ledger {
         self.state(id)
     }
 
-    /// The file that a frame is of, begun if this is its first one.
+    /// The file of a frame, begun if this is its first frame.
     fn file(&mut self, head: &RangeHead<'_>) -> Result<(&mut Ranged, bool), ProtocolError> {
         let id = head.file_id;
         let EntryKind::File { size, .. } = head.entry.kind else {
@@ -171,14 +172,14 @@ impl Ledger {
         if file.size != size {
             return Err(ProtocolError::Range { id, why: "its size changed" });
         }
-        // One file must not be put together from two.
+        // One file must not be put together from two versions.
         if file.stamp != head.stamp {
             return Err(ProtocolError::Range { id, why: "its version changed" });
         }
         Ok((file, first))
     }
 
-    /// What a file is now; one that has ended is closed.
+    /// The state of a file. A file that has ended is closed.
     fn state(&mut self, id: u64) -> Result<RangedState, ProtocolError> {
         let refuse = |why| Err(ProtocolError::Range { id, why });
         let state = match self.open.get(&id) {
@@ -198,7 +199,7 @@ impl Ledger {
         Ok(state)
     }
 
-    /// Books a range, before anything is done with it.
+    /// Books a range, before it is processed.
     pub fn range(&mut self, header: &FrameHeader, head: &RangeHead<'_>) -> Result<RangeVerdict, ProtocolError> {
         let id = head.file_id;
         let refuse = |why| Err(ProtocolError::Range { id, why });
@@ -229,7 +230,8 @@ impl Ledger {
         Ok(RangeVerdict { first, state: self.state(id)? })
     }
 
-    /// At the end, when every lane has: nothing may be open, and what was declared must have come.
+    /// At the end, when every lane has ended: no file may be open, and the declared counts must
+    /// have arrived.
     pub fn settle(&self, declared: &Counts) -> Result<(), ProtocolError> {
         if let Some((id, _)) = self.open.iter().next() {
             return Err(ProtocolError::Range { id: *id, why: "missing" });

@@ -1,84 +1,84 @@
-//! What the next attempt at a transfer believes of what earlier ones have left in the staging
-//! folder, and in which steps it takes that over. Looking and moving is the engine's business.
+//! Which files of earlier attempts in the staging folder the next attempt believes, and the steps
+//! in which it takes them over. The data plane looks at the files and moves them.
 //!
-//! An attempt fills [`TREE`] and its lanes' folders, and writes its [`JOURNAL`]. The next one puts
-//! them aside as `kept-N`, takes whole files from there, and goes on inside begun ones. A crash may
-//! come between any two steps: what is half put aside is put aside to the end.
+//! An attempt fills [`TREE`] and its lanes' folders, and writes its [`JOURNAL`]. The next one sets
+//! them aside as `kept-N`, takes whole files from there, and continues begun ones. A crash may come
+//! between any two steps. After one, setting aside is completed first.
 use crate::journal::{Begun, Version};
 use crate::lane::Timestamp;
 use crate::limits::HAS_MAX;
 use crate::stretches::Stretches;
 
-/// The tree of an attempt under way.
+/// The tree of a running attempt.
 pub const TREE: &[u8] = b"tree";
 
 /// Its journal.
 pub const JOURNAL: &[u8] = b"journal";
 
-/// What the names of its lanes' folders begin with.
+/// The beginning of the names of its lanes' folders.
 pub const LANE_PREFIX: &[u8] = b"parts-";
 
-/// An earlier attempt that is being put aside: nothing is taken from it before it has its number.
+/// An earlier attempt that is being set aside. Nothing is taken from it before it has its number.
 pub const ASIDE: &[u8] = b"aside";
 
 const KEPT_PREFIX: &[u8] = b"kept-";
 
-/// Earlier attempts of which something is kept; with more, the oldest goes. Each holds two
-/// descriptors, and is looked through for every folder.
+/// Earlier attempts that are kept; beyond this, the oldest is removed. Each holds two descriptors,
+/// and is searched for every folder.
 pub const ATTEMPTS_KEPT_MAX: usize = 32;
 
-/// Smaller files are not noted in the journal: sending them again takes less than that saves.
+/// Smaller files are not noted in the journal. Sending them again takes less time than noting them
+/// saves.
 pub const NOTED_SIZE_MIN: u64 = 8 * 1024 * 1024;
 
-/// Bytes of a begun file that are worth going on with.
+/// A begun file with fewer bytes than this is not continued.
 pub const HAS_MIN: u64 = 1024 * 1024;
 
-/// One part in so many may be sent again instead of comparing everything.
+/// Up to this part of the bytes is sent again instead of comparing everything.
 const DOUBTFUL_PART: u64 = 8;
 
-/// Files whose time is later than this much before the first attempt are compared: half of one,
-/// being written now, must not pass for whole where times are coarse (2 s on vfat).
+/// Files whose time is later than this much before the first attempt are compared: a half-written
+/// file must not pass for whole if times are coarse (2 s on vfat).
 const TIME_GRAIN_SECS: i64 = 2;
 
-/// What of earlier attempts is believed. That the filesystem has been mounted ever since proves
-/// nothing: the kernel reports a failed write-back once, and another program may have taken that
-/// report.
+/// Which data of earlier attempts is believed. An uninterrupted mount proves nothing: the kernel
+/// reports a failed write-back once, and another program may have got that report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Belief {
-    /// What a recorded sync covers. The rest is so little that it is sent again.
+    /// Data that a recorded sync covers. The rest is so little that it is sent again.
     #[default]
     Synced,
-    /// What a recorded sync covers. The rest is compared with what the sender has.
+    /// Data that a recorded sync covers. The rest is compared with the sender's.
     Compared,
 }
 
 impl Belief {
-    /// By the bytes that recorded syncs cover, and those that are noted and not covered. To compare
-    /// them the sender would have to read all again.
+    /// Chooses by the noted bytes that recorded syncs cover, and by those that they do not. A
+    /// comparison would make the sender read everything again.
     pub fn in_what_is_noted(durable: u64, doubtful: u64) -> Self {
         if is_little(doubtful, durable) { Self::Synced } else { Self::Compared }
     }
 }
 
-/// Whether what no recorded sync covers is rather sent again than compared.
+/// Whether the data that no recorded sync covers is sent again rather than compared.
 fn is_little(doubtful: u64, durable: u64) -> bool {
     durable > 0 && doubtful <= durable / DOUBTFUL_PART
 }
 
-/// What is found under a name in an earlier attempt.
+/// The metadata of an entry that was found in an earlier attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// It is a regular file.
+    /// Whether it is a regular file.
     pub is_file: bool,
     /// Its length in bytes.
     pub size: u64,
-    /// When its contents were changed last.
+    /// When its contents were last changed.
     pub mtime: Timestamp,
     /// How many names it has.
     pub names: u64,
 }
 
-/// Which files that are found pass for whole.
+/// Which of the found files count as whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trust {
     before: Timestamp,
@@ -91,8 +91,8 @@ impl Default for Trust {
     }
 }
 
-/// When the first attempt began, going by the clock as it is `now`: since a clock was set back,
-/// what is being written is younger than it says.
+/// When the first attempt began, by the clock as it is `now`. If a clock was set back since, files
+/// that are being written are younger than the noted time says.
 pub fn begun(noted: Timestamp, now: Timestamp) -> Timestamp {
     noted.min(now)
 }
@@ -104,32 +104,32 @@ pub fn looks_whole(found: &Found, size: u64, mtime: Timestamp) -> bool {
 }
 
 impl Trust {
-    /// When the first attempt began.
+    /// The rule for a first attempt that began at that time.
     pub fn since(begun: Timestamp) -> Self {
         Self { before: Timestamp { secs: begun.secs.saturating_sub(TIME_GRAIN_SECS), ..begun } }
     }
 
-    /// Whether a file is the one that the sender lists, and whole: a file gets the sender's time
-    /// when its contents are there.
+    /// Whether a file is the one that the sender lists, and whole. A file gets the sender's time
+    /// once its contents are complete.
     pub fn is_whole(&self, found: &Found, size: u64, mtime: Timestamp) -> bool {
         !self.is_doubted(mtime) && looks_whole(found, size, mtime)
     }
 
-    /// Whether a file with that time is whole only if its contents are what the sender says.
+    /// Whether a file with that time only counts as whole if its contents equal the sender's.
     pub fn is_doubted(&self, mtime: Timestamp) -> bool {
         mtime >= self.before
     }
 
-    /// The second from which on files are.
+    /// The second from which on files are in doubt.
     pub fn doubts(&self) -> i64 {
         self.before.secs
     }
 }
 
-/// What is believed of a begun file that was found where its journal says: nothing where it is to
-/// be compared. None where it is not worth going on with.
+/// The believed stretches of a begun file that was found at its journal's place; none if it is to
+/// be compared. `None` if it is not worth continuing.
 pub fn going_on(found: &Found, version: &Version, begun: &Begun, belief: Belief) -> Option<Stretches> {
-    // One that has other names is filled under those too.
+    // A file with other names would be filled under those too.
     let same = found.is_file && found.size == version.size && found.names == 1;
     let (noted, durable) = (begun.has.total(), begun.durable.total());
     let compares = belief == Belief::Compared && !is_little(noted - durable.min(noted), durable);
@@ -142,40 +142,40 @@ pub fn going_on(found: &Found, version: &Version, begun: &Begun, belief: Belief)
     (same && if compares { noted } else { has.total() } >= HAS_MIN).then_some(has)
 }
 
-/// One step of taking a staging folder over. Names are in it.
+/// One step of taking over a staging folder. Names are relative to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Removes what has that name, and all that is in it.
+    /// Removes the entry with that name, and everything in it.
     Remove(Vec<u8>),
     /// Makes a folder.
     Make(Vec<u8>),
-    /// Moves something into a folder, where nothing has its name.
+    /// Moves an entry into a folder, in which its name is free.
     Move {
-        /// What.
+        /// The entry.
         name: Vec<u8>,
-        /// Where to.
+        /// The folder.
         into: Vec<u8>,
     },
-    /// Gives a folder a name that nothing has.
+    /// Gives a folder a name that is free.
     Rename {
-        /// Its name so far.
+        /// Its old name.
         from: Vec<u8>,
-        /// And from now on.
+        /// Its new name.
         to: Vec<u8>,
     },
 }
 
-/// How a staging folder is taken over.
+/// The plan for taking over a staging folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Takeover {
-    /// What to do, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// What earlier attempts are called then, the latest first.
+    /// The names of earlier attempts after these steps, the latest first.
     pub attempts: Vec<Vec<u8>>,
 }
 
-/// Plans to take over a staging folder with these names in it, and those in its folder [`ASIDE`],
-/// if it has one. `holds` says whether there is anything in the last attempt's tree or journal.
+/// Plans the takeover of a staging folder with these names, and those in its folder [`ASIDE`], if
+/// it has one. `holds` says whether the last attempt's tree or journal has any contents.
 pub fn take_over<'n>(
     names: impl IntoIterator<Item = &'n [u8]>,
     aside: impl IntoIterator<Item = &'n [u8]>,
@@ -191,8 +191,8 @@ pub fn take_over<'n>(
     }
     numbers.sort_unstable();
     let mut steps = Vec::new();
-    // A filesystem that writes names in any order may have lost, in a power cut, that an attempt
-    // got its number, and not what the next one made.
+    // If a filesystem writes names in any order, a power cut may have undone that an attempt got
+    // its number, but not what the next attempt made.
     if aside.into_iter().any(|name| left.iter().any(|left| left == name)) {
         number_aside(&mut numbers, &mut steps);
         is_half_aside = false;
@@ -204,15 +204,15 @@ pub fn take_over<'n>(
         steps.extend(left.into_iter().map(|name| Step::Move { name, into: ASIDE.to_vec() }));
         number_aside(&mut numbers, &mut steps);
     } else {
-        // An attempt that got nowhere must not push one out that did.
+        // An attempt without contents must not displace one that has some.
         steps.extend(left.into_iter().map(Step::Remove));
     }
     steps.push(Step::Make(TREE.to_vec()));
     Takeover { steps, attempts: numbers.into_iter().rev().map(kept_name).collect() }
 }
 
-/// Gives what was put aside the next number, and removes the oldest attempts where there are too
-/// many.
+/// Gives the attempt that was set aside the next number, and removes the oldest attempts beyond the
+/// limit.
 fn number_aside(numbers: &mut Vec<u32>, steps: &mut Vec<Step>) {
     let next = numbers.last().map_or(0, |last| last + 1);
     while numbers.len() >= ATTEMPTS_KEPT_MAX {
@@ -222,7 +222,7 @@ fn number_aside(numbers: &mut Vec<u32>, steps: &mut Vec<Step>) {
     numbers.push(next);
 }
 
-/// Whether a name in a staging folder is an earlier attempt's.
+/// Whether a name in a staging folder is that of an earlier attempt.
 pub fn is_kept(name: &[u8]) -> bool {
     name == ASIDE || kept_number(name).is_some()
 }
@@ -231,7 +231,7 @@ fn kept_name(number: u32) -> Vec<u8> {
     [KEPT_PREFIX, number.to_string().as_bytes()].concat()
 }
 
-/// Its number, which another one can follow.
+/// The attempt's number, if another number can follow it.
 fn kept_number(name: &[u8]) -> Option<u32> {
     let number: u32 = std::str::from_utf8(name.strip_prefix(KEPT_PREFIX)?).ok()?.parse().ok()?;
     (number < u32::MAX && kept_name(number) == name).then_some(number)
@@ -239,15 +239,15 @@ fn kept_number(name: &[u8]) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    //! A staging folder as a set of names: whatever step a crash comes after, nothing of an attempt
-    //! is lost or torn apart.
+    //! A staging folder as a set of names. After a crash at any step, nothing of an attempt is lost
+    //! or separated.
     use std::collections::BTreeSet;
 
     use proptest::prelude::*;
 
     use super::*;
 
-    /// Names, and in which attempt each thing lies: `attempt/thing`.
+    /// Names, with the attempt to which each entry belongs: `attempt/entry`.
     type Folder = BTreeSet<(Vec<u8>, Vec<u8>)>;
 
     fn names(folder: &Folder) -> BTreeSet<Vec<u8>> {
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_got_nowhere_takes_nobodys_place() {
+    fn an_empty_attempt_displaces_no_other() {
         let mut folder = Folder::new();
         let _ = take_over_all(&mut folder, false);
         attempt(&mut folder);
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_whose_number_was_lost_in_a_power_cut_is_not_torn_into_by_the_next_one() {
+    fn an_attempt_that_lost_its_number_in_a_power_cut_stays_separate() {
         let mut folder = Folder::new();
         let _ = take_over_all(&mut folder, false);
         attempt(&mut folder);
@@ -341,7 +341,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_crash_tears_an_attempt_apart(crashes in proptest::collection::vec(0..9usize, 0..6)) {
+        fn no_crash_splits_an_attempt(crashes in proptest::collection::vec(0..9usize, 0..6)) {
             let mut folder = Folder::new();
             let _ = take_over_all(&mut folder, false);
             attempt(&mut folder);
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn half_files_and_other_versions_do_not_pass() {
+    fn half_files_and_other_versions_are_not_whole() {
         let at = |secs| Timestamp { secs, nanos: 5 };
         let trust = Trust::since(at(100));
         let found = Found { is_file: true, size: 7, mtime: at(90), names: 1 };
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_worth_going_on_with_is_bounded() {
+    fn the_stretches_to_continue_from_are_bounded() {
         let (version, found) = large();
         let mut begun = begun_file();
         assert!(begun.has.add(0, HAS_MIN - 1) && begun.durable.add(0, HAS_MIN - 1));

@@ -1,4 +1,4 @@
-//! Stretches of a line: which parts of a file are there, or which numbers have been.
+//! Stretches of a line: which parts of a file exist, or which numbers were used.
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -7,7 +7,8 @@ use std::ops::Range;
 pub struct Stretches(BTreeMap<u64, u64>);
 
 impl Stretches {
-    /// Adds `start..end`, which is not empty; false, and nothing changes, if any of it was there.
+    /// Adds `start..end`, which is not empty. Returns false, and changes nothing, if any part of it
+    /// was there.
     pub fn add(&mut self, start: u64, end: u64) -> bool {
         debug_assert!(start < end);
         let before = self.0.range(..end).next_back().map(|(s, e)| (*s, *e));
@@ -27,12 +28,12 @@ impl Stretches {
         true
     }
 
-    /// Whether `point` is in one of them.
+    /// Whether one of them contains `point`.
     pub fn contains(&self, point: u64) -> bool {
         self.0.range(..=point).next_back().is_some_and(|(_, end)| *end > point)
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -52,7 +53,7 @@ impl Stretches {
         self.0.iter().map(|(start, end)| *start..*end)
     }
 
-    /// What of `range` is in none of them, from its start: the first such part.
+    /// The first part of `range` that is in none of them.
     pub fn first_gap(&self, range: Range<u64>) -> Option<Range<u64>> {
         let mut start = range.start;
         if let Some((_, end)) = self.0.range(..=start).next_back() {
@@ -68,7 +69,7 @@ impl Stretches {
 
 #[cfg(test)]
 mod tests {
-    //! Stretches against a line of single points.
+    //! Compares stretches with a line of single points.
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -76,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn they_are_what_single_points_would_be(added in vec((0..60u64, 1..9u64), 0..30), within in (0..70u64, 0..70u64)) {
+        fn stretches_agree_with_single_points(added in vec((0..60u64, 1..9u64), 0..30), within in (0..70u64, 0..70u64)) {
             let (mut stretches, mut points) = (Stretches::default(), [false; 80]);
             for (start, len) in added {
                 let range = start as usize..(start + len) as usize;

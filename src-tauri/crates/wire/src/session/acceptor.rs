@@ -1,4 +1,4 @@
-//! The listening side: answers hello, pairs when it may, passes offers on, reports the writing, and
+//! The listening side: answers hello, pairs if it may, passes offers on, reports the writing, and
 //! gives the receipt.
 use std::num::NonZeroU32;
 
@@ -17,12 +17,12 @@ use crate::name::{DeviceName, Name};
 use crate::offered::OfferedNames;
 use crate::pair::{self, PakeMessage};
 
-/// What an acceptor reports. Those marked *answer* wait for the call named.
+/// Events of an acceptor. Those marked *answer* wait for the named call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AcceptorEvent {
-    /// The peer said hello. *Answer*: [`Acceptor::welcome`] or [`Acceptor::refuse`].
+    /// The peer sent its hello. *Answer*: [`Acceptor::welcome`] or [`Acceptor::refuse`].
     HelloReceived {
-        /// What it calls itself: untrusted text.
+        /// The name that it gives itself: untrusted text.
         peer_name: DeviceName,
         /// Whether it wants to pair.
         pairing: bool,
@@ -30,61 +30,61 @@ pub enum AcceptorEvent {
     /// The peer wants to pair. *Answer*: [`Acceptor::pair`] or [`Acceptor::refuse`].
     PairingStarted,
     /// The peer's confirmation was right. *Answer*: [`Acceptor::confirm`], or [`Acceptor::refuse`]
-    /// where the code is no longer open. The peer has heard nothing yet that tells it so.
+    /// if the code is no longer open. The peer does not know yet that it was right.
     CodeProven,
-    /// The peer's code was wrong. The session is over.
+    /// The peer's code was wrong. The session has ended.
     WrongCode,
-    /// Both have proved the code. *Answer*: store the peer, then [`Acceptor::paired`]; or
+    /// Both have proven the code. *Answer*: store the peer, then [`Acceptor::paired`]; or
     /// [`Acceptor::refuse`].
     PairingConcluded,
-    /// Some top-level names of an offer have arrived, which take so many bytes of memory. Others
-    /// are to come, unless [`Acceptor::refuse`] ends it.
+    /// Some top-level names of an offer have arrived, which take this many bytes of memory. Others
+    /// follow, unless [`Acceptor::refuse`] ends the session.
     NamesArriving(usize),
     /// An offer, with all its top-level names. *Answer*: [`Acceptor::accept`] or
     /// [`Acceptor::decline`].
     Offered(Offer, OfferedNames),
-    /// The receipt of a transfer that was received in an earlier session is wanted. *Answer*:
-    /// [`Acceptor::earlier_receipt`].
+    /// The peer asks for the receipt of a transfer that was received in an earlier session.
+    /// *Answer*: [`Acceptor::earlier_receipt`].
     ReceiptWanted(TransferId),
-    /// The sender's walk so far.
+    /// The totals of the sender's walk so far.
     TotalsChanged(Totals),
-    /// The path that the sender's lanes took.
+    /// The path of the sender's lanes.
     PeerPath(PathCodes),
-    /// Where the sender's time goes.
+    /// How the sender's lanes spend their time.
     SenderTimes(SenderTimes),
     /// An entry failed at the sender.
     EntryFailed(EntryFailed),
-    /// The sender has handed everything to the lanes. *Answer*, once the lanes have ended too:
+    /// The sender has passed everything to the lanes. *Answer*, once the lanes have ended too:
     /// [`Acceptor::receipt`].
     FinishReceived {
-        /// What it sent.
+        /// The counts of what it sent.
         sent: Counts,
         /// Entries that failed there.
         failed: u64,
-        /// Lanes whose end it has said.
+        /// Lanes that have sent their end.
         lanes: u8,
     },
-    /// The sender stopped it. The session is over.
+    /// The sender cancelled. The session has ended.
     Cancelled(Cancel),
 }
 
 enum State {
     AwaitingHello,
     AwaitingWelcome,
-    /// Known ones may offer at once; whether or not, pairing may be asked for (the peer may have
-    /// forgotten us).
+    /// A known peer may offer at once. Any peer may ask for pairing, because it may have forgotten
+    /// this device.
     AwaitingOffer {
         known: bool,
     },
     AwaitingPair(PakeMessage),
     AwaitingPairConfirm(pair::ResponderAwaitingConfirmation),
-    /// What is to be confirmed.
+    /// The confirmation to send.
     AwaitingVerdict(pair::Confirmation),
     AwaitingPairDone,
     AwaitingStore,
-    /// A receipt was asked for.
+    /// The peer has asked for a receipt.
     AwaitingEarlierReceipt,
-    /// An offer whose names have not all come.
+    /// An offer whose names have not all arrived.
     AwaitingNames(Box<Offer>, OfferedNames),
     AwaitingDecision {
         lanes: u8,
@@ -121,7 +121,7 @@ pub struct Acceptor {
     link: Link<AcceptorEvent>,
     greeting: Greeting,
     state: State,
-    /// A receipt was asked for: that is done once a session.
+    /// Whether the peer has asked for a receipt, which it may do once a session.
     was_asked: bool,
     /// Failures that the sender has named.
     named: u64,
@@ -146,8 +146,8 @@ impl Acceptor {
         self.state = State::AwaitingOffer { known };
     }
 
-    /// Ends it with a reason: in answer to hello or to a wish to pair. Hello comes first, so that
-    /// the peer knows whom it asked.
+    /// Ends the session with a reason, in answer to hello or to the wish to pair. Hello is sent
+    /// first, so that the peer knows which device answered.
     pub fn refuse(&mut self, refusal: Refusal) {
         if matches!(self.state, State::AwaitingWelcome) {
             self.welcome(false, false);
@@ -158,7 +158,7 @@ impl Acceptor {
         }
     }
 
-    /// Goes on with pairing, with the code that is open.
+    /// Continues pairing, with the open code.
     pub fn pair(&mut self, secret: &PairingSecret, binding: pair::Binding, entropy: &[u8; pair::ENTROPY_LEN]) {
         let State::AwaitingPair(start) = std::mem::replace(&mut self.state, State::Ended) else {
             panic!("pair answers a wish to pair");
@@ -168,8 +168,8 @@ impl Acceptor {
                 self.link.say(&Message::PairReply(reply));
                 State::AwaitingPairConfirm(next)
             }
-            // Not a point that can be worked with: nothing was guessed, so no try is lost, and the
-            // peer learns no more than by a guess.
+            // The point is invalid. Nothing was guessed, so this costs no attempt, and the peer
+            // learns no more than by a guess.
             Err(_) => {
                 self.link.say(&Message::Refused(Refusal::WrongCode));
                 State::Ended
@@ -186,15 +186,15 @@ impl Acceptor {
         self.state = State::AwaitingPairDone;
     }
 
-    /// The peer is stored: tells it so.
+    /// The peer was stored: tells the peer.
     pub fn paired(&mut self) {
         assert!(matches!(self.state, State::AwaitingStore), "paired answers the conclusion");
         self.link.say(&Message::Paired);
         self.await_offer();
     }
 
-    /// Gives the receipt that was asked for, which ends the session, or says that there is none:
-    /// then the transfer may be offered.
+    /// Gives the requested receipt, which ends the session, or reports that there is none, so that
+    /// the transfer may be offered.
     pub fn earlier_receipt(&mut self, receipt: Option<Receipt>) {
         if matches!(self.state, State::AwaitingEarlierReceipt) {
             match receipt {
@@ -210,8 +210,8 @@ impl Acceptor {
         }
     }
 
-    /// Accepts the offer; lanes are capped by what was offered. With `lists` the sender is to ask
-    /// which files are wanted.
+    /// Accepts the offer, with no more lanes than were offered. With `lists` the sender asks which
+    /// files are wanted.
     pub fn accept(&mut self, lanes: u8, lists: bool, doubts: Option<i64>) {
         if let State::AwaitingDecision { lanes: offered } = self.state {
             self.link.say(&Message::Accept(Accept {
@@ -223,7 +223,7 @@ impl Acceptor {
         }
     }
 
-    /// Tells the sender its place in the queue, as often as that changes, until the offer is
+    /// Tells the sender its place in the queue, each time that it changes, until the offer is
     /// accepted or declined.
     pub fn queued(&mut self, place: NonZeroU32) {
         if matches!(self.state, State::AwaitingDecision { .. }) {
@@ -239,17 +239,17 @@ impl Acceptor {
         }
     }
 
-    /// Tells which path this end's lanes took.
+    /// Reports the path of this end's lanes.
     pub fn path_taken(&mut self, codes: PathCodes) {
         self.say_while_running(&Message::PathTaken(codes));
     }
 
-    /// Tells how far the writing is.
+    /// Reports the progress of writing.
     pub fn progress(&mut self, progress: Progress) {
         self.say_while_running(&Message::Progress(progress));
     }
 
-    /// Tells where this end's time goes.
+    /// Reports how this end's lanes spend their time.
     pub fn times(&mut self, times: ReceiverTimes) {
         self.say_while_running(&Message::ReceiverTimes(times));
     }
@@ -259,7 +259,7 @@ impl Acceptor {
         self.say_while_running(&Message::Wanted(wanted));
     }
 
-    /// Tells how much has been read back.
+    /// Reports how much was read back.
     pub fn proving(&mut self, progress: Progress) {
         if matches!(self.state, State::AwaitingReceipt) {
             self.link.say(&Message::Proving(progress));
@@ -271,12 +271,12 @@ impl Acceptor {
         self.say_while_running(&Message::EntryFailed(failed));
     }
 
-    /// Names a file here that was kept because it was changed here.
+    /// Names a file that was kept because it was changed here.
     pub fn entry_kept(&mut self, kept: EntryKept) {
         self.say_while_running(&Message::EntryKept(kept));
     }
 
-    /// Everything is there, renamed and synchronised.
+    /// Ends the transfer with the receipt: everything is there, renamed and synchronised.
     pub fn receipt(&mut self, receipt: Receipt) {
         if matches!(self.state, State::AwaitingReceipt) {
             self.link.say(&Message::Receipt(receipt));
@@ -284,7 +284,7 @@ impl Acceptor {
         }
     }
 
-    /// Stops.
+    /// Cancels.
     pub fn cancel(&mut self, cancel: Cancel) {
         if !matches!(self.state, State::Ended) {
             self.link.say(&Message::Cancel(cancel));
@@ -292,7 +292,7 @@ impl Acceptor {
         }
     }
 
-    /// Whether nothing more will come.
+    /// Whether the session has ended.
     pub fn is_ended(&self) -> bool {
         matches!(self.state, State::Ended)
     }
@@ -312,12 +312,12 @@ impl Acceptor {
         (!self.is_ended()).then(|| self.link.poll_timeout())
     }
 
-    /// Time has passed.
+    /// Handles the passing of time.
     pub fn handle_timeout(&mut self, now_ms: u64) -> Result<(), ProtocolError> {
         if self.is_ended() { Ok(()) } else { self.link.handle_timeout(now_ms) }
     }
 
-    /// A message has come.
+    /// Handles a message.
     pub fn handle_message(&mut self, message: Message, now_ms: u64) -> Result<(), ProtocolError> {
         self.link.hear(now_ms);
         let state = std::mem::replace(&mut self.state, State::Ended);
@@ -408,7 +408,7 @@ impl Acceptor {
         Ok(())
     }
 
-    /// Tells of an offer once all its names have come.
+    /// Reports an offer once all its names have arrived.
     fn offered(&mut self, offer: Box<Offer>, names: OfferedNames) -> Result<State, ProtocolError> {
         let (declared, found) = (offer.more_names.saturating_add(offer.names.len() as u64), names.len() as u64);
         match found.cmp(&declared) {
@@ -442,7 +442,7 @@ impl Acceptor {
         State::Ended
     }
 
-    /// Whoever is authenticated offers at once, or has nothing to say.
+    /// Begins to wait for an offer or another request of an authenticated peer.
     fn await_offer(&mut self) {
         self.link.deadline_ms = Some(self.link.now_ms + HELLO_TIME_MAX_MS);
         self.state = State::AwaitingOffer { known: true };

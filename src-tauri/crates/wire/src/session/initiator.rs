@@ -1,4 +1,4 @@
-//! The connecting side: says hello, pairs when it must, offers, reports the walk, and waits for the
+//! The connecting side: sends hello, pairs if it must, offers, reports the walk, and waits for the
 //! receipt.
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -19,57 +19,57 @@ use crate::name::DeviceName;
 use crate::offered::OfferedNames;
 use crate::pair;
 
-/// What an initiator reports.
+/// Events of an initiator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InitiatorEvent {
-    /// The peer said hello; whether both know each other already.
+    /// The peer sent its hello.
     HelloReceived {
-        /// What it calls itself: untrusted text.
+        /// The name that it gives itself: untrusted text.
         peer_name: DeviceName,
         /// Its protocol version.
         version: u16,
     },
-    /// They do not know each other and there is no secret to pair with. The session is over.
+    /// The two do not know each other, and there is no secret to pair with. The session has ended.
     PairingNeeded,
-    /// The acceptor proved that it has the code and has stored us: store it. Follows before
-    /// [`InitiatorEvent::Authenticated`].
+    /// The acceptor has proven that it has the code, and has stored this device: store the
+    /// acceptor. This comes before [`InitiatorEvent::Authenticated`].
     Paired,
     /// Offers may be made.
     Authenticated,
-    /// The acceptor ended it. The session is over.
+    /// The acceptor refused. The session has ended.
     Refused(Refusal),
-    /// The offer was accepted with so many lanes.
+    /// The offer was accepted.
     Accepted {
         /// Lanes to open.
         lanes: u8,
-        /// Files are to be listed, and those sent that are wanted.
+        /// Files are to be listed, and those that are wanted are to be sent.
         lists: bool,
-        /// Files changed at that second or later are listed with digests.
+        /// Files changed in this second or later are to be listed with digests.
         doubts: Option<i64>,
     },
-    /// The offer waits in the receiver's queue, at that place.
+    /// The offer waits in the receiver's queue, at this place.
     Queued(NonZeroU32),
-    /// The offer was declined. The session is over.
+    /// The offer was declined. The session has ended.
     Declined(DeclineReason),
-    /// The path that the receiver's lanes took.
+    /// The path of the receiver's lanes.
     PeerPath(PathCodes),
-    /// How far the receiver is.
+    /// The receiver's progress.
     Progressed(Progress),
-    /// Where the receiver's time goes.
+    /// How the receiver's lanes spend their time.
     ReceiverTimes(ReceiverTimes),
-    /// Everything is written at the receiver, and so much of it was read back.
+    /// Everything is written at the receiver, and this much was read back.
     Proving(Progress),
-    /// Which files of a list the receiver wants.
+    /// The files of a list that the receiver wants.
     Wanted(Wanted),
     /// An entry failed at the receiver.
     EntryFailed(EntryFailed),
     /// A file at the receiver was kept because it was changed there.
     EntryKept(EntryKept),
-    /// There is no receipt of the transfer that one was asked for: it may be offered.
+    /// The receiver has no receipt of the transfer, which may be offered now.
     NoReceipt,
-    /// The receipt: everything that it counts is there. The session is over.
+    /// The receipt: everything that it counts is there. The session has ended.
     ReceiptReceived(Receipt),
-    /// The receiver stopped it. The session is over.
+    /// The receiver cancelled. The session has ended.
     Cancelled(Cancel),
 }
 
@@ -86,11 +86,11 @@ enum State {
     Ended,
 }
 
-/// What a session handed over whole, and what the receiver said of it: a later session's receipt is
-/// held against all of it.
+/// What a session sent completely, and what the receiver reported about it. A later session's
+/// receipt is compared with all of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HandedOver {
-    /// What was handed to the lanes.
+    /// The counts passed to the lanes.
     pub sent: Counts,
     /// Entries that failed here.
     pub failed: u64,
@@ -98,34 +98,34 @@ pub struct HandedOver {
     pub names: u64,
     /// Failures that the receiver named.
     pub named: u64,
-    /// Edited entries that it named.
+    /// Edited entries that the receiver named.
     pub kept: u64,
 }
 
-/// What was handed over, and what failed here.
+/// What was sent, and what failed here.
 #[derive(Clone, Copy)]
 struct Sent {
     counts: Counts,
     failed: u64,
 }
 
-/// What this end knows when a receipt comes.
+/// What this end knows when a receipt arrives.
 struct Known {
     sent: Sent,
-    /// Top-level names that were offered: a folder of which only contents were sent may fail, too.
+    /// Top-level names that were offered. A folder of which only contents were sent may fail, too.
     names: u64,
     /// Failures that the receiver has named.
     named: u64,
-    /// Edited entries that it has named.
+    /// Edited entries that the receiver has named.
     kept: u64,
-    /// A proof was asked for.
+    /// Whether a proof was requested.
     proves: bool,
 }
 
 impl Known {
-    /// Whether a receipt covers what was sent: nothing is there that was not sent, all that is
-    /// missing has failed, what was named as failed is counted, and the proof is of all that is
-    /// there and was not there before.
+    /// Whether a receipt agrees with what was sent: nothing is there that was not sent, everything
+    /// that is missing has failed, named failures are counted, and the proof covers everything that
+    /// was not there before.
     fn covers(&self, receipt: &Receipt) -> Result<(), ProtocolError> {
         let (sent, there) = (&self.sent.counts, &receipt.there);
         let differ = |what, said, sent| Err(ProtocolError::Receipt { what, said, sent });
@@ -152,14 +152,15 @@ impl Known {
         if receipt.edited < self.kept {
             return differ("edited entries", receipt.edited, self.kept);
         }
-        // Bytes without their file are those of a file that was given up, at either end.
+        // Bytes may only be missing without their file if the file was given up at either end.
         if there.bytes < sent.bytes && there.files == sent.files && self.sent.failed == 0 {
             return differ("bytes", there.bytes, sent.bytes);
         }
         match (&receipt.proven, self.proves) {
             (None, false) => Ok(()),
             (Some(proven), true) => {
-                // What was there before and stays by the receiver's policy is not compared.
+                // Files that were there before and stay because of the receiver's policy are not
+                // compared.
                 let least = there.files.saturating_sub(stayed);
                 if proven.files < least || proven.files > there.files {
                     return differ("verified files", proven.files, least);
@@ -175,12 +176,12 @@ impl Known {
     }
 }
 
-/// No more than there is: what a peer claims beyond that counts for nothing.
+/// Limits progress to `most`, so that false claims of a peer have no effect.
 fn bounded(progress: Progress, most: &Progress) -> Progress {
     Progress { entries: progress.entries.min(most.entries), bytes: progress.bytes.min(most.bytes) }
 }
 
-/// What it takes to pair from this side.
+/// What this side needs for pairing.
 pub struct Pairing {
     /// The code or standing secret.
     pub secret: Arc<PairingSecret>,
@@ -188,8 +189,8 @@ pub struct Pairing {
     pub binding: pair::Binding,
     /// Fresh random bytes.
     pub entropy: Zeroizing<[u8; pair::ENTROPY_LEN]>,
-    /// Also where both know each other already: who answers has to prove the secret, whoever it is.
-    /// Else only where one does not know the other.
+    /// Whether to pair even if both know each other already: then the peer has to prove the secret,
+    /// whichever device it is. Otherwise they pair only if one does not know the other.
     pub always: bool,
 }
 
@@ -214,23 +215,23 @@ impl State {
 pub struct Initiator {
     link: Link<InitiatorEvent>,
     state: State,
-    /// Lists were asked for, so that answers to them may come.
+    /// Whether lists were requested, so that answers to them may arrive.
     lists: bool,
-    /// A proof was asked for, so that the receipt is to have one.
+    /// Whether a proof was requested, so that the receipt must have one.
     proves: bool,
-    /// The offered names, and how many of them were said.
+    /// The offered names, and how many of them were sent.
     names: Option<(Arc<OfferedNames>, usize)>,
     /// Top-level names that were offered.
     names_offered: u64,
-    /// The most that this end has said there is: a peer cannot have done more.
+    /// The largest totals that this end has reported. The peer's progress cannot exceed them.
     declared: Progress,
     /// Failures that the receiver has named.
     named: u64,
-    /// Edited entries that it has named.
+    /// Edited entries that the receiver has named.
     kept: u64,
-    /// The confirmation was said, which tests one guess of the acceptor's.
+    /// Whether the confirmation was sent, which tests one guess of the acceptor's.
     has_tried_secret: bool,
-    /// What was handed over whole, in this session or an earlier one.
+    /// What was sent completely, in this session or an earlier one.
     handed: Option<HandedOver>,
 }
 
@@ -254,15 +255,15 @@ impl Initiator {
         }
     }
 
-    /// What is handed over whole and has no receipt yet, for a later session to ask for one.
+    /// What was sent completely and has no receipt yet, so that a later session can ask for one.
     pub fn handed_over(&self) -> Option<HandedOver> {
         let handed = self.handed?;
-        // The receiver goes on naming them after everything was handed over.
+        // The receiver may name more after everything was sent.
         Some(HandedOver { named: handed.named.max(self.named), kept: handed.kept.max(self.kept), ..handed })
     }
 
-    /// Makes an offer of `names`, of which the offer has the first; only when authenticated. The
-    /// others follow in pages as the connection takes them.
+    /// Offers `names`, the first of which are in `offer`; only when authenticated. The others
+    /// follow in pages as the connection accepts them.
     pub fn offer_all(&mut self, offer: &Offer, names: Arc<OfferedNames>) {
         self.names = Some((names, offer.names.len()));
         self.offer(offer);
@@ -278,7 +279,7 @@ impl Initiator {
         self.state = State::AwaitingAnswer { lanes: offer.lanes };
     }
 
-    /// Asks for the receipt of a transfer that was handed over whole in an earlier session, and
+    /// Asks for the receipt of a transfer that was sent completely in an earlier session, and for
     /// nothing else; only when authenticated.
     pub fn ask_receipt(&mut self, transfer: TransferId, handed: HandedOver, proves: bool) {
         assert!(matches!(self.state, State::Authenticated), "it is asked for in place of an offer");
@@ -290,7 +291,7 @@ impl Initiator {
         self.state = State::AwaitingEarlierReceipt(Sent { counts: sent, failed });
     }
 
-    /// Tells how far the walk is, while an answer or the end is awaited.
+    /// Reports the walk's totals while it waits for an answer or for the end.
     pub fn totals(&mut self, totals: Totals) {
         if matches!(self.state, State::AwaitingAnswer { .. } | State::Running) {
             self.link.say(&Message::Totals(totals));
@@ -303,14 +304,14 @@ impl Initiator {
         self.declared = Progress { entries: entries.max(entries_before), bytes: bytes.max(bytes_before) };
     }
 
-    /// Tells which path this end's lanes took.
+    /// Reports the path of this end's lanes.
     pub fn path_taken(&mut self, codes: PathCodes) {
         if matches!(self.state, State::Running) {
             self.link.say(&Message::PathTaken(codes));
         }
     }
 
-    /// Tells where this end's time goes.
+    /// Reports how this end's lanes spend their time.
     pub fn times(&mut self, times: SenderTimes) {
         if matches!(self.state, State::Running) {
             self.link.say(&Message::SenderTimes(times));
@@ -324,7 +325,7 @@ impl Initiator {
         }
     }
 
-    /// Everything was handed to the lanes, so many in all.
+    /// Reports that everything was passed to the lanes, with the counts.
     pub fn finish(&mut self, sent: Counts, failed: u64, lanes: u8) {
         if matches!(self.state, State::Running) {
             self.link.say(&Message::Finish { sent, failed, lanes });
@@ -335,7 +336,7 @@ impl Initiator {
         }
     }
 
-    /// Stops.
+    /// Cancels.
     pub fn cancel(&mut self, cancel: Cancel) {
         if !matches!(self.state, State::Ended) {
             self.link.say(&Message::Cancel(cancel));
@@ -343,20 +344,20 @@ impl Initiator {
         }
     }
 
-    /// Whether nothing more will come.
+    /// Whether the session has ended.
     pub fn is_ended(&self) -> bool {
         matches!(self.state, State::Ended)
     }
 
-    /// Whether the secret has been tried: whatever comes of the session from then on, the same code
-    /// must not be tried again by itself.
+    /// Whether the secret was tried. From then on, the program must not try the same code again by
+    /// itself, however the session ends.
     pub fn has_tried_secret(&self) -> bool {
         self.has_tried_secret
     }
 
     /// Bytes to send, if any.
     pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
-        // A page at a time: all of them may be more than the connection should hold.
+        // One page at a time, because all of them may be more than the connection should hold.
         if !self.link.has_more()
             && !self.is_ended()
             && let Some((names, said)) = &mut self.names
@@ -382,12 +383,12 @@ impl Initiator {
         (!self.is_ended()).then(|| self.link.poll_timeout())
     }
 
-    /// Time has passed.
+    /// Handles the passing of time.
     pub fn handle_timeout(&mut self, now_ms: u64) -> Result<(), ProtocolError> {
         if self.is_ended() { Ok(()) } else { self.link.handle_timeout(now_ms) }
     }
 
-    /// A message has come.
+    /// Handles a message.
     pub fn handle_message(&mut self, message: Message, now_ms: u64) -> Result<(), ProtocolError> {
         self.link.hear(now_ms);
         let state = std::mem::replace(&mut self.state, State::Ended);
@@ -409,8 +410,8 @@ impl Initiator {
                 | State::AwaitingAnswer { .. },
                 Message::Refused(refusal),
             ) => self.end(InitiatorEvent::Refused(refusal)),
-            // Our confirmation tested one guess of the acceptor's. Were "busy" believed now, the
-            // code would be tried again, and tell of another guess.
+            // This end's confirmation tested one guess of the acceptor's. If "busy" were believed
+            // now, the code would be tried again, and would test another guess.
             (State::AwaitingPairConfirm(_) | State::AwaitingPaired, Message::Refused(_)) => {
                 self.end(InitiatorEvent::Refused(Refusal::WrongCode))
             }
@@ -454,7 +455,7 @@ impl Initiator {
             }
             (State::AwaitingAnswer { .. }, Message::Decline(decline)) => self.end(InitiatorEvent::Declined(decline)),
             (State::AwaitingEarlierReceipt(_), Message::NoReceipt) => {
-                // It is sent anew, and what fails of it is named anew.
+                // Everything is sent again, and failures are named again.
                 (self.named, self.kept) = (0, 0);
                 self.link.tell(InitiatorEvent::NoReceipt);
                 State::Authenticated
@@ -544,8 +545,8 @@ impl Initiator {
         State::Authenticated
     }
 
-    /// The acceptor does not have our code, or is not who holds the channel. It learns that we say
-    /// so, and nothing else.
+    /// The acceptor does not have the code, or is not at the other end of the channel. It learns
+    /// this verdict and nothing else.
     fn wrong_code(&mut self) -> State {
         self.link.say(&Message::Cancel(Cancel::Failed));
         self.end(InitiatorEvent::Refused(Refusal::WrongCode))

@@ -1,5 +1,5 @@
-//! Both machines against each other over a pipe that a test can cut, delay and tamper with, under a
-//! clock that it sets.
+//! Both machines, connected by a pipe that a test can cut, delay and tamper with, under a clock
+//! that the test sets.
 use std::sync::Arc;
 
 use ringway_model::{DeclineReason, Shortage};
@@ -61,7 +61,7 @@ fn messages(bytes: &[u8]) -> Vec<Message> {
     found
 }
 
-/// The two machines, and what each has reported.
+/// The two machines, and the events of each.
 struct Pair {
     initiator: Initiator,
     acceptor: Acceptor,
@@ -92,7 +92,8 @@ impl Pair {
         }
     }
 
-    /// Passes messages to and fro until nobody has anything to say, answering as a listener does.
+    /// Passes messages in both directions until neither side has more to send, answering as a
+    /// listener does.
     fn run(&mut self) -> Result<(), ProtocolError> {
         loop {
             let mut quiet = true;
@@ -171,7 +172,7 @@ fn a_whole_transfer_ends_with_the_receipt() {
     assert!(pair.initiator.is_ended() && pair.acceptor.is_ended());
 }
 
-/// A session that has offered and was accepted.
+/// A session whose offer was accepted.
 fn accepted(offer: &Offer) -> Pair {
     let mut pair = Pair::new(true, true, None);
     pair.run().unwrap();
@@ -187,7 +188,7 @@ fn named(number: u64) -> Message {
     Message::EntryFailed(EntryFailed { path, operation: 1, reason: 0, errno: 13 })
 }
 
-/// What becomes of a receipt after so many failures were named and everything was sent.
+/// The result of a receipt after this many failures were named and everything was sent.
 fn taken(offer: &Offer, (sent, failed_here): (Counts, u64), names: u64, receipt: Receipt) -> Result<(), ProtocolError> {
     let mut pair = accepted(offer);
     for number in 0..names {
@@ -198,7 +199,7 @@ fn taken(offer: &Offer, (sent, failed_here): (Counts, u64), names: u64, receipt:
 }
 
 #[test]
-fn a_receipt_is_held_against_what_was_sent() {
+fn a_receipt_is_compared_with_what_was_sent() {
     let sent = Counts { files: 5, folders: 2, links: 1, bytes: 40 };
     let taken = |failed_here, there, failed| {
         let receipt = Receipt { there, failed, ..Receipt::default() };
@@ -218,18 +219,18 @@ fn a_receipt_is_held_against_what_was_sent() {
     ] {
         assert!(!taken(0, there, 9), "{there:?}");
     }
-    // What is missing must have failed: one failure may be of a whole file, and of one that is
-    // there but for its attributes.
+    // Missing entries must have failed. A failure may be a whole file, or only the attributes of a
+    // file that is there.
     let fewer = Counts { files: 4, bytes: 30, ..sent };
     assert_eq!([0, 1, 2].map(|failed| taken(0, fewer, failed)), [false, true, true]);
-    // Bytes are missing with their file only, or of one that was given up here.
+    // Bytes may only be missing together with their file, or from a file that was given up here.
     let shorter = Counts { bytes: 39, ..sent };
     assert_eq!((taken(0, shorter, 0), taken(1, shorter, 0), taken(0, shorter, 1)), (false, true, false));
     assert!(taken(0, Counts::default(), 8) && !taken(0, Counts::default(), 7));
 }
 
 #[test]
-fn a_receipt_cannot_count_more_failures_than_what_was_sent_can_have() {
+fn a_receipt_cannot_count_more_failures_than_possible() {
     let sent = Counts { files: 5, folders: 2, links: 1, bytes: 40 };
     let failed = |failed| taken(&offer(), (sent, 0), 0, Receipt { there: sent, failed, ..Receipt::default() });
     let most = FAILURES_PER_ENTRY_MAX * (8 + 1);
@@ -332,7 +333,7 @@ fn progress_counts_for_no_more_than_was_declared() {
 }
 
 #[test]
-fn a_proof_is_given_where_it_was_asked_for_and_nowhere_else() {
+fn a_proof_is_given_only_if_requested() {
     let sent = Counts { files: 1, folders: 0, links: 0, bytes: 4 };
     let proven = Some(Proven { files: 1, bytes: 4, took: Micros::default() });
     for (prove, given) in [(true, true), (true, false), (false, false)] {
@@ -390,7 +391,7 @@ fn strangers_pair_by_code_and_both_know_it() {
 }
 
 #[test]
-fn known_devices_prove_a_code_where_they_are_to_and_only_there() {
+fn known_devices_prove_a_code_only_if_required() {
     let mut pair = Pair::proving(true, true, Some(200), false);
     pair.run().unwrap();
     assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Authenticated), "what proves nothing is not said");
@@ -441,7 +442,7 @@ fn a_wrong_code_is_the_same_verdict_on_both_sides() {
 }
 
 #[test]
-fn without_a_code_strangers_part_politely() {
+fn strangers_without_a_code_end_the_session_in_order() {
     for (known_there, known_here) in [(false, false), (true, false), (false, true)] {
         let mut pair = Pair::new(known_there, known_here, None);
         pair.run().unwrap();
@@ -599,7 +600,7 @@ fn a_peer_that_never_says_hello_is_given_up_early() {
 }
 
 #[test]
-fn another_version_is_told_ours() {
+fn a_peer_of_another_version_is_told_this_version() {
     let hello = |version| {
         let Greeting { name } = greeting("other");
         Message::Hello(crate::control::Hello { version, name, known: true, pairing: false })
@@ -612,7 +613,7 @@ fn another_version_is_told_ours() {
     assert!(initiator.is_ended());
 }
 
-/// An offer of so many names, the first 64 in itself.
+/// An offer of this many names, the first 64 in the offer itself.
 fn long_offer(count: usize) -> (Offer, Arc<OfferedNames>) {
     let all: Vec<_> = (0..count).map(|number| format!("{number:0200}").into_bytes()).collect();
     let names = names(&all.iter().map(Vec::as_slice).collect::<Vec<_>>());
@@ -621,7 +622,7 @@ fn long_offer(count: usize) -> (Offer, Arc<OfferedNames>) {
 }
 
 #[test]
-fn an_offer_is_told_once_all_its_names_have_come() {
+fn an_offer_is_reported_once_all_its_names_have_arrived() {
     let mut pair = Pair::new(true, true, None);
     pair.run().unwrap();
     let (offer, names) = long_offer(1_000);
@@ -631,7 +632,7 @@ fn an_offer_is_told_once_all_its_names_have_come() {
     first.into_iter().for_each(|message| pair.acceptor.handle_message(message, 0).unwrap());
     let shown = self::names(&offer.names.iter().map(Vec::as_slice).collect::<Vec<_>>());
     assert_eq!(pair.acceptor.poll_event(), Some(AcceptorEvent::NamesArriving(shown.held_bytes())));
-    // Totals may come between the pages.
+    // Totals may arrive between the pages.
     let totals = Totals { entries: 9, bytes: 9, complete: true };
     pair.acceptor.handle_message(Message::Totals(totals), 0).unwrap();
     assert!(pair.acceptor.poll_event().is_none());
@@ -641,7 +642,7 @@ fn an_offer_is_told_once_all_its_names_have_come() {
     pair.acceptor.accept(1, false, None);
     pair.run().unwrap();
     assert!(matches!(pair.told_initiator.last(), Some(InitiatorEvent::Accepted { .. })));
-    // What was accepted gets no more names.
+    // An accepted offer gets no more names.
     let more = Message::OfferNames(vec![b"zzz".to_vec()]);
     assert!(matches!(pair.acceptor.handle_message(more, 0), Err(ProtocolError::Unexpected { .. })));
 }
@@ -669,7 +670,7 @@ fn pages_that_do_not_fit_the_offer_are_refused() {
 }
 
 #[test]
-fn names_that_do_not_come_are_not_waited_for_without_end() {
+fn waiting_for_names_has_a_deadline() {
     let mut pair = Pair::new(true, true, None);
     pair.run().unwrap();
     pair.initiator.offer(&Offer { more_names: 1, ..offer() });
@@ -706,7 +707,7 @@ fn an_earlier_receipt_is_given_or_the_transfer_is_offered() {
     pair.acceptor.earlier_receipt(None);
     pair.run().unwrap();
     assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::NoReceipt));
-    // Nothing else can be done with the same session: it is offered, and asked about.
+    // The session can do nothing else: the transfer is offered, and asked about.
     let again = Message::ReceiptWanted([9; 16]);
     assert!(matches!(pair.acceptor.handle_message(again, 0), Err(ProtocolError::Unexpected { .. })));
     let mut pair = asked(false);
@@ -716,7 +717,7 @@ fn an_earlier_receipt_is_given_or_the_transfer_is_offered() {
     pair.run().unwrap();
     assert!(matches!(pair.told_acceptor.last(), Some(AcceptorEvent::Offered(..))));
 
-    // It is held against what was sent as any receipt is.
+    // It is compared with what was sent, like any receipt.
     for (proves, bad) in [
         (true, receipt),
         (false, Receipt::default()),
@@ -736,7 +737,7 @@ fn sender_that_is_turned_away_while_it_awaits_an_earlier_receipt_may_ask_again()
         let mut pair = Pair::new(true, true, None);
         pair.run().unwrap();
         pair.initiator.ask_receipt([9; 16], handed, false);
-        // The receiver gives the connection's place away before it reads the request.
+        // The receiver gives the connection's place to another one before it reads the request.
         pair.acceptor.refuse(refusal);
         pair.run().unwrap();
         assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Refused(refusal)));
@@ -763,12 +764,12 @@ fn an_earlier_receipt_counts_what_was_named_before_the_connection_was_lost() {
     };
     name(&mut pair);
     pair.initiator.finish(sent, 0, 1);
-    // Some are named after everything was handed over.
+    // Some are named after everything was sent.
     name(&mut pair);
     let handed = pair.initiator.handed_over().unwrap();
     assert_eq!(handed, HandedOver { sent, failed: 0, names: 1, named: 2, kept: 2 });
     let receipt = Receipt { there: sent, failed: 2, edited: 2, ..Receipt::default() };
-    // A folder and four files may fail twice each, and the name that was offered.
+    // A folder and four files may fail twice each, and the offered name as well.
     let most = 6 * FAILURES_PER_ENTRY_MAX;
     for (failed, edited, is_covered) in
         [(2, 2, true), (most, 2, true), (0, 2, false), (1, 2, false), (2, 1, false), (most + 1, 2, false)]
@@ -781,7 +782,7 @@ fn an_earlier_receipt_counts_what_was_named_before_the_connection_was_lost() {
         pair.acceptor.earlier_receipt(Some(Receipt { failed, edited, ..receipt }));
         assert_eq!(pair.run().is_ok(), is_covered, "{failed} failed, {edited} edited");
     }
-    // Where the receiver has none, it is offered and counted anew.
+    // If the receiver has no receipt, the transfer is offered and counted again.
     let mut pair = Pair::new(true, true, None);
     pair.run().unwrap();
     pair.initiator.ask_receipt([9; 16], handed, false);

@@ -1,11 +1,11 @@
 //! What a listener, a man in the middle and an impostor can do, tried with the group arithmetic
-//! itself: `Oracle` redoes every computation of the exchange from the page at the head of
+//! itself. `Oracle` redoes every computation of the exchange from the description at the head of
 //! `wire::pair`, independently of its code.
 //!
-//! That nothing can be computed is not something a test shows; it rests on SPAKE2's proof. What
-//! these show is that the confirmations hinge on the scalars (each attack has a control in which
-//! the attacker is given one, and then succeeds), that the checks on points and the binding are in
-//! place, and that one attempt answers one guess.
+//! A test cannot show that nothing can be computed; that rests on SPAKE2's proof. These tests show
+//! that the confirmations depend on the scalars, that the checks on points and the binding are in
+//! place, and that one attempt answers one guess. Each attack has a control in which the attacker
+//! is given a scalar, and then succeeds.
 use hmac::{Hmac, KeyInit, Mac};
 use rand_core::{CryptoRng, RngCore};
 use ringway_wire::pair::{
@@ -71,7 +71,7 @@ fn message(side: u8, point: &Point) -> PakeMessage {
     PakeMessage::from_slice(&[&[side], &Ed25519Group::element_to_bytes(point)[..]].concat()).unwrap()
 }
 
-/// The scalar that entropy becomes.
+/// The scalar for this entropy.
 fn scalar(entropy: [u8; ENTROPY_LEN]) -> Scalar {
     struct Once([u8; ENTROPY_LEN]);
     impl CryptoRng for Once {}
@@ -93,7 +93,7 @@ fn scalar(entropy: [u8; ENTROPY_LEN]) -> Scalar {
     Ed25519Group::random_scalar(&mut Once(entropy))
 }
 
-/// Who can test a guess: somebody who knows the channel, the two messages, and has an idea of K.
+/// Tests guesses, knowing the channel, the two messages, and candidates for K.
 struct Oracle {
     ids: [PublicKeyHash; 2],
     exporter: [u8; 32],
@@ -138,8 +138,8 @@ impl Oracle {
         )
     }
 
-    /// Everything that public values and a guess combine to without a scalar of either side; also
-    /// with scalars of one's own.
+    /// Everything that public values and a guess combine to without a scalar of either side, but
+    /// with scalars of the attacker's own.
     fn without_a_scalar(&self, code: &str) -> Vec<Point> {
         let w = Ed25519Group::hash_to_scalar(&password(code));
         let (x, y) = (point(&self.start), point(&self.reply));
@@ -167,7 +167,7 @@ impl Oracle {
 }
 
 #[test]
-fn the_exchange_is_what_its_page_says() {
+fn the_exchange_agrees_with_its_documentation() {
     let captured = attempt((&secret(CODE), binding(), entropy(1)), (&secret(CODE), binding(), entropy(2))).captured;
     let oracle = Oracle::of(&captured, [LAPTOP, LAB], EXPORTER);
     let blinded = |scalar: &Scalar, blinding: Point| {
@@ -187,7 +187,7 @@ fn the_exchange_is_what_its_page_says() {
 #[test]
 fn a_recording_does_not_tell_the_right_code_from_a_wrong_one() {
     let captured = attempt((&secret(CODE), binding(), entropy(1)), (&secret(CODE), binding(), entropy(2))).captured;
-    // More than a listener has: it is even given the channel's exporter.
+    // More than a listener has: it also gets the channel's exporter.
     let oracle = Oracle::of(&captured, [LAPTOP, LAB], EXPORTER);
     let fits = |code, shared: &Point| {
         let (initiator, responder) = oracle.confirmations(code, shared);
@@ -197,13 +197,13 @@ fn a_recording_does_not_tell_the_right_code_from_a_wrong_one() {
         DICTIONARY.into_iter().filter(|code| shared(code).iter().any(|shared| fits(code, shared))).collect()
     };
     assert!(found(&|code| oracle.without_a_scalar(code)).is_empty());
-    // The control: with either scalar the same dictionary gives the code away.
+    // The control: with either scalar the same dictionary finds the code.
     assert_eq!(found(&|code| vec![oracle.as_initiator(code, &scalar(entropy(1)))]), [CODE]);
     assert_eq!(found(&|code| vec![oracle.as_responder(code, &scalar(entropy(2)))]), [CODE]);
 }
 
 #[test]
-fn a_man_in_the_middle_who_passes_messages_on_gets_two_failures_and_no_confirmation_of_the_responder() {
+fn a_man_in_the_middle_who_passes_messages_on_gets_no_confirmation() {
     let towards_laptop = || Binding::new(LAPTOP, MALLORY, [0x11; 32]).unwrap();
     let towards_lab = || Binding::new(MALLORY, LAB, [0x22; 32]).unwrap();
     let verdicts = attempt((&secret(CODE), towards_laptop(), entropy(1)), (&secret(CODE), towards_lab(), entropy(2)));
@@ -316,7 +316,7 @@ const SMALL_POINTS: [&str; 8] = [
     "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
 ];
 
-/// What each side says to a point that the other sent.
+/// Checks that each side refuses a point that the other sent.
 fn assert_refused(point: &[u8]) {
     let start = PakeMessage::from_slice(&[b"A", point].concat()).unwrap();
     let answered = Responder::answer(&secret(CODE), binding(), &start, &entropy(2));
@@ -333,8 +333,8 @@ fn points_of_small_order_are_refused() {
     }
 }
 
-/// All there are: y from p to 2^255 - 1 with either sign, and x = 0 with a sign (RFC 8032 section
-/// 5.1.3).
+/// All second encodings: y from p to 2^255 - 1 with either sign, and x = 0 with a sign (RFC 8032
+/// section 5.1.3).
 #[test]
 fn second_encodings_of_points_are_refused() {
     let beyond_p = |above: u8, sign: u8| [&[0xed + above][..], &[0xff; 30], &[0x7f | sign]].concat();

@@ -1,4 +1,4 @@
-//! How often, how long and by how many at a time an open secret may be tried.
+//! How often, how long and how many at a time an open secret may be tried.
 use proptest::prelude::*;
 use ringway_wire::pair::{
     BACK_OFF_MAX_MS, CODE_LIFETIME_MS, Lifetime, MAX_WRONG_ATTEMPTS, OpenCode, Outcome, PairError, Refusal,
@@ -14,7 +14,7 @@ fn one_time() -> OpenCode {
     OpenCode::new(secret(CODE), OPENED_MS, Lifetime::OneTime)
 }
 
-/// One whole attempt with what an initiator typed; tells whether it paired.
+/// One whole attempt with the code that an initiator typed; returns whether it paired.
 fn attempt_with(open: &mut OpenCode, typed: &str, now_ms: u64) -> Result<bool, Refusal> {
     let token = open.begin(now_ms)?;
     let ours = open.secret(&token).expect("begun");
@@ -34,7 +34,7 @@ fn three_wrong_attempts_burn_a_code_for_the_right_one_too() {
 }
 
 #[test]
-fn two_slips_and_the_right_code_pair() {
+fn two_wrong_attempts_and_then_the_right_code_pair() {
     let mut open = one_time();
     assert_eq!(attempt_with(&mut open, "42-river-candy", OPENED_MS), Ok(false));
     assert_eq!(attempt_with(&mut open, "24-river-castle", OPENED_MS), Ok(false));
@@ -61,7 +61,7 @@ fn a_code_expires_after_ten_minutes_and_stays_so_when_the_clock_goes_back() {
 }
 
 #[test]
-fn a_life_can_be_shorter_and_never_longer() {
+fn a_lifetime_can_be_shortened_but_not_extended() {
     let mut open = one_time();
     open.shorten(1_000);
     open.shorten(CODE_LIFETIME_MS);
@@ -131,7 +131,7 @@ fn a_standing_secret_outlives_successes_and_time() {
 }
 
 #[test]
-fn wrong_attempts_of_a_standing_secret_make_everybody_wait_whoever_is_right_meanwhile() {
+fn wrong_attempts_make_everybody_wait_despite_right_ones() {
     let mut open = OpenCode::new(secret(STANDING), OPENED_MS, Lifetime::Standing);
     let mut now_ms = OPENED_MS;
     for wait_ms in [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000, 300_000] {
@@ -139,7 +139,7 @@ fn wrong_attempts_of_a_standing_secret_make_everybody_wait_whoever_is_right_mean
         assert_eq!(attempt_with(&mut open, STANDING, now_ms + wait_ms - 1), Err(Refusal::BackOff { ms: 1 }));
         now_ms += wait_ms;
     }
-    // Who is in the right forgives no guesser.
+    // A right attempt does not reset a guesser's wrong ones.
     assert_eq!(attempt_with(&mut open, STANDING, now_ms), Ok(true));
     assert_eq!(attempt_with(&mut open, "incorrect horse battery staple", now_ms), Ok(false));
     assert_eq!(open.check(now_ms), Err(Refusal::BackOff { ms: BACK_OFF_MAX_MS }));
@@ -193,8 +193,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Whatever happens in whatever order: at most three wrong attempts or one success, one at a
-    /// time, within ten minutes.
+    /// Whatever happens, in any order: at most three wrong attempts or one success, one at a time,
+    /// within ten minutes.
     #[test]
     fn no_order_of_events_gives_a_guesser_more(steps in steps()) {
         let mut open = one_time();

@@ -43,7 +43,7 @@ fn short_words_are_typed_in_full() {
 }
 
 #[test]
-fn what_is_no_code_says_why() {
+fn invalid_codes_have_a_reason() {
     for (typed, error) in [
         ("", SecretError::NotACode),
         ("42", SecretError::NotACode),
@@ -91,7 +91,7 @@ fn a_standing_secret_is_long_enough_and_not_a_wrong_file() {
 }
 
 #[test]
-fn what_is_given_is_a_code_or_a_standing_secret_and_never_a_mistyped_code() {
+fn text_is_a_code_or_a_standing_secret_and_never_a_mistyped_code() {
     let given = |text: &[u8]| match GivenSecret::parse(text) {
         Ok(GivenSecret::Code(code)) => Ok(Some(code.expose().to_owned())),
         Ok(GivenSecret::Standing(_)) => Ok(None),
@@ -106,8 +106,8 @@ fn what_is_given_is_a_code_or_a_standing_secret_and_never_a_mistyped_code() {
     assert_eq!(given(b"2024 correct horses"), Err(SecretError::NumberTooLarge));
 }
 
-/// Each part is drawn independently of the others and none is favoured: counted over every value
-/// that decides it.
+/// Each part is drawn independently of the others and uniformly. This counts over every value that
+/// determines it.
 #[test]
 fn the_draw_is_uniform() {
     let part = |entropy: u32, index: usize| {
@@ -138,7 +138,7 @@ fn random_looking_entropy_gives_different_codes() {
 
 proptest! {
     #[test]
-    fn what_is_shown_is_read_back(entropy in any::<[u8; 4]>(), upper in any::<bool>(), separator in "[-_. ]{1,3}") {
+    fn shown_codes_are_read_back(entropy in any::<[u8; 4]>(), upper in any::<bool>(), separator in "[-_. ]{1,3}") {
         let code = PairingCode::from_entropy(entropy);
         prop_assert!(code.number() <= CODE_NUMBER_MAX);
         let mut typed = code.expose().replace('-', &separator);

@@ -57,14 +57,14 @@ pub(crate) struct BenchArgs {
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
-    /// Measure on this machine which way bytes take best: each layer, system call and encryption by
-    /// itself, and all together
+    /// Measure which way of moving bytes is best on this machine: each layer, system call and kind
+    /// of encryption by itself, and all together
     #[command(after_long_help = MODES_HELP)]
     Modes(ModesArgs),
 }
 
 impl BenchArgs {
-    /// Who reads what is said.
+    /// Whether a person or a program reads the output.
     pub(crate) fn report(&self) -> ReportArgs {
         match &self.what {
             BenchCommand::Modes(args) => args.report,
@@ -75,20 +75,21 @@ impl BenchArgs {
 /// `ringway bench modes`.
 #[derive(Debug, Args)]
 pub(crate) struct ModesArgs {
-    /// The folder to work in; what is made there is removed again. Default: /dev/shm, or else the
-    /// folder for temporary files
+    /// The folder to work in; everything made there is removed again. Default: /dev/shm, or if
+    /// there is none, the folder for temporary files
     #[arg(long, value_name = "FOLDER")]
     at: Option<PathBuf>,
-    /// Which groups of modes: all unless given
+    /// Which groups of modes. Default: all
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PART,...")]
     part: Vec<PartArg>,
-    /// On which files: all unless given
+    /// On which files. Default: all
     #[arg(long, value_enum, value_delimiter = ',', value_name = "DATA,...")]
     data: Vec<DataArg>,
-    /// With whose encryption: all unless given
+    /// With which encryption. Default: all
     #[arg(long, value_enum, value_delimiter = ',', value_name = "TLS,...")]
     tls: Vec<CipherArg>,
-    /// With how many lanes, each in turn. Default: 1 and, up to 4, the number of processors
+    /// With how many lanes, one number after the other. Default: 1 and the number of processors, up
+    /// to 4
     #[arg(long, value_delimiter = ',', value_name = "N,...", value_parser = clap::value_parser!(u8).range(1..=i64::from(limits::LANES_MAX)))]
     lanes: Vec<u8>,
     /// Rounds, interleaved; medians are shown
@@ -103,8 +104,8 @@ pub(crate) struct ModesArgs {
     /// Bytes of the huge file, as in 512M or 2G
     #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = size)]
     huge: u64,
-    /// This machine's clock counts instructions, a nanosecond each (QEMU with -icount shift=0):
-    /// show processor time as instructions, too
+    /// This machine's clock counts instructions, one a nanosecond (QEMU with -icount shift=0): show
+    /// processor time as instructions, too
     #[arg(long)]
     instruction_clock: bool,
     #[command(flatten)]
@@ -136,7 +137,7 @@ enum DataArg {
 /// `--tls`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum CipherArg {
-    /// None, between threads of this process, to compare with
+    /// None, between threads of one process, for comparison
     Plaintext,
     /// Userspace
     User,
@@ -175,7 +176,7 @@ impl From<CipherArg> for Cipher {
 }
 
 impl ModesArgs {
-    /// What is to be measured.
+    /// What to measure.
     pub(crate) fn options(&self) -> ModesOptions {
         let all = ModesOptions::default();
         ModesOptions {
@@ -191,12 +192,12 @@ impl ModesArgs {
     }
 }
 
-/// What is said, or everything if nothing is.
+/// The given values, or all if none is given.
 fn chosen<A: Copy + Into<T>, T>(said: &[A], all: Vec<T>) -> Vec<T> {
     if said.is_empty() { all } else { said.iter().map(|arg| (*arg).into()).collect() }
 }
 
-/// A size in bytes with a binary unit, as dd has it.
+/// A size in bytes with a binary unit, as in dd.
 fn size(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

@@ -1,11 +1,14 @@
-//! What is said of a copy in plain sentences: what came of it, what was chosen, what failed and
-//! what to do next.
+//! The sentences about a copy: its result, what it chose, what failed and what to do next. Those
+//! that the window says, too, are of `model::sentences`.
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 use std::thread::available_parallelism;
 
-use ringway_model::{CopyReport, Failure, FailureReason, Fault, IoPath, OnExisting, Operation, Report};
+use ringway_model::{
+    CopyReport, Direction, Failure, FailureReason, Fault, IoPath, OnExisting, Operation, Outcome, Report, sentences,
+};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
@@ -26,46 +29,39 @@ fn is_cut_short(failure: &Failure) -> bool {
 /// its destination, the same command would go into that the next time.
 pub(super) fn go_on(failures: &[Failure], words: &[OsString], began: Option<&str>, made: bool) -> String {
     let what = match (began, failures.iter().any(is_cut_short)) {
-        (Some(_), false) => "What is complete is kept.",
-        (Some(_), true) => "What is complete is kept; files that were being written over are copied again.",
-        (None, _) => "Everything is copied again.",
+        (Some(_), false) => "",
+        (Some(_), true) => "Files that were being overwritten are copied again. ",
+        (None, _) => "Everything is copied again. ",
     };
     match advised::continue_copy(words, began, made) {
-        Some(command) => format!("{what} To finish the copy, run: {command}"),
+        Some(command) => format!("{what}To finish the copy, run: {command}"),
         None => {
             let exact = if made { " with -T, since the destination is there now" } else { "" };
             let began = began.map_or_else(String::new, |began| format!(" with --continue {began}"));
             let and = if exact.is_empty() || began.is_empty() { "" } else { ", and" };
-            format!("{what} To finish the copy, run the same command again{exact}{and}{began}.")
+            format!("{what}To finish the copy, run the same command again{exact}{and}{began}.")
         }
     }
 }
 
 /// What ended a copy early, and in what state it left things. `go_on` is how to finish it.
-pub(super) fn error(error: &Fault, report: &Report, go_on: &str, dry_run: bool) -> Words {
-    let so_far = match report.counts.files {
-        0 => "no file had been copied whole".to_owned(),
-        _ => format!("{} ({}) had been copied", things(report), bytes(report.counts.bytes)),
+pub(super) fn error(fault: &Fault, report: &Report, destination: &Path, go_on: &str, dry_run: bool) -> Words {
+    let words = Words::from(fault.says_of(Direction::Copying).with("destination", for_terminal(destination)));
+    let moved = format!("{}, {}", things(report), bytes(report.counts.bytes));
+    let so_far = sentences::copied_so_far(&moved).what();
+    let state = match report.failures.iter().any(is_cut_short) {
+        true => "Files that were being overwritten are incomplete.",
+        false => "The file that was being written was removed.",
     };
-    match error {
-        Fault::Cancelled { .. } if dry_run => Words::only("Stopped. Nothing was written."),
+    match fault {
+        Fault::Cancelled { .. } if dry_run => Words::only(format!("{} Nothing was written.", words.what)),
         Fault::Cancelled { .. } => {
-            let state = "What was whole stays, and no new file is left half-written.";
-            Words::new(format!("Stopped: {so_far}. {state}"), go_on.to_owned())
+            Words { what: format!("{} {so_far} No new file is incomplete.", words.what), ..words }.and(go_on)
         }
-        Fault::DestinationFull { .. } => {
-            let state = match report.failures.iter().any(is_cut_short) {
-                true => "what was being written over is incomplete",
-                false => "the new file that was under way was removed",
-            };
-            Words::new(format!("The destination is full: {so_far}, and {state}."), format!("Make room there. {go_on}"))
-        }
-        Fault::DestinationGone => Words::new(
-            format!("The destination has been removed: {so_far} before that."),
-            "Make it again, or name another one, and run the same command again.",
-        ),
+        Fault::DestinationFull { .. } => Words { what: format!("{} {so_far} {state}", words.what), ..words }.and(go_on),
+        Fault::DestinationGone => Words { what: format!("{} {so_far}", words.what), ..words },
         Fault::Path { operation: Operation::Create, source, .. } if source.kind() == io::ErrorKind::NotFound => {
-            Words::new(error.to_string(), "Check the spelling, or make that folder first (mkdir -p).")
+            Words::new(words.what, "Check the spelling, or make that folder first (mkdir -p).")
         }
         Fault::Path { path, operation: Operation::Create, source } if source.kind() == io::ErrorKind::NotADirectory => {
             Words::new(
@@ -77,7 +73,7 @@ pub(super) fn error(error: &Fault, report: &Report, go_on: &str, dry_run: bool) 
     }
 }
 
-/// The one line that says what came of it.
+/// The result in one line.
 pub(super) fn summary(title: &str, report: &Report, args: &CopyArgs) -> String {
     let copy = report.copy.as_ref();
     let (specials, excluded, verified) = copy.map_or((0, 0, 0), |copy| (copy.specials, copy.excluded, copy.verified));
@@ -91,7 +87,7 @@ pub(super) fn summary(title: &str, report: &Report, args: &CopyArgs) -> String {
             + specials
             == 0
     {
-        return format!("Nothing was copied. {} FAILED.", count(report.counts.failed));
+        return format!("{} {} FAILED.", sentences::nothing_copied().what(), count(report.counts.failed));
     }
     let mut line = format!("{} {title}: {}", if args.dry_run { "Would copy" } else { "Copied" }, things(report));
     if specials > 0 {
@@ -208,8 +204,8 @@ fn binary(size: u64) -> String {
 }
 
 /// What to do about failures, each advice once however many need it.
-pub(super) fn advice(failures: &[Failure], args: &CopyArgs) -> Vec<Cow<'static, str>> {
-    let any = |reasons: &[FailureReason]| failures.iter().any(|failure| reasons.contains(&failure.reason));
+pub(super) fn advice(report: &Report, args: &CopyArgs) -> Vec<Cow<'static, str>> {
+    let failures = &report.failures;
     let os = |errnos: &[Errno]| {
         failures.iter().any(|failure| {
             matches!(failure.reason, FailureReason::Os { errno } if errnos.iter().any(|known| known.raw_os_error() == errno))
@@ -217,25 +213,26 @@ pub(super) fn advice(failures: &[Failure], args: &CopyArgs) -> Vec<Cow<'static, 
     };
     let not_shared = [Errno::OPNOTSUPP, Errno::XDEV, Errno::INVAL, Errno::NOTTY];
     let always = args.reflink == ReflinkArg::Always;
-    let all = [
-        (
-            always && os(&not_shared),
-            "Blocks cannot be shared there: leave --reflink=always out, and bytes are copied instead.",
-        ),
-        (any(&[FailureReason::IntoItself]), "Name a destination outside of the folder that is copied."),
-        (any(&[FailureReason::SameFile]), "Nothing was changed there."),
-        (
-            any(&[FailureReason::Differs]),
-            "Copy what differs again; if it differs once more, suspect the disk, its cable or the memory.",
-        ),
-        (any(&[FailureReason::InTheWay]), "Move what is in the way aside, or name another destination."),
-        (os(&[Errno::ROFS]), "Name a destination on a file system that can be written to."),
-        (os(&[Errno::ACCESS, Errno::PERM]), "Check permissions (ls -ld), or run it as a user who may (sudo)."),
-        (os(&[Errno::NOENT]), "Check the spelling of what is not there."),
-        (os(&[Errno::IO]), "The disk reports errors: `sudo dmesg | tail` says more."),
-    ];
-    let too_large = os(&[Errno::FBIG]).then(|| too_large(getrlimit(Resource::Fsize).current));
-    all.into_iter().filter_map(|(applies, advice)| applies.then_some(advice.into())).chain(too_large).collect()
+    let mut all = Vec::new();
+    if always && os(&not_shared) {
+        all.push("Blocks cannot be shared there: leave --reflink=always out, and bytes are copied instead.".into());
+    }
+    // The fault itself says what to do about a full disk.
+    let is_told = |failure: &Failure| {
+        let full = [Errno::NOSPC, Errno::DQUOT].map(|errno| FailureReason::Os { errno: errno.raw_os_error() });
+        matches!(report.outcome, Outcome::Failed(Fault::DestinationFull { .. })) && full.contains(&failure.reason)
+    };
+    let untold = failures.iter().filter(|failure| !is_told(failure));
+    for step in untold.filter_map(|failure| sentences::copy_step(failure).in_terminal()) {
+        if !all.contains(&Cow::from(step.as_str())) {
+            all.push(step.into());
+        }
+    }
+    if os(&[Errno::ACCESS, Errno::PERM]) {
+        all.push("A user with these permissions can copy them: run it again with sudo.".into());
+    }
+    all.extend(os(&[Errno::FBIG]).then(|| too_large(getrlimit(Resource::Fsize).current)));
+    all
 }
 
 /// What keeps files from being larger: the process's limit, where it has one. Both answer with the
@@ -260,7 +257,7 @@ const FILE_SYSTEM_LIMIT_MIN: u64 = (4 << 30) - 1;
 mod tests {
     use super::*;
     use clap::Parser;
-    use ringway_model::{Counts, Outcome, Side, SyncIoReason};
+    use ringway_model::{Counts, Side, SyncIoReason};
     use std::time::Duration;
 
     use crate::args::{Cli, Command};
@@ -385,14 +382,16 @@ mod tests {
     fn an_early_end_says_in_what_state_things_are() {
         let words = ["-j1".into(), "a b".into(), "c".into()];
         let way = |report: &Report, began, made| go_on(&report.failures, &words, began, made);
+        let error =
+            |fault: &Fault, report: &Report, way: &str, dry_run| error(fault, report, Path::new("/c"), way, dry_run);
+        let cancelled = Fault::Cancelled { by: Side::Here };
         let plain = report(None);
-        let stopped = error(&Fault::Cancelled { by: Side::Here }, &plain, &way(&plain, Some("1.5"), false), false);
-        assert!(
-            stopped.what.contains("100,000 files, 100 folders (410 MB)") && stopped.what.contains("half-written"),
-            "{stopped:?}"
+        let stopped = error(&cancelled, &plain, &way(&plain, Some("1.5"), false), false);
+        assert_eq!(stopped.what, "Cancelled. So far: 100,000 files, 100 folders, 410 MB. No new file is incomplete.");
+        assert_eq!(
+            stopped.next.unwrap(),
+            "Files copied so far stay in /c. To finish the copy, run: ringway copy --continue 1.5 -j1 'a b' c"
         );
-        let next = stopped.next.unwrap();
-        assert_eq!(next, "What is complete is kept. To finish the copy, run: ringway copy --continue 1.5 -j1 'a b' c");
         let made = way(&plain, Some("1.5"), true);
         assert!(made.contains("ringway copy -T --continue 1.5 -j1"), "{made}");
         let unknown = way(&plain, None, false);
@@ -402,30 +401,33 @@ mod tests {
         assert!(unprintable.contains(" now, and with --continue 1.5."), "{unprintable}");
         let full = Report { failures: vec![failed(FailureReason::Os { errno: 28 })], ..report(None) };
         let full = error(&Fault::DestinationFull { shortage: None }, &full, &way(&full, Some("1.5"), false), false);
-        assert!(full.what.contains("100,000 files, 100 folders (410 MB)") && full.what.contains("removed"), "{full:?}");
-        assert!(full.next.unwrap().starts_with("Make room there. What is complete is kept. To finish "));
-        assert_eq!(error(&Fault::Cancelled { by: Side::Here }, &plain, "", true).what, "Stopped. Nothing was written.");
+        assert_eq!(
+            full.what,
+            "No space left in /c. So far: 100,000 files, 100 folders, 410 MB. The file that was being written was removed."
+        );
+        assert!(full.next.unwrap().contains("Free up space or choose another folder, then copy again. To finish "));
+        assert_eq!(error(&cancelled, &plain, "", true).what, "Cancelled. Nothing was written.");
         let cut = Report { failures: vec![failed(FailureReason::CutShort { errno: 125 })], ..report(None) };
-        let stopped = error(&Fault::Cancelled { by: Side::Here }, &cut, &way(&cut, Some("1.5"), false), false);
-        assert!(stopped.next.unwrap().contains("files that were being written over are copied again. To finish"));
+        let stopped = error(&cancelled, &cut, &way(&cut, Some("1.5"), false), false);
+        assert!(stopped.next.unwrap().contains("Files that were being overwritten are copied again. To finish"));
         let full = error(&Fault::DestinationFull { shortage: None }, &cut, &way(&cut, Some("1.5"), true), false);
         assert!(full.what.contains("incomplete") && !full.what.contains("removed"), "{full:?}");
-        let above = Fault::Path {
-            path: "x/y".into(),
+        let gone = error(&Fault::DestinationGone, &plain, "", false);
+        assert!(gone.what.starts_with("/c no longer exists. So far: 100,000 files"), "{gone:?}");
+        let at_create = |path: &str, errno| Fault::Path {
+            path: path.into(),
             operation: Operation::Create,
-            source: io::Error::from_raw_os_error(2).into(),
+            source: io::Error::from_raw_os_error(errno).into(),
         };
-        assert!(error(&above, &report(None), "", false).next.unwrap().contains("mkdir -p"));
-        let slash = Fault::Path {
-            path: "x".into(),
-            operation: Operation::Create,
-            source: io::Error::from_raw_os_error(20).into(),
-        };
-        assert!(error(&slash, &report(None), "", false).what.contains("slash"));
+        assert!(error(&at_create("x/y", 2), &report(None), "", false).next.unwrap().contains("mkdir -p"));
+        assert!(error(&at_create("x", 20), &report(None), "", false).what.contains("slash"));
     }
 
     #[test]
     fn advice_fits_the_failures_and_is_given_once() {
+        let advice = |failures: &[Failure], args: &CopyArgs| {
+            advice(&Report { failures: failures.to_vec(), ..report(None) }, args)
+        };
         let two = [
             failed(FailureReason::Os { errno: 30 }),
             failed(FailureReason::Os { errno: 30 }),
@@ -433,14 +435,14 @@ mod tests {
         ];
         let given = advice(&two, &args(&[]));
         assert_eq!(given.len(), 2, "{given:?}");
-        assert!(given[0].contains("outside") && given[1].contains("written to"), "{given:?}");
+        assert!(given[0].contains("writable") && given[1].contains("outside"), "{given:?}");
         let unshared = [failed(FailureReason::Os { errno: 95 })];
         assert_eq!(advice(&unshared, &args(&[])), Vec::<&str>::new());
         assert!(advice(&unshared, &args(&["--reflink"]))[0].contains("leave --reflink=always out"));
-        for errno in [1, 2, 5, 13, 27, 30] {
-            assert_eq!(advice(&[failed(FailureReason::Os { errno })], &args(&[])).len(), 1, "{errno}");
+        for (errno, lines) in [(1, 2), (2, 1), (5, 1), (13, 2), (27, 1), (30, 1)] {
+            assert_eq!(advice(&[failed(FailureReason::Os { errno })], &args(&[])).len(), lines, "{errno}");
         }
-        for reason in [FailureReason::SameFile, FailureReason::Differs, FailureReason::InTheWay] {
+        for reason in [FailureReason::SameFile, FailureReason::InTheWay] {
             assert_eq!(advice(&[failed(reason)], &args(&[])).len(), 1, "{reason:?}");
         }
     }

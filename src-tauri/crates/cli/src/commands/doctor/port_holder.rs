@@ -18,8 +18,8 @@ pub(crate) enum Holder {
 }
 
 impl Holder {
-    /// Whoever listens on `port`, by what is below `root`; none where nobody does, or the kernel
-    /// does not say.
+    /// The program that listens on `port`, read from /proc below `root`. None if no program
+    /// listens, or if the kernel does not tell.
     pub(crate) fn of(root: &Path, port: u16, our_uid: u32) -> Option<Self> {
         let tables = ["proc/net/tcp", "proc/net/tcp6"].map(|table| fs::read_to_string(root.join(table)));
         let (uid, inode) = tables.into_iter().flatten().find_map(|table| listener(&table, port))?;

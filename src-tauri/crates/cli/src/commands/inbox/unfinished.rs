@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use anyhow::Result;
-use ringway_engine::{Engine, Unfinished};
+use ringway_engine::Engine;
+use ringway_model::Unfinished;
 
 use crate::args::DiscardArgs;
 use crate::exit::{Exit, Refusal};
-use crate::json::{self, Event};
+use crate::json::Event;
 use crate::output::Output;
 use crate::text::{ago, and_more, bytes, count, counted, for_terminal, table};
 
@@ -16,7 +17,7 @@ use crate::text::{ago, and_more, bytes, count, counted, for_terminal, table};
 pub(crate) fn list(engine: &Engine, out: &Output, folders: &[PathBuf]) -> Result<()> {
     let found = find(engine, folders)?;
     for left in &found {
-        out.event(&json::unfinished(left));
+        out.event(&Event::Unfinished(left));
     }
     if found.is_empty() {
         out.say("No unfinished transfer keeps anything.");
@@ -31,7 +32,7 @@ pub(crate) fn list(engine: &Engine, out: &Output, folders: &[PathBuf]) -> Result
             names(left),
             count(left.files),
             bytes(left.disk_bytes),
-            if left.is_in_use { "now".to_owned() } else { ago(left.last_used, now) },
+            if left.in_use { "now".to_owned() } else { ago(left.last_at_work, now) },
             for_terminal(&left.folder),
         ]
     });
@@ -52,7 +53,7 @@ pub(crate) fn discard(engine: &Engine, out: &Output, args: &DiscardArgs) -> Resu
     }
     let (mut removed, mut freed, mut busy) = (0_u64, 0, 0_u64);
     for left in found.iter().filter(|left| args.all || args.ids.contains(&left.id)) {
-        if left.is_in_use || !engine.discard_unfinished(left)? {
+        if left.in_use || !engine.discard_unfinished(left)? {
             busy += 1;
             out.say(format_args!("{} is at work in {}: it stays.", named(left), for_terminal(&left.folder)));
             continue;
@@ -107,8 +108,8 @@ mod tests {
             more_names: 2,
             files: 0,
             disk_bytes: 0,
-            last_used: SystemTime::UNIX_EPOCH,
-            is_in_use: false,
+            last_at_work: SystemTime::UNIX_EPOCH,
+            in_use: false,
         };
         assert_eq!(named(&left), "da\\u{1b}ta and 3 more (0123456789abcdef)");
         assert_eq!(named(&Unfinished { names: Vec::new(), ..left }), "A transfer (0123456789abcdef)");

@@ -1,10 +1,10 @@
-//! The commands that ask the service: each connects, asks, says what came of it, and ends.
+//! The commands that ask the service: each connects, asks, shows the answer, and ends.
 use std::time::SystemTime;
 
 use anyhow::Result;
 use ringway_daemon::control::{Client, Place};
-use ringway_daemon::dto::{Everything, Listening, Offer, PairedDevice};
-use ringway_model::Fault;
+use ringway_daemon::dto::{Everything, Listening, Moving, PairedDevice};
+use ringway_model::{DeviceId, Fault, Offer, OpenCode};
 
 use super::{refusal, shown};
 use crate::args::destination::destination;
@@ -37,7 +37,7 @@ pub(crate) async fn status(report: ReportArgs) -> Result<Exit> {
     let all = look(&client).await?;
     let now = SystemTime::now();
     out.event(&shown::service_event(client.hello(), &all, now));
-    all.offers.iter().for_each(|offer| out.event(&shown::offer_event(offer)));
+    all.offers.iter().for_each(|offer| out.event(&Event::OfferWaits(offer)));
     let running = all.transfers.iter().filter(|moving| moving.report.is_none());
     running.for_each(|moving| out.event(&json::transfer(moving)));
     shown::status(client.hello(), &all, now).into_iter().for_each(|line| out.say(line));
@@ -48,7 +48,7 @@ pub(crate) async fn status(report: ReportArgs) -> Result<Exit> {
 pub(crate) async fn offers(report: ReportArgs) -> Result<Exit> {
     let out = Output::from(report);
     let offers = look(&service().await?).await?.offers;
-    offers.iter().for_each(|offer| out.event(&shown::offer_event(offer)));
+    offers.iter().for_each(|offer| out.event(&Event::OfferWaits(offer)));
     match offers.is_empty() {
         true => out.say("Nothing waits for an answer."),
         false => shown::offers(&offers).into_iter().for_each(|line| out.say(line)),
@@ -63,11 +63,12 @@ pub(crate) async fn accept(args: AcceptArgs) -> Result<Exit> {
     let client = service().await?;
     let all = look(&client).await?;
     let offer = one(&all.offers, &all.devices, &args.offer, "offer", of_offer)?;
+    let id = offer.id.to_string();
     if let Some(folder) = folder {
         let into_home = args.home.into_home();
-        client.set_offer_folder(offer.id.clone(), folder.into(), into_home).await?;
+        client.set_offer_folder(id.clone(), folder.into(), into_home).await?;
     }
-    let moving = client.accept(offer.id.clone(), offer.size(), args.on_conflict.into()).await?;
+    let moving = client.accept(id, offer.size(), args.on_conflict.into()).await?;
     out.event(&json::transfer(&moving));
     out.say(format_args!(
         "Accepted {} from {}. The service receives it; `ringway status` shows how far it is.",
@@ -83,8 +84,9 @@ pub(crate) async fn decline(args: OfferArgs) -> Result<Exit> {
     let client = service().await?;
     let all = look(&client).await?;
     let offer = one(&all.offers, &all.devices, &args.offer, "offer", of_offer)?;
-    client.decline(offer.id.clone()).await?;
-    out.event(&Event::Declined { id: &offer.id });
+    let id = offer.id.to_string();
+    client.decline(id.clone()).await?;
+    out.event(&Event::Declined { id: &id });
     out.say(format_args!("Declined what {} offered.", offer.from));
     Ok(Exit::All)
 }
@@ -93,7 +95,7 @@ pub(crate) async fn decline(args: OfferArgs) -> Result<Exit> {
 pub(crate) async fn code(args: CodeShownArgs) -> Result<Exit> {
     let out = Output::from(args.report);
     let client = service().await?;
-    if !client.look().await?.settings.receiving {
+    if !client.look().await?.settings.settings.receiving {
         return Err(Refusal::failed("The service does not receive: no code is open.")
             .advise("`ringway settings --receiving on` switches that on.")
             .into());
@@ -106,9 +108,8 @@ pub(crate) async fn code(args: CodeShownArgs) -> Result<Exit> {
         return Err(fault.into());
     }
     let now = SystemTime::now();
-    let open = shown::open_code(&listening, now);
-    let text = open.and_then(|(code, _)| code.text.as_deref());
-    out.event(&json::code(text, open.and_then(|(_, until)| until)));
+    let open = shown::open_code(&listening, now).cloned();
+    out.event(&json::code(open.unwrap_or(OpenCode { code: None, code_valid_until: None })));
     out.must_say(shown::code_line(&listening, now));
     Ok(Exit::All)
 }
@@ -146,12 +147,12 @@ async fn running(args: TransferArgs) -> Result<(Output, Client, String)> {
     let client = service().await?;
     let all = client.look().await?;
     let running: Vec<_> = all.transfers.into_iter().filter(|moving| moving.report.is_none()).collect();
-    let found = one(&running, &all.devices, &args.transfer, "transfer", |moving| Meant {
-        id: &moving.id,
-        called: moving.progress.peer.as_deref().unwrap_or(&moving.target),
-        device: moving.progress.peer_id.map(|id| id.short()),
+    let found = one(&running, &all.devices, &args.transfer, "transfer", |Moving { transfer, .. }| Meant {
+        id: transfer.id.clone(),
+        called: transfer.progress.peer.as_deref().or(transfer.target.as_deref()).unwrap_or_default(),
+        device: transfer.progress.peer_id,
     })?;
-    let id = found.id.clone();
+    let id = found.transfer.id.clone();
     Ok((Output::from(args.report), client, id))
 }
 
@@ -180,42 +181,42 @@ pub(crate) async fn stop(report: ReportArgs) -> Result<Exit> {
 async fn look(client: &Client) -> Result<Everything> {
     let mut all = client.look().await?;
     for offer in &mut all.offers {
-        offer.from = of_offer(offer).name(&all.devices).to_owned();
+        offer.from = of_offer(offer).name(&all.devices).into();
     }
     Ok(all)
 }
 
 /// What a command may mean: an offer, or a transfer.
 struct Meant<'a> {
-    id: &'a str,
+    id: String,
     /// What its device was called when it began.
     called: &'a str,
-    /// The beginning of that device's id; none before it is authenticated.
-    device: Option<String>,
+    /// That device's id; none before it is authenticated.
+    device: Option<DeviceId>,
 }
 
 impl<'a> Meant<'a> {
     /// What its device is called now. Names change, and another device may have got one.
     fn name(&self, devices: &'a [PairedDevice]) -> &'a str {
-        let now = devices.iter().find(|device| self.device.as_ref() == Some(&device.short_id));
-        now.map_or(self.called, |device| &device.name)
+        let now = devices.iter().find(|paired| self.device == Some(paired.device.id));
+        now.map_or(self.called, |paired| &paired.device.name)
     }
 
     /// Whether its device is called that. A paired device's name means that device alone.
     fn is_called(&self, typed: &str, devices: &'a [PairedDevice]) -> bool {
         let is_others = is_device(devices, typed)
-            && self.device.as_ref().is_some_and(|id| !devices.iter().any(|device| device.short_id == *id));
+            && self.device.is_some_and(|id| !devices.iter().any(|paired| paired.device.id == id));
         !is_others && self.name(devices).eq_ignore_ascii_case(typed)
     }
 }
 
 fn of_offer(offer: &Offer) -> Meant<'_> {
-    Meant { id: &offer.id, called: &offer.from, device: Some(offer.from_short_id.clone()) }
+    Meant { id: offer.id.to_string(), called: &offer.from, device: Some(offer.from_id) }
 }
 
 /// Whether a paired device is called that, as the trust store compares names.
 fn is_device(devices: &[PairedDevice], typed: &str) -> bool {
-    devices.iter().any(|device| device.name.eq_ignore_ascii_case(typed))
+    devices.iter().any(|paired| paired.device.name.eq_ignore_ascii_case(typed))
 }
 
 /// The one that is meant by a device's name or by the beginning of its id. Senders draw the ids of
@@ -235,8 +236,9 @@ fn one<'a, T>(
     let shown_name = for_terminal(typed);
     let described = |found: &[&'a T]| {
         let ids: Vec<_> = found.iter().map(|one| of(one).id).collect();
-        let of_each =
-            found.iter().map(|one| format!("{} ({})", for_terminal(of(one).name(devices)), distinct(of(one).id, &ids)));
+        let of_each = found
+            .iter()
+            .map(|one| format!("{} ({})", for_terminal(of(one).name(devices)), distinct(&of(one).id, &ids)));
         of_each.collect::<Vec<_>>().join(", ")
     };
     match (if is_name { &by_name } else { &by_id }).as_slice() {
@@ -257,47 +259,44 @@ fn one<'a, T>(
 
 /// As much of an id as tells it from the others that were found, and no less than is shown
 /// elsewhere.
-fn distinct(id: &str, found: &[&str]) -> String {
+fn distinct(id: &str, found: &[String]) -> String {
     let shared = |other: &str| id.bytes().zip(other.bytes()).take_while(|(ours, theirs)| ours == theirs).count();
-    let others = found.iter().copied().filter(|other| *other != id);
+    let others = found.iter().map(String::as_str).filter(|other| *other != id);
     let len = others.map(|other| shared(other) + 1).max().unwrap_or_default();
     for_terminal(id.get(..len.max(shown::short(id).len())).unwrap_or(id))
 }
 
 #[cfg(test)]
 mod tests {
-    use ringway_model::DeviceRule;
+    use ringway_model::{Device, DeviceRule};
 
     use super::*;
 
-    /// A paired device by its name and the beginning of its id.
-    fn paired(name: &str, short_id: &str) -> PairedDevice {
-        let rule = DeviceRule::default();
-        PairedDevice {
-            id: short_id.repeat(4),
-            short_id: short_id.to_owned(),
-            name: name.to_owned(),
-            looks_like: None,
-            paired_at_ms: 0,
-            last_seen_ms: None,
+    /// A paired device by its name and a byte of its id.
+    fn paired(name: &str, id: u8) -> PairedDevice {
+        let device = Device {
+            id: DeviceId([id; 32]),
+            name: name.into(),
+            paired_at: SystemTime::UNIX_EPOCH,
+            last_seen: None,
             last_address: None,
-            last_transfer: None,
-            rule,
-        }
+            rule: DeviceRule::default(),
+        };
+        PairedDevice { device, looks_like: None, last_transfer: None }
     }
 
-    /// Id, name when it began, beginning of the device's id.
-    type Own = (&'static str, &'static str, &'static str);
+    /// Id, name when it began, a byte of the device's id.
+    type Own = (&'static str, &'static str, u8);
 
     fn found<'a>(all: &'a [Own], devices: &'a [PairedDevice], typed: &str) -> Result<&'a str, Refusal> {
-        let meant = |own: &'a Own| Meant { id: own.0, called: own.1, device: Some(own.2.to_owned()) };
+        let meant = |own: &'a Own| Meant { id: own.0.to_owned(), called: own.1, device: Some(DeviceId([own.2; 32])) };
         one(all, devices, typed, "offer", meant).map(|own| own.0)
     }
 
     #[test]
     fn a_name_or_the_beginning_of_an_id_means_one_and_no_more() {
-        let all = [("3f2a00010", "laptop", "aa"), ("3f2a00011", "laptop", "aa"), ("77770000", "lab", "bb")];
-        let devices = [paired("laptop", "aa"), paired("lab", "bb")];
+        let all = [("3f2a00010", "laptop", 0xaa), ("3f2a00011", "laptop", 0xaa), ("77770000", "lab", 0xbb)];
+        let devices = [paired("laptop", 0xaa), paired("lab", 0xbb)];
         let found = |typed: &str| found(&all, &devices, typed);
         assert_eq!(found("lab"), Ok("77770000"));
         assert_eq!(found("7777"), Ok("77770000"));
@@ -312,25 +311,25 @@ mod tests {
 
     #[test]
     fn an_id_that_begins_like_a_paired_devices_name_is_not_taken_for_that_device() {
-        let devices = [paired("caca", "aa"), paired("mallory", "bb")];
-        let mallorys = ("caca0001", "mallory", "bb");
+        let devices = [paired("caca", 0xaa), paired("mallory", 0xbb)];
+        let mallorys = ("caca0001", "mallory", 0xbb);
         for typed in ["caca", "CACA"] {
             let refused = found(&[mallorys], &devices, typed).unwrap_err();
             assert!(refused.what.contains("mallory (caca0001)"), "{}", refused.what);
         }
-        assert_eq!(found(&[mallorys, ("11110000", "caca", "aa")], &devices, "caca"), Ok("11110000"));
+        assert_eq!(found(&[mallorys, ("11110000", "caca", 0xaa)], &devices, "caca"), Ok("11110000"));
         assert_eq!(found(&[mallorys], &devices, "caca0"), Ok("caca0001"));
     }
 
     #[test]
     fn a_name_that_another_device_has_by_now_means_that_one() {
-        let all = [("11110000", "a", "aa"), ("22220000", "c", "cc")];
+        let all = [("11110000", "a", 0xaa), ("22220000", "c", 0xcc)];
         // The first was renamed, or forgotten, and the second one is called so now.
-        for devices in [vec![paired("old", "aa"), paired("a", "cc")], vec![paired("a", "cc")]] {
+        for devices in [vec![paired("old", 0xaa), paired("a", 0xcc)], vec![paired("a", 0xcc)]] {
             assert_eq!(found(&all, &devices, "a"), Ok("22220000"));
             assert!(found(&all, &devices, "c").is_err());
             assert!(found(&all[..1], &devices, "a").unwrap_err().what.contains("no offer"));
         }
-        assert_eq!(found(&all, &[paired("old", "aa"), paired("a", "cc")], "OLD"), Ok("11110000"));
+        assert_eq!(found(&all, &[paired("old", 0xaa), paired("a", 0xcc)], "OLD"), Ok("11110000"));
     }
 }

@@ -9,9 +9,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use ringway_daemon::App;
-use ringway_daemon::dto::{AppEvent, Left, Listening, Moving, Offer};
+use ringway_daemon::dto::{AppEvent, Left, Listening};
 use ringway_engine::{Engine, Transfer, private};
-use ringway_model::{Direction, Fault, Outcome, Report};
+use ringway_model::{Direction, Fault, Offer, Outcome, Report, SettingsInForce, TransferId, UnderWay};
 use tokio::task::JoinSet;
 
 use super::shown;
@@ -66,7 +66,7 @@ pub(crate) struct Log {
     lines: Lines,
     app: App,
     engine: Engine,
-    offers: HashSet<String>,
+    offers: HashSet<TransferId>,
     ends: JoinSet<()>,
     port: Option<u16>,
 }
@@ -102,33 +102,24 @@ impl Log {
     pub(crate) fn take(&mut self, event: AppEvent) {
         match event {
             AppEvent::ListeningChanged { listening } => self.listening(listening),
-            AppEvent::DevicePaired { name } => {
-                self.paired(&name);
-                self.say(format_args!("paired with {name}"));
+            AppEvent::DevicePaired { device } => {
+                // A store that cannot be read just now is said by what needs it.
+                let alike = self.engine.look_alike(device.id, &device.name).ok().flatten();
+                self.event(&json::paired(&device, alike.as_ref()));
+                self.say(format_args!("paired with {}", device.name));
             }
-            AppEvent::PairingFailed { from, fault, tries_left } => {
-                let what = match &fault {
-                    Fault::Auth(why) => {
-                        self.event(&json::auth_failed(&from, why, tries_left));
-                        words::turned_away(why)
-                    }
-                    other => words::error(other).what,
-                };
-                self.lines.say(Level::Warning, format_args!("refused {from}: {what}"));
+            AppEvent::PairingFailed { failed } => {
+                self.event(&json::auth_failed(&failed));
+                self.lines.say(Level::Warning, words::pairing_failed(&failed));
             }
             AppEvent::OfferChanged { offer } => self.offered(&offer),
-            AppEvent::OfferGone { id, how } => self.answered(&id, how),
-            AppEvent::TransferStarted { transfer } => self.started(&transfer),
+            AppEvent::OfferGone { id, how } => self.answered(id, how),
+            AppEvent::TransferStarted { transfer } => self.started(&transfer.transfer),
             AppEvent::SettingsChanged { settings } => {
-                let (name, port, folder) = (&settings.name, settings.port, &settings.receive_folder);
-                self.event(&Event::SettingsChanged {
-                    name,
-                    port,
-                    destination: self.app.receiving.folder().into(),
-                    is_home: settings.is_home,
-                    receiving: settings.receiving,
-                });
-                let home = if settings.is_home { ", a home folder" } else { "" };
+                self.event(&Event::SettingsChanged(&settings));
+                let SettingsInForce { settings, is_home } = settings;
+                let (name, port, folder) = (settings.name, settings.port, settings.receive_folder);
+                let home = if is_home { ", a home folder" } else { "" };
                 let receives = if settings.receiving { format!("into {folder}{home}") } else { "not".to_owned() };
                 self.say(format_args!("settings changed: {name}, port {port}, receives {receives}"));
             }
@@ -142,24 +133,14 @@ impl Log {
         }
     }
 
-    /// Says who it is, unless the device was renamed or forgotten meanwhile.
-    fn paired(&self, name: &str) {
-        if let Ok(Some(device)) = self.engine.find_device(name) {
-            // A store that cannot be read just now is said by what needs it.
-            let alike = self.engine.look_alike(device.id, &device.name).ok().flatten();
-            self.event(&json::paired(&device, alike.as_ref()));
-        }
-    }
-
     fn listening(&mut self, listening: Listening) {
         match listening {
             Listening::On { addresses, port, .. } if self.port != Some(port) => {
                 self.port = Some(port);
                 let folder = self.app.receiving.folder();
                 self.say(format_args!("receives into {}, {}", for_terminal(&folder), at(&addresses, port)));
-                let (this, destination) = (self.engine.this_device(), folder.into());
-                let (name, id) = (this.name, this.id);
-                self.event(&Event::Listening(json::Listening { name, id, port, addresses, destination, own: None }));
+                let (device, destination) = (self.engine.this_device(), folder.into());
+                self.event(&Event::Listening(json::Listening { device, port, addresses, destination, own: None }));
             }
             Listening::On { .. } => {}
             Listening::Off { refused } => {
@@ -180,18 +161,18 @@ impl Log {
     }
 
     fn offered(&mut self, offer: &Offer) {
-        if !self.offers.insert(offer.id.clone()) {
+        if !self.offers.insert(offer.id) {
             return;
         }
-        self.event(&shown::offer_event(offer));
+        self.event(&Event::OfferWaits(offer));
         let what = shown::names(&offer.names, offer.more_names);
-        let (id, from, short) = (&offer.id, &offer.from, &offer.from_short_id);
-        let because = shown::asked_because(offer).map(|why| format!(", asked about because {why}")).unwrap_or_default();
+        let (id, from, short) = (offer.id, &offer.from, offer.from_id.short());
+        let because = shown::asked_because(offer).map(|why| format!(". {why}")).unwrap_or_default();
         self.say(format_args!("offer {id} of {from} ({short}): {what}, {} so far{because}", bytes(offer.bytes_so_far)));
     }
 
-    fn answered(&mut self, id: &str, how: Left) {
-        if !self.offers.remove(id) {
+    fn answered(&mut self, id: TransferId, how: Left) {
+        if !self.offers.remove(&id) {
             return;
         }
         let said = match how {
@@ -200,14 +181,18 @@ impl Log {
             Left::Overtaken => "declined, since this machine does not receive there any more",
             Left::Withdrawn => "withdrawn, or not answered in time",
         };
-        self.event(&Event::Answered { id: id.to_owned(), accepted: how == Left::Accepted, reason: None });
+        self.event(&Event::Answered { id: id.to_string(), accepted: how == Left::Accepted, reason: None });
         self.say(format_args!("offer {id}: {said}"));
     }
 
-    fn started(&mut self, moving: &Moving) {
+    fn started(&mut self, moving: &UnderWay) {
         let Ok(transfer) = self.app.transfers.find(&moving.id) else { return };
         self.event(&json::started(&transfer, &transfer.progress()));
-        self.say(format_args!("transfer {} begins: {}", moving.id, about(&transfer, &moving.target)));
+        self.say(format_args!(
+            "transfer {} begins: {}",
+            moving.id,
+            about(&transfer, moving.target.as_deref().unwrap_or_default())
+        ));
         let lines = self.lines.clone();
         self.ends.spawn(async move {
             let report = transfer.wait().await;

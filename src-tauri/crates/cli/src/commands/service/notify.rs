@@ -5,8 +5,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Says `state`, as in `READY=1`. Nobody who listens is no error: it is told to whoever wants to
-/// know.
+/// Sends `state` to the service manager, as in `READY=1`. It is no error if none listens.
 pub(crate) fn notify(state: &str) {
     if let Some(socket) = std::env::var_os("NOTIFY_SOCKET") {
         let _ = send(&socket, state);

@@ -32,8 +32,8 @@ const LEAVING_LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Serves until it is told to stop, or nobody needs it any more.
 pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrupts) -> Result<Exit> {
     if args.with_window {
-        // The window's end is not to be this one's; whoever leads its process group stands alone
-        // already (setsid(2)).
+        // The service outlives the window that started it. setsid(2) fails for the leader of a
+        // process group, which is detached already.
         let _ = rustix::process::setsid();
     }
     let folder = args.dest.as_deref().map(destination).transpose()?;
@@ -100,7 +100,7 @@ pub(crate) async fn serve(engine: Engine, args: ServeArgs, interrupts: &Interrup
     while let Ok(event) = events.try_recv() {
         log.take(event);
     }
-    // Whoever sees its connection end may start the next service at once.
+    // A client that sees its connection end may start the next service at once.
     drop(hold);
     drop(server);
     log.event(&Event::Stopping { left: left as u64 });

@@ -1,14 +1,14 @@
 //! What the service does, as lines for people and events for programs. Its text is safe to print as
 //! it comes.
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use ringway_daemon::control::protocol::Hello;
-use ringway_daemon::dto::{Everything, Listening, Moving, Offer, OpenCode};
-use ringway_model::{Direction, Stage};
+use ringway_daemon::dto::{Everything, Listening};
+use ringway_model::{Direction, Offer, OpenCode, PathText, Stage, Text, UnderWay};
 
-use crate::json::{self, Event, OfferWaits, Service, WhatFailed};
+use crate::json::{self, Event, Service, WhatFailed};
 use crate::text::{and_more, bytes, clock, count, for_how_long, rate, table};
-use crate::words::{self, rule};
+use crate::words;
 
 /// Digits of an id that lists show: enough to tell a handful apart, and to be typed.
 const ID_SHOWN: usize = 8;
@@ -16,11 +16,10 @@ const ID_SHOWN: usize = 8;
 /// Names that a line shows.
 const NAMES_SHOWN: usize = 3;
 
-/// The code that is open still, with the moment it ends at.
-pub(crate) fn open_code(listening: &Listening, now: SystemTime) -> Option<(&OpenCode, Option<SystemTime>)> {
+/// The code that is open still.
+pub(crate) fn open_code(listening: &Listening, now: SystemTime) -> Option<&OpenCode> {
     let Listening::On { code: Some(code), .. } = listening else { return None };
-    let until = code.valid_until_ms.map(|ms| UNIX_EPOCH + Duration::from_millis(ms));
-    until.is_none_or(|until| until > now).then_some((code, until))
+    code.code_valid_until.is_none_or(|until| until > now).then_some(code)
 }
 
 /// `service`.
@@ -30,70 +29,38 @@ pub(crate) fn service_event<'a>(hello: &'a Hello, all: &'a Everything, now: Syst
         Listening::Off { refused } => (&[][..], None, refused.as_ref()),
         Listening::Failed { fault, port } => (&[][..], Some(*port), Some(fault)),
     };
-    let code = open_code(&all.listening, now);
     let service = Service {
         version: &hello.ringway,
         pid: hello.pid,
-        name: &all.device.name,
-        id_begins: digits(&all.device.short_id),
+        device: &all.device,
         addresses,
         port,
-        destination: &all.settings.receive_folder,
-        code: json::OpenCode {
-            code: code.and_then(|(code, _)| code.text.clone()),
-            code_valid_until: code.and_then(|(_, until)| until).map(json::unix),
-        },
+        destination: &all.settings.settings.receive_folder,
+        code: open_code(&all.listening, now).cloned().unwrap_or(OpenCode { code: None, code_valid_until: None }),
         error: error.map(WhatFailed::from),
     };
     Event::Service { running: true, service: Some(Box::new(service)) }
 }
 
-/// `offer_waits`.
-pub(crate) fn offer_event(offer: &Offer) -> Event<'_> {
-    Event::OfferWaits(OfferWaits {
-        id: &offer.id,
-        from: &offer.from,
-        from_id_begins: digits(&offer.from_short_id),
-        looks_like: offer.looks_like.as_ref(),
-        names: &offer.names,
-        more_names: offer.more_names,
-        dot_names: &offer.dot_names,
-        more_dot_names: offer.more_dot_names,
-        entries_so_far: offer.entries_so_far,
-        bytes_so_far: offer.bytes_so_far,
-        totals_final: offer.totals_final,
-        destination: &offer.folder,
-        asked_because: offer.asked_because.as_ref(),
-        free_bytes: offer.room.map(|room| room.free_bytes),
-        free_entries: offer.room.and_then(|room| room.free_entries),
-        writable: offer.room.map(|room| room.writable),
-    })
-}
-
-/// The beginning of an id without the hyphens that people compare it by.
-fn digits(short_id: &str) -> String {
-    short_id.replace('-', "")
-}
-
-/// Why somebody is asked in spite of the rule, where that is so.
+/// Why a person is asked in spite of the rule, where that is so.
 pub(crate) fn asked_because(offer: &Offer) -> Option<String> {
-    offer.asked_because.as_ref().map(rule::asked_because)
+    offer.asked_because.as_ref().map(|because| because.says().what())
 }
 
 /// A few names, and how many more.
-pub(crate) fn names(names: &[String], more: u64) -> String {
+pub(crate) fn names(names: &[PathText], more: u64) -> String {
     let more = more + names.len().saturating_sub(NAMES_SHOWN) as u64;
-    let shown = names.iter().take(NAMES_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let shown = names.iter().take(NAMES_SHOWN).map(PathText::to_string).collect::<Vec<_>>().join(", ");
     and_more(shown, more)
 }
 
 /// The line that shows the code, or says how to come by one.
 pub(crate) fn code_line(listening: &Listening, now: SystemTime) -> String {
     match open_code(listening, now) {
-        Some((OpenCode { text: Some(text), .. }, Some(until))) => {
-            format!("  Code:     {text}   (valid for {}, for one device)", for_how_long(until, now))
+        Some(OpenCode { code: Some(text), code_valid_until: Some(until) }) => {
+            format!("  Code:     {text}   (valid for {}, for one device)", for_how_long(*until, now))
         }
-        Some((OpenCode { text: Some(text), .. }, None)) => format!("  Code:     {text}"),
+        Some(OpenCode { code: Some(text), code_valid_until: None }) => format!("  Code:     {text}"),
         Some(_) => "  Code:     the one that was given".to_owned(),
         None => "  Code:     none is open; `ringway code --new` draws one".to_owned(),
     }
@@ -105,7 +72,7 @@ pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<St
         vec![format!("{} (Ringway {}, process {})", all.device.name, hello.ringway, hello.pid), String::new()];
     match &all.listening {
         Listening::On { addresses, port, .. } => {
-            lines.push(format!("  Folder:   {}", all.settings.receive_folder));
+            lines.push(format!("  Folder:   {}", all.settings.settings.receive_folder));
             match addresses.split_first() {
                 Some((first, others)) => {
                     lines.push(format!("  Address:  {first}"));
@@ -121,7 +88,7 @@ pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<St
             lines.push("  Clear the way, or take another port or folder: `ringway settings --port PORT`, `--receive-folder DIR`.".to_owned());
             lines.push("  Then `ringway settings --receiving on` tries it again.".to_owned());
         }
-        Listening::Off { .. } if !all.settings.receiving => {
+        Listening::Off { .. } if !all.settings.settings.receiving => {
             lines.push("  It does not receive: `ringway settings --receiving on` switches that on.".to_owned());
         }
         Listening::Off { .. } => lines.push("  It does not receive.".to_owned()),
@@ -134,7 +101,8 @@ pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<St
         lines.extend([String::new(), "Waiting for an answer (`ringway accept ID`, `ringway decline ID`):".to_owned()]);
         lines.extend(offers(&all.offers));
     }
-    let running: Vec<_> = all.transfers.iter().filter(|moving| moving.report.is_none()).collect();
+    let running = all.transfers.iter().filter(|moving| moving.report.is_none());
+    let running: Vec<_> = running.map(|moving| &moving.transfer).collect();
     if !running.is_empty() {
         lines.extend([String::new(), "Under way (`ringway cancel ID`):".to_owned()]);
         lines.extend(transfers(&running));
@@ -148,24 +116,23 @@ pub(crate) fn offers(offers: &[Offer]) -> Vec<String> {
     let rows = offers.iter().map(|offer| {
         let so_far = if offer.totals_final { "" } else { "+" };
         [
-            short(&offer.id),
-            offer.from.clone(),
+            short(&offer.id.to_string()),
+            offer.from.to_string(),
             names(&offer.names, offer.more_names),
             format!("{}{so_far}", count(offer.entries_so_far)),
             format!("{}{so_far}", bytes(offer.bytes_so_far)),
-            offer.folder.clone(),
+            offer.destination.to_string(),
         ]
     });
-    let asked = offers
-        .iter()
-        .filter_map(|offer| Some(format!("{}: you are asked because {}.", short(&offer.id), asked_because(offer)?)));
+    let asked =
+        offers.iter().filter_map(|offer| Some(format!("{}: {}", short(&offer.id.to_string()), asked_because(offer)?)));
     table(std::iter::once(heading).chain(rows).collect()).into_iter().chain(asked).collect()
 }
 
-fn transfers(transfers: &[&Moving]) -> Vec<String> {
+fn transfers(transfers: &[&UnderWay]) -> Vec<String> {
     let heading = ["ID", "", "DEVICE", "WHAT", "DONE", "RATE", "LEFT"].map(str::to_owned);
-    let rows = transfers.iter().map(|moving| {
-        let progress = &moving.progress;
+    let rows = transfers.iter().map(|under_way| {
+        let progress = &under_way.progress;
         let done = match (progress.stage, progress.totals_final) {
             (Stage::Running | Stage::Finishing | Stage::Verifying, true) if progress.bytes_total > 0 => {
                 format!("{} %", progress.bytes_done.saturating_mul(100) / progress.bytes_total)
@@ -174,15 +141,15 @@ fn transfers(transfers: &[&Moving]) -> Vec<String> {
             (stage, _) => json::name_of(stage).replace('_', " "),
         };
         [
-            short(&moving.id),
-            match moving.direction {
+            short(&under_way.id),
+            match under_way.direction {
                 Direction::Sending => "to",
                 Direction::Receiving => "from",
                 Direction::Copying => "into",
             }
             .to_owned(),
-            progress.peer.as_ref().map_or_else(|| moving.target.clone(), ToString::to_string),
-            names(std::slice::from_ref(&moving.title), moving.more_titles),
+            progress.peer.as_ref().or(under_way.target.as_ref()).map(Text::to_string).unwrap_or_default(),
+            names(std::slice::from_ref(&under_way.title), under_way.more_names),
             done,
             rate(progress.bytes_per_s as f64),
             progress.time_left.map(clock).unwrap_or_default(),
@@ -198,26 +165,29 @@ pub(crate) fn short(id: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
     use super::*;
 
-    fn listening(valid_until_ms: Option<u64>) -> Listening {
-        let code = Some(OpenCode { text: Some("42-river-castle".into()), valid_until_ms });
+    fn listening(seconds: Option<u64>) -> Listening {
+        let code_valid_until = seconds.map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds));
+        let code = Some(OpenCode { code: Some("42-river-castle".into()), code_valid_until });
         Listening::On { addresses: Vec::new(), port: 1, other_port: false, code, firewalls: Vec::new() }
     }
 
     #[test]
     fn a_code_is_shown_as_long_as_it_is_open() {
         let now = UNIX_EPOCH + Duration::from_secs(1_000);
-        let line = code_line(&listening(Some(1_600_000)), now);
+        let line = code_line(&listening(Some(1_600)), now);
         assert!(line.contains("42-river-castle") && line.contains("10 minutes"), "{line}");
-        assert!(code_line(&listening(Some(1_000_000)), now).contains("none is open"));
+        assert!(code_line(&listening(Some(1_000)), now).contains("none is open"));
         assert!(code_line(&Listening::Off { refused: None }, now).contains("none is open"));
         assert!(open_code(&listening(None), now).is_some());
     }
 
     #[test]
     fn few_names_are_named_and_the_others_counted() {
-        let own = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let own = |names: &[&str]| names.iter().map(|&name| name.into()).collect::<Vec<_>>();
         assert_eq!(names(&own(&["a", "b"]), 0), "a, b");
         assert_eq!(names(&own(&["a", "b", "c", "d"]), 1_000), "a, b, c and 1,001 more");
     }

@@ -1,12 +1,12 @@
-//! The schema as docs/json.md and the manual have it.
+//! The schema as docs/json.md and the manual show it.
 use serde_json::Value;
 
 use super::read::{Choice, Field, Reader, Shape};
 
-/// What the page begins with.
+/// The beginning of the page.
 const INTRODUCTION: &str = include_str!("introduction.md");
 
-/// What has changed, at the page's end.
+/// The changes, at the end of the page.
 const CHANGES: &str = include_str!("changes.md");
 
 /// docs/json.md.
@@ -62,7 +62,7 @@ fn which(choice: &Choice) -> String {
     }
 }
 
-/// What a choice has, in a cell.
+/// The fields of a choice, in a cell.
 fn with(shape: &Shape) -> String {
     let fields = shape.fields.iter().map(|field| format!("`{}`: {}", field.name, field.kind));
     let included = shape.includes.iter().map(|name| format!("the fields of {{{name}}}"));
@@ -74,7 +74,7 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// `{Name}` is a link to a type.
+/// Turns `{Name}` into a link to a type.
 fn linked(text: &str) -> String {
     let mut parts = text.split('{');
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -103,7 +103,8 @@ pub(super) fn manual(schema: &Value) -> String {
     format!("{}\n\n{}", lines.collect::<Vec<_>>().join("\n"), introduction)
 }
 
-/// In one paragraph; what each choice means only `in_full`, as of types that several events share.
+/// A shape in one paragraph. The meaning of each choice is told only `in_full`, which is for types
+/// that several events share.
 fn told(shape: &Shape, in_full: bool) -> String {
     let kind = shape.kind.iter().map(|kind| format!("It is {kind}."));
     let fields = shape.fields.iter().map(|Field { name, kind, meaning, is_optional }| {

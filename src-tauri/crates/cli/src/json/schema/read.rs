@@ -1,9 +1,9 @@
-//! A schema as its page and the manual tell it: events, types, and what each consists of.
+//! Reads events, types and their parts from a schema, for its page and the manual.
 use serde_json::{Map, Value};
 
 use super::IN_PLACE;
 
-/// The last part of `#/$defs/Name`.
+/// `Name` in `#/$defs/Name`.
 pub(super) fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
@@ -29,17 +29,17 @@ pub(super) struct TypeDoc {
     pub(super) shape: Shape,
 }
 
-/// What a value consists of.
+/// The parts of a value.
 #[derive(Default)]
 pub(super) struct Shape {
-    /// What it is, where it is no object.
+    /// What the value is, if it is no object.
     pub(super) kind: Option<String>,
     pub(super) fields: Vec<Field>,
-    /// Types whose fields stand among its own.
+    /// Types whose fields are among its own.
     pub(super) includes: Vec<String>,
-    /// Where it is one of several.
+    /// The values of which it is one.
     pub(super) choices: Vec<Choice>,
-    /// Whether it may be none of them.
+    /// Whether it may also be none of these.
     pub(super) may_be_none: bool,
 }
 
@@ -51,22 +51,22 @@ pub(super) struct Field {
     pub(super) is_optional: bool,
 }
 
-/// One of several things that a value may be.
+/// One of several values that a value may be.
 pub(super) struct Choice {
-    /// `code` and `declined`, where a field says which it is.
+    /// The field that says which choice this is, and its value: `code` and `declined`.
     pub(super) tag: Option<(String, String)>,
     pub(super) meaning: String,
     pub(super) shape: Shape,
 }
 
 impl Shape {
-    /// What has no description.
+    /// The names of everything without a description.
     pub(super) fn silent(&self, of: &str) -> Vec<String> {
         let fields = self.fields.iter().filter(|field| field.meaning.is_empty());
         let below = self.choices.iter().flat_map(|choice| {
             let name = choice.tag.as_ref().map_or("a choice", |(_, value)| value);
             let own = choice.meaning.is_empty() && choice.shape.includes.is_empty();
-            // What the only field of a choice is, the choice says.
+            // The choice's own description covers its only field.
             let is_told = !choice.meaning.is_empty() && choice.shape.fields.len() == 1;
             let within = if is_told { Vec::new() } else { choice.shape.silent(&format!("{of}: {name}")) };
             own.then(|| format!("{of}: {name}")).into_iter().chain(within)
@@ -107,11 +107,11 @@ impl<'s> Reader<'s> {
         let used = self.schema.to_string();
         let is_used = |name: &str| used.contains(&format!("\"$ref\":\"#/$defs/{name}\""));
         let all = self.schema["$defs"].as_object().into_iter().flatten();
-        // What an event consists of is told there.
+        // An event's own section tells the parts of its type.
         all.filter(|(name, _)| is_used(name) && !self.is_an_events(name)).map(read).collect()
     }
 
-    /// Whether one event, and nothing else, refers to it.
+    /// Whether exactly one event, and nothing else, refers to it.
     fn is_an_events(&self, name: &str) -> bool {
         let path = format!("#/$defs/{name}");
         let events = self.schema["oneOf"].as_array().into_iter().flatten();
@@ -162,7 +162,7 @@ impl<'s> Reader<'s> {
             shape.may_be_none = true;
             return;
         }
-        // A choice of choices is one.
+        // Choices inside a choice are choices of the same value.
         if choice.get("$ref").is_none() && choice.get("properties").is_none() && choice["oneOf"].is_array() {
             return self.read(choice, shape);
         }
@@ -183,7 +183,7 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// The field whose value says which of several things this is.
+    /// The field whose value says which of several choices this is.
     fn tag(&self, choice: &Value, shape: &mut Shape) -> Option<(String, String)> {
         let fields = choice["properties"].as_object()?;
         let (name, value) = fields.iter().find_map(|(name, field)| Some((name, field["const"].as_str()?)))?;

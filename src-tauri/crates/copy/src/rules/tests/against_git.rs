@@ -1,4 +1,4 @@
-//! Generated patterns and paths: the rules decide as `git check-ignore` does.
+//! Generated patterns and paths: the rules decide like `git check-ignore`.
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
@@ -8,18 +8,18 @@ use std::process::{Command, Stdio};
 use crate::options::Rule;
 use crate::rules::Rules;
 
-/// Pairs of rules and a path. The variable `RINGWAY_FILTER_PAIRS` asks for another number,
-/// `RINGWAY_FILTER_SEED` for other ones.
+/// Pairs of rules and a path. The variable `RINGWAY_FILTER_PAIRS` sets another number, and
+/// `RINGWAY_FILTER_SEED` another seed.
 const PAIRS: u64 = 10_000;
 const SEED: u64 = 0x5eed;
 
-/// Paths that are compared with the same rules.
+/// Paths for each set of rules.
 const PATHS: usize = 40;
 
-/// Names are made of these: few, so that patterns match often.
+/// Parts of names. There are few, so that patterns match often.
 const NAME: [&str; 14] = ["a", "b", "v", "1", ".", "-", "A", "{", "}", " ", "!", "[", "\\", "\u{fc}"];
 
-/// Patterns are made of these.
+/// Parts of patterns.
 const PATTERN: [&str; 41] = [
     "a",
     "b",
@@ -64,7 +64,7 @@ const PATTERN: [&str; 41] = [
     "[b-a]",
 ];
 
-/// Marsaglia's xorshift64: the same pairs at each run.
+/// Marsaglia's xorshift64, with the same pairs in each run.
 struct Random(u64);
 
 impl Random {
@@ -90,8 +90,7 @@ impl Random {
     }
 }
 
-/// One set of rules, and the paths that it is compared by: what each is called, and whether it is a
-/// folder.
+/// One set of rules, and the paths to test with it: their names, and whether they are folders.
 struct Case {
     rules: Vec<Rule>,
     paths: BTreeMap<String, bool>,
@@ -122,10 +121,10 @@ impl Case {
         Self { rules, paths }
     }
 
-    /// Makes the paths, and the rules as git reads them.
+    /// Makes the paths, and git's file with the rules.
     fn make(&self, folder: &Path) {
         fs::create_dir(folder).unwrap();
-        // Sorted: a folder comes before what is in it.
+        // Sorted, so that a folder comes before its contents.
         for (path, is_folder) in &self.paths {
             match is_folder {
                 true => fs::create_dir(folder.join(path)).unwrap(),
@@ -133,7 +132,7 @@ impl Case {
             }
         }
         let lines = self.rules.iter().map(|rule| match rule {
-            // Git would take these for an include and a comment.
+            // Git would read these as an include and a comment.
             Rule::Exclude(pattern) if pattern.starts_with(['!', '#']) => format!("\\{pattern}\n"),
             Rule::Exclude(pattern) => format!("{pattern}\n"),
             Rule::Include(pattern) => format!("!{pattern}\n"),
@@ -141,14 +140,14 @@ impl Case {
         fs::write(folder.join(".gitignore"), lines.collect::<String>()).unwrap();
     }
 
-    /// Whether the rules leave the path out, or a folder that it is in.
+    /// Whether the rules leave out the path, or a folder that contains it.
     fn leaves_out(&self, rules: Option<&Rules>, path: &str) -> bool {
         let Some(rules) = rules else { return false };
         let above = path.match_indices('/').map(|(at, _)| (&path[..at], true));
         above.chain([(path, self.paths[path])]).any(|(path, is_folder)| rules.leave_out(path.as_bytes(), is_folder))
     }
 
-    /// The rules; those that are refused match nothing, in git's eyes as well.
+    /// The rules. Refused ones match nothing, in git as well.
     fn usable(&self) -> Option<Rules> {
         let usable = self.rules.iter().filter(|rule| Rules::new(&[(*rule).clone()]).is_ok()).cloned();
         Rules::new(&usable.collect::<Vec<_>>()).unwrap()
@@ -159,7 +158,7 @@ fn number(variable: &str, otherwise: u64) -> u64 {
     std::env::var(variable).map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{variable}={text}")))
 }
 
-/// Git without what a person has configured.
+/// Git without a person's configuration.
 fn git(folder: &Path, args: &[&str]) -> Command {
     let mut git = Command::new("git");
     git.args(["-c", "core.ignoreCase=false"]).args(args).current_dir(folder);
@@ -182,7 +181,7 @@ fn ignored(folder: &Path, paths: &str) -> Vec<String> {
         scope.spawn(move || input.write_all(paths.as_bytes()).unwrap());
         child.wait_with_output().unwrap()
     });
-    // 1: none of them.
+    // Exit status 1 means none of them.
     assert!(matches!(output.status.code(), Some(0 | 1)), "{:?}", output.status);
     String::from_utf8(output.stdout).unwrap().split_terminator('\0').map(str::to_owned).collect()
 }
@@ -197,7 +196,7 @@ fn generated_rules_decide_as_git_does() {
     let base = tempfile::tempdir().unwrap();
     let made = git(base.path(), &["init", "--quiet"]).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    // Paths are compared where the rules' own file lies: each case has a folder of its own.
+    // Paths are compared relative to the rules' own file, so each case has a folder of its own.
     let cases: Vec<Case> = (0..pairs.div_ceil(PATHS)).map(|_| Case::new(&mut random)).collect();
     let mut asked = String::new();
     for (number, case) in cases.iter().enumerate() {

@@ -2,7 +2,7 @@
 use std::io;
 use std::path::Path;
 
-use ringway_engine::FreeSpace;
+use ringway_engine::free_space;
 use ringway_model::{Fault, Operation};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
@@ -27,7 +27,7 @@ pub(super) fn can_land(folder: &Path) -> Result<(), Fault> {
         Err(Fault::Path { source, .. })
             if source.kind() == io::ErrorKind::NotFound
                 && folder == ringway_engine::default_folder()
-                && FreeSpace::look(folder).is_some_and(|free| free.is_writable) =>
+                && free_space::look(folder).is_some_and(|free| free.writable) =>
         {
             Ok(())
         }

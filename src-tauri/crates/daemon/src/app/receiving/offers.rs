@@ -4,37 +4,38 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use ringway_engine::{AcceptOptions, Decision, Engine, FreeSpace, IncomingOffer};
-use ringway_model::{DeclineReason, Fault, IntoHome, OnConflict, ShownSize, TransferKey};
+use ringway_engine::{AcceptOptions, Decision, Engine, IncomingOffer, free_space};
+use ringway_model::{DeclineReason, Fault, IntoHome, Offer, OnConflict, ShownSize, TransferId, TransferKey};
 
 use crate::app::listeners::Listeners;
 use crate::app::transfers::Transfers;
-use crate::dto::{AppEvent, Left, Moving, Offer, RoomThere};
-use crate::text::shown;
+use crate::dto::{AppEvent, Left, Moving};
 
 /// An offer that waits, the id by which it is answered, where it would land if not in its own
 /// folder, and how it was shown last.
 struct Waiting {
     /// Drawn here: a sender that withdraws an offer cannot make another one that answers to its id.
-    id: String,
+    id: TransferId,
     offer: IncomingOffer,
-    folder: Option<(PathBuf, IntoHome)>,
-    /// Where it would land is a home: looked up once for each folder.
-    is_home: bool,
+    /// The folder that a person has chosen for it, and whether that is a home: looked up once.
+    folder: Option<(PathBuf, IntoHome, bool)>,
     shown: Offer,
 }
 
 impl Waiting {
     fn look(&self) -> Offer {
-        let summary = self.offer.summary();
+        let offer = Offer { id: self.id, ..self.offer.summary() };
         match &self.folder {
-            None => Offer::new(self.id.clone(), &summary, shown(&summary.destination), self.is_home),
-            Some((folder, _)) => {
-                let mut offer = Offer::new(self.id.clone(), &summary, shown(folder), self.is_home);
-                offer.room = FreeSpace::look(folder).map(|free| RoomThere::new(free, &summary));
-                offer
+            None => offer,
+            Some((folder, _, is_home)) => {
+                Offer { destination: folder.into(), is_home: *is_home, free_space: free_space::look(folder), ..offer }
             }
         }
+    }
+
+    /// Whether it answers to that id.
+    fn is(&self, id: &str) -> bool {
+        self.id.to_string() == id
     }
 }
 
@@ -71,8 +72,7 @@ impl Offers {
         if self.is_closing.load(Ordering::Relaxed) {
             return offer.decline(DeclineReason::Stopped);
         }
-        let summary = offer.summary();
-        if let Decision::Accept { bytes_max } = summary.decision {
+        if let Decision::Accept { bytes_max } = *offer.decision() {
             let on_conflict = OnConflict::RenameTop;
             let options = AcceptOptions { bytes_max, on_conflict, ..AcceptOptions::default() };
             // Where that fails its sender hears why; where it does not, the transfer is told of as
@@ -80,12 +80,11 @@ impl Offers {
             tokio::spawn(async move { drop(offer.accept(options).await) });
             return;
         }
-        let Ok(id) = ringway_engine::draw_transfer_id().map(|id| id.to_string()) else {
+        let Ok(id) = ringway_engine::draw_transfer_id() else {
             return offer.decline(DeclineReason::Busy);
         };
-        let is_home = self.engine.is_home(&summary.destination);
-        let card = Offer::new(id.clone(), &summary, shown(&summary.destination), is_home);
-        self.waiting.lock().push(Waiting { id, offer, folder: None, is_home, shown: card.clone() });
+        let card = Offer { id, ..offer.summary() };
+        self.waiting.lock().push(Waiting { id, offer, folder: None, shown: card.clone() });
         self.listeners.tell(AppEvent::OfferChanged { offer: Box::new(card) });
     }
 
@@ -113,7 +112,7 @@ impl Offers {
 
     fn take(&self, id: &str) -> Result<Waiting, Fault> {
         let mut offers = self.waiting.lock();
-        let at = offers.iter().position(|waiting| waiting.id == id).ok_or(Fault::Gone)?;
+        let at = offers.iter().position(|waiting| waiting.is(id)).ok_or(Fault::Gone)?;
         Ok(offers.remove(at))
     }
 
@@ -125,9 +124,8 @@ impl Offers {
         self.engine.check_folder(&folder, into_home)?;
         let is_home = self.engine.is_home(&folder);
         let mut offers = self.waiting.lock();
-        let waiting = offers.iter_mut().find(|waiting| waiting.id == id).ok_or(Fault::Gone)?;
-        waiting.folder = Some((folder, into_home));
-        waiting.is_home = is_home;
+        let waiting = offers.iter_mut().find(|waiting| waiting.is(id)).ok_or(Fault::Gone)?;
+        waiting.folder = Some((folder, into_home, is_home));
         drop(offers);
         self.refresh();
         Ok(())
@@ -139,7 +137,7 @@ impl Offers {
     /// [`Fault::Grown`] where it has.
     fn check_size(&self, id: &str, seen: ShownSize) -> Result<(), Fault> {
         let mut offers = self.waiting.lock();
-        let waiting = offers.iter_mut().find(|waiting| waiting.id == id).ok_or(Fault::Gone)?;
+        let waiting = offers.iter_mut().find(|waiting| waiting.is(id)).ok_or(Fault::Gone)?;
         let now = waiting.look();
         if now.bytes_so_far <= ringway_engine::covered_by(seen) {
             return Ok(());
@@ -159,21 +157,22 @@ impl Offers {
     /// [`Fault::Grown`] where it has outgrown what was shown: then it goes on waiting.
     pub(crate) async fn accept(&self, id: &str, seen: ShownSize, on_conflict: OnConflict) -> Result<Moving, Fault> {
         self.check_size(id, seen)?;
-        let Waiting { offer, folder, .. } = self.take(id)?;
-        let (destination, into_home) = folder.unzip();
+        let Waiting { id, offer, folder, .. } = self.take(id)?;
+        let (destination, into_home) = folder.map(|(folder, into_home, _)| (folder, into_home)).unzip();
         let into_home = into_home.unwrap_or_default();
         let shown = Some(seen);
         let options = AcceptOptions { destination, into_home, shown, on_conflict, ..AcceptOptions::default() };
         let accepted = offer.accept(options).await;
         let how = if accepted.is_ok() { Left::Accepted } else { Left::Declined };
-        self.listeners.tell(AppEvent::OfferGone { id: id.to_owned(), how });
-        Ok(self.transfers.add(accepted?, ""))
+        self.listeners.tell(AppEvent::OfferGone { id, how });
+        Ok(self.transfers.add(accepted?, None))
     }
 
     /// Declines an offer.
     pub(crate) fn decline(&self, id: &str) -> Result<(), Fault> {
-        self.take(id)?.offer.decline(DeclineReason::ByChoice);
-        self.listeners.tell(AppEvent::OfferGone { id: id.to_owned(), how: Left::Declined });
+        let Waiting { id, offer, .. } = self.take(id)?;
+        offer.decline(DeclineReason::ByChoice);
+        self.listeners.tell(AppEvent::OfferGone { id, how: Left::Declined });
         Ok(())
     }
 

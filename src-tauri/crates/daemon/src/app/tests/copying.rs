@@ -10,10 +10,7 @@ async fn a_copy_stands_in_the_folder_that_was_picked() {
     assert_eq!(machine.app.copying.folder(chosen.id), None);
     let sets = machine.destination();
     let shown = machine.app.copying.folder(chosen.id).unwrap();
-    assert_eq!(
-        (shown.path.as_str(), shown.lands.as_str()),
-        (sets.to_str().unwrap(), sets.join("set").to_str().unwrap())
-    );
+    assert_eq!((&*shown.path, &*shown.lands), (&*sets, &*sets.join("set")));
     assert_eq!(shown.there_already, 0);
     assert!(shown.free_bytes.unwrap() > 0);
 
@@ -30,7 +27,7 @@ async fn a_copy_stands_in_the_folder_that_was_picked() {
         _ => None,
     });
     let started = started.await;
-    assert_eq!((started.id.as_str(), started.target.as_str()), (id.as_str(), sets.to_str().unwrap()));
+    assert_eq!((started.transfer.id.as_str(), started.transfer.target.as_deref()), (id.as_str(), sets.to_str()));
     assert_eq!(machine.app.copying.folder(chosen.id).unwrap().there_already, 1);
 }
 
@@ -90,7 +87,7 @@ async fn a_copy_that_is_paused_when_the_service_ends_leaves_no_half() {
     let (source, sets) = (machine.source(), machine.destination());
     std::fs::write(source.join("large"), vec![7; 256 << 20]).unwrap();
     let chosen = machine.app.choices.keep(vec![source]).unwrap();
-    let id = machine.app.copying.start(chosen.id, OnExisting::Replace, false).unwrap().id;
+    let id = machine.app.copying.start(chosen.id, OnExisting::Replace, false).unwrap().transfer.id;
     let copy = machine.app.transfers.find(&id).unwrap();
     while copy.pause().is_err() && copy.progress().stage != Stage::Ended {
         tokio::task::yield_now().await;

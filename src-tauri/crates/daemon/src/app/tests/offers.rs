@@ -7,8 +7,8 @@ async fn an_accepted_offer_arrives_and_both_know_each_other() {
     let (target, code) = far.listen().await;
     let sent = near.send(&near.source(), &target, Some(&code));
     let offer = far.offer().await;
-    let taken = far.app.offers.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
-    let ends = [near.ended(&sent).await, far.ended(&taken.id).await];
+    let taken = far.app.offers.accept(&offer.id.to_string(), offer.size(), OnConflict::RenameTop).await.unwrap();
+    let ends = [near.ended(&sent).await, far.ended(&taken.transfer.id).await];
     assert!(
         ends.iter().all(|end| end.outcome == Outcome::Complete && end.proven.is_some_and(|proven| proven.files == 1))
     );
@@ -16,14 +16,14 @@ async fn an_accepted_offer_arrives_and_both_know_each_other() {
     assert_eq!((near.app.devices.shown().unwrap().len(), far.app.devices.shown().unwrap().len()), (1, 1));
     assert!(far.app.offers.shown().is_empty());
 
-    assert_eq!(far.arrived(&taken.id).await, far.inbox().join("set"));
+    assert_eq!(far.arrived(&taken.transfer.id).await, far.inbox().join("set"));
     // Who looks late sees what it did until then, and what has ended by the way it went.
     let (all, _listener) = far.app.start(Box::new(|_| ())).unwrap();
     assert_eq!(all.transfers[0].series.last().map(|point| point.bytes), Some(7));
-    let came = |direction| far.app.history.page(Asked { direction, ..Asked::default() }).unwrap().len();
+    let came = |direction| far.app.history.page(&PastQuery { direction, ..PastQuery::default() }).unwrap().len();
     assert_eq!((came(None), came(Some(Direction::Receiving)), came(Some(Direction::Sending))), (1, 1, 0));
-    far.app.transfers.dismiss(&taken.id);
-    assert!(matches!(far.app.transfers.find(&taken.id), Err(Fault::Gone)));
+    far.app.transfers.dismiss(&taken.transfer.id);
+    assert!(matches!(far.app.transfers.find(&taken.transfer.id), Err(Fault::Gone)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -32,9 +32,9 @@ async fn a_declined_offer_is_told_and_gone() {
     let (target, code) = far.listen().await;
     let sent = near.send(&near.source(), &target, Some(&code));
     let offer = far.offer().await;
-    far.app.offers.decline(&offer.id).unwrap();
+    far.app.offers.decline(&offer.id.to_string()).unwrap();
     assert_eq!(fault(near.ended(&sent).await), Fault::Declined(DeclineReason::ByChoice));
-    assert_eq!(far.app.offers.decline(&offer.id), Err(Fault::Gone));
+    assert_eq!(far.app.offers.decline(&offer.id.to_string()), Err(Fault::Gone));
     assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
 }
 
@@ -54,11 +54,11 @@ async fn a_yes_to_an_offer_that_has_outgrown_what_was_shown_shows_it_again() {
     let offer = far.event(counted).await;
     // A card, notification or terminal that still shows what the sender said first.
     let nine = ShownSize { bytes: 9, is_final: true };
-    let refused = far.app.offers.accept(&offer.id, nine, OnConflict::RenameTop).await;
+    let refused = far.app.offers.accept(&offer.id.to_string(), nine, OnConflict::RenameTop).await;
     assert_eq!(refused.err(), Some(Fault::Grown { bytes: offer.bytes_so_far }));
     assert_eq!(far.event(counted).await.id, offer.id, "it is shown again");
     assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
-    far.app.offers.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
+    far.app.offers.accept(&offer.id.to_string(), offer.size(), OnConflict::RenameTop).await.unwrap();
     assert_eq!(near.ended(&sent).await.counts.failed, 0);
 }
 
@@ -90,7 +90,7 @@ async fn an_offer_of_another_device_by_the_same_id_takes_no_card_away() {
     let key = TransferKey { from: Some(from), id: sent.parse().unwrap() };
     far.app.offers.gone(TransferKey { from: Some(ringway_model::DeviceId([7; 32])), ..key }, Left::Withdrawn);
     assert_eq!(far.app.offers.shown().len(), 1);
-    assert!(!offer.id.contains(&sent), "this machine draws it");
+    assert!(!offer.id.to_string().contains(&sent), "this machine draws it");
     for drawn_there in [sent.clone(), key.to_string()] {
         assert_eq!(far.app.offers.decline(&drawn_there), Err(Fault::Gone), "the sender's id answers nothing");
     }
@@ -113,9 +113,9 @@ async fn an_answer_to_a_withdrawn_offer_is_none_to_the_one_that_came_in_its_plac
         _ => None,
     });
     let second = second.await;
-    let late = far.app.offers.accept(&first.id, first.size(), OnConflict::RenameTop).await;
+    let late = far.app.offers.accept(&first.id.to_string(), first.size(), OnConflict::RenameTop).await;
     assert_eq!(late.err(), Some(Fault::Gone));
-    far.app.offers.decline(&second.id).unwrap();
+    far.app.offers.decline(&second.id.to_string()).unwrap();
     near.ended(&again).await;
     assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
 }
@@ -128,11 +128,11 @@ async fn another_folder_for_one_offer_is_shown_and_used() {
     let offer = far.offer().await;
     let elsewhere = far.folder.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
-    far.app.offers.set_folder(&offer.id, elsewhere.clone(), ringway_model::IntoHome::Refuse).unwrap();
+    far.app.offers.set_folder(&offer.id.to_string(), elsewhere.clone(), ringway_model::IntoHome::Refuse).unwrap();
     let shown = far.app.offers.shown().remove(0);
-    assert_eq!(shown.folder, elsewhere.to_str().unwrap());
-    assert!(shown.room.unwrap().free_bytes > 0);
-    far.app.offers.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap();
+    assert_eq!(shown.destination.0, elsewhere);
+    assert!(shown.free_space.unwrap().free_bytes > 0);
+    far.app.offers.accept(&offer.id.to_string(), offer.size(), OnConflict::RenameTop).await.unwrap();
     near.ended(&sent).await;
     assert!(elsewhere.join("set/below/file").exists());
     assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);

@@ -13,7 +13,7 @@ async fn a_taken_port_is_a_fault_and_a_free_one_helps() {
     let (_, first) = machine.listen().await;
     machine.app.receiving.renew_code().await.unwrap();
     match machine.app.receiving.listening() {
-        Listening::On { code: Some(code), .. } => assert_ne!(code.text.unwrap(), first),
+        Listening::On { code: Some(code), .. } => assert_ne!(code.code.unwrap(), first),
         _ => panic!("does not listen"),
     }
 }

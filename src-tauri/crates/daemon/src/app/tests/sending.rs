@@ -1,4 +1,6 @@
 //! To whom is sent, with which code, and what is sent again.
+use std::net::Ipv4Addr;
+
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -10,15 +12,14 @@ async fn a_stranger_is_asked_for_a_code_and_a_wrong_one_is_told_at_both_ends() {
     assert_eq!(fault(near.ended(&first).await), Fault::Auth(AuthError::PairingNeeded { peer_name: "far".into() }));
     let second = near.send(&source, &target, Some("7-zebra-zebra"));
     assert_eq!(fault(near.ended(&second).await), Fault::Auth(AuthError::WrongCode));
-    let (from, tries_left) = far
+    let failed = far
         .event(|event| match event {
-            AppEvent::PairingFailed { from, fault: Fault::Auth(AuthError::WrongCode), tries_left } => {
-                Some((from, tries_left))
-            }
+            AppEvent::PairingFailed { failed } => Some(failed),
             _ => None,
         })
         .await;
-    assert_eq!((from.as_str(), tries_left), ("127.0.0.1", Some(2)));
+    let wrong = (Ipv4Addr::LOCALHOST.into(), AuthError::WrongCode, Some(2));
+    assert_eq!((failed.from, failed.why, failed.attempts_left), wrong);
     let chosen = near.app.choices.keep(vec![source]).unwrap();
     let slip = near.app.sending.send(
         chosen.id,
@@ -51,7 +52,7 @@ async fn what_went_to_a_forgotten_device_is_not_sent_to_another_of_its_name() {
     let (address, code) = far.listen().await;
     let sent = near.send(&near.source(), &address, Some(&code));
     let offer = far.offer().await;
-    far.app.offers.decline(&offer.id).unwrap();
+    far.app.offers.decline(&offer.id.to_string()).unwrap();
     near.ended(&sent).await;
     let [was, now] = [&far, &other].map(|machine| machine.app.engine.this_device().id);
     assert_eq!(near.app.sending.choose_again(&sent).unwrap().target, Recipient::Device { id: was.to_string() });
@@ -72,12 +73,12 @@ async fn what_went_to_an_announced_receiver_is_sent_again_to_that_one_alone() {
     let chosen = near.app.choices.keep(vec![near.source()]).unwrap();
     let sent = near.app.sending.send(chosen.id, announced.clone(), Some(code.clone()), false, None).unwrap();
     let other_answered = |ended| matches!(fault(ended), Fault::Auth(AuthError::OtherAnswered { .. }));
-    assert!(other_answered(near.ended(&sent.id).await));
-    let again = near.app.sending.choose_again(&sent.id).unwrap();
+    assert!(other_answered(near.ended(&sent.transfer.id).await));
+    let again = near.app.sending.choose_again(&sent.transfer.id).unwrap();
     let target = near.app.sending.target(&again.target).await.unwrap();
     assert_eq!(target, announced, "through the window and back");
     let sent = near.app.sending.send(again.chosen.id, target, Some(code), false, None).unwrap();
-    assert!(other_answered(near.ended(&sent.id).await));
+    assert!(other_answered(near.ended(&sent.transfer.id).await));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -86,7 +87,7 @@ async fn what_was_sent_before_goes_to_a_new_target_only_once_that_was_confirmed(
     let (address, code) = far.listen().await;
     let sent = near.send(&near.source(), &address, Some(&code));
     let offer = far.offer().await;
-    far.app.offers.decline(&offer.id).unwrap();
+    far.app.offers.decline(&offer.id.to_string()).unwrap();
     near.ended(&sent).await;
     let (new_address, code) = other.listen().await;
     near.app.sending.pair(&Recipient::Typed { text: new_address.clone() }, &code).await.unwrap();
@@ -111,7 +112,10 @@ async fn what_was_sent_before_goes_to_a_new_target_only_once_that_was_confirmed(
     );
     assert_eq!(send(at_address, Some(&other_in_full)).err(), refused(&new_address));
     assert_eq!(send(other_at, Some("")).err(), refused(&format!("{other_in_full}, {new_address}")));
-    assert!(near.app.history.page(Asked::default()).unwrap().iter().all(|past| past.id == sent), "nothing was begun");
+    assert!(
+        near.app.history.page(&PastQuery::default()).unwrap().iter().all(|past| past.key().to_string() == sent),
+        "nothing was begun"
+    );
 
     assert!(send(Target::Device(far_id), None).is_ok(), "it went there before");
     assert_eq!(far.offer().await.names, ["set"]);

@@ -2,7 +2,7 @@
 //! they concern.
 use std::net::{TcpListener, TcpStream};
 
-use ringway_model::{DeclineReason, Fault, OnConflict};
+use ringway_model::{DeclineReason, Fault, OnConflict, TransferId};
 
 use super::*;
 use crate::control::protocol::GivenPath;
@@ -35,12 +35,12 @@ impl Machine {
 
     fn open_code(&self) -> Option<String> {
         match self.app.receiving.listening() {
-            Listening::On { code: Some(code), .. } => code.text,
+            Listening::On { code: Some(code), .. } => code.code,
             _ => None,
         }
     }
 
-    async fn overtaken(&mut self) -> String {
+    async fn overtaken(&mut self) -> TransferId {
         self.event(|event| match event {
             AppEvent::OfferGone { id, how: Left::Overtaken } => Some(id),
             _ => None,
@@ -96,11 +96,13 @@ async fn what_nobody_at_the_port_notices_leaves_the_code_open() {
     }
     let told = machine
         .event(|event| match event {
-            AppEvent::SettingsChanged { settings } if settings.receive_folder.ends_with("elsewhere") => Some(settings),
+            AppEvent::SettingsChanged { settings } if settings.settings.receive_folder.ends_with("elsewhere") => {
+                Some(settings)
+            }
             _ => None,
         })
         .await;
-    assert_eq!((told.name.as_str(), told.announce, told.send_limit), ("another", false, None));
+    assert_eq!((&*told.settings.name, told.settings.announce, told.settings.send_limit), ("another", false, None));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -112,14 +114,14 @@ async fn an_offer_that_waits_lands_where_it_was_shown_and_the_next_one_in_the_ne
     let elsewhere = far.folder.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     far.app.settings.change(folder(&elsewhere)).await.unwrap();
-    assert_eq!(far.app.offers.shown().remove(0).folder, waiting.folder);
-    far.app.offers.accept(&waiting.id, waiting.size(), OnConflict::Replace).await.unwrap();
+    assert_eq!(far.app.offers.shown().remove(0).destination, waiting.destination);
+    far.app.offers.accept(&waiting.id.to_string(), waiting.size(), OnConflict::Replace).await.unwrap();
     assert!(matches!(near.ended(&first).await.outcome, Outcome::Complete));
     assert!(far.inbox().join("set/below/file").exists());
     let second = near.send(&near.source(), &target, None);
     let next = far.offer().await;
-    assert_eq!(next.folder, elsewhere.to_str().unwrap());
-    // Whoever waits while settings change is still heard when it goes.
+    assert_eq!(next.destination.0, elsewhere);
+    // A sender that waits while settings change is still noticed when it goes.
     far.app.settings.change(SettingsChange { announce: Some(false), ..Default::default() }).await.unwrap();
     near.app.transfers.find(&second).unwrap().cancel();
     far.event(|event| matches!(event, AppEvent::OfferGone { how: Left::Withdrawn, .. }).then_some(())).await;
@@ -135,7 +137,7 @@ async fn another_port_holds_at_once_what_runs_goes_on_and_what_waits_is_declined
     near.app.settings.change(SettingsChange { receiving: Some(false), ..slow }).await.unwrap();
     let running = near.send(&large, &target, Some(&code));
     let offer = far.offer().await;
-    far.app.offers.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
+    far.app.offers.accept(&offer.id.to_string(), offer.size(), OnConflict::Replace).await.unwrap();
     let begun = async {
         while near.app.transfers.find(&running).unwrap().progress().bytes_done == 0 {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -159,8 +161,8 @@ async fn another_port_holds_at_once_what_runs_goes_on_and_what_waits_is_declined
     assert!(matches!(near.ended(&running).await.outcome, Outcome::Complete));
     let again = near.send(&near.source(), &format!("127.0.0.1:{new}"), None);
     let offer = far.offer().await;
-    assert_eq!(offer.folder, elsewhere.to_str().unwrap(), "what was changed with the port holds there, too");
-    far.app.offers.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
+    assert_eq!(offer.destination.0, elsewhere, "what was changed with the port holds there, too");
+    far.app.offers.accept(&offer.id.to_string(), offer.size(), OnConflict::Replace).await.unwrap();
     assert!(matches!(near.ended(&again).await.outcome, Outcome::Complete));
 }
 
@@ -182,7 +184,7 @@ async fn receiving_that_is_switched_off_declines_what_waits_stays_off_and_comes_
     far.app.settings.change(port(own)).await.unwrap();
     let sent = near.send(&near.source(), &target, Some(&code));
     let waiting = far.offer().await;
-    assert!(!far.app.settings.change(receiving(false)).await.unwrap().receiving);
+    assert!(!far.app.settings.change(receiving(false)).await.unwrap().settings.receiving);
     assert_eq!(far.overtaken().await, waiting.id);
     assert_eq!(fault(near.ended(&sent).await), Fault::Declined(DeclineReason::Stopped));
     assert!(matches!(far.app.receiving.listening(), Listening::Off { refused: None }));
@@ -206,7 +208,7 @@ async fn receiving_that_is_switched_off_declines_what_waits_stays_off_and_comes_
         "until nobody wants it any more"
     );
     drop(other);
-    assert!(far.app.settings.change(receiving(true)).await.unwrap().receiving);
+    assert!(far.app.settings.change(receiving(true)).await.unwrap().settings.receiving);
     assert!(listens(own));
 }
 
@@ -217,15 +219,18 @@ async fn what_a_hand_has_written_is_taken_up_with_the_next_change() {
     std::fs::write(&file, format!("{}receiving = false # for now\nport = 4001\n", machine.config())).unwrap();
     let named = |name: &str| SettingsChange { name: Some(name.into()), ..Default::default() };
     let settings = machine.app.settings.change(named("renamed")).await.unwrap();
-    assert_eq!((settings.name.as_str(), settings.port, settings.receiving), ("renamed", 4001, false));
+    assert_eq!(
+        (&*settings.settings.name, settings.settings.port, settings.settings.receiving),
+        ("renamed", 4001, false)
+    );
     assert!(machine.config().contains("# for now"));
-    // What makes no sense is told to whoever changes something next, and stays there for them to
+    // An invalid line fails the next change of a setting, and stays in the file for a person to
     // see.
     let broken = format!("{}port = \"x\"\n", machine.config());
     std::fs::write(&file, &broken).unwrap();
     assert!(matches!(machine.app.settings.change(named("again")).await, Err(Fault::Config { .. })));
     assert_eq!(machine.config(), broken);
-    assert_eq!(machine.app.settings.shown().name, "renamed");
+    assert_eq!(machine.app.settings.shown().settings.name, "renamed");
 }
 
 #[tokio::test(flavor = "multi_thread")]

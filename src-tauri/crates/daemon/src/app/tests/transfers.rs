@@ -9,10 +9,10 @@ async fn a_link_that_came_is_not_followed_to_be_shown() {
     std::os::unix::fs::symlink("/etc", &link).unwrap();
     let sent = near.send(&link, &target, Some(&code));
     let offer = far.offer().await;
-    let taken = far.app.offers.accept(&offer.id, offer.size(), OnConflict::Replace).await.unwrap();
+    let taken = far.app.offers.accept(&offer.id.to_string(), offer.size(), OnConflict::Replace).await.unwrap();
     near.ended(&sent).await;
-    far.ended(&taken.id).await;
-    assert_eq!(far.arrived(&taken.id).await, far.inbox());
+    far.ended(&taken.transfer.id).await;
+    assert_eq!(far.arrived(&taken.transfer.id).await, far.inbox());
 }
 
 /// Passes connections on, until what it gives is dropped.
@@ -40,13 +40,14 @@ async fn what_is_accepted_by_the_id_of_what_has_ended_takes_no_card_away() {
     let target = between.local_addr().unwrap().to_string();
     let relaying = relay(&between, address).await;
     let mut settings = near.app.engine.settings();
-    settings.send_limit = Some(ringway_engine::RateLimit::new(1 << 20).unwrap());
+    settings.send_limit = Some(ringway_model::RateLimit::new(1 << 20).unwrap());
     near.app.engine.set_settings(settings).unwrap();
     let source = near.source();
     std::fs::write(source.join("large"), vec![7; 64 << 20]).unwrap();
     let sent = near.send(&source, &target, Some(&code));
     let offer = far.offer().await;
-    let first = far.app.offers.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap().id;
+    let first =
+        far.app.offers.accept(&offer.id.to_string(), offer.size(), OnConflict::RenameTop).await.unwrap().transfer.id;
     let begins = async {
         while near.app.transfers.find(&sent).unwrap().progress().stage != Stage::Running {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -64,7 +65,7 @@ async fn what_is_accepted_by_the_id_of_what_has_ended_takes_no_card_away() {
     let own = |part: &str| far.folder.path().join(part);
     let paths = Paths { config: own("config"), data: own("data"), state: own("state"), runtime: None };
     let app = App::new(Engine::open(paths.clone()).unwrap(), &paths.state, Reception::default());
-    assert_eq!(app.transfers.add(given_up, "").id, first);
+    assert_eq!(app.transfers.add(given_up, None).transfer.id, first);
     app.receiving.listen(Some(0)).await;
     let Listening::On { port, .. } = app.receiving.listening() else { panic!("does not listen") };
     let relaying = relay(&between, format!("127.0.0.1:{port}")).await;
@@ -77,8 +78,9 @@ async fn what_is_accepted_by_the_id_of_what_has_ended_takes_no_card_away() {
         }
     };
     let offer = tokio::time::timeout(PATIENCE, comes).await.expect("the sender comes again");
-    let second = app.offers.accept(&offer.id, offer.size(), OnConflict::RenameTop).await.unwrap().id;
-    let shown: Vec<_> = app.everything().unwrap().transfers.into_iter().map(|moving| moving.id).collect();
+    let second =
+        app.offers.accept(&offer.id.to_string(), offer.size(), OnConflict::RenameTop).await.unwrap().transfer.id;
+    let shown: Vec<_> = app.everything().unwrap().transfers.into_iter().map(|moving| moving.transfer.id).collect();
     assert_eq!(shown, [first.clone(), second.clone()]);
     assert!(second != first && second.starts_with(&first), "it has the same key");
     app.transfers.dismiss(&first);
@@ -96,7 +98,7 @@ async fn of_two_hundred_that_have_ended_the_latest_stay_listed_and_the_history_h
     let mut ids = Vec::new();
     for _ in 0..200 {
         let chosen = machine.app.choices.keep(vec![source.clone()]).unwrap();
-        let id = machine.app.copying.start(chosen.id, OnExisting::Keep, false).unwrap().id;
+        let id = machine.app.copying.start(chosen.id, OnExisting::Keep, false).unwrap().transfer.id;
         // It may have been folded away by the time that it is asked for: then it has ended.
         if let Ok(transfer) = machine.app.transfers.find(&id) {
             transfer.wait().await;
@@ -114,7 +116,10 @@ async fn of_two_hundred_that_have_ended_the_latest_stay_listed_and_the_history_h
     };
     let listed = tokio::time::timeout(PATIENCE, listed).await.unwrap();
     assert_eq!(listed.len(), 16);
-    let latest = machine.app.history.page(Asked::default()).unwrap();
-    assert!(latest.len() >= 30 && listed.iter().all(|one| latest.iter().any(|past| past.id == one.id)));
-    assert!(listed.iter().any(|one| Some(&one.id) == ids.last()));
+    let latest = machine.app.history.page(&PastQuery::default()).unwrap();
+    assert!(
+        latest.len() >= 30
+            && listed.iter().all(|one| latest.iter().any(|past| past.key().to_string() == one.transfer.id))
+    );
+    assert!(listed.iter().any(|one| Some(&one.transfer.id) == ids.last()));
 }

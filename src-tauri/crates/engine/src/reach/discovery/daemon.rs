@@ -1,5 +1,5 @@
-//! mDNS's own thread, and a limit on what it remembers: the crate keeps whatever it hears for as
-//! long as whoever said it asks for.
+//! The mDNS thread, and a limit on its cache: the crate keeps each record for as long as the record
+//! itself demands.
 use std::time::Duration;
 
 use mdns_sd::ServiceDaemon;
@@ -12,8 +12,8 @@ use crate::limits::NEARBY_RECORDS_MAX;
 /// needs longer to read a code out.
 pub(super) const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// After more than there may be was heard, for so long nothing is: whoever floods a network does
-/// not stop at once.
+/// How long discovery stops after the cache exceeded its limit: a flood of records does not end at
+/// once.
 pub(super) const PAUSE: Duration = Duration::from_secs(5);
 
 /// Records that are remembered, as the crate counts them.

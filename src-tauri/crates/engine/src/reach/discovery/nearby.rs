@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mdns_sd::{ResolvedService, ScopedIp, ServiceEvent};
-use ringway_model::Fault;
+use ringway_model::{Device, Fault};
 use ringway_wire::announcement::{Announcement, Fingerprint, SERVICE};
 use ringway_wire::limits::VERSION;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until, timeout_at};
 
 use super::daemon::{self, Daemon};
 use super::heard::Heard;
-use super::{NearbyDevice, failed};
-use crate::devices::device::Device;
+use super::{Announced, failed};
 use crate::shared::Shared;
 
 /// Once the machine that shows a code is found, others that say the same are listened for as long:
@@ -119,17 +118,22 @@ impl Nearby {
     }
 
     /// Who is there by now, sorted by name.
-    pub fn devices(&self) -> Vec<NearbyDevice> {
+    pub fn devices(&self) -> Vec<Announced> {
         // A store that cannot be read just now is said by what needs it.
         let paired = self.shared.store.devices().unwrap_or_default();
-        let known = |said: &Announcement| paired.iter().find(|device| is_of(said, device));
         let heard = self.heard.all().into_iter();
-        heard.map(|(said, addresses)| NearbyDevice { known: known(&said).cloned(), said, addresses }).collect()
+        heard
+            .map(|(said, addresses)| {
+                let mut announced = Announced::new(&said, addresses);
+                announced.recognise(&paired);
+                announced
+            })
+            .collect()
     }
 
     /// Waits for whom it listens for, and a little longer for others who say the same; none when
     /// the time is over.
-    pub(crate) async fn found(mut self, patience: Duration) -> Vec<NearbyDevice> {
+    pub(crate) async fn found(mut self, patience: Duration) -> Vec<Announced> {
         let mut until = Instant::now() + patience;
         while let Ok(true) = timeout_at(until, self.changed()).await {
             if !self.heard.all().is_empty() {
@@ -153,15 +157,15 @@ impl Nearby {
         let paired = std::cell::OnceCell::new();
         let is_paired = |said: &Announcement| {
             let paired = paired.get_or_init(|| self.shared.store.devices().unwrap_or_default());
-            paired.iter().any(|device| is_of(said, device))
+            paired.iter().any(|device| is_of(said.fingerprint, device))
         };
         self.heard.appeared(&service.fullname, said, addresses, is_paired)
     }
 }
 
 /// Whether it would be that device.
-pub(super) fn is_of(said: &Announcement, device: &Device) -> bool {
-    Fingerprint::of(&device.id.0) == said.fingerprint
+pub(super) fn is_of(fingerprint: Fingerprint, device: &Device) -> bool {
+    Fingerprint::of(&device.id.0) == fingerprint
 }
 
 /// An address as one dials it. One of this very machine is none that another one has: it counts

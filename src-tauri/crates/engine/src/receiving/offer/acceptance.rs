@@ -2,11 +2,10 @@
 use std::sync::Arc;
 
 use ringway_link::session::Session;
-use ringway_model::{Consent, DeclineReason, DeviceRule};
+use ringway_model::{Consent, DeclineReason, Device, DeviceRule};
 use ringway_wire::control::{Cancel, Refusal};
 use ringway_wire::session::Acceptor;
 
-use crate::devices::device::Device;
 use crate::shared::Shared;
 use crate::store::PairingNumber;
 

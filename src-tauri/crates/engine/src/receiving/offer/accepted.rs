@@ -12,8 +12,10 @@ use std::time::Duration;
 use ringway_link::lane::Lane;
 use ringway_link::session::Session;
 use ringway_link::tls::Channel;
-use ringway_model::{DeclineReason, DeviceRule, Direction, Fault, Invalid, Outage, Side, TransferId};
-use ringway_tree::filesystem::free_space::{FreeSpace, is_full_errno};
+use ringway_model::{
+    DeclineReason, Device, DeviceRule, Direction, Fault, FreeSpace, Invalid, Outage, Side, TransferId,
+};
+use ringway_tree::filesystem::free_space::{self, is_full_errno};
 use ringway_tree::limits::ARRIVED_LISTED_MAX;
 use ringway_tree::receive::{Allowance, AttemptKey, Brought, DestinationOptions, Expected, Incoming, Results};
 use ringway_tree::receive::{Homes, OwnFolders};
@@ -26,7 +28,6 @@ use super::acceptance::Acceptance;
 use super::job::{Job, on_its_own};
 use super::outside::Outside;
 use crate::admission::descriptors::ForReceiving;
-use crate::devices::device::Device;
 use crate::limits::{LANES_MAX, RENEWAL_TIME_MAX};
 use crate::local::own_folders;
 use crate::receiving::door::{Entrance, LaneDoor};
@@ -175,7 +176,7 @@ impl Accepted {
         let incoming = match self.begin(&offer, answers).await {
             Ok(incoming) => incoming,
             Err(Fault::Path { source, .. }) if is_full_errno(source.errno) => {
-                return Err(self.refused_for_space(FreeSpace::look(&self.destination), &offer, session));
+                return Err(self.refused_for_space(free_space::look(&self.destination), &offer, session));
             }
             Err(error) => {
                 session.machine.decline(DeclineReason::NotWritable);
@@ -218,7 +219,7 @@ impl Accepted {
     fn space_for_all(&self, incoming: &Incoming) -> Option<FreeSpace> {
         let is_first = !self.transfer.figures().has_begun();
         (is_first && !incoming.lists())
-            .then(|| FreeSpace::look(&self.destination))
+            .then(|| free_space::look(&self.destination))
             .flatten()
             .filter(|free| free.is_exact)
     }
@@ -234,7 +235,8 @@ impl Accepted {
             figures.found(offer.so_far);
             figures.rest()
         };
-        let reason = DeclineReason::NoRoom(free_space.map(|free| free.shortage(rest)).unwrap_or_default());
+        let reason =
+            DeclineReason::NoRoom(free_space.map(|free| free_space::shortage(&free, rest)).unwrap_or_default());
         session.machine.decline(reason);
         (Fault::Declined(reason), session)
     }
@@ -426,7 +428,7 @@ impl Accepted {
             brought_before: Box::new(brought_before),
             announce: Some(Box::new(announce)),
             attempt: AttemptKey::new(&from.0, &self.names),
-            from: name,
+            from: name.0,
             names: offer.names.clone(),
             more_names: offer.more_names,
             offered: Some(Arc::clone(&self.names)),

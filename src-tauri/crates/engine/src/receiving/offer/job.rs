@@ -8,8 +8,8 @@ use ringway_link::bottleneck::Clocks;
 use ringway_link::lane::{self, Arriving, Begun, Lane, LaneStops, ReceivingLane, Succeeding};
 use ringway_link::session::Session;
 use ringway_link::tls::Channel;
-use ringway_model::{DeviceId, Fault, Operation, Side, Stage};
-use ringway_tree::filesystem::free_space::FreeSpace;
+use ringway_model::{DeviceId, Fault, FreeSpace, Operation, Side, Stage};
+use ringway_tree::filesystem::free_space;
 use ringway_tree::receive::{FinishError, Incoming, LaneError};
 use ringway_wire::control::{Progress, Receipt, ReceiverTimes, Totals, Wanted};
 use ringway_wire::lane::Counts;
@@ -277,7 +277,7 @@ impl Job<'_> {
         let is_too_much = self.free_space.is_some_and(|free| free.free_bytes < found.bytes);
         let is_short = || {
             let rest = self.transfer.figures().rest();
-            FreeSpace::look(&self.destination).is_some_and(|free| free.free_bytes < rest.bytes)
+            free_space::look(&self.destination).is_some_and(|free| free.free_bytes < rest.bytes)
         };
         if is_too_much && is_short() { Err(Fault::DestinationFull { shortage: None }) } else { Ok(()) }
     }
@@ -389,8 +389,8 @@ impl Job<'_> {
     fn finish_if_over(&mut self, declared: Option<Declared>, ended: usize) -> Result<(), Fault> {
         let Some(Declared { sent, .. }) = declared.filter(|declared| ended >= declared.lanes) else { return Ok(()) };
         if ended < self.lanes_left() {
-            // Whoever has not begun is one that the sender has given up, and whose connection may
-            // stay silent for ever.
+            // The sender has dropped the lanes that have not begun. Their connections may stay
+            // silent for ever.
             let idle = self.lanes.iter().filter(|lane| !lane.begun.has());
             idle.for_each(|lane| self.stops.stop_one(lane.number));
             return Ok(());

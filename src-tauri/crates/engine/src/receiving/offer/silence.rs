@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_works_or_is_held_to_a_limit_is_left_its_time() {
+    fn an_end_that_works_or_waits_for_a_rate_limit_is_not_given_up() {
         let none = StageTimes::default;
         let at: [fn(Duration) -> StageTimes; 4] = [
             |passed| StageTimes { writing: passed, ..StageTimes::default() },

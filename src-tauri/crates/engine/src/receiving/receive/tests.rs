@@ -42,7 +42,7 @@ fn given() -> GivenSecret {
 async fn refusal(receiver: &mut Receiver) -> AuthError {
     loop {
         match timeout(LONG, receiver.next_event()).await.expect("told").expect("still listening") {
-            ReceiverEvent::AuthFailed { why, .. } => return why,
+            ReceiverEvent::TurnedAway(failed) => return failed.why,
             ReceiverEvent::CodeChanged => {}
             other => panic!("{other:?}"),
         }

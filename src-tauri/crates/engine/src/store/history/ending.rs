@@ -30,32 +30,13 @@ fn operation(number: u64) -> Option<Operation> {
 
 #[cfg(test)]
 mod tests {
+    use ringway_model::samples::FAILURE_REASONS;
+
     use super::*;
 
     #[test]
     fn failures_come_back_as_they_were() {
-        use ringway_model::FailureReason::{
-            ChangedWhileReading, CutShort, Differs, DotName, HomeFolder, InTheWay, IntoItself, Kept, LinkTargetMissing,
-            NameNotKept, Os, OwnFolder, PathTooLong, SameFile, SpecialFile,
-        };
-        let reasons = [
-            Os { errno: 13 },
-            SpecialFile,
-            ChangedWhileReading,
-            PathTooLong,
-            InTheWay,
-            LinkTargetMissing,
-            Kept,
-            SameFile,
-            IntoItself,
-            Differs,
-            OwnFolder,
-            DotName,
-            HomeFolder,
-            NameNotKept,
-            CutShort { errno: 28 },
-        ];
-        for reason in reasons {
+        for reason in FAILURE_REASONS {
             for (operation, side) in OPERATIONS.into_iter().zip([Side::Here, Side::There].into_iter().cycle()) {
                 let path = OsString::from_vec(b"odd\xff".to_vec());
                 let whole = Failure { path: path.clone().into(), side, operation, reason };

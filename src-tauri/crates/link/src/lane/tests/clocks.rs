@@ -45,7 +45,7 @@ fn secs(time: Micros) -> Duration {
 }
 
 #[test]
-fn a_senders_time_is_booked_where_it_went() {
+fn a_senders_time_is_counted_by_activity() {
     let clocks = Clocks::default();
     let mut lane = sending(Line { busy: SHORT, waits: SHORT * 2 }, Share::needed(Arc::default()), clocks.lane());
     lane.idle(true);
@@ -57,7 +57,7 @@ fn a_senders_time_is_booked_where_it_went() {
     let times = clocks.of_sender();
     assert!(secs(times.finding) >= SHORT * 3, "{times:?}");
     assert!(secs(times.reading) >= SHORT, "{times:?}");
-    // The clock was read just before the lane began to spin, and just after.
+    // The clock was read just before the lane began to spin, and just after that.
     assert!(secs(times.encrypting) >= SHORT, "{times:?}");
     assert!(secs(times.sending) >= SHORT * 2, "{times:?}");
     assert_eq!(secs(times.limited), Duration::ZERO);

@@ -1,5 +1,5 @@
-//! Owns handing the extended attributes of one file to another inside this machine, of every
-//! namespace, access control lists with them.
+//! Owns copying extended attributes from one file to another inside this machine: all namespaces,
+//! including access control lists.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,36 +11,37 @@ use super::xattrs::{path_of, path_of_open, proc_is_mounted, read_growing, read_n
 use crate::dir::{Dir, component};
 use crate::space::space;
 
-/// Who may do what beyond the mode (acl(5)).
+/// The access control list: permissions beyond the mode (acl(5)).
 const ACL_ACCESS: &str = "system.posix_acl_access";
 
-/// What a folder hands on to what is made in it (acl(5)).
+/// The access control list that a folder passes to entries created in it (acl(5)).
 const ACL_DEFAULT: &str = "system.posix_acl_default";
 
-/// A label that a policy may keep from being set, on copies as on anything; cp -a says nothing of
-/// that either.
+/// A security label. A policy may forbid setting it, on copies too. cp -a does not report that
+/// either.
 const SELINUX: &[u8] = b"security.selinux";
 
-/// What only means something where it is: a second face of what other names say (XFS), or the
-/// kernel's own seal on a file (security.evm). As in xattr.conf(5), by which cp goes.
+/// Attributes that only mean something on their own file: another form of what other names say
+/// (XFS), or the kernel's own seal on a file (security.evm). They are those of xattr.conf(5), which
+/// cp uses.
 const STAYS: [&[u8]; 4] = [b"trusted.SGI_", b"security.evm", b"xfsroot.", b"afs."];
 
-/// With this much room, a value that finds none is too long for this filesystem's attributes, and
-/// the filesystem is not full.
+/// If this much space is free and a value still gets ENOSPC, the value is too long for this
+/// filesystem's attributes, and the filesystem is not full.
 const ROOM_BYTES: u64 = 16 << 20;
 
-/// What came of handing attributes on.
+/// The result of copying attributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct XattrsCopied {
     /// Set at the destination.
     pub set: u32,
-    /// Not to be read, or not to be set: no permission, or a namespace or length that the
-    /// destination's filesystem lacks.
+    /// Attributes that could not be read or set: no permission, or a namespace or length that the
+    /// destination's filesystem does not support.
     pub lost: u32,
 }
 
-/// Whether the open file has any extended attribute that the caller may see, by one flistxattr(2);
-/// false where there is no such thing.
+/// Whether the open file has any extended attribute that the caller may see, by one flistxattr(2).
+/// False if the filesystem has no extended attributes.
 pub fn has_xattrs(fd: impl AsFd) -> io::Result<bool> {
     match rustix::fs::flistxattr_query(fd) {
         Ok(bytes) => Ok(bytes > 0),
@@ -49,14 +50,14 @@ pub fn has_xattrs(fd: impl AsFd) -> io::Result<bool> {
     }
 }
 
-/// Sets every attribute of `from` on `to`, of all namespaces, but for the few that mean nothing
-/// elsewhere; others that `to` has stay. An access control list sets the mode's group bits with it.
-/// Where `to` is read-only for its owner it is writable for as long as that takes: the kernel asks
-/// for that permission whatever the descriptor may do (xattr(7)).
+/// Sets every attribute of `from` on `to`, in all namespaces, except the few that mean nothing
+/// elsewhere. Other attributes of `to` stay. An access control list also sets the mode's group
+/// bits. If the owner may not write to `to`, it is made writable meanwhile: the kernel requires
+/// that permission, whatever the descriptor allows (xattr(7)).
 ///
 /// # Errors
-/// What is neither a matter of permission nor of what the filesystem has, such as `ENOSPC` on a
-/// full one, `EDQUOT` and `EIO`.
+/// Errors that concern neither permissions nor the features of the filesystem, such as `ENOSPC` on
+/// a full filesystem, `EDQUOT` and `EIO`.
 pub fn copy_xattrs(from: impl AsFd, to: impl AsFd) -> io::Result<XattrsCopied> {
     let (from, to) = (from.as_fd(), to.as_fd());
     copy_each(
@@ -70,25 +71,25 @@ pub fn copy_xattrs(from: impl AsFd, to: impl AsFd) -> io::Result<XattrsCopied> {
     )
 }
 
-/// Sets an attribute of a file that its owner may not write to; `EACCES` if that is not why it was
-/// refused.
+/// Sets an attribute of a file to which its owner may not write; `EACCES` if the file is writable,
+/// so that this was not the reason for the refusal.
 fn set_while_writable(to: BorrowedFd<'_>, name: &[u8], value: &[u8]) -> rustix::io::Result<()> {
     let mode = Mode::from_raw_mode(rustix::fs::fstat(to)?.st_mode & 0o7777);
     if mode.contains(Mode::WUSR) {
         return Err(Errno::ACCESS);
     }
-    // Not the owner either.
+    // This process is not the owner either.
     rustix::fs::fchmod(to, mode | Mode::WUSR).map_err(|_| Errno::ACCESS)?;
     let set = rustix::fs::fsetxattr(to, name, value, XattrFlags::empty());
     rustix::fs::fchmod(to, mode)?;
     set
 }
 
-/// [`copy_xattrs`] from entry to entry without opening them or following a link, for links, FIFOs,
+/// [`copy_xattrs`] from entry to entry, without opening them or following a link, for links, FIFOs,
 /// sockets and device nodes.
 ///
-/// Goes by `/proc/self/fd`. Where that is not mounted nothing is copied: such entries cannot have
-/// attributes of users (xattr(7)).
+/// Uses `/proc/self/fd`. If that is not mounted nothing is copied: such entries cannot have `user.`
+/// attributes (xattr(7)).
 pub fn copy_xattrs_at(from: &Dir, from_name: &[u8], to: &Dir, to_name: &[u8]) -> io::Result<XattrsCopied> {
     let (source, target) = (path_of(from, component(from_name)?), path_of(to, component(to_name)?));
     let names = match read_names(|buffer| rustix::fs::llistxattr(&source, buffer)) {
@@ -105,7 +106,7 @@ pub fn copy_xattrs_at(from: &Dir, from_name: &[u8], to: &Dir, to_name: &[u8]) ->
     )
 }
 
-/// Reads each of `names` by `value` and sets it by `set`, on the filesystem of `there`.
+/// Reads each of `names` with `value` and sets it with `set`, on the filesystem of `there`.
 fn copy_each(
     names: &[u8],
     value: impl Fn(&[u8], Option<&mut [u8]>) -> rustix::io::Result<usize>,
@@ -119,7 +120,7 @@ fn copy_each(
         }
         let outcome = match read_growing(|buffer| value(name, buffer)) {
             Ok(value) => set(name, &value),
-            // Removed since it was listed.
+            // It was removed since it was listed.
             Err(Errno::NODATA) => continue,
             Err(error) => Err(error),
         };
@@ -132,19 +133,20 @@ fn copy_each(
     Ok(copied)
 }
 
-/// Whether an attribute cannot be had there, rather than something being wrong.
+/// Whether the error means that the attribute is not supported or not permitted there, and not
+/// another failure.
 fn is_lost(error: Errno, there: BorrowedFd<'_>) -> bool {
     match error {
         Errno::PERM | Errno::ACCESS | Errno::OPNOTSUPP | Errno::INVAL | Errno::TOOBIG | Errno::RANGE => true,
-        // ext4 and btrfs say this of a value that is longer than their attributes can be, as well.
+        // ext4 and btrfs also return this for a value that is longer than their attributes can be.
         // tmpfs counts attributes among its inodes.
         Errno::NOSPC => space(there).is_ok_and(|space| space.free_bytes >= ROOM_BYTES && space.free_inodes != Some(0)),
         _ => false,
     }
 }
 
-/// Whether the folder hands an access control list on to what is made in it; false where the
-/// filesystem has no such lists. One that is open as a path only (O_PATH) is asked about by
+/// Whether the folder passes an access control list to entries created in it; false if the
+/// filesystem has no such lists. A folder that is open as a path only (O_PATH) is asked through
 /// `/proc/self/fd`.
 pub fn has_default_acl(dir: impl AsFd) -> io::Result<bool> {
     let dir = dir.as_fd();
@@ -159,14 +161,14 @@ pub fn has_default_acl(dir: impl AsFd) -> io::Result<bool> {
     }
 }
 
-/// Removes the access control list of the open file, so that its mode alone counts. Having none is
-/// as good.
+/// Removes the access control list of the open file, so that only its mode counts. A file without a
+/// list is no error.
 pub fn remove_acl(fd: impl AsFd) -> io::Result<()> {
     remove(fd, ACL_ACCESS)
 }
 
-/// [`remove_acl`] of an entry that is not opened, such as a FIFO. Goes by `/proc/self/fd`; where
-/// that is not mounted nothing is done.
+/// [`remove_acl`] of an entry that is not opened, such as a FIFO. Uses `/proc/self/fd`, and does
+/// nothing if that is not mounted.
 pub fn remove_acl_at(dir: &Dir, name: &[u8]) -> io::Result<()> {
     match rustix::fs::lremovexattr(path_of(dir, component(name)?), ACL_ACCESS) {
         Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
@@ -175,7 +177,8 @@ pub fn remove_acl_at(dir: &Dir, name: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Removes the list that a folder hands on to what is made in it. Having none is as good.
+/// Removes the list that a folder passes to entries created in it. A folder without one is no
+/// error.
 pub fn remove_default_acl(dir: impl AsFd) -> io::Result<()> {
     remove(dir, ACL_DEFAULT)
 }

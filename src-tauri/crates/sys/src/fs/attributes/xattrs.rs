@@ -1,5 +1,5 @@
-//! Owns extended attributes of the `user.` namespace, which may come from a peer; copies inside one
-//! machine take every namespace, in `clone`.
+//! Owns extended attributes of the `user.` namespace, which may come from a peer. Copies inside one
+//! machine copy every namespace, in `clone`.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -9,34 +9,35 @@ use rustix::io::Errno;
 
 use crate::dir::{Dir, component};
 
-/// The only namespace that an unprivileged user may fill and that means the same everywhere
+/// The only namespace that an unprivileged user may write and that means the same on every machine
 /// (xattr(7)).
 const USER: &[u8] = b"user.";
 
-/// Longest value the kernel takes (XATTR_SIZE_MAX, limits.h).
+/// The longest value that the kernel accepts (XATTR_SIZE_MAX, limits.h).
 pub const XATTR_VALUE_BYTES_MAX: usize = 65_536;
 
-/// Bytes tried first for a list of names; nearly every file has none, and this holds the usual one
-/// or two.
+/// Length of the first buffer for a list of names. Nearly every file has none, and this is enough
+/// for the usual one or two.
 const LIST_BYTES_FIRST: usize = 512;
 
-/// Longest list of names the kernel makes (XATTR_LIST_MAX, limits.h).
+/// The longest list of names that the kernel returns (XATTR_LIST_MAX, limits.h).
 const LIST_BYTES_MAX: usize = 65_536;
 
-/// Attributes change while they are read: after this many rounds of "now it is longer" the file is
+/// Attributes may change while they are read. If they grew this many times in a row, the file is
 /// reported as busy.
 const GROWTH_ROUNDS_MAX: u32 = 8;
 
 /// A full name, `user.` included, and its value.
 pub type Xattr = (Vec<u8>, Vec<u8>);
 
-/// The `user.` extended attributes of the open file; none where the filesystem has no such thing.
+/// The `user.` extended attributes of the open file; empty if the filesystem has no extended
+/// attributes.
 pub fn user_xattrs(fd: impl AsFd) -> io::Result<Vec<Xattr>> {
     let fd = fd.as_fd();
     read_all(|buffer| rustix::fs::flistxattr(fd, buffer), |name, buffer| value_of(fd, name, buffer))
 }
 
-/// The value of `name` into `buffer`, or without one its length.
+/// Reads the value of `name` into `buffer`, or returns its length if there is no buffer.
 pub(super) fn value_of(fd: BorrowedFd<'_>, name: &[u8], buffer: Option<&mut [u8]>) -> rustix::io::Result<usize> {
     match buffer {
         Some(buffer) => rustix::fs::fgetxattr(fd, name, buffer),
@@ -44,7 +45,7 @@ pub(super) fn value_of(fd: BorrowedFd<'_>, name: &[u8], buffer: Option<&mut [u8]
     }
 }
 
-/// The same for the entry `path` itself, link or not.
+/// The same for the entry `path`; a link is not followed.
 pub(super) fn value_at(path: &[u8], name: &[u8], buffer: Option<&mut [u8]>) -> rustix::io::Result<usize> {
     match buffer {
         Some(buffer) => rustix::fs::lgetxattr(path, name, buffer),
@@ -52,8 +53,8 @@ pub(super) fn value_at(path: &[u8], name: &[u8], buffer: Option<&mut [u8]>) -> r
     }
 }
 
-/// Sets the attribute with the full name `name`, which must be in `user.`; `Unsupported` where the
-/// filesystem has none.
+/// Sets the attribute with the full name `name`, which must begin with `user.`; `Unsupported` if
+/// the filesystem has no extended attributes.
 pub fn set_xattr(fd: impl AsFd, name: &[u8], value: &[u8]) -> io::Result<()> {
     if !name.starts_with(USER) || name.len() == USER.len() {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -62,18 +63,18 @@ pub fn set_xattr(fd: impl AsFd, name: &[u8], value: &[u8]) -> io::Result<()> {
 }
 
 impl Dir {
-    /// The `user.` extended attributes of `name` without opening it; reading a value takes read
-    /// permission all the same (xattr(7)).
+    /// The `user.` extended attributes of `name`, without opening it. Reading a value still needs
+    /// read permission (xattr(7)).
     ///
-    /// Goes by `/proc/self/fd`; where `/proc` is not mounted the entry is opened instead. None for
-    /// what can have none.
+    /// Uses `/proc/self/fd`. If `/proc` is not mounted the entry is opened instead. Empty for
+    /// entries that cannot have such attributes.
     pub fn user_xattrs(&self, name: &[u8]) -> io::Result<Vec<Xattr>> {
         user_xattrs_at(self, component(name)?)
     }
 }
 
-/// The attributes of `name` in `dir`, by way of `/proc/self/fd`, or by opening it where `/proc` is
-/// missing.
+/// The attributes of `name` in `dir`, through `/proc/self/fd`, or by opening the entry if `/proc`
+/// is not mounted.
 fn user_xattrs_at(dir: &Dir, name: &[u8]) -> io::Result<Vec<Xattr>> {
     let path = &path_of(dir, name);
     let read = read_all(|buffer| rustix::fs::llistxattr(path, buffer), |name, buffer| value_at(path, name, buffer));
@@ -85,12 +86,12 @@ fn user_xattrs_at(dir: &Dir, name: &[u8]) -> io::Result<Vec<Xattr>> {
     }
 }
 
-/// What is open, by a path: also where it is open as a path only.
+/// A path to an open file, also to one that is open as a path only.
 pub(super) fn path_of_open(fd: BorrowedFd<'_>) -> Vec<u8> {
     format!("/proc/self/fd/{}", fd.as_raw_fd()).into_bytes()
 }
 
-/// A path to `name` in `dir` for calls that take no descriptor and name (proc(5)).
+/// A path to `name` in `dir`, for calls that do not accept a descriptor and a name (proc(5)).
 pub(super) fn path_of(dir: &Dir, name: &[u8]) -> Vec<u8> {
     let mut path = format!("/proc/self/fd/{}/", dir.as_fd().as_raw_fd()).into_bytes();
     path.extend_from_slice(name);
@@ -101,8 +102,8 @@ pub(super) fn proc_is_mounted() -> bool {
     rustix::fs::stat("/proc/self/fd").is_ok()
 }
 
-/// Reads names with `list` and values with `value`, both of which fill a buffer and say how much;
-/// `value` without a buffer says how long the value is.
+/// Reads names with `list` and values with `value`. Both fill a buffer and return the length.
+/// `value` without a buffer returns the value's length.
 fn read_all(
     list: impl Fn(&mut [u8]) -> rustix::io::Result<usize>,
     value: impl Fn(&[u8], Option<&mut [u8]>) -> rustix::io::Result<usize>,
@@ -112,7 +113,7 @@ fn read_all(
     for name in names.split(|&byte| byte == 0).filter(|name| name.starts_with(USER)) {
         match read_growing(|buffer| value(name, buffer)) {
             Ok(value) => found.push((name.to_vec(), value)),
-            // Removed since it was listed.
+            // It was removed since it was listed.
             Err(Errno::NODATA) => {}
             Err(error) => return Err(error.into()),
         }
@@ -120,7 +121,8 @@ fn read_all(
     Ok(found)
 }
 
-/// The names that `list` tells, each ended by a NUL; none where the filesystem has no such thing.
+/// The names that `list` returns, each ended by a NUL; empty if the filesystem has no extended
+/// attributes.
 pub(super) fn read_names(list: impl Fn(&mut [u8]) -> rustix::io::Result<usize>) -> io::Result<Vec<u8>> {
     let mut first = [0; LIST_BYTES_FIRST];
     match list(&mut first) {
@@ -136,7 +138,8 @@ pub(super) fn read_names(list: impl Fn(&mut [u8]) -> rustix::io::Result<usize>) 
     }
 }
 
-/// Asks `read` for the length, then for the bytes, again when they have grown in between.
+/// Asks `read` for the length and then for the bytes, and repeats that if they have grown
+/// meanwhile.
 pub(super) fn read_growing(
     read: impl Fn(Option<&mut [u8]>) -> rustix::io::Result<usize>,
 ) -> rustix::io::Result<Vec<u8>> {

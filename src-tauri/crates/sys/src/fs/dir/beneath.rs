@@ -10,12 +10,12 @@ use rustix::io::Errno;
 
 use super::{DIR_FLAGS, SEARCH_FLAGS, component};
 
-/// Longest path the kernel takes in one call, its final NUL included (limits.h,
+/// The longest path that the kernel accepts in one call, its final NUL included (limits.h,
 /// path_resolution(7)).
 const PATH_MAX: usize = 4096;
 
-/// openat2 answers EAGAIN when a rename or mount raced with it (openat2(2)); after this many the
-/// walk takes over, which has no such answer.
+/// openat2 returns EAGAIN if a rename or mount raced with it (openat2(2)). After this many attempts
+/// the walk is used, which has no such error.
 const OPENAT2_TRIES: u32 = 64;
 
 /// The two ways to open a path beneath a directory.
@@ -28,12 +28,12 @@ pub enum Beneath {
     Walk,
 }
 
-/// The method that this kernel, and whatever filters its system calls, allows; probed once a
+/// The method that this kernel, and any filter of its system calls, allows. It is probed once per
 /// process.
 pub fn beneath() -> Beneath {
     static METHOD: OnceLock<Beneath> = OnceLock::new();
     *METHOD.get_or_init(|| match openat2(CWD, b".", DIR_FLAGS, ResolveFlags::BENEATH) {
-        // EPERM is what container runtimes of 2020 answer to a call their filter does not know.
+        // Container runtimes of 2020 return EPERM for a call that their filter does not know.
         Err(Errno::NOSYS | Errno::PERM) => Beneath::Walk,
         _ => Beneath::Openat2,
     })
@@ -48,7 +48,7 @@ pub(super) fn open(dir: BorrowedFd<'_>, rel: &[u8], flags: OFlags, method: Benea
     for name in rel.split(|&byte| byte == b'/') {
         component(name)?;
     }
-    // A path longer than one call takes can only be walked.
+    // A path that is too long for one call can only be walked.
     if method == Beneath::Walk || rel.len() >= PATH_MAX {
         return walk(dir, rel, flags);
     }
@@ -73,11 +73,11 @@ fn walk(dir: BorrowedFd<'_>, rel: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
     open_component(above.as_ref().map_or(dir, AsFd::as_fd), last, flags)
 }
 
-/// Opens the directory `name` in `dir`; a symbolic link is `ELOOP`, as openat2 says it.
+/// Opens the directory `name` in `dir`. A symbolic link is `ELOOP`, as with openat2.
 pub(super) fn open_component(dir: BorrowedFd<'_>, name: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
     match rustix::fs::openat(dir, name, flags | OFlags::NOFOLLOW, Mode::empty()) {
         Ok(fd) => Ok(fd),
-        // O_DIRECTORY answers ENOTDIR before O_NOFOLLOW could answer ELOOP.
+        // O_DIRECTORY causes ENOTDIR before O_NOFOLLOW could cause ELOOP.
         Err(Errno::NOTDIR) => match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => Err(Errno::LOOP.into()),
             _ => Err(Errno::NOTDIR.into()),

@@ -8,8 +8,7 @@ use rustix::io::Errno;
 
 use crate::metadata::Kind;
 
-/// Bytes asked of one getdents64 call: about a thousand short names, what glibc's readdir asks as
-/// well.
+/// Bytes requested of one getdents64 call: about a thousand short names, as in glibc's readdir.
 const LISTING_BYTES: usize = 32 * 1024;
 
 /// Bytes of `struct linux_dirent64` before the name: inode u64, offset i64, record length u16, type
@@ -22,7 +21,7 @@ const NAME_AT: usize = 19;
 pub struct Entries {
     fd: OwnedFd,
     buffer: Box<[u8]>,
-    /// What of `buffer` holds records not handed out yet.
+    /// The part of `buffer` whose records were not returned yet.
     pending: std::ops::Range<usize>,
 }
 
@@ -31,10 +30,10 @@ pub struct Entries {
 pub struct Entry<'a> {
     /// The name, without its NUL.
     pub name: &'a [u8],
-    /// What the directory says it is; `None` where the filesystem does not store it (readdir(3),
-    /// DT_UNKNOWN).
+    /// The kind according to the directory; `None` if the filesystem does not store it there
+    /// (readdir(3), DT_UNKNOWN).
     pub kind: Option<Kind>,
-    /// Inode number; reading in its order spares a disk's head.
+    /// Inode number. Reading files in this order saves seeks.
     pub ino: u64,
 }
 
@@ -43,7 +42,7 @@ impl Entries {
         Self { fd, buffer: vec![0; LISTING_BYTES].into_boxed_slice(), pending: 0..0 }
     }
 
-    /// The next entry, or `None` at the end. After an error the listing cannot go on.
+    /// The next entry, or `None` at the end. After an error the listing cannot continue.
     #[expect(clippy::should_implement_trait, reason = "an entry borrows the listing, which Iterator cannot say")]
     pub fn next(&mut self) -> Option<io::Result<Entry<'_>>> {
         loop {
@@ -82,7 +81,7 @@ impl Entries {
                 Ok(bytes) => return Ok(bytes.min(self.buffer.len())),
                 Err(_) => match Errno::from_io_error(&io::Error::last_os_error()) {
                     Some(Errno::INTR) => {}
-                    // The directory was removed while it was listed: nothing is left in it.
+                    // The directory was removed while it was listed, so nothing is left in it.
                     Some(Errno::NOENT) => return Ok(0),
                     Some(errno) => return Err(errno.into()),
                     None => return Err(io::ErrorKind::Other.into()),

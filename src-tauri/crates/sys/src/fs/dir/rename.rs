@@ -1,5 +1,5 @@
-//! Owns renaming without replacing: RENAME_NOREPLACE, and what stands in for it on filesystems that
-//! lack it.
+//! Owns renaming without replacing: RENAME_NOREPLACE, and its emulation on filesystems that lack
+//! it.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -9,8 +9,8 @@ use rustix::io::Errno;
 
 pub(super) fn noreplace(from: BorrowedFd<'_>, name: &[u8], to: BorrowedFd<'_>, to_name: &[u8]) -> io::Result<()> {
     match rustix::fs::renameat_with(from, name, to, to_name, RenameFlags::NOREPLACE) {
-        // rename(2): the filesystem does not support the flag. A directory renamed into itself is
-        // EINVAL too, and again below.
+        // rename(2): the filesystem does not support the flag. Renaming a directory into itself is
+        // EINVAL too, and the emulation below returns it again.
         Err(Errno::INVAL | Errno::NOSYS) => noreplace_emulated(from, name, to, to_name),
         other => Ok(other?),
     }
@@ -26,7 +26,8 @@ pub(super) fn noreplace_emulated(
     if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
         match rustix::fs::linkat(from, name, to, to_name, AtFlags::empty()) {
             Ok(()) => return Ok(rustix::fs::unlinkat(from, name, AtFlags::empty())?),
-            // No hard links here, too many, or not permitted (protected_hardlinks, proc(5)).
+            // Hard links are not supported here, there are too many, or they are not permitted
+            // (protected_hardlinks, proc(5)).
             Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK | Errno::NOSYS) => {}
             Err(error) => return Err(error.into()),
         }

@@ -1,5 +1,5 @@
-//! The io_uring driver among answers that the kernel rarely gives: short ones, and "not now".
-//! Requests behave as if nothing had been.
+//! Tests of the io_uring driver with results that the kernel rarely returns: short counts and "not
+//! now". Requests must still succeed.
 
 use std::ffi::CString;
 use std::fs::{self, File};
@@ -16,10 +16,10 @@ use crate::ring::{Completion, Fault};
 const FILES: usize = 40;
 const BYTES: usize = 20_011;
 
-/// A descriptor's number is lower, so that what is shortened is a count of bytes.
+/// Descriptor numbers are lower than this, so only counts of bytes are shortened.
 const SHORTEST: i32 = 5_000;
 
-/// A driver whose kernel answers oddly; none where there is no io_uring.
+/// A driver whose completions are changed by `fault`; `None` if io_uring is unavailable.
 fn driver(test: &str, fault: Fault) -> Option<FileIo> {
     let mut io = match FileIo::new(IoMode::Uring, 8) {
         Ok(io) => io,
@@ -34,7 +34,7 @@ fn driver(test: &str, fault: Fault) -> Option<FileIo> {
     Some(io)
 }
 
-/// Of each three answers one is the same errno.
+/// Every third completion becomes the same errno.
 fn every_third(errno: Errno) -> Fault {
     let mut answers = 0;
     Box::new(move |completion: &mut Completion| {
@@ -45,7 +45,7 @@ fn every_third(errno: Errno) -> Fault {
     })
 }
 
-/// All counts are cut in half, as if a signal or a slow medium had ended each call early.
+/// Halves all counts, as if a signal or a slow medium had ended each call early.
 fn short() -> Fault {
     Box::new(|completion: &mut Completion| {
         if completion.result >= SHORTEST {
@@ -77,7 +77,7 @@ fn files() -> (TempDir, Vec<CString>) {
     (folder, names)
 }
 
-/// What was read of each file, with room for a little more.
+/// Compares the bytes that were read of each file, whose parts are a little longer than the file.
 fn check(buf: &[u8], results: Vec<io::Result<usize>>, what: &str) {
     assert_eq!(results.len(), FILES);
     for (number, result) in results.into_iter().enumerate() {
@@ -145,12 +145,12 @@ fn ranges_are_read_and_written_whole_whatever_the_kernel_answers() {
 
 /// One request's error stays its own.
 #[test]
-fn an_error_of_one_request_is_no_other_ones() {
+fn an_error_affects_only_its_own_request() {
     let (folder, names) = files();
     let dir = Dir::open(folder.path()).unwrap();
     let mut reads = 0;
     let fault = Box::new(move |completion: &mut Completion| {
-        // Of what was read, the fifth.
+        // Changes the fifth read.
         if completion.result >= SHORTEST {
             reads += 1;
             if reads == 5 {
@@ -158,7 +158,7 @@ fn an_error_of_one_request_is_no_other_ones() {
             }
         }
     });
-    let Some(mut io) = driver("an_error_of_one_request_is_no_other_ones", fault) else { return };
+    let Some(mut io) = driver("an_error_affects_only_its_own_request", fault) else { return };
     let (mut buf, mut results) = (vec![0; FILES * BYTES], Vec::new());
     let requests: Vec<_> = names
         .iter()

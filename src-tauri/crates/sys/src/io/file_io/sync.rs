@@ -1,5 +1,4 @@
-//! Owns the plain-call driver, which is also what finishes a single request that io_uring could
-//! not.
+//! Owns the plain-call driver, which also finishes single requests that io_uring could not.
 
 use std::ffi::CStr;
 use std::io;
@@ -12,24 +11,24 @@ use super::{NotRegular, ReadFile, checked_name};
 use crate::attributes::metadata_of;
 use crate::dir::READ_FLAGS;
 
-/// Opens one file; asked to leave the access time alone, it does so where the caller may ask for
-/// that (O_NOATIME, open(2)).
+/// Opens one file. With `noatime` it leaves the access time alone if the caller may request that
+/// (O_NOATIME, open(2)).
 pub(super) fn open_file(dir: BorrowedFd<'_>, name: &CStr, noatime: bool) -> io::Result<OwnedFd> {
     let open =
         |flags: OFlags| rustix::io::retry_on_intr(|| rustix::fs::openat(dir, name, READ_FLAGS | flags, Mode::empty()));
     match open(noatime_flag(noatime)) {
-        // Not the owner of the file.
+        // The caller is not the owner of the file.
         Err(Errno::PERM) if noatime => Ok(open(OFlags::empty())?),
         other => Ok(other?),
     }
 }
 
-/// What to open with besides [`READ_FLAGS`].
+/// The flag in addition to [`READ_FLAGS`].
 pub(super) fn noatime_flag(noatime: bool) -> OFlags {
     if noatime { OFlags::NOATIME } else { OFlags::empty() }
 }
 
-/// Opens, checks, reads and closes one file; `look` sees it before it is closed.
+/// Opens, checks, reads and closes one file. `look` gets it before it is closed.
 pub(super) fn read_file(
     request: &ReadFile<'_>,
     buf: &mut [u8],

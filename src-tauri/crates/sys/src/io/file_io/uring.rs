@@ -1,4 +1,4 @@
-//! Owns the io_uring driver: requests keep a slot each from open to close, and a slot's descriptor
+//! Owns the io_uring driver. Each request keeps a slot from open to close, and a slot's descriptor
 //! lives until its last completion.
 
 use std::ffi::CStr;
@@ -15,14 +15,14 @@ use super::{Look, ReadFile, ReadOpen, WriteAt, checked_name, sync};
 use crate::dir::{READ_FLAGS, component};
 use crate::ring::{Completion, Loan, Ring};
 
-/// Bytes of one piece of a large read: big enough that the cost of an entry does not show, small
-/// enough that a 1 MiB range keeps several under way on a cold disk.
+/// Bytes of one piece of a large read: large enough that the cost of a ring entry is negligible,
+/// small enough that a 1 MiB range keeps several pieces under way on a cold disk.
 const READ_PIECE_BYTES: usize = 256 * 1024;
 
 /// Bytes of one write entry, below the kernel's limit of 2 GiB less a page for one call (write(2)).
 const WRITE_PIECE_BYTES: usize = 1 << 30;
 
-/// A ring and the state of what is under way in it.
+/// A ring and the state of the requests in it.
 pub(super) struct Uring {
     pub(super) ring: Ring,
     slots: Vec<Slot>,
@@ -33,15 +33,15 @@ pub(super) struct Uring {
 /// One request under way.
 #[derive(Default)]
 struct Slot {
-    /// Which request of the call it is.
+    /// The index of the request in the call.
     index: usize,
-    /// Bytes of it that are done.
+    /// Bytes that are done.
     done: usize,
     /// The file, once it is open.
     file: Option<OwnedFd>,
 }
 
-/// A buffer that the kernel and this thread fill part by part, each part by one of them at a time.
+/// A buffer that the kernel and this thread fill in parts; only one of them fills a part at a time.
 struct Parts<'b> {
     base: *mut u8,
     len: usize,
@@ -59,10 +59,10 @@ impl<'b> Parts<'b> {
         self.base.wrapping_add(at)
     }
 
-    /// The `len` bytes from `at` for this thread to fill.
+    /// The `len` bytes from `at`, for this thread to fill.
     ///
     /// # Safety
-    /// No entry that writes to any of them may be pending.
+    /// No pending entry may write to any of them.
     unsafe fn slice(&mut self, at: usize, len: usize) -> &mut [u8] {
         let start = self.pointer(at, len);
         // SAFETY: the range lies in the buffer that is exclusively borrowed for `'b`, and by the
@@ -71,9 +71,10 @@ impl<'b> Parts<'b> {
     }
 }
 
-/// Whether a result means "not now, not this way": the request is then finished by plain calls.
+/// Whether a result means "not now" or "not this way". Plain calls then finish the request.
 fn is_transient(result: i32) -> bool {
-    // EOPNOTSUPP: a filesystem whose files cannot be read without blocking, opened with O_NONBLOCK.
+    // EOPNOTSUPP: files of this filesystem cannot be read without blocking, and were opened with
+    // O_NONBLOCK.
     [Errno::AGAIN, Errno::INTR, Errno::CANCELED, Errno::OPNOTSUPP]
         .into_iter()
         .any(|errno| result == -errno.raw_os_error())
@@ -90,7 +91,7 @@ impl Uring {
         Self { ring, slots, free: Vec::with_capacity(depth), completions: Vec::with_capacity(2 * depth) }
     }
 
-    /// Makes all slots free, also after a call that unwound.
+    /// Frees all slots, also after a call that unwound.
     fn reset(&mut self) {
         for slot in &mut self.slots {
             slot.file = None;
@@ -99,8 +100,8 @@ impl Uring {
         self.free.extend((0..self.slots.len()).rev());
     }
 
-    /// As [`super::FileIo::read_files`], with parts already checked and a result for each request
-    /// in place.
+    /// Like [`super::FileIo::read_files`]; the parts are checked already, and there is a result for
+    /// each request.
     pub(super) fn read_files(
         &mut self,
         buf: &mut [u8],
@@ -114,7 +115,7 @@ impl Uring {
         drive(&mut files, requests.len(), &mut self.free, &mut self.completions);
     }
 
-    /// As [`super::FileIo::open_files`], with `results` empty.
+    /// Like [`super::FileIo::open_files`], with `results` empty.
     pub(super) fn open_files(
         &mut self,
         dir: BorrowedFd<'_>,
@@ -129,8 +130,8 @@ impl Uring {
         drive(&mut opens, names.len(), &mut self.free, &mut self.completions);
     }
 
-    /// As [`super::FileIo::read_open_files`], with parts already checked and a result for each
-    /// request in place.
+    /// Like [`super::FileIo::read_open_files`]; the parts are checked already, and there is a
+    /// result for each request.
     pub(super) fn read_open_files(
         &mut self,
         buf: &mut [u8],
@@ -143,15 +144,15 @@ impl Uring {
         drive(&mut reads, requests.len(), &mut self.free, &mut self.completions);
     }
 
-    /// As [`super::FileIo::read_at`].
+    /// Like [`super::FileIo::read_at`].
     pub(super) fn read_at(&mut self, fd: BorrowedFd<'_>, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
         self.reset();
         let total = buf.len();
         let mut parts = Parts::new(buf);
         let mut loan = self.ring.lend();
         let mut next = 0;
-        // Where the data ends, as far as is known: the end of what is asked, or of the first piece
-        // that came short or failed.
+        // The known end of the data: the end of the requested range, or of the first piece that was
+        // short or failed.
         let mut end = total;
         let mut failure = None;
         loop {
@@ -208,8 +209,7 @@ impl Uring {
         }
     }
 
-    /// As [`super::FileIo::write_all_at`]; requests whose result is already an error are left
-    /// alone.
+    /// Like [`super::FileIo::write_all_at`]. Requests whose result is already an error are skipped.
     pub(super) fn write_all_at(&mut self, writes: &[WriteAt<'_>], results: &mut [io::Result<()>]) {
         self.reset();
         let mut loan = self.ring.lend();
@@ -252,19 +252,19 @@ impl Uring {
     }
 }
 
-/// A call under way whose requests each have a slot from their start to their end.
+/// A running call whose requests each have a slot from start to end.
 trait Requests<'c> {
-    /// What lends to the ring.
+    /// The loan through which entries are pushed.
     fn loan(&mut self) -> &mut Loan<'c>;
-    /// Starts the request `index` in the slot `number`; false if it is over already, with its
-    /// result in place.
+    /// Starts the request `index` in the slot `number`; false if the request has ended already and
+    /// its result is set.
     fn start(&mut self, number: usize, index: usize) -> bool;
-    /// Takes a completion of the slot `number` and queues what comes next; true when the request is
-    /// over and the slot free.
+    /// Handles a completion of the slot `number` and queues the next step; true if the request has
+    /// ended and the slot is free.
     fn advance(&mut self, number: usize, result: i32) -> bool;
 }
 
-/// Brings `count` requests to their ends, as many at a time as there are slots free.
+/// Runs `count` requests to their ends, as many at a time as there are free slots.
 fn drive<'c>(requests: &mut impl Requests<'c>, count: usize, free: &mut Vec<usize>, completions: &mut Vec<Completion>) {
     let mut next = 0;
     loop {
@@ -301,7 +301,7 @@ fn push_read(
     len: usize,
     offset: u64,
 ) {
-    // The kernel takes 2 GiB less a page at a time; what is left is asked for when this has come.
+    // The kernel accepts 2 GiB less a page at a time. The rest is queued after this completes.
     let len = len.min(WRITE_PIECE_BYTES);
     let entry = opcode::Read::new(types::Fd(fd.as_raw_fd()), parts.pointer(at, len), len as u32).offset(offset).build();
     // SAFETY: the part lies in the caller's buffer, which `parts` borrows exclusively for longer
@@ -310,8 +310,8 @@ fn push_read(
     unsafe { loan.push(entry, token as u64) };
 }
 
-/// Counts `count` further bytes of a request that reads a file from its beginning into `part`; the
-/// bytes read if that was the end, else what is left is queued.
+/// Adds `count` bytes to a request that reads a file from its beginning into `part`. Returns the
+/// bytes read if this was the end; otherwise queues the rest.
 fn read_on(
     loan: &mut Loan<'_>,
     parts: &Parts<'_>,
@@ -329,8 +329,8 @@ fn read_on(
     None
 }
 
-/// Queues opening `name` in `dir` for reading. Both must outlive the loan, which is what the
-/// callers' requests do.
+/// Queues opening `name` in `dir` for reading. Both must outlive the loan; the callers' requests
+/// ensure that.
 fn push_open(loan: &mut Loan<'_>, token: usize, dir: BorrowedFd<'_>, name: &CStr, flags: OFlags) {
     let entry = opcode::OpenAt::new(types::Fd(dir.as_raw_fd()), name.as_ptr())
         .flags((READ_FLAGS | flags).bits() as i32)
@@ -351,9 +351,9 @@ fn push_write(loan: &mut Loan<'_>, token: usize, write: &WriteAt<'_>, done: usiz
     unsafe { loan.push(entry, token as u64) };
 }
 
-/// A call to `read_files` under way.
+/// A running call of `read_files`.
 struct FileReads<'c, 'r, 'a, 'l> {
-    // First, so that dropping it waits for the kernel before anything else goes.
+    // The first field, so that dropping it waits for the kernel before other fields are dropped.
     loan: Loan<'c>,
     parts: Parts<'c>,
     requests: &'r [ReadFile<'a>],
@@ -388,7 +388,7 @@ impl<'c> Requests<'c> for FileReads<'c, '_, '_, '_> {
             Ok(None) => return false,
             Ok(Some(bytes)) => {
                 self.results[index] = Ok(bytes);
-                // A request that was finished by plain calls has been looked at there.
+                // If plain calls finished a request, `look` was called there.
                 if let Some(file) = &self.slots[number].file {
                     (self.look)(index, std::os::fd::AsFd::as_fd(file));
                 }
@@ -401,7 +401,7 @@ impl<'c> Requests<'c> for FileReads<'c, '_, '_, '_> {
 }
 
 impl FileReads<'_, '_, '_, '_> {
-    /// The bytes read if the request is over, `None` if more was queued.
+    /// The bytes read if the request has ended, `None` if more was queued.
     fn step(&mut self, number: usize, result: i32) -> io::Result<Option<usize>> {
         let count = to_count(result)?;
         let slot = &mut self.slots[number];
@@ -424,7 +424,7 @@ impl FileReads<'_, '_, '_, '_> {
         Ok(read_on(&mut self.loan, &self.parts, number, &mut slot.done, count, fd, at..at + len))
     }
 
-    /// Reads the whole file by plain calls after the ring could not.
+    /// Reads the whole file by plain calls after the ring failed.
     fn finish_plainly(&mut self, number: usize) -> io::Result<Option<usize>> {
         let slot = &mut self.slots[number];
         slot.file = None;
@@ -436,9 +436,9 @@ impl FileReads<'_, '_, '_, '_> {
     }
 }
 
-/// A call to `open_files` under way.
+/// A running call of `open_files`.
 struct FileOpens<'c, 'r> {
-    // First, so that dropping it waits for the kernel before anything else goes.
+    // The first field, so that dropping it waits for the kernel before other fields are dropped.
     loan: Loan<'c>,
     dir: BorrowedFd<'r>,
     names: &'r [&'r CStr],
@@ -476,9 +476,9 @@ impl<'c> Requests<'c> for FileOpens<'c, '_> {
     }
 }
 
-/// A call to `read_open_files` under way.
+/// A running call of `read_open_files`.
 struct OpenReads<'c, 'r, 'a> {
-    // First, so that dropping it waits for the kernel before anything else goes.
+    // The first field, so that dropping it waits for the kernel before other fields are dropped.
     loan: Loan<'c>,
     parts: Parts<'c>,
     requests: &'r [ReadOpen<'a>],

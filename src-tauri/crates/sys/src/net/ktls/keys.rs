@@ -17,7 +17,7 @@ const TLS_1_3: u16 = 0x0304;
 /// The longest of the structures below.
 const CRYPTO_INFO_BYTES_MAX: usize = 56;
 
-/// What records are encrypted with.
+/// The cipher of a connection's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cipher {
     /// AES with keys of 16 bytes in Galois/Counter Mode.
@@ -39,21 +39,21 @@ impl Cipher {
     }
 }
 
-/// One direction's keys of a TLS 1.3 connection. It has no Debug: they are secrets.
+/// One direction's keys of a TLS 1.3 connection. It has no Debug, because keys are secrets.
 pub struct RecordKeys<'a> {
-    /// What the key is for.
+    /// The cipher that the key belongs to.
     pub cipher: Cipher,
-    /// As long as the cipher has it.
+    /// The key, in the cipher's length.
     pub key: &'a [u8],
     /// The initialisation vector (RFC 8446 section 5.3).
     pub iv: &'a [u8; 12],
-    /// Of the next record.
+    /// Sequence number of the next record.
     pub sequence: u64,
 }
 
 impl RecordKeys<'_> {
     /// `struct tls12_crypto_info_*`: version, cipher, initialisation vector, key, salt and sequence
-    /// number, end to end. AES-GCM's salt is the beginning of the vector; ChaCha20 has none.
+    /// number, end to end. The salt of AES-GCM is the beginning of the vector; ChaCha20 has none.
     fn crypto_info(&self) -> io::Result<(Zeroizing<[u8; CRYPTO_INFO_BYTES_MAX]>, usize)> {
         let (number, key_len) = self.cipher.of_kernel();
         if self.key.len() != key_len {
@@ -72,14 +72,14 @@ impl RecordKeys<'_> {
     }
 }
 
-/// Has the kernel encrypt what is written to a TCP connection, and decrypt what is read from it.
-/// Nothing of either direction may be under way: what was read from the socket before is a number
-/// of whole records, which both sequence numbers count.
+/// Makes the kernel encrypt what is written to a TCP connection, and decrypt what is read from it.
+/// No record of either direction may be in progress: a whole number of records was read from the
+/// socket before, and both sequence numbers count the records so far.
 ///
 /// # Errors
-/// `NotFound` where the kernel has no TLS, `InvalidInput` for a key of another length, and what
-/// setsockopt(2) says of a cipher that it does not have. The connection may then be half handed
-/// over: it is of no more use.
+/// `NotFound` if the kernel has no TLS, `InvalidInput` for a key of another length, and the error
+/// of setsockopt(2) for a cipher that the kernel lacks. The connection may then be partly handed
+/// over and must be dropped.
 pub fn hand_over(fd: impl AsFd, send: &RecordKeys<'_>, receive: &RecordKeys<'_>) -> io::Result<()> {
     let fd = fd.as_fd();
     set(fd, libc::IPPROTO_TCP, libc::TCP_ULP, b"tls")?;
@@ -102,7 +102,7 @@ fn set(fd: BorrowedFd<'_>, level: libc::c_int, option: libc::c_int, value: &[u8]
 mod tests {
     use super::*;
 
-    /// Against the header's structures, field by field.
+    /// Compares the layout with the header's structures, field by field.
     #[test]
     fn keys_are_laid_out_as_the_kernel_has_them() {
         let iv = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];

@@ -1,4 +1,4 @@
-//! Owns the question whether this kernel does TLS, why not, and its own count of what it did.
+//! Owns the question whether this kernel has TLS and why not, and the kernel's own counters of it.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream};
@@ -8,38 +8,39 @@ use std::sync::OnceLock;
 
 use rustix::io::Errno;
 
-/// Whether this kernel takes TLS connections over.
+/// Whether this kernel accepts TLS connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelTls {
     /// It does.
     Available,
-    /// It does not, because of this.
+    /// It does not, for this reason.
     Missing(MissingTls),
 }
 
 /// Why there is no kernel TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MissingTls {
-    /// The module is installed but not loaded, which an unprivileged process cannot do: `sudo
+    /// The module is installed but not loaded, and an unprivileged process cannot load it. `sudo
     /// modprobe tls` helps.
     #[error("the kernel's tls module is not loaded: run `sudo modprobe tls`")]
     NotLoaded,
     /// The running kernel has no such module (CONFIG_TLS is off, or its package is not installed).
     #[error("this kernel has no tls module")]
     NotInKernel,
-    /// The kernel has no such feature now, and what modules it has cannot be seen from here, as in
-    /// a container.
+    /// The kernel does not have TLS now, and its modules cannot be seen from here, as in a
+    /// container.
     #[error("kernel TLS is off, and this system's modules cannot be seen: try `sudo modprobe tls` on the host")]
     Unknown,
-    /// The module is loaded or built in, and yet the kernel refuses with this errno.
+    /// The module is loaded or built in, but the kernel refuses with this errno.
     #[error("the kernel refuses kernel TLS (errno {0})")]
     Refused(i32),
-    /// No connection over loopback could be made to try it on (errno).
+    /// No loopback connection could be made for the trial (errno).
     #[error("no loopback connection to try kernel TLS on (errno {0})")]
     NoLoopback(i32),
 }
 
-/// Whether this kernel takes TLS connections over; tried once a process, on a connection to itself.
+/// Whether this kernel accepts TLS connections. It is tried once per process, on a connection to
+/// itself.
 pub fn support() -> KernelTls {
     static SUPPORT: OnceLock<KernelTls> = OnceLock::new();
     *SUPPORT.get_or_init(|| match loopback_pair() {
@@ -55,7 +56,7 @@ fn loopback_pair() -> io::Result<(TcpStream, TcpStream)> {
     let listener =
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).or_else(|_| TcpListener::bind((Ipv6Addr::LOCALHOST, 0)))?;
     let stream = TcpStream::connect(listener.local_addr()?)?;
-    // Another process may have connected first; its stream is dropped with ours, and nothing is
+    // Another process may have connected first. Its stream is dropped with ours, and nothing is
     // read from either.
     let (peer, _) = listener.accept()?;
     Ok((stream, peer))
@@ -86,14 +87,14 @@ fn why_missing(errno: i32) -> MissingTls {
     if errno != Errno::NOENT.raw_os_error() || Path::new("/sys/module/tls").exists() {
         return MissingTls::Refused(errno);
     }
-    // A kernel built without loadable modules can have none to load.
+    // A kernel without loadable modules has none that could be loaded.
     if !Path::new("/proc/modules").exists() && Path::new("/proc/version").exists() {
         return MissingTls::NotInKernel;
     }
     installed_in(&Path::new("/lib/modules").join(crate::probe::kernel_release()))
 }
 
-/// What the running kernel's module folder says: modules.dep lists a loadable `tls.ko`, perhaps
+/// Checks the running kernel's module folder: modules.dep lists a loadable `tls.ko`, perhaps
 /// compressed.
 fn installed_in(folder: &Path) -> MissingTls {
     match std::fs::read_to_string(folder.join("modules.dep")) {
@@ -115,15 +116,15 @@ fn names_tls_module(modules_dep: &str) -> bool {
 /// (/proc/net/tls_stat, tls.rst).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TlsStat {
-    /// Connections whose sending is encrypted by the kernel now (TlsCurrTxSw).
+    /// Connections for which the kernel encrypts now (TlsCurrTxSw).
     pub current_send: u64,
-    /// Connections whose receiving is decrypted by the kernel now (TlsCurrRxSw).
+    /// Connections for which the kernel decrypts now (TlsCurrRxSw).
     pub current_receive: u64,
-    /// Connections whose sending was ever given to the kernel (TlsTxSw).
+    /// All connections for which the kernel has encrypted (TlsTxSw).
     pub total_send: u64,
-    /// Connections whose receiving was ever given to the kernel (TlsRxSw).
+    /// All connections for which the kernel has decrypted (TlsRxSw).
     pub total_receive: u64,
-    /// Connections ever given to a network card, sending and receiving together (TlsTxDevice +
+    /// All connections given to a network card, sending and receiving together (TlsTxDevice +
     /// TlsRxDevice).
     pub total_device: u64,
     /// Records that did not authenticate (TlsDecryptError).
@@ -135,12 +136,12 @@ pub struct TlsStat {
 }
 
 impl TlsStat {
-    /// Reads the counters; `None` where the tls module is not there.
+    /// Reads the counters; `None` if the tls module is not loaded.
     pub fn read() -> Option<Self> {
         std::fs::read_to_string("/proc/net/tls_stat").ok().map(|text| Self::parse(&text))
     }
 
-    /// Reads lines of a name and a number; a counter that the kernel does not have is 0.
+    /// Parses lines of a name and a number. A counter that the kernel does not have is 0.
     fn parse(text: &str) -> Self {
         let mut stat = Self::default();
         for line in text.lines() {
@@ -192,14 +193,15 @@ mod tests {
     fn the_module_is_found_by_its_whole_name() {
         assert!(names_tls_module("kernel/net/ipv4/tcp_bbr.ko:\nkernel/net/tls/tls.ko.xz: kernel/lib/x.ko.xz\n"));
         assert!(names_tls_module("kernel/net/tls/tls.ko:\n"));
-        // As a dependency of others, or as the end of another name, it says nothing.
+        // The name does not count as a dependency of another module, nor as the end of another
+        // name.
         assert!(!names_tls_module(
             "kernel/drivers/x.ko: kernel/net/tls/tls.ko\nkernel/fs/mytls.ko:\nkernel/net/tls/tls.kox:\n"
         ));
     }
 
     #[test]
-    fn each_reason_is_told_apart() {
+    fn each_reason_is_distinguished() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(installed_in(folder.path()), MissingTls::Unknown);
         std::fs::write(folder.path().join("modules.dep"), "kernel/fs/fuse/fuse.ko:\n").unwrap();

@@ -3,12 +3,12 @@
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
 
 use crate::disk::Dir;
 use ignore::WalkBuilder;
-use ringway_model::{Fault, Operation};
+use ringway_model::{Fault, Operation, PathText, Text, Unfinished};
 use ringway_sys::attributes::{Kind, metadata_of};
 
 use crate::receive::staging::{self, BEGUN, read_only_folders, removal};
@@ -20,30 +20,6 @@ const ABOUT_MAX: usize = 4096;
 
 /// Entries that are looked at to tell what one of them takes.
 const ENTRIES_COUNTED_MAX: usize = 2_000_000;
-
-/// What a transfer that did not end has left, hidden, in the folder that it was received into: the
-/// same send again goes on with it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unfinished {
-    /// The folder it was received into.
-    pub folder: PathBuf,
-    /// Tells it from others in that folder: 16 hex digits.
-    pub id: String,
-    /// What the device that sent it was called then; a peer's text. None where nothing says so.
-    pub from: Option<String>,
-    /// The first of the top-level names that were offered; a peer's text.
-    pub names: Vec<OsString>,
-    /// How many more there were.
-    pub more_names: u64,
-    /// Regular files that are there, whole or begun; the first 2,000,000 entries count.
-    pub files: u64,
-    /// Bytes that they take on the disk.
-    pub disk_bytes: u64,
-    /// When an attempt was at work in it for the last time.
-    pub last_used: SystemTime,
-    /// One is now: it cannot be removed.
-    pub is_in_use: bool,
-}
 
 /// Who sends what in an attempt, as it is noted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -102,7 +78,7 @@ pub fn unfinished(folder: &Path) -> Result<Vec<Unfinished>, Fault> {
     let root = Dir::open(folder).map_err(at)?;
     let names = staging::names_of(&root, |name| id_of(name).is_some()).map_err(at)?;
     let mut found: Vec<_> = names.iter().filter_map(|name| look(folder, &root, name)).collect();
-    found.sort_by_key(|left| std::cmp::Reverse(left.last_used));
+    found.sort_by_key(|left| std::cmp::Reverse(left.last_at_work));
     Ok(found)
 }
 
@@ -146,15 +122,15 @@ fn look(folder: &Path, root: &Dir, name: &[u8]) -> Option<Unfinished> {
     };
     let (files, disk_bytes) = size(&folder.join(OsString::from_vec(name.to_vec())));
     Some(Unfinished {
-        folder: folder.to_owned(),
+        folder: folder.into(),
         id: id_of(name)?,
-        from: from.filter(|from| !from.is_empty()),
-        names: names.into_iter().map(OsString::from_vec).collect(),
+        from: from.filter(|from| !from.is_empty()).map(Text::from),
+        names: names.into_iter().map(OsString::from_vec).map(PathText::from).collect(),
         more_names,
         files,
         disk_bytes,
-        last_used: UNIX_EPOCH + Duration::new(touched.secs.try_into().unwrap_or(0), touched.nanos),
-        is_in_use: staging::is_held(&dir),
+        last_at_work: UNIX_EPOCH + Duration::new(touched.secs.try_into().unwrap_or(0), touched.nanos),
+        in_use: staging::is_held(&dir),
     })
 }
 

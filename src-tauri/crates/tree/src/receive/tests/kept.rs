@@ -1,5 +1,6 @@
 //! What is here already is not asked for: of an earlier attempt that was cut, or in folders that
 //! are merged with.
+use ringway_model::Unfinished;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::mpsc;
@@ -491,12 +492,12 @@ fn what_is_left_is_told_with_who_sent_what_and_goes_when_asked() {
     let left = unfinished(&site.root).unwrap();
     assert_eq!(left.len(), 2);
     let told = |of: &Incoming| left.iter().find(|left| of.staging.name.ends_with(left.id.as_bytes())).unwrap();
-    let Unfinished { from, names, more_names, files, disk_bytes, is_in_use, folder, .. } = told(&kept);
+    let Unfinished { from, names, more_names, files, disk_bytes, in_use, folder, .. } = told(&kept);
     assert_eq!((from.as_deref(), names.len(), *more_names), (Some("lap top"), 2, 3));
-    assert_eq!(names[0].as_bytes(), b"data\xff");
-    assert!(*files > 0 && *disk_bytes > 0 && !is_in_use);
-    assert_eq!(*folder, site.root);
-    assert!(told(&running).is_in_use);
+    assert_eq!(names[0].as_os_str().as_bytes(), b"data\xff");
+    assert!(*files > 0 && *disk_bytes > 0 && !in_use);
+    assert_eq!(folder.0, site.root);
+    assert!(told(&running).in_use);
 
     assert!(!discard(&site.root, &told(&running).id).unwrap(), "a transfer is at work in it");
     for nothing in ["foreign", "0123456789abcdef", "../../../../etc", ""] {

@@ -1,4 +1,4 @@
-//! Sending a batch: its files are read end to end into the lane's buffer, looked at again, and
+//! Sends a batch: its files are read end to end into the lane's buffer, checked again, and
 //! described by a head.
 use std::io;
 use std::ops::Range;
@@ -18,39 +18,39 @@ use crate::send::links::{Further, LinkSet};
 use crate::send::queue::{self, BATCH_FILE_MAX, Batch, BatchFile, BatchFolder, BatchItem, Large, Place};
 use crate::send::{attributes, reason};
 
-/// Bytes of extended attributes held for the files of one batch; beyond it they are read one by
-/// one.
+/// Bytes of extended attributes that are kept for the files of one batch. Beyond this they are read
+/// one by one.
 const XATTRS_HELD_MAX: usize = 2 * 1024 * 1024;
 
 /// A file whose whole contents were read.
 pub(in crate::send) struct ReadWhole {
-    /// As it was after its last byte was read.
+    /// Its metadata after its last byte was read.
     pub(in crate::send) metadata: Metadata,
-    /// None if those of the batch's other files take too much memory: then they are read by name
+    /// `None` if those of the batch's other files take too much memory. Then they are read by name
     /// when they are needed.
     xattrs: Option<io::Result<Vec<Xattr>>>,
 }
 
-/// What came of reading a file a second time.
+/// The result of reading a file a second time.
 enum Reread {
-    /// Its contents, and what it is now.
+    /// Its contents and its present metadata.
     Whole { contents: Vec<u8>, metadata: Metadata, born: Option<Timestamp>, xattrs: XattrBuffer },
-    /// It has grown out of a batch.
+    /// It has become too large for a batch.
     Large(Metadata),
 }
 
-/// Where a batch stands while it is being sent.
+/// The state of a batch while it is sent.
 #[derive(Default)]
 struct Progress {
     /// The frame's body so far, as part of the lane's buffer.
     body: Range<usize>,
-    /// The folder that has been said in this frame's head.
+    /// The current folder in this frame's head.
     said: Option<u32>,
-    /// Files that have become too large for a batch: sent in ranges after it.
+    /// Files that have become too large for a batch. They are sent in ranges after it.
     deferred: Vec<Large>,
-    /// Links whose file is still on its way under another name.
+    /// Links whose file is still being sent under another name.
     waiting: Batch,
-    /// A link set has been settled, which others may wait for.
+    /// Whether a link set was settled, for which others may wait.
     has_settled: bool,
 }
 
@@ -62,7 +62,7 @@ impl Progress {
 }
 
 impl Lane<'_> {
-    /// Reads and sends a batch: in one frame, unless its head gets too long or a file has changed
+    /// Reads and sends a batch, in one frame unless its head gets too long or a file has changed
     /// meanwhile.
     pub(in crate::send) fn send_batch(&mut self, batch: &Batch) -> io::Result<()> {
         let mut files = self.read_batch(batch)?;
@@ -122,9 +122,9 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// Whether a further name of a file is to be a link to it. If the receiver does not get that
-    /// file under another name, or the name is of another file or version by now, it is sent by
-    /// itself; if nobody knows yet, it waits.
+    /// Whether another name of a file is sent as a link to it. If the receiver does not get the
+    /// file under another name, or this name belongs to another file or version by now, it is sent
+    /// by itself. If that is not known yet, the name waits.
     fn is_link(
         &mut self,
         folder: &BatchFolder,
@@ -139,7 +139,8 @@ impl Lane<'_> {
             progress.waiting.hard_link(&folder.path, dir, name, (set.clone(), last), *attributes);
             return Ok(false);
         }
-        // Looked at after its file was: only then are the contents that were read this name's, too.
+        // Checked after its file, because only then are the contents that were read this name's,
+        // too.
         let now = dir.metadata(name);
         let is = |check: &dyn Fn(&Metadata, Option<Timestamp>) -> bool| {
             now.as_ref().is_ok_and(|now| check(now, dir.birth(name)))
@@ -172,12 +173,13 @@ impl Lane<'_> {
     }
 
     /// Reads the batch's files into the buffer, each at the sum of the sizes before it. For each
-    /// what it was right after it was read, or none if it could not be read whole.
+    /// file it returns the metadata right after reading, or `None` if the file could not be read
+    /// completely.
     pub(in crate::send) fn read_batch(&mut self, batch: &Batch) -> io::Result<Vec<Option<ReadWhole>>> {
         read_into(self.io, batch, &mut self.body)
     }
 
-    /// Sends the frame that has been collected, if there is any, and starts the next behind it.
+    /// Sends the collected frame, if there is one, and begins the next.
     fn flush(&mut self, progress: &mut Progress) -> io::Result<()> {
         if !self.head.is_empty() {
             let header = self.head.batch_header(progress.body.len());
@@ -189,7 +191,7 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// Says the folder, if it is not the frame's current one.
+    /// Adds the folder to the head, if it is not the frame's current one.
     fn say(&mut self, batch: &Batch, folder: u32, progress: &mut Progress) {
         if progress.said != Some(folder) {
             progress.said = Some(folder);
@@ -211,11 +213,12 @@ impl Lane<'_> {
         let Some(dir) = &folder.dir else { return Err(io::ErrorKind::InvalidInput.into()) };
         let name = batch.name(file.name).to_bytes();
         let expected = file.metadata.size as usize;
-        // Looked at after reading: only what stayed the same throughout is what it claims to be.
+        // Checked after reading: only a file that did not change throughout is sent with these
+        // attributes.
         let Some(read) = read.filter(|read| attributes::same_contents(&read.metadata, &file.metadata)) else {
             return self.add_changed(batch, index, file, progress);
         };
-        // A gap is there only after a file that was left out.
+        // There is a gap only after a file that was left out.
         if progress.body.end != at {
             self.body.copy_within(at..at + expected, progress.body.end);
         }
@@ -230,8 +233,8 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// Adds a file that is not any more what the walk saw: as it is now, in a frame of its own, if
-    /// it stays so.
+    /// Adds a file that has changed since the walk saw it: with its present contents, in a separate
+    /// frame, if it no longer changes.
     fn add_changed(&mut self, batch: &Batch, index: u32, file: &BatchFile, progress: &mut Progress) -> io::Result<()> {
         let folder = batch.folder(index);
         let Some(dir) = &folder.dir else { return Err(io::ErrorKind::InvalidInput.into()) };
@@ -264,7 +267,7 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// Reads a file once more, by itself, after the first time failed or showed that it changed.
+    /// Reads a file once more, by itself, after the first reading failed or showed a change.
     fn read_again(
         &mut self,
         folder: &BatchFolder,
@@ -296,7 +299,7 @@ impl Lane<'_> {
     }
 }
 
-/// Reads the files of a batch into `body`: see [`Lane::read_batch`].
+/// Reads the files of a batch into `body`; see [`Lane::read_batch`].
 pub(in crate::send) fn read_into(
     io: &mut FileIo,
     batch: &Batch,

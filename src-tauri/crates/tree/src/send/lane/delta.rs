@@ -1,5 +1,5 @@
-//! Sending a large file that has changed: asks which of its chunks the receiver has in the file
-//! that it replaces, and sends the others.
+//! Sends a large file that has changed: asks which of its chunks the receiver has in the file that
+//! it replaces, and sends the others.
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
@@ -15,38 +15,38 @@ use crate::send::lane::large_files::range_head;
 use crate::send::queue::ranges::{Ranged, Unreadable};
 use crate::send::{attributes, reason};
 
-/// Chunks of one window: 16 MiB and more of the file in 18 KiB. Between two that are known there
-/// may be one that is not, and the receiver keeps those apart until they have come.
+/// Chunks of one window: 16 MiB and more of the file, described in 18 KiB. Unknown chunks may lie
+/// between known ones, and the receiver keeps those stretches apart until the rest has arrived.
 const WINDOW_CHUNKS: usize = 512;
 
-/// Windows that the receiver is asked about before its answer is waited for: both ends are at work,
-/// and a long line is no hindrance.
+/// Windows that the receiver is asked about before this end waits for an answer, so that both ends
+/// work and a long line does not slow them down.
 const WINDOWS_AHEAD: usize = 4;
 
-/// As long as there is something to send, so many are enough.
+/// As long as there is something to send, this many are enough.
 const WINDOWS_AHEAD_WHILE_SENDING: usize = 2;
 
-/// It is given up once so many bytes in a row were not there: a part of the file, but at least two
-/// windows.
+/// Comparing ends once this many bytes in a row were not at the receiver: this part of the file,
+/// but at least two windows.
 const VAIN_PART: u64 = 16;
 
-/// With less left of a file there is nothing to be gained.
+/// If less than this is left of a file, comparing gains nothing.
 const LEFT_MIN: u64 = 1024 * 1024;
 
-/// A window under way: its number, and where its chunks are.
+/// A window under way: its number, and the ranges of its chunks.
 struct Asked {
     number: u32,
     chunks: Vec<Range<u64>>,
 }
 
-/// What is being asked about.
+/// The state of asking about a file.
 struct Asking {
     lens: ChunkLens,
-    /// The stretch that is being cut.
+    /// The stretch that is being cut into chunks.
     cutter: Option<Cutter>,
     stretch_end: u64,
     asked: VecDeque<Asked>,
-    /// Bytes in a row that were not there, and when that is enough.
+    /// Bytes in a row that were not at the receiver, and the number at which comparing ends.
     vain: u64,
     vain_max: u64,
     is_over: bool,
@@ -60,7 +60,7 @@ impl Asking {
         Self { lens, cutter: None, stretch_end: 0, asked: VecDeque::new(), vain: 0, vain_max, is_over: false }
     }
 
-    /// What was given to be cut and has not been.
+    /// The part of the stretch that was not cut yet.
     fn rest(&self) -> Option<Range<u64>> {
         let rest = self.cutter.as_ref().map(|cutter| cutter.at()..self.stretch_end);
         rest.filter(|rest| !rest.is_empty())
@@ -68,8 +68,8 @@ impl Asking {
 }
 
 impl Lane<'_> {
-    /// Has no other lane take anything of a file that is going to be asked about, where that is
-    /// known before they see it.
+    /// Reserves a file that is going to be asked about, so that other lanes take no part of it.
+    /// This happens before they see the file, if it is known by then.
     pub(in crate::send) fn ask_before_others(&self, ranged: &Ranged) {
         let worth = || self.shared.worth.is_worth_it(self.shared.lanes()) == Some(true);
         if ranged.large.basis != 0 && ranged.left() >= LEFT_MIN && (self.is_doubted(ranged) || worth()) {
@@ -82,8 +82,8 @@ impl Lane<'_> {
         self.shared.queue.asks(true);
     }
 
-    /// Sends what is new in a file of which the receiver has an older version, where that is worth
-    /// it. Nothing is said of its end, and what was not asked about is left.
+    /// Sends the new parts of a file of which the receiver has an older version, if comparing is
+    /// worth it. It does not send the file's end, and leaves parts that were not asked about.
     pub(in crate::send) fn send_changed(&mut self, ranged: &Ranged) -> io::Result<()> {
         if !ranged.is_asked_about() {
             if ranged.large.basis == 0 || !self.is_worth_it(ranged)? || ranged.left() < LEFT_MIN {
@@ -98,14 +98,15 @@ impl Lane<'_> {
         asked
     }
 
-    /// Whether what is there is of this very version, and only in doubt: then there is next to
+    /// Whether the receiver has exactly this version, and only doubts it. Then there is next to
     /// nothing to send.
     fn is_doubted(&self, ranged: &Ranged) -> bool {
         let is_same = ranged.large.basis == ranged.opened.metadata.size;
         is_same && !self.shared.is_proven() && self.shared.compares() && self.shared.worth.may_compare()
     }
 
-    /// Whether it is. Where the line is not known yet, the file's beginning shows how fast it is.
+    /// Whether comparing is worth it. If the line's rate is not known yet, sending the file's
+    /// beginning measures it.
     fn is_worth_it(&mut self, ranged: &Ranged) -> io::Result<bool> {
         loop {
             let lanes = self.shared.lanes();
@@ -143,7 +144,7 @@ impl Lane<'_> {
         }
     }
 
-    /// Takes an answer in: what is there counts as sent.
+    /// Handles an answer. Chunks that the receiver has count as sent.
     fn take_in(&mut self, ranged: &Ranged, asking: &mut Asking, wanted: &[bool]) {
         let Some(asked) = asking.asked.pop_front() else { return };
         let mut missing: Vec<Range<u64>> = Vec::new();
@@ -183,7 +184,7 @@ impl Lane<'_> {
                 if let Some(told) = &ranged.told {
                     told.lock().chunks(&chunks);
                 }
-                // Before it is sent: the answer may come at once.
+                // Before it is sent, because the answer may arrive at once.
                 self.shared.queue.ask(number, chunks.len());
                 let chunks = chunks.into_iter().map(|chunk| chunk.range).collect();
                 asking.asked.push_back(Asked { number, chunks });
@@ -197,7 +198,7 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// The next chunks, all of one stretch; none at the end. The file is looked at again once they
+    /// The next chunks, all of one stretch; empty at the end. The file is checked again after they
     /// were read.
     fn cut(&mut self, ranged: &Ranged, asking: &mut Asking) -> Result<Vec<Chunk>, Unreadable> {
         let failed = |error: io::Error| (Operation::Read, reason(&error));
@@ -220,7 +221,7 @@ impl Lane<'_> {
         if attributes::same_contents(&now, &ranged.opened.metadata) { Ok(chunks) } else { Err(changed) }
     }
 
-    /// Sends one piece of a file that goes on.
+    /// Sends one piece of a file, of which more follows.
     fn send_piece(&mut self, ranged: &Ranged, range: Range<u64>) -> io::Result<()> {
         match self.read_piece(ranged, &range) {
             Ok(()) => {

@@ -1,23 +1,23 @@
-//! Whether a large file that has changed is worth comparing with what the receiver has of it: where
-//! the line takes longer than that.
+//! Whether comparing a large file that has changed with the receiver's version is worth it, which
+//! is so if sending it takes longer.
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use ringway_model::Delta;
 
-/// Bytes a second of a line from which on a file is sent whole sooner than it is compared, at both
-/// ends on two cores (measured, docs/design/measuring.md).
+/// From this rate of the line on, sending a file whole is faster than comparing it, at both ends on
+/// two cores (measured, docs/design/measuring.md).
 const SLOW_BYTES_PER_S: f64 = 400e6;
 
-/// What has to be sent, or the time that has to be spent with it, before the line is known: the
+/// After this many bytes or this much time of sending, the line's rate is known. Before, the
 /// sockets' buffers take the first megabytes at once.
 const KNOWN_BYTES: u64 = 16 * 1024 * 1024;
 const KNOWN_AFTER: Duration = Duration::from_millis(250);
 
-/// Beyond so much, what was counts half of what is.
+/// Beyond this many bytes, past sending is weighted by half.
 const PAST_BYTES: u64 = 8 * KNOWN_BYTES;
 
-/// How fast the line is, and what is made of it.
+/// The line's rate, and the decision by it.
 #[derive(Debug, Default)]
 pub(in crate::send) struct Worth(Mutex<State>);
 
@@ -25,22 +25,22 @@ pub(in crate::send) struct Worth(Mutex<State>);
 struct State {
     delta: Delta,
     bytes: u64,
-    /// Of all lanes together.
+    /// The sum over all lanes.
     sending: Duration,
 }
 
 impl Worth {
-    /// When files are compared.
+    /// Sets when files are compared.
     pub(in crate::send) fn choose(&self, delta: Delta) {
         self.0.lock().delta = delta;
     }
 
-    /// Whether nobody has said that nothing is compared.
+    /// Whether comparing is not turned off.
     pub(in crate::send) fn may_compare(&self) -> bool {
         self.0.lock().delta != Delta::Off
     }
 
-    /// So much went to a lane's connection in that time.
+    /// Adds bytes that were sent on a lane's connection in that time.
     pub(in crate::send) fn sent(&self, bytes: usize, took: Duration) {
         let mut state = self.0.lock();
         state.bytes += bytes as u64;
@@ -51,7 +51,8 @@ impl Worth {
         }
     }
 
-    /// Whether comparing is worth it with so many lanes; none as long as the line is not known.
+    /// Whether comparing is worth it with this many lanes; `None` as long as the line's rate is not
+    /// known.
     pub(in crate::send) fn is_worth_it(&self, lanes: u64) -> Option<bool> {
         let state = self.0.lock();
         match state.delta {
@@ -76,22 +77,22 @@ mod tests {
     fn only_a_slow_line_is_worth_comparing_for() {
         let (slow, fast) = (Worth::default(), Worth::default());
         assert_eq!(slow.is_worth_it(1), None);
-        // What the buffers take at once proves nothing.
+        // Bytes that the buffers take at once prove nothing.
         slow.sent(4 * MIB, Duration::from_millis(1));
         assert_eq!(slow.is_worth_it(1), None);
         slow.sent(4 * MIB, Duration::from_millis(300));
         assert_eq!(slow.is_worth_it(1), Some(true));
-        // As many lanes as that together are as fast as a fast one.
+        // This many lanes together are as fast as one fast lane.
         assert_eq!(slow.is_worth_it(16), Some(false));
         (0..16).for_each(|_| fast.sent(MIB, Duration::from_millis(1)));
         assert_eq!(fast.is_worth_it(1), Some(false));
-        // It gets slow, and that is noticed.
+        // The line becomes slow, and that is noticed.
         (0..200).for_each(|_| fast.sent(MIB, Duration::from_millis(10)));
         assert_eq!(fast.is_worth_it(1), Some(true));
     }
 
     #[test]
-    fn what_was_chosen_holds_on_every_line() {
+    fn an_explicit_choice_holds_on_every_line() {
         let worth = Worth::default();
         worth.choose(Delta::On);
         assert_eq!(worth.is_worth_it(1), Some(true));

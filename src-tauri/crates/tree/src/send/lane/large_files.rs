@@ -1,5 +1,5 @@
-//! Sending one large or sparse file in ranges: its data and nothing of its holes, and its end only
-//! if it stayed as it was.
+//! Sends one large or sparse file in ranges: its data without its holes, and its end only if the
+//! file did not change.
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -17,8 +17,7 @@ use crate::send::queue::ranges::{OpenFile, Ranged, Share, Unreadable};
 use crate::send::{attributes, reason};
 
 impl Lane<'_> {
-    /// Opens a file and lets lanes that have nothing else to do help with it. One that cannot be
-    /// opened is reported.
+    /// Opens a file and lets idle lanes help with it. A file that cannot be opened is reported.
     pub(in crate::send) fn begin_large(&mut self, mut large: Large) -> Option<Arc<Ranged>> {
         let started = self.open_file(&large.folder, &large.name).and_then(|opened| {
             let xattrs = self.xattrs(&large.path, &large.name, user_xattrs(&opened.file));
@@ -26,7 +25,7 @@ impl Lane<'_> {
             let whole = attributes::allocated(&opened.metadata) == size;
             let stamp = attributes::stamp(&opened.file, &opened.metadata);
             if !large.has.is_empty() && stamp != attributes::stamp(&large.folder, &large.metadata) {
-                // What the receiver has is of what it was.
+                // The receiver's parts are of the old version.
                 return Err((Operation::Read, FailureReason::ChangedWhileReading));
             }
             let pieces = Pieces::of(&opened.file, size, whole, large.has.clone())
@@ -34,7 +33,7 @@ impl Lane<'_> {
             Ok((OpenFile { xattrs, ..opened }, stamp, pieces))
         });
         if let Some(link) = large.link.take() {
-            // What fails from here on is the file's matter, whichever of its names is tried.
+            // From here on failures concern the file, under any of its names.
             let opened = started.as_ref().ok().map(|(opened, ..)| opened);
             let same = opened.filter(|opened| link.is(&opened.metadata, birth_of(&opened.file)));
             link.settle(same.map(|opened| &opened.metadata));
@@ -55,8 +54,8 @@ impl Lane<'_> {
         Some(ranged)
     }
 
-    /// Reads and sends a file, with whichever lanes have nothing else to do. What cannot be read,
-    /// or does not stay the same, is given up and reported.
+    /// Reads and sends a file, together with idle lanes. A file that cannot be read, or that
+    /// changes, is given up and reported.
     pub(in crate::send) fn send_large(&mut self, ranged: &Arc<Ranged>) -> io::Result<()> {
         let sent = self.send_changed(ranged).and_then(|()| self.send_ranges(ranged, |_| false));
         self.shared.queue.unshare(ranged);
@@ -98,7 +97,7 @@ impl Lane<'_> {
         }
     }
 
-    /// Reads a piece into the buffer, and looks at the file again, so that one that changes is not
+    /// Reads a piece into the buffer and checks the file again, so that a file that changes is not
     /// sent to its end in vain.
     pub(in crate::send) fn read_piece(&mut self, ranged: &Ranged, range: &Range<u64>) -> Result<(), Unreadable> {
         let failed = |error: io::Error| (Operation::Read, reason(&error));
@@ -112,8 +111,7 @@ impl Lane<'_> {
         if attributes::same_contents(&now, &ranged.opened.metadata) { Ok(()) } else { changed }
     }
 
-    /// Says that a file has ended, with the last piece of it or without one, or that it is given
-    /// up.
+    /// Sends the file's end, with its last piece or without one, or that it is given up.
     fn end(&mut self, ranged: &Ranged, offset: u64, len: usize, unreadable: Option<Unreadable>) -> io::Result<()> {
         let Large { path, name, metadata, .. } = &ranged.large;
         let expected = attributes::allocated(metadata);
@@ -149,7 +147,7 @@ impl Lane<'_> {
     }
 }
 
-/// The head of what is said of a file from an offset on.
+/// The head of a frame about a file from an offset on.
 pub(in crate::send) fn range_head(ranged: &Ranged, offset: u64, step: RangeStep) -> RangeHead<'_> {
     let Ranged { large, opened, id, stamp, .. } = ranged;
     let entry = Entry {

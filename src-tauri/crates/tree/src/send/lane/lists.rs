@@ -1,4 +1,4 @@
-//! Asking the receiver which files of a unit it wants, before any of them is opened.
+//! Asks the receiver which files of a unit it wants, before any of them is opened.
 use std::io;
 use std::os::fd::AsFd;
 
@@ -14,8 +14,8 @@ use crate::send::links::LinkSet;
 use crate::send::queue::{Batch, BatchItem, Large, Listed, Unit};
 
 impl Lane<'_> {
-    /// Names a unit's files to the receiver; the unit is kept until that has answered. Files that
-    /// one head does not hold are sent unasked.
+    /// Lists a unit's files to the receiver, and keeps the unit until it has answered. Files that
+    /// do not fit into one head are sent without asking.
     pub(in crate::send) fn send_list(&mut self, mut unit: Unit) -> io::Result<()> {
         let number = self.shared.queue.next_list();
         self.head.begin_list(number);
@@ -34,20 +34,20 @@ impl Lane<'_> {
             }
             Unit::Share(_) => return Err(io::ErrorKind::InvalidInput.into()),
         };
-        // Before it is sent: the answer may come at once.
+        // Before it is sent, because the answer may arrive at once.
         self.shared.queue.hold(number, unit, files);
         let header = self.head.list_header();
         self.send(header, 0..0)
     }
 
-    /// Lists a large file once more if the receiver has asked for its digest; else, or where it has
-    /// none, gives it back to be sent.
+    /// Lists a large file again if the receiver has asked for its digest. Otherwise, or if it has
+    /// no digest, returns it to be sent.
     pub(in crate::send) fn list_again(&mut self, large: Large) -> io::Result<Option<Large>> {
         if large.listed != Listed::DigestWanted {
             return Ok(Some(large));
         }
         let large = Large { listed: Listed::Done, ..large };
-        // Of one that is mostly holes only the data is sent, which takes less than reading all of
+        // Of a file that is mostly holes only the data is sent. That takes less than reading all of
         // it at both ends.
         let is_sparse = attributes::allocated(&large.metadata) < large.metadata.size / 2;
         let Some(digest) = (if is_sparse { None } else { self.digest_of_large(&large) }) else {
@@ -70,12 +70,12 @@ impl Lane<'_> {
         }
     }
 
-    /// The digest of each file of a batch as it is now. One that cannot be read, or is not any more
-    /// what the walk saw, has one that no contents have: then it is wanted, and what is the matter
-    /// shows when it is sent.
+    /// The digest of each file of a batch as it is now. A file that cannot be read, or has changed
+    /// since the walk, gets a digest that no contents have. Then the receiver wants it, and the
+    /// problem shows when it is sent.
     ///
-    /// Of files that the receiver does not doubt there is no digest, and nothing is read where it
-    /// doubts none.
+    /// Files that the receiver does not doubt have no digest, and if it doubts none, nothing is
+    /// read.
     fn digests(&mut self, batch: &Batch) -> io::Result<Vec<Digest>> {
         let files = batch.items.iter().filter_map(|item| match item {
             BatchItem::File(file) => Some(file),
@@ -98,15 +98,15 @@ impl Lane<'_> {
         Ok(digests.collect())
     }
 
-    /// The digest of a file in ranges that is too small for chunks; one that is larger is compared
-    /// chunk by chunk. Of those that are to be proven the receiver asks for it where it has
-    /// something to compare: nothing is read for files that are new.
+    /// The digest of a file in ranges that is too small for chunks. A larger file is compared chunk
+    /// by chunk. If files are to be proven, the receiver asks for the digest if it has a file to
+    /// compare, so that new files are not read for it.
     fn digest_before_asked(&mut self, large: &Large) -> Option<Digest> {
         let is_asked_for = self.shared.is_proven() || !self.shared.is_doubted(&large.metadata);
         if is_asked_for || large.metadata.size >= CHUNKED_SIZE_MIN { None } else { self.digest_of_large(large) }
     }
 
-    /// The digest of a file in ranges; none where it cannot be read as the walk saw it.
+    /// The digest of a file in ranges; `None` if it cannot be read as the walk saw it.
     fn digest_of_large(&mut self, large: &Large) -> Option<Digest> {
         let size = large.metadata.size;
         let opened = self.open_file(&large.folder, &large.name).ok()?;
@@ -150,7 +150,7 @@ impl Lane<'_> {
 
     fn list_file(&mut self, path: &[u8], dir: &Dir, name: &[u8], metadata: &Metadata, link: Option<&LinkSet>) {
         let found = match dir.user_xattrs(name) {
-            // That it has gone is said once, when it is to be read.
+            // If it has gone, that is reported once, when it is to be read.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             found => found,
         };

@@ -1,5 +1,5 @@
-//! Reading what was sent once more, where it is to be proven: what is written through a memory map
-//! leaves size and time as they were.
+//! Reads sent contents once more if they are to be proven, because writing through a memory map
+//! leaves size and time unchanged.
 use std::io;
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -17,15 +17,15 @@ use crate::send::queue::told::{Part, kept};
 use crate::send::reason;
 
 impl Lane<'_> {
-    /// Keeps what the first `len` bytes of the buffer are, which are about to be sent as the range
-    /// at `offset`.
+    /// Keeps the digest of the first `len` bytes of the buffer, which are about to be sent as the
+    /// range at `offset`.
     pub(in crate::send) fn tell(&self, ranged: &Ranged, offset: u64, len: usize) {
         if let Some(told) = &ranged.told {
             told.lock().bytes(offset, &self.body[..len]);
         }
     }
 
-    /// Reads a batch once more and leaves those of its files out that are not twice the same.
+    /// Reads a batch once more, and leaves out files whose contents differ from the first reading.
     pub(in crate::send) fn keep_those_that_stayed(
         &mut self,
         batch: &Batch,
@@ -47,8 +47,8 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// Reads a large file from its beginning to its end once more, if it is to be proven: what was
-    /// sent must all have been there at the same time.
+    /// Reads a large file once more from beginning to end, if it is to be proven: all sent parts
+    /// must have existed at the same time.
     pub(in crate::send) fn read_once_more(&mut self, ranged: &Ranged) -> Result<(), Unreadable> {
         let Some(told) = &ranged.told else { return Ok(()) };
         let mut parts = std::mem::take(&mut told.lock().parts);
@@ -78,7 +78,7 @@ impl Lane<'_> {
         if kept(hasher.finalize()) == part.digest { Ok(()) } else { Err(CHANGED) }
     }
 
-    /// What was not sent has to be nothing but zeros still.
+    /// Checks that a part that was not sent still consists of zeros.
     fn is_still_a_hole(&mut self, ranged: &Ranged, hole: Range<u64>) -> Result<(), Unreadable> {
         let mut at = hole.start;
         while at < hole.end

@@ -1,4 +1,4 @@
-//! Cutting a large file's data into ranges: its holes left out, as long as that is worth it and the
+//! Cuts a large file's data into ranges. Holes are left out as long as that is worth it and the
 //! receiver can keep the stretches apart.
 use std::io;
 use std::ops::Range;
@@ -11,30 +11,30 @@ use ringway_wire::stretches::Stretches;
 /// Bytes of one range.
 pub(in crate::send) const RANGE_LEN: usize = LANE_BODY_MAX;
 
-/// A hole shorter than this is sent as the zeros that it reads as: cheaper than a range more.
+/// A shorter hole is sent as zeros, which is cheaper than another range.
 const HOLE_MIN: u64 = 64 * 1024;
 
-/// Stretches of data that one file is sent in. The receiver takes [`RANGE_PIECES_MAX`]; a file that
-/// changes meanwhile may have more than were counted.
+/// The most stretches of data of one file. The receiver accepts [`RANGE_PIECES_MAX`], and a file
+/// that changes meanwhile may have more than were counted.
 const STRETCHES_MAX: usize = RANGE_PIECES_MAX / 2;
 
-/// A file's data in pieces of one range, holes left out.
+/// A file's data in pieces of one range, without holes.
 pub(in crate::send) struct Pieces {
     size: u64,
-    /// Holes below this are data.
+    /// Shorter holes are sent as data.
     hole_min: u64,
     stretches: usize,
-    /// What is left of the stretch of data that is being cut.
+    /// The rest of the stretch of data that is being cut.
     stretch: Range<u64>,
-    /// The stretch behind it, once it has been looked for.
+    /// The stretch after it, once that is known.
     ahead: Option<Range<u64>>,
-    /// What is not to be sent.
+    /// The parts that are not sent.
     has: Stretches,
 }
 
 impl Pieces {
-    /// With `whole` it has no holes to look for: where the filesystem looks page by page, that
-    /// costs a tenth of what reading does.
+    /// With `whole` it does not look for holes. On filesystems that look page by page, that costs a
+    /// tenth of reading.
     pub(in crate::send) fn of(file: &OwnedFd, size: u64, whole: bool, has: Stretches) -> io::Result<Self> {
         let (hole_min, first) = match whole {
             true => (HOLE_MIN, Some(0..size).filter(|all| !all.is_empty())),
@@ -48,12 +48,12 @@ impl Pieces {
         self.next_up_to(RANGE_LEN as u64, file)
     }
 
-    /// All of the next stretch that is to be sent.
+    /// All of the next stretch to be sent.
     pub(in crate::send) fn next_whole(&mut self, file: &OwnedFd) -> io::Result<Option<Range<u64>>> {
         self.next_up_to(u64::MAX, file)
     }
 
-    /// Takes the end of the stretch that was given last back, from there on.
+    /// Takes back the end of the last returned stretch, from there on.
     pub(in crate::send) fn put_back(&mut self, rest: Range<u64>) {
         debug_assert_eq!(rest.end, self.stretch.start);
         self.stretch.start = rest.start;
@@ -75,7 +75,7 @@ impl Pieces {
         }
     }
 
-    /// Bytes that are left at the most: holes in them count, and what the receiver has.
+    /// The most bytes that can be left. It includes holes, and parts that the receiver has.
     pub(in crate::send) fn left(&self) -> u64 {
         match &self.ahead {
             None => self.stretch.end - self.stretch.start,
@@ -84,7 +84,7 @@ impl Pieces {
         }
     }
 
-    /// The next stretch of data, short holes in it included.
+    /// The next stretch of data, including short holes in it.
     fn next_stretch(&mut self, file: &OwnedFd) -> io::Result<Option<Range<u64>>> {
         let Some(mut stretch) = self.ahead.take() else { return Ok(None) };
         self.stretches += 1;
@@ -106,7 +106,7 @@ impl Pieces {
 /// The shortest hole worth leaving out, so that no more than [`STRETCHES_MAX`] stretches remain: a
 /// power of two.
 fn hole_min(file: &OwnedFd, size: u64) -> io::Result<u64> {
-    // How many holes there are of 2^n bytes to the next power.
+    // The number of holes from 2^n bytes up to the next power.
     let mut holes = [0_usize; u64::BITS as usize];
     let mut end = 0;
     while let Some(data) = next_data(file, end, size)? {

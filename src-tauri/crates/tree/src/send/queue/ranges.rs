@@ -1,5 +1,5 @@
-//! A large file while it is sent, by one lane or several: who takes which piece, and who says how
-//! it ended.
+//! A large file while one or several lanes send it: which lane takes which piece, and which one
+//! sends the end.
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
@@ -14,8 +14,8 @@ use crate::send::queue::pieces::{Pieces, RANGE_LEN};
 use crate::send::queue::told::Told;
 use crate::send::reason;
 
-/// Another lane joins only where so many bytes are left: with less the file is over before that
-/// pays, and a lane that is far behind would hold many files open at the receiver.
+/// Another lane joins only if at least this many bytes are left. With less, the file ends before
+/// that pays, and a lane that is far behind would hold many files open at the receiver.
 const JOIN_LEFT_MIN: u64 = 8 * RANGE_LEN as u64;
 
 /// Why a file could not be read to its end.
@@ -33,45 +33,46 @@ pub(in crate::send) struct Ranged {
     pub(in crate::send) large: Large,
     pub(in crate::send) opened: OpenFile,
     pub(in crate::send) id: u64,
-    /// Of the version that was opened.
+    /// The stamp of the version that was opened.
     pub(in crate::send) stamp: u64,
-    /// What the receiver has been told of its contents, where that is to be proven.
+    /// Digests of the contents that were sent, if they are to be proven.
     pub(in crate::send) told: Option<Mutex<Told>>,
     state: Mutex<State>,
 }
 
 struct State {
     pieces: Pieces,
-    /// One lane asks which of its chunks are there already: nobody takes what was not asked about.
+    /// Whether one lane asks which of its chunks the receiver has. No lane takes parts that were
+    /// not asked about.
     asks: bool,
-    /// Chunks that are not there, of what was.
+    /// Chunks that the receiver lacks, of those that it was asked about.
     wanted: VecDeque<Range<u64>>,
-    /// Lanes that are at it.
+    /// Lanes that work on it.
     lanes: u32,
-    /// Bytes that were handed to their sinks, or that the receiver had.
+    /// Bytes that were passed to their sinks, or that the receiver had.
     sent: u64,
     unreadable: Option<Unreadable>,
 }
 
-/// What a lane does next with a file.
+/// The next step of a lane with a file.
 pub(in crate::send) enum Share {
-    /// Sends this piece; with `last`, it is the file's end too: no other lane is at it and none can
-    /// join.
+    /// Sends this piece. With `last` it is also the file's end: no other lane works on the file and
+    /// none can join.
     Piece { range: Range<u64>, last: bool },
-    /// Says how it ended, all others being done with it.
+    /// Sends the file's end, because all other lanes are done with it.
     End(Option<Unreadable>),
-    /// Goes on to something else: who is still at it says how it ended.
+    /// Goes on to other work. Another lane still works on the file and sends its end.
     Nothing,
 }
 
 impl State {
-    /// Bytes that lanes may take now, at the most.
+    /// The most bytes that lanes may take now.
     fn left(&self) -> u64 {
         let wanted: u64 = self.wanted.iter().map(|range| range.end - range.start).sum();
         wanted + if self.asks { 0 } else { self.pieces.left() }
     }
 
-    /// The next piece of what is wanted.
+    /// The next piece of the wanted chunks.
     fn take_wanted(&mut self) -> Option<Range<u64>> {
         let range = self.wanted.front_mut()?;
         let piece = range.start..range.end.min(range.start + RANGE_LEN as u64);
@@ -89,7 +90,7 @@ impl State {
 }
 
 impl Ranged {
-    /// With the calling lane at it.
+    /// Creates it with the calling lane at work on it.
     pub(in crate::send) fn new(
         large: Large,
         opened: OpenFile,
@@ -103,7 +104,7 @@ impl Ranged {
         Self { large, opened, id, stamp, told, state: Mutex::new(state) }
     }
 
-    /// Takes a lane on, if enough is left for it.
+    /// Lets a lane join, if enough is left for it.
     pub(in crate::send) fn join(&self) -> bool {
         let mut state = self.state.lock();
         let joins = state.unreadable.is_none() && state.left() >= JOIN_LEFT_MIN;
@@ -111,7 +112,8 @@ impl Ranged {
         joins
     }
 
-    /// What a lane that is at it does next. After anything but a piece it is not at it any more.
+    /// The next step of a lane that works on it. After any step but a piece, the lane does not work
+    /// on it any more.
     pub(in crate::send) fn next(&self) -> Share {
         let mut state = self.state.lock();
         if state.unreadable.is_none() {
@@ -132,7 +134,7 @@ impl Ranged {
         state.leave()
     }
 
-    /// A piece from what was not asked about, if more is left behind it and the file can be read.
+    /// A piece that was not asked about, if more follows after it and the file can be read.
     pub(in crate::send) fn take_first(&self) -> Option<Range<u64>> {
         let mut state = self.state.lock();
         if state.unreadable.is_some() || state.left() <= RANGE_LEN as u64 {
@@ -147,13 +149,13 @@ impl Ranged {
         }
     }
 
-    /// From now on one lane asks which chunks are there already, and the others take what it learns
-    /// to be wanted.
+    /// From now on one lane asks which chunks the receiver has, and the others take the chunks that
+    /// turn out to be wanted.
     pub(in crate::send) fn begin_asking(&self) {
         self.state.lock().asks = true;
     }
 
-    /// Whether one does.
+    /// Whether one lane asks about it.
     pub(in crate::send) fn is_asked_about(&self) -> bool {
         self.state.lock().asks
     }
@@ -164,25 +166,24 @@ impl Ranged {
         found.map_err(|error| (Operation::Read, reason(&error)))
     }
 
-    /// Adds what is wanted of what was asked about.
+    /// Adds wanted ranges.
     pub(in crate::send) fn want(&self, ranges: impl IntoIterator<Item = Range<u64>>) {
         self.state.lock().wanted.extend(ranges);
     }
 
-    /// The next piece of that, unless the file cannot be read any more.
+    /// The next wanted piece, unless the file cannot be read any more.
     pub(in crate::send) fn take_wanted(&self) -> Option<Range<u64>> {
         let mut state = self.state.lock();
         if state.unreadable.is_some() { None } else { state.take_wanted() }
     }
 
-    /// Whether there is one, and whether the file can be read.
+    /// Whether there is a wanted piece, and whether the file can be read.
     pub(in crate::send) fn wants(&self) -> (bool, bool) {
         let state = self.state.lock();
         (!state.wanted.is_empty(), state.unreadable.is_none())
     }
 
-    /// Nothing more is asked about: what is left, with the rest of the stretch that was given last,
-    /// is for every lane.
+    /// Ends asking. What is left, with the rest of the last returned stretch, is for every lane.
     pub(in crate::send) fn end_asking(&self, rest: Option<Range<u64>>) {
         let mut state = self.state.lock();
         state.asks = false;
@@ -191,24 +192,24 @@ impl Ranged {
         }
     }
 
-    /// Bytes that are left to be sent at the most, on all lanes.
+    /// The most bytes that are left to be sent, on all lanes.
     pub(in crate::send) fn left(&self) -> u64 {
         self.state.lock().left()
     }
 
-    /// The same for a lane that has other work: it takes no further piece.
+    /// The step of a lane that has other work: it takes no further piece.
     pub(in crate::send) fn leave(&self) -> Share {
         self.state.lock().leave()
     }
 
-    /// Counts bytes that are being handed to a sink; all so far.
+    /// Counts bytes that are being passed to a sink; returns all so far.
     pub(in crate::send) fn sent(&self, len: usize) -> u64 {
         let mut state = self.state.lock();
         state.sent += len as u64;
         state.sent
     }
 
-    /// No lane takes another piece; the first reason is the one that is told.
+    /// No lane takes another piece. The first reason is the one that is reported.
     pub(in crate::send) fn give_up(&self, why: Unreadable) {
         self.state.lock().unreadable.get_or_insert(why);
     }

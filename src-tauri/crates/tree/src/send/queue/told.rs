@@ -1,13 +1,14 @@
-//! What the receiver was told of a large file's contents, to be compared when that is read again.
+//! Digests of a large file's contents as they were sent, for comparison when the file is read
+//! again.
 use std::ops::Range;
 
 use crate::chunking::Chunk;
 
-/// Bytes kept of a digest: enough for a comparison with what this process has read itself. With its
-/// place a part takes 40 bytes, one for each MiB of a file.
+/// Bytes that are kept of a digest: enough for a comparison with what this process has read itself.
+/// With its position a part takes 40 bytes, one for each MiB of a file.
 const DIGEST_KEPT: usize = 16;
 
-/// What the receiver was told of a large file's contents.
+/// The digest of one part of a large file as it was sent.
 #[derive(Default)]
 pub(in crate::send) struct Told {
     pub(in crate::send) parts: Vec<Part>,
@@ -15,7 +16,7 @@ pub(in crate::send) struct Told {
 
 pub(in crate::send) struct Part {
     pub(in crate::send) range: Range<u64>,
-    /// The digest is of the digests of the chunks in it, else of its bytes.
+    /// Whether the digest is one of the digests of the part's chunks, instead of its bytes.
     pub(in crate::send) is_chunked: bool,
     pub(in crate::send) digest: [u8; DIGEST_KEPT],
 }
@@ -26,7 +27,7 @@ impl Told {
         self.parts.push(Part { range, is_chunked: false, digest: kept(blake3::hash(bytes)) });
     }
 
-    /// Chunks in a row, at least one.
+    /// Adds consecutive chunks, at least one.
     pub(in crate::send) fn chunks(&mut self, chunks: &[Chunk]) {
         let mut hasher = blake3::Hasher::new();
         for chunk in chunks {

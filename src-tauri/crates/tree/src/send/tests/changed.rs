@@ -1,5 +1,5 @@
-//! Large files of which the receiver has an older version: what is asked about, what travels, and
-//! answers that are none.
+//! Large files of which the receiver has an older version: what is asked about, what is sent, and
+//! invalid answers.
 use ringway_model::Delta;
 
 use super::*;
@@ -19,7 +19,7 @@ fn having(old: Vec<u8>, size: usize) -> Received {
 }
 
 #[test]
-fn only_what_is_new_travels_whatever_was_done_to_the_file() {
+fn only_new_parts_are_sent_whatever_the_change() {
     let scratch = scratch();
     let path = scratch.path().join("large");
     let old = noise(1, LEN);
@@ -47,7 +47,7 @@ fn only_what_is_new_travels_whatever_was_done_to_the_file() {
 }
 
 #[test]
-fn other_lanes_take_nothing_of_a_file_that_is_going_to_be_asked_about() {
+fn other_lanes_take_no_part_of_a_file_to_be_asked_about() {
     let scratch = scratch();
     let path = scratch.path().join("large");
     fs::write(&path, noise(2, LEN)).unwrap();
@@ -79,7 +79,7 @@ fn other_lanes_send_what_is_wanted_too() {
 }
 
 #[test]
-fn a_file_with_nothing_in_it_that_was_there_is_given_up_early_and_sent() {
+fn comparing_an_entirely_new_file_ends_early() {
     let scratch = scratch();
     let path = scratch.path().join("large");
     fs::write(&path, noise(2, 4 * LEN)).unwrap();
@@ -92,12 +92,12 @@ fn a_file_with_nothing_in_it_that_was_there_is_given_up_early_and_sent() {
     let sent = send_delta(&[source(&path)], 1, having(noise(1, 4 * LEN), 4 * LEN), Some(count));
     assert_same_tree(&path, "large", &sent.received);
     assert_eq!((sent.received.reused, sent.counts.bytes), (0, 4 * LEN as u64));
-    // The list, and at most so many windows of 16 MiB and more: all of the file would be nine.
+    // The list, and at most this many windows of 16 MiB and more. All of the file would be nine.
     assert!(asked.load(Ordering::Relaxed) <= 6, "{asked:?}");
 }
 
 #[test]
-fn a_file_that_was_begun_is_asked_about_where_it_was_not() {
+fn missing_parts_of_a_begun_file_are_asked_about() {
     let scratch = scratch();
     let path = scratch.path().join("large");
     let (old, new) = (noise(1, LEN), [&noise(1, LEN)[..], &noise(2, LEN)].concat());
@@ -148,7 +148,7 @@ fn a_file_that_changes_while_it_is_asked_about_is_given_up() {
     assert_eq!(sent.counts.files, 0);
 }
 
-/// Answers the list, and then the first window as `answer` does; what came of that.
+/// Answers the list, and then the first window with `answer`; returns the result of that.
 fn answered_wrongly(
     answer: impl Fn(&Outgoing, Wanted) -> Result<(), ProtocolError> + Send,
 ) -> Result<(), ProtocolError> {
@@ -223,7 +223,7 @@ fn a_lane_that_waits_for_an_answer_ends_when_the_transfer_does() {
     outgoing.delta(Delta::On);
     outgoing.list();
 
-    /// Answers the list, and no window.
+    /// Answers the list, but no window.
     struct Silent<'a>(&'a Outgoing, &'a AtomicU64);
 
     impl LaneSink for Silent<'_> {
@@ -244,7 +244,7 @@ fn a_lane_that_waits_for_an_answer_ends_when_the_transfer_does() {
         let lane = scope
             .spawn(|| outgoing.run_lane(&mut Silent(&outgoing, &windows), &mut FileIo::new(IoMode::Sync, 1).unwrap()));
         let are_asked = comes(|| windows.load(Ordering::Relaxed) >= 3);
-        // In any case, or the lane is waited for without end.
+        // In any case, because the lane would be waited for without end.
         outgoing.cancel();
         assert!(are_asked, "40 MiB are three windows");
         assert_eq!(lane.join().unwrap().unwrap_err().kind(), io::ErrorKind::Interrupted);

@@ -1,12 +1,12 @@
-//! Counting ahead of a walk that the lanes hold up: what is counted is what is sent, and the walk
-//! has the last word.
+//! Counting ahead of a walk that the lanes delay: what is counted is what is sent, and in the end
+//! the walk's totals are used.
 use super::*;
 
-/// More small files than the queue holds units of: the walk waits in their folder until somebody
-/// takes some.
+/// More small files than fit into the queue's units, so that the walk waits in their folder until a
+/// lane takes some.
 const FILES: usize = 20_000;
 
-/// A source that the walk stays in, and one that it does not come to.
+/// A source in which the walk waits, and one that it does not reach.
 fn sources(scratch: &Path) -> [Source; 2] {
     let (first, second) = (scratch.join("first"), scratch.join("second"));
     fs::create_dir_all(second.join("empty/deep")).unwrap();
@@ -24,7 +24,7 @@ fn sources(scratch: &Path) -> [Source; 2] {
     [source(&first), source(&second)]
 }
 
-/// Starts a transfer of which nobody takes anything, until all of it is counted.
+/// Starts a transfer from which no lane takes anything, until all of it is counted.
 fn held_up(sources: &[Source]) -> Arc<Outgoing> {
     let outgoing = Outgoing::start(sources).unwrap();
     until("all of it is counted", || outgoing.totals().complete);
@@ -33,7 +33,7 @@ fn held_up(sources: &[Source]) -> Arc<Outgoing> {
 }
 
 #[test]
-fn what_was_counted_is_what_is_sent() {
+fn counted_totals_equal_what_is_sent() {
     let scratch = scratch();
     let sources = sources(scratch.path());
     for lanes in [1, 3] {
@@ -44,7 +44,7 @@ fn what_was_counted_is_what_is_sent() {
             let totals = for_sink.totals();
             assert!(totals.complete, "it was known already");
             assert_eq!(totals.entries, counted.entries);
-            // What is sparse counts for what has been sent of it, once that is known.
+            // A sparse file counts for the bytes that were sent of it, once that is known.
             assert!(for_sink.sent().bytes <= totals.bytes);
         });
         let sent = finish(&outgoing, IoMode::Auto, lanes, Some(meanwhile));
@@ -57,12 +57,12 @@ fn what_was_counted_is_what_is_sent() {
 }
 
 #[test]
-fn what_is_gone_by_then_is_taken_back() {
+fn vanished_entries_are_subtracted_from_the_totals() {
     let scratch = scratch();
     let sources = sources(scratch.path());
     let outgoing = held_up(&sources);
     let counted = outgoing.totals();
-    // One that is in the queue, and will be missed, and what the walk will not even find.
+    // A file in the queue, which will be missing, and files that the walk will not even find.
     fs::remove_file(scratch.path().join("second/small")).unwrap();
     fs::remove_dir(scratch.path().join("second/empty/deep")).unwrap();
     let queued = || (0..FILES).find(|at| fs::remove_file(scratch.path().join(format!("first/file {at}"))).is_ok());
@@ -75,7 +75,7 @@ fn what_is_gone_by_then_is_taken_back() {
 }
 
 #[test]
-fn what_has_come_since_makes_it_uncertain_until_the_walk_has_ended() {
+fn new_entries_make_totals_uncertain_until_the_walk_ends() {
     let scratch = scratch();
     let sources = sources(scratch.path());
     let outgoing = held_up(&sources);
@@ -97,7 +97,7 @@ fn what_has_come_since_makes_it_uncertain_until_the_walk_has_ended() {
 }
 
 #[test]
-fn what_fits_into_the_queue_is_not_counted() {
+fn a_tree_that_fits_into_the_queue_is_not_counted() {
     let scratch = scratch();
     let root = scratch.path().join("few");
     fs::create_dir(&root).unwrap();

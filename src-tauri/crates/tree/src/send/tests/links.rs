@@ -1,8 +1,8 @@
-//! Files with several names whose names are replaced, removed or kept by the receiver while they
-//! are sent.
+//! Files with several names, which are replaced, removed or kept by the receiver while they are
+//! sent.
 use super::*;
 
-/// Three names of one file: `first` is the one that the walk meets first.
+/// Three names of one file. The walk meets `first` first.
 const NAMES: [&str; 3] = ["first", "sub/second", "sub/third"];
 
 /// A folder with one file of `len` bytes under all of [`NAMES`].
@@ -15,11 +15,11 @@ fn linked(scratch: &Path, len: usize) -> std::path::PathBuf {
     root
 }
 
-/// Small, and in ranges.
+/// A small file, and one in ranges.
 const LENS: [usize; 2] = [1_000, 3_000_000];
 
-/// Sends `root` once its walk has ended and `disturb` has been called, with lists and without, over
-/// one lane and several.
+/// Sends `root` after its walk has ended and `disturb` was called, with and without lists, over one
+/// lane and several.
 fn each_way(len: usize, disturb: impl Fn(&Path), check: impl Fn(&Path, &Sent)) {
     for (io, lanes) in [(IoMode::Sync, 1), (IoMode::Auto, 3)] {
         for lists in [false, true] {
@@ -40,7 +40,7 @@ fn each_way(len: usize, disturb: impl Fn(&Path), check: impl Fn(&Path, &Sent)) {
     }
 }
 
-/// As an editor saves: a new file takes the name.
+/// Like an editor that saves: a new file takes the name.
 fn replace(path: &Path, len: usize) {
     let new = path.with_extension("new");
     write(&new, len, 7);
@@ -48,10 +48,10 @@ fn replace(path: &Path, len: usize) {
 }
 
 #[test]
-fn a_replaced_name_does_not_change_what_the_other_names_hold() {
+fn a_replaced_name_does_not_change_other_names_contents() {
     for len in LENS {
         for victim in NAMES {
-            // Also one that has grown out of its batch, or shrunk into one.
+            // Also a file that has become too large for its batch, or small enough for one.
             for new_len in [len, if len > 2_000 { 2_000 } else { 700_000 }] {
                 let check = |root: &Path, sent: &Sent| {
                     assert_eq!(sent.failures, []);
@@ -65,7 +65,7 @@ fn a_replaced_name_does_not_change_what_the_other_names_hold() {
 }
 
 #[test]
-fn a_name_that_vanished_takes_no_other_name_with_it() {
+fn a_vanished_name_does_not_affect_other_names() {
     for len in LENS {
         for victim in NAMES {
             let gone = FailureReason::Os { errno: rustix::io::Errno::NOENT.raw_os_error() };
@@ -107,13 +107,13 @@ fn a_file_that_is_changed_in_place_keeps_its_names() {
 }
 
 #[test]
-fn names_of_a_file_that_the_receiver_keeps_bring_their_own_contents() {
+fn names_of_a_kept_file_bring_their_own_contents() {
     for len in LENS {
         for lanes in [1, 3] {
             let scratch = scratch();
             let root = linked(scratch.path(), len);
             let has = HashMap::from([(NAMES[0].as_bytes().to_vec(), b"the receiver's own".to_vec())]);
-            // What stays is counted as the sender has it: nothing of it travels.
+            // A file that stays is counted as the sender has it. Nothing of it is sent.
             let received = Received { has, keeps: true, ..Received::default() };
             let sent = send_to(&[contents(&root)], IoMode::Sync, lanes, received);
             assert_eq!(sent.failures, []);
@@ -173,14 +173,14 @@ fn no_lane_ends_while_another_opens_a_large_file() {
         let was_early = has_ended.load(Ordering::Relaxed);
         queue.done();
         let ends = comes(|| has_ended.load(Ordering::Relaxed));
-        // Or it is waited for without end.
+        // Otherwise the test waits without end.
         queue.cancel();
         assert!(waits && !was_early && ends, "it waits: {waits}, too short: {was_early}, ends: {ends}");
     });
 }
 
-/// Puts `contents` under `name`, into a new file that gets the inode number `ino` again. False
-/// where the filesystem does not reuse it.
+/// Puts `contents` under `name`, into a new file that gets the inode number `ino` again. False if
+/// the filesystem does not reuse it.
 fn reuse(name: &Path, beside: &Path, ino: u64, contents: &[u8]) -> bool {
     for attempt in 0..500 {
         let tried = beside.join(attempt.to_string());
@@ -194,12 +194,12 @@ fn reuse(name: &Path, beside: &Path, ino: u64, contents: &[u8]) -> bool {
 }
 
 #[test]
-fn a_file_that_got_the_inode_number_of_one_that_was_sent_brings_its_own_contents() {
-    // Only its birth tells it from the file that was sent, or its size does.
+fn a_file_with_a_reused_inode_number_brings_its_own_contents() {
+    // Only its birth time, or its size, distinguishes it from the file that was sent.
     for (len, new_len) in LENS.into_iter().flat_map(|len| [(len, len), (len, len + 1)]) {
-        // On a busy machine its names may come one right after the other.
+        // On a busy machine its names may come right after each other.
         let was_between = (0..20).any(|_| {
-            // Not in memory, whose inode numbers come once.
+            // Not in memory, where an inode number is used only once.
             let scratch = tempfile::Builder::new().prefix("ringway-source-").tempdir().unwrap();
             let (root, beside) = (scratch.path().join("root"), scratch.path().join("beside"));
             ["a", "m", "z"].iter().for_each(|folder| fs::create_dir_all(root.join(folder)).unwrap());
@@ -222,7 +222,7 @@ fn a_file_that_got_the_inode_number_of_one_that_was_sent_brings_its_own_contents
                     let came = [("a/name", "z/name"), ("z/name", "a/name")].into_iter().find(|(one, _)| there(one));
                     match (came, first) {
                         (Some((_, other)), None) => first = Some((frames, other)),
-                        // Whatever read it has closed it by now.
+                        // The lane that read it has closed it by now.
                         (_, Some((then, other))) if frames > then && !is_done => {
                             is_done = true;
                             if there(other) {
@@ -259,7 +259,7 @@ fn a_file_that_got_the_inode_number_of_one_that_was_sent_brings_its_own_contents
 }
 
 #[test]
-fn a_file_that_is_written_to_after_it_was_sent_is_sent_again_under_its_next_name() {
+fn a_file_changed_after_it_was_sent_is_sent_again_under_its_next_name() {
     for len in LENS {
         let scratch = scratch();
         let root = scratch.path().join("root");

@@ -1,5 +1,4 @@
-//! What the tests send into: sinks that parse every frame, keep accounts, and rebuild the tree in
-//! memory.
+//! The sinks of the tests, which parse every frame, keep accounts, and rebuild the tree in memory.
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -29,7 +28,7 @@ pub(super) use crate::deadline::{comes, until};
 
 pub(super) type XattrList = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// An entry as a receiver would have it.
+/// An entry at the receiver.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Arrived {
     Folder(Attributes, XattrList),
@@ -38,29 +37,29 @@ pub(super) enum Arrived {
     HardLink(u64),
 }
 
-/// Everything that came on all lanes.
+/// Everything that arrived on all lanes.
 #[derive(Default)]
 pub(super) struct Received {
     pub(super) ledger: Ledger,
     pub(super) entries: BTreeMap<Vec<u8>, Arrived>,
     pub(super) ranged: HashMap<u64, Vec<u8>>,
-    /// The lanes that ranges of a file came on.
+    /// The lanes on which ranges of a file arrived.
     pub(super) lanes_of: HashMap<u64, BTreeSet<usize>>,
     pub(super) ends: u64,
     pub(super) last_links: u64,
-    /// What is here before anything comes: contents by path.
+    /// Files that the receiver has before the transfer: contents by path.
     pub(super) has: HashMap<Vec<u8>, Vec<u8>>,
-    /// Digests go along.
+    /// Whether digests are sent.
     pub(super) proves: bool,
-    /// Those stay whatever is sent, and nothing is linked to them.
+    /// Whether those files stay whatever is sent, and nothing is linked to them.
     pub(super) keeps: bool,
-    /// Files that were begun before, by path: what is here of them, among zeros.
+    /// Files that were begun before, by path: the parts that exist, among zeros.
     pub(super) begun: HashMap<Vec<u8>, (Stretches, Vec<u8>)>,
-    /// Files that are replaced, by path, and the chunks that they are cut into, where each begins.
+    /// Files that are replaced, by path, and the beginnings of the chunks into which they are cut.
     pub(super) old: HashMap<Vec<u8>, OldFile>,
     /// Bytes that were found in those.
     pub(super) reused: u64,
-    /// Lanes but the first wait with each range until this is set.
+    /// Lanes except the first wait with each range until this is set.
     pub(super) go: Option<Arc<AtomicBool>>,
     /// Lists that were not answered yet.
     pub(super) answers: Vec<Wanted>,
@@ -74,7 +73,7 @@ pub(super) struct OldFile {
 }
 
 impl OldFile {
-    /// Cut as a new file of `size` bytes is.
+    /// Cuts it like a new file of `size` bytes.
     pub(super) fn new(contents: Vec<u8>, size: u64) -> Self {
         let mut cutter = Cutter::new(ChunkLens::of(size), 0..contents.len() as u64);
         let read = |at: u64, into: &mut [u8]| io::Read::read(&mut &contents[at as usize..], into);
@@ -247,8 +246,8 @@ fn list(xattrs: Xattrs<'_>) -> XattrList {
     xattrs.iter().map(|(name, value)| (name.to_vec(), value.to_vec())).collect()
 }
 
-/// Something to do between frames: to disturb the source, or to hold its lane up until something
-/// else has come.
+/// Called between frames, to disturb the source, or to delay its lane until something else has
+/// arrived.
 pub(super) type Meanwhile = Box<dyn FnMut(u64, &Mutex<Received>) + Send>;
 
 pub(super) struct Sink {
@@ -291,7 +290,7 @@ pub(super) fn contents(path: &Path) -> Source {
     Source { path: path.to_path_buf(), contents_only: true }
 }
 
-/// What a whole transfer came to.
+/// The result of a whole transfer.
 pub(super) struct Sent {
     pub(super) received: Received,
     pub(super) failures: Vec<Failure>,
@@ -300,17 +299,17 @@ pub(super) struct Sent {
     pub(super) bytes_total: u64,
 }
 
-/// Sends to the end on so many lanes, and checks that the accounts agree.
+/// Sends everything on this many lanes, and checks that the accounts agree.
 pub(super) fn send(sources: &[Source], io: IoMode, lanes: usize) -> Sent {
     finish(&Outgoing::start(sources).unwrap(), io, lanes, None)
 }
 
-/// Sends what the receiver has not; its answers come late and in any order.
+/// Sends the files that the receiver does not have. Its answers come late and in any order.
 pub(super) fn send_listed(sources: &[Source], io: IoMode, lanes: usize, has: HashMap<Vec<u8>, Vec<u8>>) -> Sent {
     send_to(sources, io, lanes, Received { has, ..Received::default() })
 }
 
-/// The same for a receiver that may have begun files, too.
+/// The same for a receiver that may also have begun files.
 pub(super) fn send_to(sources: &[Source], io: IoMode, lanes: usize, received: Received) -> Sent {
     send_answered(&Outgoing::start(sources).unwrap(), io, lanes, received, None)
 }
@@ -335,13 +334,13 @@ pub(super) fn send_answered(
                 answers.iter().for_each(|answer| outgoing.answered(answer).unwrap());
             }
         });
-        // Where a lane panics, too.
+        // Also if a lane panics.
         let _over = OnDrop(&over);
         finish_into(outgoing, io, lanes, meanwhile, &received)
     })
 }
 
-/// Set when it goes.
+/// Sets the flag when it is dropped.
 struct OnDrop<'a>(&'a AtomicBool);
 
 impl Drop for OnDrop<'_> {
@@ -350,20 +349,20 @@ impl Drop for OnDrop<'_> {
     }
 }
 
-/// The same, asking about chunks of whatever is replaced.
+/// The same, asking about chunks of every replaced file.
 pub(super) fn send_delta(sources: &[Source], lanes: usize, received: Received, meanwhile: Option<Meanwhile>) -> Sent {
     let outgoing = Outgoing::start(sources).unwrap();
     outgoing.delta(Delta::On);
     send_answered(&outgoing, IoMode::Auto, lanes, received, meanwhile)
 }
 
-/// Runs the lanes of what was started; `meanwhile` is called on the first lane after each of its
+/// Runs the lanes of a started transfer. `meanwhile` is called on the first lane after each of its
 /// frames.
 pub(super) fn finish(outgoing: &Outgoing, io: IoMode, lanes: usize, meanwhile: Option<Meanwhile>) -> Sent {
     finish_into(outgoing, io, lanes, meanwhile, &Arc::default())
 }
 
-/// The same into what there is already.
+/// The same with an existing `Received`.
 pub(super) fn finish_into(
     outgoing: &Outgoing,
     io: IoMode,
@@ -385,7 +384,7 @@ pub(super) fn finish_into(
     assert_eq!(received.ledger.settle(&counts), Ok(()));
     assert_eq!(received.ends, lanes as u64);
     assert!(received.ranged.is_empty());
-    // What is in a folder whose path is too long is counted only.
+    // Entries of a folder whose path is too long are only counted.
     let are_named = failures.iter().all(|failure| failure.reason != FailureReason::PathTooLong);
     assert!(!are_named || outgoing.failed() == failures.len() as u64, "{failures:?}");
     assert!(outgoing.take_failures().is_empty());
@@ -397,7 +396,7 @@ pub(super) fn finish_into(
     Sent { received, failures, failed: outgoing.failed(), counts, bytes_total: totals.bytes }
 }
 
-/// Compares what came with what is there.
+/// Compares what arrived with the tree on disk.
 pub(super) fn assert_same_tree(root: &Path, name: &str, received: &Received) {
     let mut names_of = HashMap::<u64, Vec<u64>>::new();
     let mut found = 0;
@@ -451,8 +450,8 @@ pub(super) fn write(path: &Path, len: usize, seed: u8) {
     fs::write(path, bytes).unwrap();
 }
 
-/// A folder of memory, where extended attributes and holes are to be had; named so that what is
-/// left over says whose it is.
+/// A folder in memory, which supports extended attributes and holes. Its name shows whose it is if
+/// it is left over.
 pub(super) fn scratch() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };

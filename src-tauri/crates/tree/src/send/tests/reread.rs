@@ -1,8 +1,8 @@
-//! Files that are written through a memory map while they are sent to be proven: neither size nor
-//! time tells.
+//! Files that are written through a memory map while they are sent with proof. Neither size nor
+//! time shows that.
 use super::*;
 
-/// Writes as a memory map does.
+/// Writes like a memory map.
 fn write_unseen(path: &Path, at: u64, bytes: &[u8]) {
     let file = fs::File::options().write(true).open(path).unwrap();
     let before = file.metadata().unwrap().modified().unwrap();
@@ -24,7 +24,7 @@ fn prove(root: &Path, lanes: usize, proves: bool, meanwhile: Option<Meanwhile>) 
 }
 
 #[test]
-fn a_large_file_that_is_written_to_behind_what_was_sent_fails_where_it_is_proven() {
+fn with_proof_a_large_file_that_changes_in_its_sent_part_fails() {
     for (proves, lanes) in [(true, 1), (true, 3), (false, 1)] {
         let scratch = scratch();
         let (large, sparse) = (scratch.path().join("large"), scratch.path().join("sparse"));
@@ -34,7 +34,7 @@ fn a_large_file_that_is_written_to_behind_what_was_sent_fails_where_it_is_proven
         file.write_all_at(&[7; 3 << 20], 20 << 20).unwrap();
         write(&scratch.path().join("small"), 100, 1);
         let meanwhile: Meanwhile = Box::new(move |_, received| {
-            // All of it is written once a range of each has come.
+            // All of it is written once a range of each file has arrived.
             let received = received.lock();
             if received.ranged.len() + received.entries.len() >= 1 {
                 write_unseen(&large, 5, b"changed");
@@ -69,7 +69,7 @@ fn large_files_that_stay_are_sent_and_proven() {
 }
 
 #[test]
-fn a_small_file_that_is_not_twice_the_same_is_read_again_and_fails_where_it_goes_on() {
+fn with_proof_a_small_file_that_keeps_changing_fails() {
     for goes_on in [false, true] {
         let scratch = scratch();
         let path = scratch.path().join("small");

@@ -1,5 +1,5 @@
-//! Counting the sources ahead of a walk that waits for the lanes, so that whoever watches sees how
-//! much is left, and when it will be through.
+//! Counts the sources ahead of a walk that waits for the lanes, so that a person sees how much is
+//! left, and for how long.
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -15,24 +15,24 @@ use crate::send::queue::{Cancelled, FolderPath, bytes_of};
 use crate::send::walk::roots::Root;
 use crate::send::walk::{Finds, Walk};
 
-/// Counts what is in the sources, on a thread of its own. Without one the totals firm up later.
+/// Counts the sources on a separate thread. If there is none, the totals become final later.
 pub(in crate::send) fn start(roots: Vec<Root>, offered: Arc<OfferedNames>, shared: &Arc<Shared>) {
     let shared = Arc::clone(shared);
-    // Whether there is one changes nothing else.
+    // Everything else is the same without the thread.
     let _ = std::thread::Builder::new().name("count".to_owned()).spawn(move || run(&roots, offered, &shared));
 }
 
 fn run(roots: &[Root], offered: Arc<OfferedNames>, shared: &Shared) {
     give_way();
     let mut walk = Walk::new(Counting { shared, links: Links::default() }, offered);
-    // A source that cannot be opened again leaves it at what the walk finds.
+    // If a source cannot be opened again, only the walk's totals are used.
     let counted = roots.iter().try_for_each(|root| walk.root(root.again().map_err(|_| Cancelled)?));
     if counted.is_ok() {
         shared.counted.complete.store(true, Ordering::Release);
     }
 }
 
-/// Counts as the walk that sends does, which also tells what fails.
+/// Counts like the sending walk, which also reports failures.
 struct Counting<'a> {
     shared: &'a Shared,
     links: Links,

@@ -1,5 +1,5 @@
-//! Gathers what the walk finds into units for the lanes, and has all of it counted ahead where they
-//! keep the walk waiting.
+//! Gathers what the walk finds into units for the lanes, and has everything counted ahead if the
+//! lanes keep the walk waiting.
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -20,11 +20,11 @@ use crate::send::walk::roots::Root;
 use crate::send::walk::{Finds, Walk, count};
 use crate::send::{Shared, attributes, reason};
 
-/// Entries after which an idle lane gets a batch that is not full.
+/// After this many entries, an idle lane gets a batch that is not full.
 const HUNGRY_ITEMS: usize = 64;
 
-/// For how long the lanes may keep the walk waiting in all, and at a time, before the rest is
-/// counted ahead: what is over sooner, or as fast as it is listed, is not listed twice.
+/// How long the lanes may keep the walk waiting, in all and at a time, before the rest is counted
+/// ahead. A transfer that ends sooner, or is sent as fast as it is listed, is not listed twice.
 const WAIT_MAX: Duration = Duration::from_secs(3);
 const WAIT_AT_ONCE_MAX: Duration = Duration::from_millis(250);
 
@@ -48,13 +48,13 @@ pub(in crate::send) fn run(roots: Vec<Root>, offered: Arc<OfferedNames>, shared:
     }
 }
 
-/// What is gathered.
+/// The state of gathering.
 struct Gathering<'a> {
     shared: &'a Arc<Shared>,
     batch: Batch,
     links: Links,
     ahead: Ahead,
-    /// What may have to be counted ahead, and for how long the walk waits before it is.
+    /// The sources that may have to be counted ahead, and how long the walk waits before they are.
     uncounted: Option<(Vec<Root>, Arc<OfferedNames>, Duration)>,
 }
 
@@ -120,8 +120,8 @@ impl Finds for Gathering<'_> {
 }
 
 impl Gathering<'_> {
-    /// Hands the batch on if one more entry, a file of `size` bytes at most, does not fit, or if a
-    /// lane has nothing to do.
+    /// Passes the batch on if one more entry, a file of at most `size` bytes, does not fit, or if a
+    /// lane is idle.
     fn make_room(&mut self, path: &FolderPath, size: usize) -> Result<(), Cancelled> {
         debug_assert!(size <= BATCH_CONTENTS_MAX);
         let enough = self.batch.items.len().is_multiple_of(HUNGRY_ITEMS) && !self.batch.is_empty();
@@ -140,7 +140,7 @@ impl Gathering<'_> {
     }
 
     fn add(&mut self, unit: Unit) -> Result<(), Cancelled> {
-        // What is listed first may be there already, and then nobody reads it.
+        // If files are listed first, the receiver may have them, and then they are never read.
         if !self.shared.queue.lists() {
             self.ahead.announce(&unit);
         }
@@ -148,7 +148,7 @@ impl Gathering<'_> {
         self.shared.queue.add(unit)
     }
 
-    /// Waits for room for the unit, and has everything counted once that has taken too long.
+    /// Waits for space for the unit, and has everything counted once that has taken too long.
     fn have_counted_if_held_up(&mut self, unit: &Unit) -> Result<(), Cancelled> {
         let Some((roots, offered, patience)) = &mut self.uncounted else { return Ok(()) };
         let begun = Instant::now();

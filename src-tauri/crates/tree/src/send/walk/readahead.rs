@@ -1,31 +1,31 @@
-//! Tells the disk which files the lanes will read next, for as long as they do come from a disk.
+//! Announces to the disk which files the lanes will read next, as long as they do come from a disk.
 use ringway_sys::advice::will_need;
 use ringway_sys::dir::Dir;
 use ringway_sys::probe::{Whose, usage};
 
 use crate::send::queue::{Batch, BatchItem, Unit};
 
-/// Units that are not announced once one was found to be in memory: looking at one in so many costs
-/// little, and a source that is cold from somewhere on is seen soon.
+/// Units that are not announced after one was found to be in memory. Testing one of so many costs
+/// little, and quickly shows where a source begins to be cold.
 const SKIPPED: u32 = 32;
 
-/// What is announced of a large file: by the time that is read, the kernel reads ahead by itself.
+/// The announced part of a large file. By the time it is read, the kernel reads ahead by itself.
 const LARGE_BYTES: u64 = 1024 * 1024;
 
-/// A disk is read from when this part of what was announced came from it (half).
+/// Files count as coming from a disk if at least this part of the announced bytes did (half).
 const PART: u64 = 2;
 
 /// Bytes of one block of getrusage(2)'s count.
 const BLOCK_BYTES: u64 = 512;
 
-/// The walk's view of the source: the queue is what it is ahead of the lanes.
+/// The walk's view of the source. The queue is the distance by which it is ahead of the lanes.
 #[derive(Debug, Default)]
 pub(in crate::send) struct Ahead {
     skipped: u32,
 }
 
 impl Ahead {
-    /// Has the disk begin with what is in the unit, which no lane has yet.
+    /// Makes the disk begin to read the files of a unit that no lane has yet.
     pub(in crate::send) fn announce(&mut self, unit: &Unit) {
         if self.skipped > 0 {
             self.skipped -= 1;
@@ -61,7 +61,7 @@ fn announce_files(batch: &Batch) -> u64 {
 
 fn announce(dir: &Dir, name: &[u8], size: u64) -> u64 {
     let bytes = size.min(LARGE_BYTES);
-    // What cannot be opened is found out, and said, by the lane that is to send it.
+    // The lane that is to send a file finds out, and reports, that it cannot be opened.
     match dir.open_read(name) {
         Ok(file) if bytes > 0 => {
             will_need(file, bytes);
@@ -86,7 +86,7 @@ mod tests {
 
     const LEN: usize = 64 * 1024;
 
-    /// A file that is on its disk alone.
+    /// Drops a file from memory, so that it is only on its disk.
     fn cold(path: &Path) {
         let mut file = fs::File::create(path).unwrap();
         file.write_all(&[7; LEN]).unwrap();
@@ -94,7 +94,7 @@ mod tests {
         dont_need(file);
     }
 
-    /// What this thread has had read from a disk, in blocks.
+    /// Blocks that were read from a disk for this thread.
     fn input() -> u64 {
         usage(Whose::Thread).input_blocks_512
     }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_a_disk_is_announced_until_some_was_in_memory_already() {
+    fn files_on_a_disk_are_announced_until_some_were_cached() {
         let home = tempfile::tempdir().unwrap();
         if filesystem(fs::File::open(home.path()).unwrap()).unwrap().is_memory() {
             println!("skipped: the folder for temporary files is in memory");

@@ -1,4 +1,4 @@
-//! The sources as a person gave them: resolved to folders and entries with their names in the
+//! The sources that a person named, resolved to folders and entries with their names in the
 //! transfer.
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -17,13 +17,13 @@ use rustix::fs::{CWD, Mode, OFlags};
 
 use crate::filesystem::listing::{Position, Window};
 
-/// Entries read at a time where a folder's names are only looked through.
+/// Entries read at a time if only a folder's names are needed.
 const LOOK_WINDOW: usize = 1024;
 
 /// Bytes of one getdents64 call there.
 const LOOK_BUFFER: usize = 32 * 1024;
 
-/// What is said where an offer would have more names than one may have.
+/// The message for an offer with more names than allowed.
 const TOO_MANY_NAMES: &str =
     "there are too many names at the top of what is to be sent: send the folder itself instead of its contents";
 
@@ -60,8 +60,8 @@ fn resolve_one(source: &Source) -> Result<Root, Fault> {
     if source.contents_only {
         return Ok(Root::Contents(open(&source.path)?));
     }
-    // `.`, `..` and `/` have no name of their own; a person means the folder behind them, and of
-    // `/` its contents.
+    // `.`, `..` and `/` have no names of their own. A person means the folder itself, and for `/`
+    // its contents.
     let path = match source.path.file_name() {
         Some(_) => source.path.clone(),
         None => source.path.canonicalize().map_err(failed(Operation::Open))?,
@@ -100,8 +100,8 @@ fn path_error(path: &Path, operation: Operation, source: io::Error) -> Fault {
 }
 
 impl Root {
-    /// The same with a descriptor of its own, since where a listing stands belongs to an open one
-    /// (lseek(2)).
+    /// The same with a separate descriptor, because the position of a listing belongs to the open
+    /// file (lseek(2)).
     pub(in crate::send) fn again(&self) -> io::Result<Self> {
         let again = |dir: &Arc<Dir>| open_again(dir).and_then(Dir::from_fd).map(Arc::new);
         Ok(match self {
@@ -119,8 +119,7 @@ impl Root {
     }
 }
 
-/// A name under which two sources would put something; none where they keep out of each other's
-/// way.
+/// A name under which two sources would put entries; `None` if they do not collide.
 fn in_both(first: &Root, second: &Root) -> Result<Option<Vec<u8>>, Fault> {
     let named =
         |root: &Root, is_there: &dyn Fn(&[u8]) -> bool| root.name().filter(|name| is_there(name)).map(<[u8]>::to_vec);
@@ -146,7 +145,7 @@ pub(in crate::send) fn names(roots: &[Root]) -> Result<OfferedNames, Fault> {
     let mut names = NameCollector::default();
     let mut added = Ok(());
     let mut add = |name: &[u8]| {
-        // The kernel can list what the wire cannot carry; the walk reports those.
+        // The kernel can list names that the wire cannot carry. The walk reports those.
         if let (Ok(name), Ok(())) = (Name::new(name), &added) {
             added = names.add(name);
         }
@@ -167,7 +166,7 @@ fn open_again(folder: &Dir) -> io::Result<OwnedFd> {
 }
 
 fn each_name(folder: &Dir, mut look: impl FnMut(&[u8])) -> Result<(), Fault> {
-    // A descriptor of its own: the walk's starts at the beginning.
+    // A separate descriptor, because the walk's starts at the beginning.
     let listed = |error: io::Error| path_error(&PathBuf::from(OsStr::new(".")), Operation::Read, error);
     let own = open_again(folder).map_err(listed)?;
     let (mut window, mut position) = (Window::default(), Position::default());

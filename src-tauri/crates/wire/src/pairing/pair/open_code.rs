@@ -1,15 +1,15 @@
-//! The receiving side's book-keeping of one open secret: how long it is open, how many attempts it
-//! allows, and how many at a time.
+//! The receiving side's state of one open secret: how long it is open, how many attempts it allows,
+//! and how many at a time.
 use std::sync::{Arc, Weak};
 
 use crate::code::PairingSecret;
 
-/// How long a one-time code is open, in milliseconds: ample to walk to the other machine, little to
-/// guess in.
+/// How long a one-time code is open, in milliseconds: enough to walk to the other machine, too
+/// short for much guessing.
 pub const CODE_LIFETIME_MS: u64 = 10 * 60 * 1000;
 
-/// Wrong attempts that burn a one-time code: two typing errors are allowed, and a guesser has 3
-/// chances in 2^22.
+/// Wrong attempts that burn a one-time code. A person may make two typing errors, and a guesser has
+/// 3 chances in 2^22.
 pub const MAX_WRONG_ATTEMPTS: u32 = 3;
 
 /// The wait after the first wrong attempt at a standing secret, in milliseconds. It doubles with
@@ -22,16 +22,16 @@ pub const BACK_OFF_FIRST_MS: u64 = 1000;
 pub const BACK_OFF_MAX_MS: u64 = 5 * 60 * 1000;
 
 /// Wrong attempts at a standing secret are forgotten after this long without one, in milliseconds.
-/// Right attempts do not reset them: a guesser would make attempts between them. Nine attempts take
+/// Right attempts do not reset them, because a guesser could guess between them. Nine attempts take
 /// a guesser eight and a half minutes. With this pause after them that is 190 attempts a day.
 pub const WRONG_FORGOTTEN_MS: u64 = 60 * 60 * 1000;
 
-/// What kind of secret is open.
+/// The kind of the open secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lifetime {
-    /// A code: expires, and is burnt by one success or [`MAX_WRONG_ATTEMPTS`] failures.
+    /// A code: it expires, and one success or [`MAX_WRONG_ATTEMPTS`] failures burn it.
     OneTime,
-    /// A standing secret: neither, but wrong attempts make everybody wait.
+    /// A standing secret: it does neither, but after wrong attempts everybody has to wait.
     Standing,
 }
 
@@ -47,7 +47,7 @@ pub enum Refusal {
     /// Another attempt is under way.
     #[error("another device is pairing")]
     Busy,
-    /// Wrong attempts came before this one.
+    /// There were wrong attempts before this one.
     #[error("too many wrong attempts: wait {ms} ms")]
     BackOff {
         /// Milliseconds to wait.
@@ -58,21 +58,21 @@ pub enum Refusal {
 /// How an attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Both ends know each other.
+    /// Both ends have stored each other's key.
     Paired,
-    /// The initiator's confirmation was checked and was wrong: a guess, or a slip of the finger.
+    /// The initiator's confirmation was checked and was wrong: a guess, or a typing error.
     WrongSecret,
-    /// The attempt ended without a guess having been tested: malformed, cut, timed out, or given
-    /// up, also after a right confirmation.
+    /// The attempt ended without testing a guess: malformed, cut, timed out, or given up, even
+    /// after a right confirmation.
     Abandoned,
 }
 
-/// The right to run one attempt, which [`OpenCode::finish`] takes back. One that is dropped instead
-/// ends its attempt uncounted.
+/// The right to run one attempt, which [`OpenCode::finish`] takes back. If it is dropped instead,
+/// its attempt ends uncounted.
 #[derive(Debug)]
 #[must_use = "an attempt lasts as long as its token"]
 pub struct AttemptToken {
-    /// Nothing but an identity: no other token has the same allocation.
+    /// Serves as an identity: no other token has the same allocation.
     identity: Arc<()>,
 }
 
@@ -85,15 +85,17 @@ impl PartialEq for AttemptToken {
 /// One open secret. Times are milliseconds of any clock that never goes back and does not stop in
 /// suspend.
 ///
-/// An attempt that is abandoned before the initiator's confirmation costs nothing, because nothing
-/// was learnt by it: all it has seen is Y = yG + wN, which for a fresh y is uniform whatever the
-/// secret w is, and without y or a confirmation there is nothing to test a guess of w against. Were
-/// it counted, three cut connections of a stranger would burn a code. The other hole, many attempts
-/// that all get their Y and then send their guesses at once, is closed by [`Refusal::Busy`]: a
-/// wrong confirmation is counted before the next attempt can begin. The price is that a stranger
-/// can keep a code busy, for as long as whoever asks for it lets an attempt take.
+/// An attempt that is abandoned before the initiator's confirmation is not counted, because it
+/// reveals nothing. The peer has only seen Y = yG + wN. For a fresh y, Y is uniform whatever the
+/// secret w is, and without y or a confirmation a guess of w cannot be tested. If such attempts
+/// counted, three cut connections of a stranger would burn a code.
+///
+/// Otherwise many attempts could all get their Y and then send their guesses at once.
+/// [`Refusal::Busy`] prevents that: a wrong confirmation is counted before the next attempt can
+/// begin. The price is that a stranger can keep a code busy, for as long as the owner of the
+/// [`OpenCode`] lets an attempt take.
 pub struct OpenCode {
-    /// None once burnt or expired: what cannot be used is not kept.
+    /// `None` once burnt or expired: an unusable secret is not kept.
     secret: Option<PairingSecret>,
     closed: Refusal,
     lifetime: Lifetime,
@@ -121,8 +123,7 @@ impl OpenCode {
         }
     }
 
-    /// Has a one-time code expire after `life_ms` instead, counted from its opening; it never lives
-    /// longer than it would have.
+    /// Makes a one-time code expire `life_ms` after its opening. The lifetime is never extended.
     pub fn shorten(&mut self, life_ms: u64) {
         self.life_ms = self.life_ms.min(life_ms);
     }
@@ -150,7 +151,7 @@ impl OpenCode {
     /// Begins an attempt.
     ///
     /// # Errors
-    /// A [`Refusal`]. An expired code stays so, and is forgotten.
+    /// A [`Refusal`]. An expired code stays expired, and its secret is erased.
     pub fn begin(&mut self, now_ms: u64) -> Result<AttemptToken, Refusal> {
         self.check(now_ms).inspect_err(|refusal| {
             if *refusal == Refusal::Expired && !self.is_busy() {
@@ -162,19 +163,19 @@ impl OpenCode {
         Ok(AttemptToken { identity })
     }
 
-    /// The secret, for the attempt under way. None if `attempt` is not this code's.
+    /// The secret, for the running attempt. `None` if `attempt` belongs to another code.
     pub fn secret(&self, attempt: &AttemptToken) -> Option<&PairingSecret> {
         self.secret.as_ref().filter(|_| self.began(attempt))
     }
 
-    /// Whether an attempt may still pair: it is this code's, which neither has expired nor was
-    /// closed since.
+    /// Whether an attempt may still pair: it belongs to this code, which has neither expired nor
+    /// was closed since.
     pub fn may_conclude(&self, attempt: &AttemptToken, now_ms: u64) -> bool {
         self.secret(attempt).is_some() && self.expires_in_ms(now_ms) != Some(0)
     }
 
-    /// Ends an attempt. To be told before the peer hears the verdict. The token of a code that this
-    /// one has replaced changes nothing here.
+    /// Ends an attempt. To be called before the peer gets the verdict. The token of a code that
+    /// this one has replaced has no effect.
     pub fn finish(&mut self, attempt: AttemptToken, outcome: Outcome, now_ms: u64) {
         if !self.began(&attempt) {
             return;
@@ -199,7 +200,7 @@ impl OpenCode {
         }
     }
 
-    /// Wrong attempts that are left. None for a standing secret, which has no such end.
+    /// Wrong attempts that are left. `None` for a standing secret, which has no such limit.
     pub fn attempts_left(&self) -> Option<u32> {
         match self.lifetime {
             Lifetime::OneTime if self.secret.is_none() => Some(0),
@@ -208,7 +209,7 @@ impl OpenCode {
         }
     }
 
-    /// Milliseconds until the code expires, 0 when it has. None for a standing secret.
+    /// Milliseconds until the code expires, 0 if it has expired. `None` for a standing secret.
     pub fn expires_in_ms(&self, now_ms: u64) -> Option<u64> {
         match self.lifetime {
             Lifetime::OneTime => Some(self.life_ms.saturating_sub(now_ms.saturating_sub(self.opened_ms))),
@@ -230,7 +231,7 @@ impl OpenCode {
     }
 }
 
-/// How long a standing secret is closed after so many wrong attempts, in milliseconds.
+/// How long a standing secret is closed after this many wrong attempts, in milliseconds.
 pub fn back_off_ms(wrong_attempts: u32) -> u64 {
     match wrong_attempts {
         0 => 0,

@@ -1,5 +1,5 @@
-//! Random walks of two peers that keep to the protocol: calls come in any order in which a program
-//! may make them, while messages are under way in both directions.
+//! Random walks of two peers that keep to the protocol: calls come in any order that a program may
+//! use, while messages are under way in both directions.
 use std::collections::VecDeque;
 
 use super::*;
@@ -15,7 +15,7 @@ const SENT: Counts = Counts { files: 2, folders: 1, links: 0, bytes: 8 };
 /// Failures that a side names: fewer than a receipt may count for what is sent here.
 const NAMED_MAX: u64 = 2;
 
-/// Draws the same numbers each time (PCG's multiplier and increment).
+/// Draws the same numbers in each run (PCG's multiplier and increment).
 struct Random(u64);
 
 impl Random {
@@ -29,7 +29,7 @@ impl Random {
     }
 }
 
-/// What the acceptor's program has to answer.
+/// A question that the acceptor's program has to answer.
 #[derive(Clone, Copy, PartialEq)]
 enum Question {
     Welcome,
@@ -50,20 +50,20 @@ struct Walk {
     proves: bool,
     to_acceptor: VecDeque<Message>,
     to_initiator: VecDeque<Message>,
-    /// The initiator may make an offer, or ask for a receipt if it has not yet.
+    /// Whether the initiator may make an offer, or ask for a receipt if it has not yet.
     may_offer: bool,
     has_asked: bool,
-    /// Lists were asked for.
+    /// Whether lists were requested.
     lists: bool,
     running: bool,
-    /// Lists that a lane has brought, those that the acceptor has answered, and those of which the
-    /// initiator has the answer.
+    /// The number of lists that a lane has brought, that the acceptor has answered, and whose
+    /// answers the initiator has.
     listed: u32,
     answered: u32,
     heard: u32,
     failed_here: u64,
     question: Option<Question>,
-    /// The acceptor has been welcomed in and has yet to have a whole offer.
+    /// The acceptor has welcomed the initiator and does not have a whole offer yet.
     has_place: bool,
     accepted: bool,
     failed_there: u64,
@@ -135,7 +135,7 @@ impl Walk {
         Ok(())
     }
 
-    /// Less than makes either side give up, so that pings go to and fro.
+    /// Less than the time after which either side gives up, so that pings are exchanged.
     fn pass_time(&mut self) -> Result<(), ProtocolError> {
         if self.now_ms < HELLO_TIME_MAX_MS - PING_AFTER_MS {
             self.now_ms += self.random.below(PING_AFTER_MS / 2);
@@ -183,7 +183,7 @@ impl Walk {
                 self.initiator.entry_failed(failed());
             }
             6 if self.running && self.lists => self.listed += 1,
-            // Lanes end, and with them the sending, once every list is answered.
+            // Lanes, and with them the sending, end once every list is answered.
             7 if self.running && self.heard == self.listed => {
                 self.initiator.finish(SENT, self.failed_here, 1);
                 self.running = false;
@@ -215,7 +215,7 @@ impl Walk {
         Receipt { there: SENT, failed, edited, proven, ..Receipt::default() }
     }
 
-    /// The answer that is due; or another end of it that a program may make then.
+    /// The answer that is due, or another ending that a program may choose then.
     fn acceptor_answers(&mut self) {
         let Some(question) = self.question.take().filter(|_| !self.acceptor.is_ended()) else { return };
         let otherwise = self.random.is_one_in(8);
@@ -238,7 +238,7 @@ impl Walk {
                 let has_it = self.random.is_one_in(2);
                 self.acceptor.earlier_receipt(has_it.then(|| self.receipt(0, 0)));
             }
-            // It was forgotten meanwhile.
+            // The device was forgotten meanwhile.
             Question::Decide if otherwise => self.acceptor.refuse(Refusal::NotPaired),
             Question::Decide => match self.random.below(4) {
                 0 => self.acceptor.decline(DeclineReason::Busy),
@@ -262,7 +262,7 @@ impl Walk {
         }
     }
 
-    /// What an acceptor's program says by itself.
+    /// What an acceptor's program sends by itself.
     fn acceptor_calls(&mut self) {
         if self.acceptor.is_ended() {
             return;
@@ -313,7 +313,7 @@ fn nothing_that_an_honest_peer_says_is_unexpected() {
         earlier += u32::from(has_receipt && !was_accepted);
         refused_in_place_of_one += u32::from(was_refused && walk.has_asked && !has_answer);
     }
-    // The walks do come to what they are to try.
+    // Checks that the walks reach the cases that they are meant to test.
     assert!(
         receipts > 50 && earlier > 50 && refused_in_place_of_one > 10,
         "{receipts} {earlier} {refused_in_place_of_one}"

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_model::{DeclineReason, Fault, Outage, Shortage, Side};
-use ringway_tree::filesystem::free_space::{self, FreeSpace, Rest};
+use ringway_model::{DeclineReason, Fault, FreeSpace, Outage, Shortage, Side};
+use ringway_tree::filesystem::free_space::{self, Rest};
 use ringway_tree::receive::Incoming;
 use ringway_wire::limits::SILENCE_MAX_MS;
 use tokio::sync::mpsc;
@@ -44,7 +44,7 @@ impl Accepted {
         let mut resumes = self.transfer.resumes();
         let mut pauses = self.transfer.pauses();
         let pause_ends = || Instant::now() + PAUSE_TIME_MAX;
-        // Whoever has paused it says nothing until it is resumed.
+        // A sender that has paused is silent until it resumes.
         let paused_there = (outage == Outage::Paused { by: Side::There }).then(pause_ends);
         let mut paused_here = None;
         loop {
@@ -100,7 +100,7 @@ impl Accepted {
     }
 
     fn found_full(&self) -> Full {
-        Full { before: FreeSpace::look(&self.destination), until: Instant::now() + FULL_TIME_MAX }
+        Full { before: free_space::look(&self.destination), until: Instant::now() + FULL_TIME_MAX }
     }
 
     /// Removes or keeps what there is of it. What is not confined does nothing.
@@ -118,7 +118,7 @@ impl Accepted {
     /// What the destination lacks for the rest, as far as figures say.
     pub(super) fn shortage(&self) -> Shortage {
         let rest = self.transfer.figures().rest();
-        FreeSpace::look(&self.destination).map(|free| free.shortage(rest)).unwrap_or_default()
+        free_space::look(&self.destination).map(|free| free_space::shortage(&free, rest)).unwrap_or_default()
     }
 
     /// Whether it is worth going on.
@@ -127,9 +127,9 @@ impl Accepted {
         let probe = format!("{PROBE_PREFIX}{}", self.transfer.id()).into_bytes();
         let destination = self.destination.clone();
         let asked = tokio::task::spawn_blocking(move || {
-            let figures = FreeSpace::look(&destination).zip(before);
-            // A destination that cannot be asked is found out by whoever begins there.
-            figures.is_none_or(|(now, before)| now.may_resume(rest, &before))
+            let figures = free_space::look(&destination).zip(before);
+            // A destination that cannot be examined fails when the transfer begins there.
+            figures.is_none_or(|(now, before)| free_space::may_resume(&now, rest, &before))
                 && free_space::takes(&destination, bytes, &probe).unwrap_or(true)
         });
         asked.await.expect("asking for room does not panic")

@@ -1,4 +1,4 @@
-//! What a paired device's offers meet before anybody is asked.
+//! What happens to a paired device's offers before a person is asked.
 use serde::{Deserialize, Serialize};
 
 use crate::fault::{Fault, Invalid};
@@ -27,24 +27,24 @@ pub enum Consent {
 pub struct DeviceRule {
     /// What is done with its offers.
     pub consent: Consent,
-    /// Where they land; none is where the receiver has everything.
+    /// The folder that they are received into; none for the receiver's usual one.
     pub folder: Option<PathText>,
-    /// Bytes of contents that one may have to be accepted without asking; none is any number.
+    /// The most bytes of contents of an offer that is accepted without asking; none for any number.
     pub bytes_max: Option<u64>,
-    /// What may land in that folder, where it is a home.
+    /// What may be received into that folder, if it is a home folder.
     // The page has no type for it: it cannot allow a home.
     #[cfg_attr(feature = "bindings", specta(skip))]
     pub into_home: IntoHome,
 }
 
-/// A size that no rule may have: what the store keeps as a number with a sign.
+/// The first size that no rule may have: the store keeps sizes as signed numbers.
 const BYTES_MAX_END: u64 = 1 << 63;
 
 impl DeviceRule {
-    /// Whether it may be set.
+    /// Checks that this rule may be set.
     ///
     /// # Errors
-    /// [`Fault::Invalid`] for a folder whose path is not absolute, or a size of nothing.
+    /// [`Fault::Invalid`] for a folder whose path is not absolute, or a size of zero.
     pub fn check(&self) -> Result<(), Fault> {
         if self.folder.as_ref().is_some_and(|folder| !folder.is_absolute()) {
             return Err(Fault::Invalid(Invalid::RuleFolder));
@@ -56,20 +56,20 @@ impl DeviceRule {
     }
 }
 
-/// Why a person is asked in spite of a rule.
+/// Why a person is asked although a rule accepts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "because", rename_all = "snake_case")]
 pub enum AskedBecause {
-    /// It is more than the rule lets in.
+    /// The offer is larger than the rule accepts.
     TooMuch {
-        /// Bytes of contents that it lets in.
+        /// The most bytes of contents that it accepts.
         bytes_max: u64,
     },
-    /// The rule's folder is not there, is another one by now, or cannot be written to: it would
-    /// land where everything does. Or the folder that everything lands in is not there, or another
-    /// one.
+    /// The rule's folder is missing, has been replaced by another one, or cannot be written to: the
+    /// offer would be received into the usual folder. Or the usual folder itself is missing or has
+    /// been replaced.
     NoFolder {
         /// That folder.
         folder: PathText,

@@ -1,0 +1,73 @@
+//! Transfers that have ended, as the history has them.
+use serde::{Deserialize, Serialize};
+
+use super::{Edit, Report, SeriesPoint};
+use crate::device::DeviceId;
+use crate::fault::Failure;
+use crate::id::{TransferId, TransferKey};
+use crate::text::{PathText, Text};
+use crate::transfer::Direction;
+
+/// A transfer that has ended and is remembered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Past {
+    /// What it is called here: `inbox show` and `send --again` take it. Later ones have higher
+    /// numbers, and none is used again.
+    pub number: u64,
+    /// The transfer's id.
+    pub id: TransferId,
+    /// Which way it went, seen from here.
+    pub direction: Direction,
+    /// What the other device was called. None for a copy, and where it was not reached.
+    pub peer: Option<Text>,
+    /// The other device's id. None for a copy, and where it was not reached.
+    pub peer_id: Option<DeviceId>,
+    /// What it was to reach: a device's name then, or an address. None where it was received.
+    pub target: Option<Text>,
+    /// The first top-level name.
+    pub title: PathText,
+    /// How many more top-level names there were.
+    pub more_names: u64,
+    /// What was sent, or where it lies, or else the folder that it was to land in: the first paths.
+    pub paths: Vec<PathText>,
+    /// What is remembered of its report. What is long of it is in [`PastDetails`].
+    #[serde(flatten)]
+    pub report: Report,
+}
+
+impl Past {
+    /// What told it apart from all others while it ran.
+    pub fn key(&self) -> TransferKey {
+        TransferKey { from: self.peer_id.filter(|_| self.direction == Direction::Receiving), id: self.id }
+    }
+}
+
+/// What is long of a past transfer.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct PastDetails {
+    /// The failures by name, the first 100.
+    pub failures: Vec<Failure>,
+    /// Files of the receiver that were kept, by name, the first 100.
+    pub edits: Vec<Edit>,
+    /// Its course.
+    pub series: Vec<SeriesPoint>,
+}
+
+/// Which past transfers are asked for; all of them by default, the latest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(deny_unknown_fields)]
+pub struct PastQuery {
+    /// Those of one direction; all where that is null.
+    pub direction: Option<Direction>,
+    /// Those that did not bring everything.
+    pub failed_only: bool,
+    /// Those in whose names, paths, device or target this text is found, whatever the case of its
+    /// letters; all where it is empty.
+    pub search: String,
+    /// Those before that number, to read on.
+    pub before: Option<u64>,
+}

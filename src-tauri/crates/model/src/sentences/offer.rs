@@ -1,0 +1,87 @@
+//! What is said of offers and of devices that pair: names that look alike, offers beyond a rule, a
+//! folder that does not suit an offer, codes.
+use super::table::*;
+use super::{Says, figures};
+use crate::device::{DeviceId, LookAlike};
+use crate::fault::AuthError;
+use crate::paired::AskedBecause;
+use crate::text::Text;
+
+impl LookAlike {
+    /// That the name of a paired device looks like this one's.
+    pub fn says(&self) -> Says {
+        self.fill(DEVICE_LOOKS_LIKE.says())
+    }
+
+    /// That the name of a device that offers something looks like this one's.
+    pub fn says_of_offer(&self, from: &str, from_id: DeviceId) -> Says {
+        self.fill(OFFER_LOOKS_LIKE.says()).with("from", Text::from(from)).with("fromId", from_id.short())
+    }
+
+    fn fill(&self, says: Says) -> Says {
+        says.with("name", &self.name).with("id", self.id.short())
+    }
+}
+
+impl AskedBecause {
+    /// Why a person is asked in spite of a rule.
+    pub fn says(&self) -> Says {
+        match self {
+            Self::TooMuch { bytes_max } => OFFER_TOO_MUCH.says().with("size", figures::bytes(*bytes_max)),
+            Self::NoFolder { folder } => OFFER_NO_FOLDER.says().with("folder", folder),
+        }
+    }
+}
+
+/// Why a folder does not suit an offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unsuitable {
+    /// Nothing can be written to it.
+    NotWritable,
+    /// So many bytes are missing on its disk.
+    TooLarge(u64),
+    /// Its disk can hold only so many more items.
+    TooMany(u64),
+    /// Names may only have so many bytes there.
+    NamesTooLong(u64),
+}
+
+impl Unsuitable {
+    /// The same in words.
+    pub fn says(self) -> Says {
+        match self {
+            Self::NotWritable => OFFER_NOT_WRITABLE.says(),
+            Self::TooLarge(missing) => OFFER_TOO_LARGE.says().with("missing", figures::bytes(missing)),
+            Self::TooMany(n) => OFFER_TOO_MANY.says().with("n", figures::count(n)),
+            Self::NamesTooLong(n) => OFFER_NAMES_TOO_LONG.says().with("n", figures::count(n)),
+        }
+    }
+}
+
+/// That so many offered names begin with a dot. `names` are safe to show.
+pub fn dot_names(n: u64, names: &str) -> Says {
+    OFFER_DOT_NAMES.says().with("n", figures::count(n)).with("names", names)
+}
+
+/// That a device at the address `from` failed to pair with this one. `attempts_left` is how many
+/// attempts the code has, where that is known.
+pub fn pairing_failed(why: &AuthError, from: &str, attempts_left: Option<u8>) -> Says {
+    let says = match (why, attempts_left) {
+        (AuthError::WrongCode, None) => PAIRING_WRONG_CODE.says(),
+        (AuthError::WrongCode, Some(0)) => PAIRING_WRONG_CODE_LAST.says(),
+        (AuthError::WrongCode, Some(left)) => PAIRING_WRONG_CODE_LEFT.says().with("n", left),
+        (AuthError::NoCodeOpen, _) => PAIRING_NO_CODE.says(),
+        _ => PAIRING_FAILED.says(),
+    };
+    says.with("from", Text::from(from))
+}
+
+/// That no device shows a code with that number.
+pub fn code_not_found(number: u16) -> Says {
+    CODE_NOT_FOUND.says().with("number", number)
+}
+
+/// That several devices do. `names` are safe to show.
+pub fn code_ambiguous(number: u16, names: &str) -> Says {
+    CODE_AMBIGUOUS.says().with("number", number).with("names", names)
+}
