@@ -86,6 +86,13 @@ test("only src/ipc imports the desktop API, and plain components import neither 
   none(plain.flatMap((path) => hits(path, text(path), /from\s+["'][^"']*\/(state|ipc)\//)));
 });
 
+test("the window knows how long a page of the history is", () => {
+  const length = (path, line) => line.exec(text(path))?.[1];
+  const service = length("src-tauri/crates/daemon/src/app/history.rs", /^const PAGE: u32 = (\d+);$/m);
+  const page = length("src/state/past.svelte.ts", /^const PAGE = (\d+);$/m);
+  assert.ok(service && page === service, `${page} in the window, ${service} in the service`);
+});
+
 /** Functions of `rustix::fs` that only look, or lock. */
 const LOOKS = ["accessat", "fgetxattr", "flock", "fstat", "fstatvfs", "stat", "statat", "statx"];
 
