@@ -41,8 +41,8 @@ pub enum ReceiverEvent {
     Stopped(Option<Fault>),
 }
 
-/// Puts into the history that nobody answered an offer, so that a person who returns learns of it. A
-/// failure to write that is ignored, since the offer is over.
+/// Puts into the history that nobody answered an offer, so that a person who returns learns of it.
+/// A failure to write that is ignored, since the offer is over.
 pub(crate) fn keep_unanswered(offer: &Offer, store: &Arc<Store>) {
     let record = Record { store: Arc::clone(store), target: None, paths: Vec::new(), resend: None };
     let counts = Counts { bytes: offer.bytes_so_far, ..Counts::default() };
