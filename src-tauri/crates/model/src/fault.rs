@@ -3,6 +3,8 @@
 pub(crate) mod errno;
 mod outage;
 mod remedy;
+#[cfg(any(test, feature = "samples"))]
+pub mod samples;
 
 use std::borrow::Cow;
 use std::io;

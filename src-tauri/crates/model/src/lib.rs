@@ -13,8 +13,6 @@ mod offer;
 mod paired;
 mod progress;
 mod report;
-#[cfg(any(test, feature = "samples"))]
-pub mod samples;
 pub mod sentences;
 mod text;
 mod time;
@@ -25,6 +23,8 @@ pub use fault::{
     Aim, AuthError, DeclineReason, Failure, FailureReason, Fault, Interruption, Invalid, Operation, OsError, Outage,
     Remedy, Shortage, StoreTrouble, TurnedAway,
 };
+#[cfg(any(test, feature = "samples"))]
+pub use fault::samples;
 pub use id::{TransferId, TransferKey};
 pub use machine::{Capabilities, OpenCode, RateLimit, Settings, SettingsInForce, StartsBy};
 pub use offer::{FreeSpace, Offer};
