@@ -68,17 +68,17 @@ export type Again = {
 export type Aim = 
 /**  Letting a port in through ufw. */
 "ufw" | 
-/**  The same through firewalld. */
+/**  Letting a port in through firewalld. */
 "firewalld" | 
 /**  Loading the kernel's TLS now. */
 "load_tls" | 
-/**  Having it loaded at every start. */
+/**  Having the kernel's TLS loaded at every start. */
 "keep_tls" | 
 /**  Seeing which program has a port. */
 "who_listens" | 
 /**  Seeing why the service does not start. */
 "serve" | 
-/**  Having the service that runs replaced by this version's. */
+/**  Having the running service replaced by this version's. */
 "restart_service";
 
 /**  What happens while the window is open, in order. */
@@ -90,16 +90,16 @@ export type AppEvent = { event: "listeningChanged"; listening: Listening } | { e
 /**  The service is there again: everything is to be asked for anew. */
 { event: "serviceFound" };
 
-/**  Why a person is asked in spite of a rule. */
+/**  Why a person is asked although a rule accepts. */
 export type AskedBecause = 
-/**  It is more than the rule lets in. */
+/**  The offer is larger than the rule accepts. */
 { because: "too_much"; 
-/**  Bytes of contents that it lets in. */
+/**  The most bytes of contents that it accepts. */
 bytes_max: number } | 
 /**
- *  The rule's folder is not there, is another one by now, or cannot be written to: it would
- *  land where everything does. Or the folder that everything lands in is not there, or another
- *  one.
+ *  The rule's folder is missing, has been replaced by another one, or cannot be written to: the
+ *  offer would be received into the usual folder. Or the usual folder itself is missing or has
+ *  been replaced.
  */
 { because: "no_folder"; 
 /**  That folder. */
@@ -107,24 +107,27 @@ folder: PathText };
 
 /**  Why pairing, or recognising a peer, failed. Exit code 5 of the command. */
 export type AuthError = 
-/**  The two do not know each other and no code was given: ask for one and try again. */
+/**  The two devices do not know each other, and no code was given: ask for one and try again. */
 { code: "pairing_needed"; 
-/**  The name the peer gives itself: untrusted text. */
+/**  The name that the peer gives itself: untrusted text. */
 peer_name: string } | 
 /**  The code was wrong. */
 { code: "wrong_code" } | 
-/**  The peer has no code open: expired, burnt by wrong attempts, or pairing is off. */
+/**
+ *  The peer has no code open: the code expired or was used up by wrong attempts, or pairing is
+ *  off.
+ */
 { code: "no_code_open" } | 
 /**
- *  Another pairing with this code is under way, or attempts come too fast; try again after the
+ *  Another pairing with this code is running, or attempts come too fast; try again after the
  *  wait.
  */
 { code: "pairing_busy"; 
 /**  Milliseconds to wait; seconds in JSON. */
 wait_seconds: number } | 
 /**
- *  Where a known device was meant, by its name or its address, another key answered: an
- *  impostor or a reinstalled machine.
+ *  A known device was the target, by its name or address, and another key answered: an impostor
+ *  or a reinstalled machine.
  */
 { code: "identity_changed"; 
 /**  The known device's name. */
@@ -134,27 +137,27 @@ expected: string;
 /**  The id that answered. */
 found: string } | 
 /**
- *  No code was given, and at an address a paired device answers that was not the one reached
- *  there last: a person is asked before anything is offered.
+ *  No code was given, and the paired device that answers at the address is not the one that was
+ *  last reached there: a person is asked before anything is offered.
  */
 { code: "unconfirmed"; 
-/**  The name of the device that was reached there last. */
+/**  The name of the device that was last reached there. */
 last: string; 
 /**  Its id. */
 last_id: string; 
-/**  What the device is called that answers now. */
+/**  The name of the device that answers now. */
 name: string; 
 /**  Its id. */
 found: string } | 
-/**  Another device answered than the one that announced itself at that address. */
+/**  The device that answered is not the one that announced itself at that address. */
 { code: "other_answered"; 
 /**  How the announced id begins, as people compare it. */
 announced: string; 
 /**  The id that answered. */
 found: string } | 
 /**
- *  What was sent before went to a device that was forgotten since: nobody else gets it without
- *  being named.
+ *  The earlier send went to a device that has been forgotten since: no other device is sent to
+ *  unless it is named.
  */
 { code: "forgotten"; 
 /**  What it was called. */
@@ -163,24 +166,24 @@ name: string;
 id: string; 
 /**  The id of the device that has this name now, if there is one. */
 now: string | null } | 
-/**  The peer is ourselves. */
+/**  The peer is this device itself. */
 { code: "ourselves" };
 
-/**  What limits a transfer: the one stage that the others wait for. */
+/**  What limits a transfer: the stage that all others wait for. */
 export type Bottleneck = 
 /**  The sender's walk over its folders finds less than could be sent. */
 "finding" | 
 /**  The sender reads its files. */
 "reading" | 
-/**  The sender's processor, between file and network: encrypting, handing over to the socket. */
+/**  The sender's processor, between file and network: encrypting, writing to the socket. */
 "encrypting" | 
-/**  The line between the two: both ends wait for it. */
+/**  The network between the two: both ends wait for it. */
 "network" | 
-/**  The receiver's processor, between network and file: taking from the socket, decrypting. */
+/**  The receiver's processor, between network and file: reading from the socket, decrypting. */
 "decrypting" | 
 /**  The receiver writes its files. */
 "writing" | 
-/**  The limit that the sender was given. */
+/**  The sender's rate limit. */
 "limit" | 
 /**  Nothing: both ends waited for the network, and no byte moved for 5 s or longer. */
 "stalled";
@@ -247,15 +250,15 @@ export type CopyFolder = {
 
 /**  The choices that a copy inside this machine made by itself, and its counts beyond [`Counts`]. */
 export type CopyReport = {
-	/**  Threads that were started to copy: one where there was nothing for another to do. */
+	/**  Threads that were started to copy: one if there was no work for a second. */
 	threads: number,
 	/**  Requests in flight on each thread's ring. */
 	queue_depth: number,
 	/**  Bytes of one read and one write of a large file. */
 	chunk_bytes: number,
 	/**
-	 *  Who reads where reading waits for a disk, and always if `--io` says so; plain calls as soon
-	 *  as one thread had to do without a ring.
+	 *  How files are read when reading waits for a disk, and always if `--io` says so; plain calls
+	 *  as soon as one thread had no ring.
 	 */
 	io: IoPath,
 	/**  The kind of filesystem that was copied to, as in "ext4". */
@@ -270,13 +273,13 @@ export type CopyReport = {
 	uring_bytes: number,
 	/**  FIFOs, sockets and device nodes. */
 	specials: number,
-	/**  Entries that a rule left out; a folder counts once. */
+	/**  Entries that a rule left out; a folder counts as one. */
 	excluded: number,
 	/**  Files that were read back and found equal. */
 	verified: number,
 	/**
-	 *  Entries that could not be given their owner or group, as `cp -a` leaves unsaid for a user
-	 *  who is not root.
+	 *  Entries that could not be given their owner or group. `cp -a` does not report these to a
+	 *  user who is not root.
 	 */
 	owners_lost: number,
 	/**
@@ -285,14 +288,14 @@ export type CopyReport = {
 	 */
 	attributes_lost: number,
 	/**
-	 *  When this copy began, or the first one that it continues, as `ringway copy --continue` takes
-	 *  it. None where files get their times from another machine or program, whose clock may
+	 *  When this copy began, or the first one that it continues, in the form for `ringway copy
+	 *  --continue`. None if files get their times from another machine or program, whose clock may
 	 *  differ.
 	 */
 	began: string | null,
 };
 
-/**  What a transfer came to, in numbers. In JSON they stand beside what else is said of it. */
+/**  A transfer's result in numbers. In JSON they are on the same level as the rest of the report. */
 export type Counts = {
 	/**  Regular files that are there, by the receipt. */
 	files: number,
@@ -303,23 +306,22 @@ export type Counts = {
 	/**  Bytes of file contents. */
 	bytes: number,
 	/**
-	 *  Those of them that this process sent, as far as the receiver said to have them, or received,
-	 *  or copied: over all connections. The others were there already, but for
-	 *  [`Self::skipped_bytes`], or another run of the program moved them. Of a transfer that
-	 *  failed, whatever it moved.
+	 *  Bytes of these that this process sent (as far as the receiver confirmed them), received or
+	 *  copied, over all connections. The others were there already, except [`Self::skipped_bytes`],
+	 *  or another run of the program moved them. If the transfer failed, all bytes that it moved.
 	 */
 	moved: number,
 	/**  Files and links that were there already and are the same. */
 	unchanged: number,
-	/**  Files and links that were there already and stay by policy, whatever they are. */
+	/**  Files and links that were there already and stay by policy, whether or not they differ. */
 	skipped: number,
-	/**  Bytes of contents that were offered for those. */
+	/**  Bytes of contents that were offered for those files. */
 	skipped_bytes: number,
-	/**  Bytes of the others that were not sent, being in the files that they replaced. */
+	/**  Bytes of the other files that were not sent because the files that they replaced had them. */
 	reused: number,
 	/**
-	 *  Files and links of the receiver that were kept because they were changed there since they
-	 *  were received: what was sent is beside them.
+	 *  Files and links at the receiver that were changed there after they were received, and were
+	 *  kept: the sent versions are beside them.
 	 */
 	edited: number,
 	/**  Entries that failed, both ends together. */
@@ -328,7 +330,7 @@ export type Counts = {
 
 /**  Why an offer was declined. */
 export type DeclineReason = 
-/**  A person, or a rule of theirs, said no. */
+/**  A person declined, or a person's rule did. */
 ({ reason: "by_choice" }) & { wait_seconds?: never } | 
 /**  Nobody answered in time. */
 ({ reason: "no_answer" }) & { wait_seconds?: never } | 
@@ -338,15 +340,15 @@ export type DeclineReason =
 } & Shortage | 
 /**  The destination cannot be written to. */
 ({ reason: "not_writable" }) & { wait_seconds?: never } | 
-/**  Too many transfers at once. */
+/**  Too many transfers run at once. */
 ({ reason: "busy" }) & { wait_seconds?: never } | 
 /**  It would continue a transfer that a person there has paused. */
 ({ reason: "paused" }) & { wait_seconds?: never } | 
 /**  The receiver has stopped receiving. */
 ({ reason: "stopped" }) & { wait_seconds?: never } | 
 /**
- *  Too many offers of the device came to nothing: nobody is asked about the next one before the
- *  wait is over.
+ *  Too many offers of the device were not accepted: nobody is asked about the next one before
+ *  the wait is over.
  */
 { reason: "too_many_offers"; 
 /**  Milliseconds to wait; seconds in JSON. */
@@ -370,7 +372,7 @@ export type Device = {
 
 /**  What a device looks like, for an icon and a word. */
 export type DeviceKind = 
-/**  A laptop, or another machine that is carried about. */
+/**  A laptop, or another portable machine. */
 "laptop" | 
 /**  A machine under a desk. */
 "desktop" | 
@@ -383,9 +385,9 @@ export type DeviceKind =
 export type DeviceRule = {
 	/**  What is done with its offers. */
 	consent: Consent,
-	/**  Where they land; none is where the receiver has everything. */
+	/**  The folder that they are received into; none for the receiver's usual one. */
 	folder: PathText | null,
-	/**  Bytes of contents that one may have to be accepted without asking; none is any number. */
+	/**  The most bytes of contents of an offer that is accepted without asking; none for any number. */
 	bytes_max: number | null,
 };
 
@@ -404,9 +406,9 @@ export type Direction =
  */
 export type Drag = { is: "entered"; chosen: Chosen } | { is: "over"; x: number; y: number } | { is: "dropped"; chosen: Chosen; x: number; y: number } | { is: "left" };
 
-/**  A file or link of the receiver that was changed there since it was received, and was kept. */
+/**  A file or link at the receiver that was changed there after it was received, and was kept. */
 export type Edit = {
-	/**  The name, in the same folder, under which the sender's version is there. */
+	/**  The name of the sender's version, in the same folder. */
 	beside: PathText,
 } & PathText;
 
@@ -429,47 +431,47 @@ export type Everything = {
 
 /**  [`Failure`] as it is serialised. */
 export type Failure = {
-	/**  Which end met it. */
+	/**  The end that reports it. */
 	side: Side,
 	/**  What was being done. */
 	operation: Operation,
-	/**  What the system calls the reason, where it is the system's, in English. */
+	/**  The system's message for the reason, in English, if the reason is the system's. */
 	detail: string | null,
 } & PathText & FailureReason;
 
 /**  Why one entry of a tree was not moved. */
 export type FailureReason = 
-/**  The kernel refused it, at the side that met it. */
+/**  The kernel refused it, at the side that reports it. */
 { reason: "os"; 
 /**  The errno value (errno(3)). */
 errno: number } | 
 /**  A socket, FIFO or device: not something that can be sent. */
 { reason: "special_file" } | 
-/**  It changed while it was being read; the copy there is not to be trusted and was not made. */
+/**  It changed while it was being read: a copy could not be trusted, so none was made. */
 { reason: "changed_while_reading" } | 
 /**  Its path is longer than the wire's limit. */
 { reason: "path_too_long" } | 
 /**
- *  Something of another kind, or a symlink where a folder should be, has that name in the
- *  destination.
+ *  Its name in the destination is taken by an entry of another kind, or by a symlink where a
+ *  folder should be.
  */
 { reason: "in_the_way" } | 
 /**  The file that this hard link belongs to did not arrive. */
 { reason: "link_target_missing" } | 
 /**
- *  The destination's policy kept the existing file (only with `keep`; not a failure, but
- *  named).
+ *  The destination's policy kept the existing file (only with `keep`; this is not a failure,
+ *  but is listed).
  */
 { reason: "kept" } | 
 /**  Source and destination are the same file (copies inside one machine). */
 { reason: "same_file" } | 
-/**  A folder that would be copied into itself, or the copy itself, met inside its source. */
+/**  A folder that would be copied into itself; or the copy itself, found inside its source. */
 { reason: "into_itself" } | 
-/**  What was read back from the destination is not what was read from the source. */
+/**  The bytes read back from the destination differ from those read from the source. */
 { reason: "differs" } | 
 /**
- *  It leads into Ringway's own folders at the receiver, or would replace a link on the way
- *  there.
+ *  Its path leads into Ringway's own folders at the receiver, or would replace a link on the
+ *  way there.
  */
 { reason: "own_folder" } | 
 /**
@@ -478,18 +480,18 @@ errno: number } |
  */
 { reason: "dot_name" } | 
 /**
- *  It leads into a home folder below the receive folder, which nobody has allowed at the
- *  receiver.
+ *  Its path leads into a home folder below the receive folder, and nobody has allowed that at
+ *  the receiver.
  */
 { reason: "home_folder" } | 
 /**
- *  The destination's filesystem cannot hold its name: what is made under it gets another one,
- *  which may be another entry's.
+ *  The destination's filesystem cannot hold its name: it would change the name, perhaps to that
+ *  of another entry.
  */
 { reason: "name_not_kept" } | 
 /**
- *  It was there before a copy, which was writing over it when it was stopped (ECANCELED) or the
- *  disk refused more: it holds half of two versions.
+ *  It existed before a copy that was stopped (ECANCELED), or for which the disk had no more
+ *  room, while writing over it: it now holds parts of two versions.
  */
 { reason: "cut_short"; 
 /**  The errno value. */
@@ -501,13 +503,13 @@ errno: number };
  */
 export type Fault = 
 /**
- *  The process may open too few descriptors for what was asked of it (RLIMIT_NOFILE), also at
- *  its hard limit.
+ *  The process may open too few descriptors for the request (RLIMIT_NOFILE), even at its hard
+ *  limit.
  */
 ({ code: "few_descriptors"; 
 /**  The limit. */
 has: number; 
-/**  The least that will do. */
+/**  The smallest limit that is enough. */
 least: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  An operation on a local path. */
 ({ code: "path"; 
@@ -518,37 +520,37 @@ operation: Operation;
 /**  What the kernel said. */
 source: OsError }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
- *  All of a transfer is there, but a final name in the destination was refused. What is whole
- *  is kept, and the same send resumes with it.
+ *  Everything has arrived, but an entry could not be given its final name in the destination.
+ *  What is complete is kept, and the same send continues with it.
  */
 ({ code: "not_published"; 
-/**  The name that it was to have. */
+/**  The final name that was refused. */
 path: PathText; 
 /**  What was being done. */
 operation: Operation; 
 /**  What the kernel said. */
 source: OsError; 
-/**  The first top-level paths that have their names. */
+/**  The first top-level paths that did get their names. */
 published: PathText[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The target is neither a paired device's name nor an address. */
 ({ code: "unknown_target"; 
-/**  What was given. */
+/**  The text that was given. */
 target: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The peer could not be reached at any of its addresses. */
 ({ code: "unreachable"; 
-/**  What was tried, as `host:port`. */
+/**  The addresses that were tried, as `host:port`. */
 target: string; 
-/**  The last address's error. */
+/**  The error at the last address. */
 source: OsError; 
-/**  What lets its port in at the other machine, where a firewall of that one may be why. */
+/**  Commands that open the port at the other machine, if its firewall may be the reason. */
 remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Listening failed, for example because the port is taken. */
 ({ code: "listen"; 
-/**  What was asked for. */
+/**  The address that was asked for. */
 address: string; 
 /**  What the kernel said. */
 source: OsError; 
-/**  What shows who has the port. */
+/**  Commands that show which program has the port. */
 remedies: Remedy[] }) & { by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The receiver declined. */
 {
@@ -556,15 +558,15 @@ remedies: Remedy[] }) & { by?: never; bytes?: never; bytes_max?: never; detail?:
 } & DeclineReason | 
 /**  Cancelled, here or there. */
 ({ code: "cancelled"; 
-/**  Where. */
+/**  The side that cancelled. */
 by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The connection ended before the receipt. */
 {
 	code: "connection_lost",
 } & OsError | 
 /**
- *  The receiver closed the connection before anything was offered: it has no place for more
- *  connections, or ends.
+ *  The receiver closed the connection before anything was offered: it has no place for another
+ *  connection, or is ending.
  */
 ({ code: "turned_away" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The peer broke the protocol. */
@@ -574,46 +576,46 @@ detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: ne
 /**  The other device has a name that reads as an id or an address, which no device may have. */
 ({ code: "misleading_name" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
- *  The receipt contradicts what was sent, the failures that were named, or itself: what arrived
- *  is not known.
+ *  The receipt contradicts what was sent, the failures that were listed, or itself: it is
+ *  unknown what arrived.
  */
 ({ code: "receipt_contradicts"; 
 /**  How, in English. */
 detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
- *  The receiver took nothing more, and claimed no work of its own, for as long as was to be
- *  waited, or was at its own work for longer than any disk takes. What is whole there is kept.
+ *  For the whole time limit, the receiver took nothing more and reported no work of its own; or
+ *  its own work took longer than any disk needs. What is complete there is kept.
  */
 ({ code: "stalled"; 
-/**  How long. */
+/**  The time, in seconds. */
 seconds: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
-/**  The peer speaks no version that we speak. */
+/**  The peer speaks no protocol version that this device speaks. */
 ({ code: "version"; 
-/**  Our version. */
+/**  This device's version. */
 ours: number; 
-/**  Theirs. */
+/**  The peer's version. */
 theirs: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
-/**  TLS failed: not a Ringway peer, or tampering. */
+/**  TLS failed: the peer is not Ringway, or somebody tampers with the connection. */
 ({ code: "tls"; 
 /**  How, in English. */
 detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
-/**  Kernel TLS was demanded and is unavailable on this machine. */
+/**  Kernel TLS was required, and is unavailable on this machine. */
 ({ code: "no_kernel_tls"; 
 /**  Why. */
 reason: UserTlsReason; 
-/**  What turns it on, where its module is not loaded. */
+/**  Commands that turn it on, if its module is not loaded. */
 remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
-/**  io_uring was demanded and is unavailable on this machine. */
+/**  io_uring was required, and is unavailable on this machine. */
 ({ code: "no_io_uring"; 
 /**  Why. */
 reason: SyncIoReason }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
-/**  The settings file says what is not acceptable. */
+/**  The settings file has an invalid value. */
 ({ code: "config"; 
 /**  The file. */
 path: PathText; 
-/**  The line, counted from 1, where one is to blame. */
+/**  The line, counted from 1, if the error is in one line. */
 line: number | null; 
-/**  What is wrong there, in English. */
+/**  What is wrong, in English. */
 detail: string; 
 /**  The setting that was probably meant, where its name is misspelt. */
 nearest: string | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; more?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
@@ -621,61 +623,64 @@ nearest: string | null }) & { address?: never; by?: never; bytes?: never; bytes_
 ({ code: "store"; 
 /**  The file or folder. */
 path: PathText; 
-/**  What kind of trouble it is, for the remedy. */
+/**  The kind of trouble, which decides the remedy. */
 trouble: StoreTrouble; 
-/**  What was wrong with it, in English. */
+/**  What is wrong with it, in English. */
 detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; was?: never; what?: never } | 
-/**  What was asked for is not acceptable. */
+/**  The request is invalid. */
 {
 	code: "invalid",
 } & Invalid | 
-/**  This machine does not give what is needed, or something went wrong inside. */
+/**  This machine lacks something that is needed, or an internal error happened. */
 ({ code: "machine"; 
 /**  What, in English. */
 detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
-/**  The other side failed during the transfer, and says why itself. */
+/**  The other side failed during the transfer, and reports the reason itself. */
 ({ code: "failed_there" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The destination ran out of free space during the transfer, or the copy. */
 ({ code: "destination_full"; 
-/**  What it has and lacks; none where there are no figures. */
+/**  What it has and lacks; none if there are no figures. */
 shortage: Shortage | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
-/**  Nothing can be announced on the local network, or heard there. */
+/**  This device can announce nothing on the local network, or hears nothing there. */
 ({ code: "discovery"; 
-/**  What the mDNS library says. */
+/**  The message of the mDNS library. */
 detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
- *  More was found, or came, than the receiver lets in without asking a person: what is whole is
- *  kept, and the same offered again is asked about.
+ *  The sender found or sent more than the receiver accepts without asking a person. What is
+ *  complete is kept, and a person is asked when the same is offered again.
  */
 ({ code: "too_much"; 
-/**  What it lets in, in bytes of contents. */
+/**  The most that it accepts, in bytes of contents. */
 bytes_max: number; 
 /**  Whose rule that is: [`Side::Here`] at the receiver. */
 by: Side }) & { address?: never; bytes?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
-/**  A person has paused it, and it was not resumed in time. What is whole is kept. */
+/**  A person has paused it, and nobody resumed it in time. What is complete is kept. */
 ({ code: "paused"; 
-/**  Where. */
+/**  The side that paused it. */
 by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  A person here forgot the other device while the transfer ran. Unfinished files are removed,
- *  as with a cancel.
+ *  as after a cancel.
  */
 ({ code: "peer_forgotten" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The destination was removed, renamed or unmounted during the transfer. */
 ({ code: "destination_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
-/**  Nobody here answered an offer before it was withdrawn, or in time. */
+/**  Nobody here answered an offer in time, or before it was withdrawn. */
 ({ code: "unanswered" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
-/**  An offer is larger by now than a yes to what was shown of it covers. It still waits. */
+/**  An offer has grown beyond the size that was shown when it was accepted. It still waits. */
 ({ code: "grown"; 
-/**  What it has by now, in bytes of contents. */
+/**  Its size now, in bytes of contents. */
 bytes: number }) & { address?: never; by?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
-/**  What a client refers to is gone: answered, withdrawn or forgotten meanwhile. */
+/**
+ *  A client refers to something that is gone: it was answered, withdrawn or forgotten
+ *  meanwhile.
+ */
 ({ code: "gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
-/**  More was sent at once than is remembered, to be sent again. */
+/**  More was sent at once than is remembered, so it cannot be sent again. */
 ({ code: "too_many_sent" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
- *  A choice from the history went to `was` before: nobody confirmed outside the page that it
- *  may go to `to`.
+ *  An entry of the history was sent to `was` before, and nobody has confirmed outside the page
+ *  that it may be sent to `to`.
  */
 ({ code: "new_target"; 
 /**  The first name of what is to be sent. */
@@ -686,11 +691,11 @@ more: number;
 to: string; 
 /**  The target before. */
 was: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; trouble?: never } | 
-/**  What was typed cannot be a code. */
+/**  The typed text cannot be a code. */
 ({ code: "not_a_code" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
-/**  No code has that word. */
+/**  No code contains that word. */
 ({ code: "unknown_word"; 
-/**  1 for the first, 2 for the second. */
+/**  1 for the first word, 2 for the second. */
 position: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No code has a number that large. */
 ({ code: "code_number_too_large" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
@@ -700,31 +705,31 @@ position: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: 
 ({ code: "service_failed"; 
 /**  How, in English. */
 detail: string; 
-/**  What shows why. */
+/**  Commands that show why. */
 remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
-/**  The service that runs is of another version. */
+/**  The running service has another version than this program. */
 ({ code: "service_differs"; 
 /**  This program's version. */
 ours: string; 
 /**  The service's. */
 theirs: string; 
-/**  What replaces it. */
+/**  Commands that replace it. */
 remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  systemd does not let the service's unit be switched on or off. */
 ({ code: "systemd"; 
-/**  What it says. */
+/**  The message of systemd. */
 detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
-/**  No `ringway` is found that will be there at the next login. */
+/**  No `ringway` was found that will still exist at the next login. */
 ({ code: "no_program" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No file manager could be started. */
 ({ code: "no_file_manager"; 
-/**  What was to be shown. */
+/**  The path that was to be shown. */
 path: PathText }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
-/**  What a past transfer failed with, or what a newer program says, where only words are known. */
+/**  An error that is known only by its sentence: of a past transfer, or from a newer program. */
 ({ code: "other"; 
-/**  The words, in English. */
+/**  The sentence, in English. */
 detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
-/**  Authentication failed. Its own codes stand beside those above. */
+/**  Authentication failed. Its own codes are on the same level as those above. */
 AuthError;
 
 /**
@@ -744,19 +749,19 @@ export type FreeSpace = {
 	is_exact: boolean,
 };
 
-/**  A transfer whose connection was lost, as it waits to go on. */
+/**  A transfer that was interrupted and waits to continue. */
 export type Interruption = {
-	/**  At the sender: until it tries next. None while it does, and at the receiver. */
+	/**  At the sender: the time until its next try. None during a try, and at the receiver. */
 	next_try_seconds: number | null,
-	/**  Until it is given up. None for a copy inside this machine, which is not. */
+	/**  The time until it is given up. None for a copy inside this machine, which is never given up. */
 	gives_up_seconds: number | null,
 } & Outage;
 
-/**  What is not acceptable of what was asked for. */
+/**  Why a request is invalid. */
 export type Invalid = 
-/**  No source. */
+/**  There is nothing to send. */
 { reason: "nothing_to_send" } | 
-/**  Two sources have this name, and would land on each other. */
+/**  Two sources have this name, so that one would replace the other. */
 { reason: "same_name"; 
 /**  The name. */
 name: PathText } | 
@@ -764,54 +769,54 @@ name: PathText } |
 { reason: "name_too_long"; 
 /**  The name. */
 name: PathText } | 
-/**  No name for a device. */
+/**  This cannot be a device's name. */
 { reason: "device_name" } | 
-/**  Another device is called that. */
+/**  Another device has that name. */
 { reason: "name_taken" } | 
-/**  The beginning of an id with which several devices' ids begin. */
+/**  The ids of several devices begin with these digits. */
 { reason: "ambiguous_id" } | 
-/**  A paired device has that name, and another one was reached at the host of that name. */
+/**  A paired device has that name, and another device was reached at the host of that name. */
 { reason: "ambiguous_name"; 
 /**  The name. */
 name: string } | 
 /**  The device was forgotten meanwhile, or was never paired. */
 { reason: "unknown_device" } | 
-/**  Port 0, which stands for any. */
+/**  Port 0, which means any port. */
 { reason: "port" } | 
-/**  A receive folder that a settings file cannot name. */
+/**  A receive folder whose path a settings file cannot hold. */
 { reason: "receive_folder" } | 
-/**  A folder to receive into that is one of Ringway's own, or lies in one. */
+/**  A receive folder that is one of Ringway's own folders, or lies in one. */
 { reason: "own_folder"; 
 /**  The folder. */
 folder: PathText } | 
-/**  A folder to receive into that is somebody's home, where nobody has said that it may be one. */
+/**  A receive folder that is a home folder, which nobody has allowed. */
 { reason: "home_folder"; 
 /**  The folder. */
 folder: PathText } | 
-/**  A rule's folder that means another one elsewhere. */
+/**  A rule's folder with a relative path, which would mean another folder elsewhere. */
 { reason: "rule_folder" } | 
-/**  A rule that lets in nothing, or more than any disk has. */
+/**  A rule with a size of nothing, or of more than any disk has. */
 { reason: "rule_size" } | 
-/**  A limit that is none. */
+/**  The rate limit is too small or too large. */
 { reason: "limit" } | 
-/**  There are no codes where nobody can pair. */
+/**  There is no code, because nobody can pair. */
 { reason: "pairing_off" } | 
-/**  Not the id of a transfer. */
+/**  This is not the id of a transfer. */
 { reason: "transfer_id" } | 
-/**  The same transfer, a second time. */
+/**  The same transfer is running already. */
 { reason: "running" } | 
-/**  A pause would be its end. */
+/**  A pause would end it. */
 { reason: "cannot_pause" } | 
-/**  Copying into no folder. */
+/**  No destination was chosen for a copy. */
 { reason: "no_destination" } | 
-/**  More paths at once than are taken. */
+/**  More paths at once than are accepted. */
 { reason: "too_many" } | 
-/**  An option that a terminal can give, and the window cannot. */
+/**  An option that can be given in a terminal, but not in the window. */
 { reason: "option"; 
 /**  What is wrong with it, in English. */
 detail: string };
 
-/**  Who moves file bytes at one end. */
+/**  What reads and writes file contents at one end. */
 export type IoPath = 
 /**  io_uring. */
 "uring" | 
@@ -852,10 +857,7 @@ firewalls: Remedy[] } |
 /**  It cannot, and why. */
 { is: "failed"; fault: Fault; port: number };
 
-/**
- *  Another paired device whose name looks like this one's, so that people may take the one for the
- *  other.
- */
+/**  Another paired device whose name looks like this one's, so that people may confuse the two. */
 export type LookAlike = {
 	/**  What it is called here. */
 	name: string,
@@ -954,16 +956,16 @@ export type Offer = {
 
 /**  What happens to a file that exists already. Nothing else is ever deleted. */
 export type OnConflict = 
-/**  Replace it if size or time differ, also where it was changed here. The command's default. */
+/**  Replace it if size or time differ, even if it was changed here. The command's default. */
 "replace" | 
 /**  Keep the existing one. */
 "keep" | 
-/**  Keep both: the new one gets a number. */
+/**  Keep both: the new file's name gets a number. */
 "rename" | 
 /**
- *  Number the top-level folder, unless it is the one that came from the same device before:
- *  then replace within it what was not changed here since, and number the new ones of what was.
- *  The default of the window and of rules.
+ *  Add a number to the top-level folder's name, unless that folder came from the same device
+ *  before. In that case, replace files in it that were not changed here since, and add numbers
+ *  to the new versions of those that were. The default of the window and of rules.
  */
 "rename_top";
 
@@ -1003,55 +1005,58 @@ export type Operation =
 /**  Synchronising to the medium. */
 "sync";
 
-/**  An error of the operating system's: what [`io::Error`] says, to be kept, compared and sent. */
+/**
+ *  An error of the operating system: the facts of an [`io::Error`], in a form that can be kept,
+ *  compared and sent.
+ */
 export type OsError = {
 	/**  The errno value, if there is one (errno(3)). */
 	errno: number | null,
-	/**  What the system calls it, in English, without the number. */
+	/**  The system's message for it, in English, without the number. */
 	detail: string,
 };
 
-/**  What stands between the two ends of a transfer that was under way. */
+/**  Why a running transfer has stopped moving. */
 export type Outage = 
 /**  The connection ended or was reset. */
 ({ why: "broken" }) & { by?: never } | 
 /**  Nothing was heard for too long. */
 ({ why: "silent" }) & { by?: never } | 
-/**  The last try reached nobody. */
+/**  The last try reached no device. */
 ({ why: "unreachable" }) & { by?: never } | 
-/**  The last try was turned away: too many transfers there. */
+/**  The last try was turned away: too many transfers run there. */
 ({ why: "busy" }) & { by?: never } | 
 /**
- *  The last try was turned away: too many offers of this device came to nothing, and nobody is
- *  asked for now.
+ *  The last try was turned away: too many offers of this device were not accepted, and nobody
+ *  is asked for now.
  */
 ({ why: "too_many_offers" }) & { by?: never } | 
 /**
- *  The receiver's disk, or what a user may have of it, is full. What it lacks for the rest, as
- *  far as figures say.
+ *  The receiver's disk, or the user's share of it, is full. What it lacks for the rest, as far
+ *  as figures show.
  */
 {
 	why: "full",
 } & Shortage | 
 /**  A person has paused it, here or there. */
 { why: "paused"; 
-/**  Where. */
+/**  The side that paused it. */
 by: Side };
 
 /**  How a transfer ended. */
 export type Outcome = 
 /**  Everything arrived, was renamed and synchronised, and the receipt says so. */
 { outcome: "complete" } | 
-/**  The receipt is there, but some entries failed: they are listed. */
+/**  There is a receipt, but some entries failed: they are listed. */
 { outcome: "partial" } | 
-/**  Nothing was completed, or it cannot be known: why. */
+/**  Nothing was completed, or it is unknown whether anything was. The fault says why. */
 { outcome: "failed"; error: Fault };
 
-/**  What packing came to. */
+/**  The effect of compression. */
 export type PackedBytes = {
-	/**  Bytes of file contents that were packed. */
+	/**  Bytes of file contents that were compressed. */
 	contents: number,
-	/**  Bytes that they took on the way. */
+	/**  Bytes that they took on the network. */
 	wire: number,
 };
 
@@ -1306,11 +1311,11 @@ export type PastQuery = {
 	before: number | null,
 };
 
-/**  Both paths of one end. */
+/**  The fast paths or fallbacks of one end. */
 export type PathTaken = {
-	/**  Who encrypts. */
+	/**  What encrypts. */
 	tls: TlsPath,
-	/**  Who reads or writes files. */
+	/**  What reads or writes files. */
 	io: IoPath,
 };
 
@@ -1330,11 +1335,11 @@ export type Pick = "folders" | "files";
  *  a second.
  */
 export type Progress = {
-	/**  Where it stands. */
+	/**  Its stage. */
 	stage: Stage,
 	/**  What the other device is called here, once it is authenticated. */
 	peer: string | null,
-	/**  Its id. A name may change, or become another device's. */
+	/**  The other device's id. A name may change, or become another device's. */
 	peer_id: string | null,
 	/**  Entries (files, folders, links) done: written at the receiver. */
 	entries_done: number,
@@ -1343,8 +1348,8 @@ export type Progress = {
 	/**  Bytes of file contents done: written at the receiver. */
 	bytes_done: number,
 	/**
-	 *  Those of them that were sent, or copied. The others were there already, or are of files that
-	 *  stay by the receiver's policy.
+	 *  Bytes of these that were sent, or copied. The others were there already, or belong to files
+	 *  that stay by the receiver's policy.
 	 */
 	bytes_moved: number,
 	/**  Bytes found so far; final when [`Self::totals_final`]. */
@@ -1362,16 +1367,16 @@ export type Progress = {
 	/**  Time left at the smoothed rate, once totals are firm or nearly so. */
 	seconds_left: number | null,
 	/**
-	 *  How long nothing has moved, from 5 s on: then there is no rate and no time left. None where
-	 *  the sender's rate limit is why.
+	 *  How long nothing has moved, from 5 s on: then there is no rate and no time left. None if the
+	 *  sender's rate limit is the reason.
 	 */
 	stalled_seconds: number | null,
 	/**
-	 *  What has limited it for about a second. None before that is known, and where no bytes move
+	 *  What has limited it for about a second. None before that is known, and if no bytes move
 	 *  between two machines.
 	 */
 	limited_by: Bottleneck | null,
-	/**  While it is [`Stage::Reconnecting`] or [`Stage::Paused`]. */
+	/**  Why it does not continue, while it is [`Stage::Reconnecting`] or [`Stage::Paused`]. */
 	interruption: Interruption | null,
 	/**  Its place in the receiver's queue, while it is [`Stage::Queued`]: 1 for the next one. */
 	place: number | null,
@@ -1379,13 +1384,13 @@ export type Progress = {
 	can_pause: boolean,
 	/**  Lanes in use. */
 	lanes: number,
-	/**  Paths at this end, once known. */
+	/**  The fast paths and fallbacks at this end, once known. */
 	here: PathTaken | null,
-	/**  Paths at the other end, once known. */
+	/**  The fast paths and fallbacks at the other end, once known. */
 	there: PathTaken | null,
 };
 
-/**  What was read back from the receiver's medium and found to be what the sender had read. */
+/**  What was read back from the receiver's disk and found equal to what the sender had read. */
 export type Proven = {
 	/**  Files. */
 	files: number,
@@ -1422,46 +1427,49 @@ export type Remedy = {
 	command: string,
 };
 
-/**  The last word on a transfer. */
+/**  A transfer's final report. */
 export type Report = {
-	/**  What was proven, if that was asked for and a receipt came. */
+	/**  What was verified, if that was asked for and there is a receipt. */
 	proven: Proven | null,
-	/**  Files and links of the receiver that were kept, by name, the first 1,000. */
+	/**  Files and links at the receiver that were kept, by name, the first 1,000. */
 	edits: Edit[],
-	/**  The failed ones by name, the first 1,000. */
+	/**  The failed entries by name, the first 1,000. */
 	failures: Failure[],
 	/**  From the first byte to the receipt, without pauses by a person or by a full disk. */
 	seconds: number,
 	/**
-	 *  What limited it for the longest time. None where it was too short to tell, or inside one
+	 *  What limited it for the longest time. None if it was too short to tell, or inside one
 	 *  machine.
 	 */
 	limited_by: Bottleneck | null,
 	/**
-	 *  Where the time of its lanes went. None where the two ends did not both say, or inside one
+	 *  How the time of its lanes was spent. None if not both ends reported it, or inside one
 	 *  machine.
 	 */
 	times: StageTimes | null,
 	/**  Lanes used. */
 	lanes: number,
 	/**
-	 *  Lanes that were added, and done without where they could not be had or broke before they
-	 *  carried anything.
+	 *  Added lanes that were given up because they could not connect, or broke before they carried
+	 *  anything.
 	 */
 	lanes_dropped: number,
-	/**  How often it went on after its connection had been lost. */
+	/**  How often it continued after its connection had been lost. */
 	reconnected: number,
-	/**  At the sender: bytes of contents that went packed, before and after. None where nothing did. */
+	/**
+	 *  At the sender: bytes of contents that were compressed, before and after. None if nothing
+	 *  was.
+	 */
 	packed: PackedBytes | null,
-	/**  Paths at this end, if it came so far. */
+	/**  The fast paths and fallbacks at this end, if it came so far. */
 	here: PathTaken | null,
-	/**  Paths at the other end, if it came so far. */
+	/**  The fast paths and fallbacks at the other end, if it came so far. */
 	there: PathTaken | null,
 	/**  At the receiver, and of a copy: the top-level paths under their final names, the first few. */
 	arrived: PathText[],
 	/**
-	 *  At the receiver: its staging folder, where that could not be removed after everything had
-	 *  its final name. A later transfer removes it.
+	 *  At the receiver: its staging folder, if it could not be removed after everything had its
+	 *  final name. A later transfer removes it.
 	 */
 	left_behind: PathText | null,
 	/**  Of a copy inside this machine: what it chose and did. */
@@ -1470,15 +1478,18 @@ export type Report = {
 	ended_at: number,
 } & Outcome & Counts;
 
-/**  What had been done by a moment. */
+/**  What had been done at one moment. */
 export type SeriesPoint = {
 	/**  Time since bytes began to move; kept to the millisecond. */
 	seconds: number,
-	/**  Bytes of contents sent, or copied, by then. */
+	/**  Bytes of contents sent, or copied, until then. */
 	bytes: number,
-	/**  Entries done by then. */
+	/**  Entries done until then. */
 	entries: number,
-	/**  What limited it since the point before, where that is known: the last of several. */
+	/**
+	 *  What limited it since the previous point, if that is known; the last limit if there were
+	 *  several.
+	 */
 	limited_by: Bottleneck | null,
 };
 
@@ -1516,23 +1527,26 @@ export type SettingsInForce = {
 } & Settings;
 
 /**
- *  What a destination has, and what it lacks for what is to come, as its filesystem says. A quota
- *  shows in none of these.
+ *  What a destination has, and what it lacks for the rest of a transfer, by its filesystem's
+ *  figures. These do not show quotas.
  */
 export type Shortage = {
 	/**  Bytes needed. */
 	needed: number,
 	/**  Bytes free. */
 	free: number,
-	/**  Files and folders for which there is no place (inodes). */
+	/**  Files and folders for which there is no room (inodes). */
 	entries: number,
 };
 
-/**  The size of an offer as it was shown to a person: their yes is to that. */
+/**  The size of an offer as it was shown to a person: they accepted that size. */
 export type ShownSize = {
 	/**  Bytes of contents. */
 	bytes: number,
-	/**  Whether that was said to be all. If not, the person was told that it is at least so much. */
+	/**
+	 *  Whether the person was told that this is everything. If not, they were told that it is at
+	 *  least this much.
+	 */
 	is_final: boolean,
 };
 
@@ -1550,15 +1564,15 @@ export type SourceKind = "folder" | "file" |
 /**  It cannot be looked at. */
 "unreadable";
 
-/**  Where a transfer stands. */
+/**  The stage of a transfer. */
 export type Stage = 
-/**  Reaching the peer, handshake, pairing. */
+/**  Connecting to the peer, handshake, pairing. */
 "connecting" | 
 /**  The offer waits for the receiver's answer. */
 "awaiting_answer" | 
 /**
- *  The offer was accepted and waits for a place at the receiver, which has as many transfers as
- *  it receives at once.
+ *  The offer was accepted and waits for a place at the receiver, which already runs as many
+ *  transfers as it allows.
  */
 "queued" | 
 /**  Bytes move. */
@@ -1566,19 +1580,22 @@ export type Stage =
 /**  Everything has been sent; the receiver renames and synchronises. */
 "finishing" | 
 /**
- *  Everything has been copied or received and is read back; bytes and entries count again from
- *  zero.
+ *  Everything has been copied or received and is being read back; bytes and entries count again
+ *  from zero.
  */
 "verifying" | 
-/**  The connection was lost: the sender tries to go on by itself, the receiver waits for that. */
+/**
+ *  The connection was lost: the sender tries to continue by itself, and the receiver waits for
+ *  it.
+ */
 "reconnecting" | 
-/**  A person has paused it, or the receiver has no room left: what is there is kept. */
+/**  A person has paused it, or the receiver has no room left: everything there is kept. */
 "paused" | 
-/**  Over. */
+/**  It has ended. */
 "ended";
 
 /**
- *  Where the time of a transfer's lanes has gone, summed over the lanes: each end's sum is the time
+ *  How the time of a transfer's lanes was spent, summed over the lanes: each end's sum is the time
  *  that it ran times its lanes.
  */
 export type StageTimes = {
@@ -1590,7 +1607,7 @@ export type StageTimes = {
 	encrypting: number,
 	/**  At the sender: waiting for the network to take more. */
 	sending: number,
-	/**  At the sender: waiting because of its limit. */
+	/**  At the sender: waiting because of its rate limit. */
 	limited: number,
 	/**  At the receiver: waiting for the network to bring more. */
 	receiving: number,
@@ -1621,8 +1638,8 @@ export type StartsBy =
 program: PathText };
 
 /**
- *  What keeps a file of this device's own state from being used. Each kind has another remedy, and
- *  none of them is to give up the identity.
+ *  Why a file of this device's own state cannot be used. Each kind has its own remedy, and none of
+ *  them is to give up the identity.
  */
 export type StoreTrouble = 
 /**  Its disk, or a quota, is full. */
@@ -1633,7 +1650,7 @@ export type StoreTrouble =
 "not_readable" | 
 /**  Another program keeps it locked. */
 "busy" | 
-/**  The database is damaged, or is none. */
+/**  The database is damaged, or the file is no database. */
 "damaged_database" | 
 /**  The identity is damaged. */
 "damaged_identity" | 
@@ -1644,22 +1661,22 @@ export type StoreTrouble =
 
 /**  Why files are read and written with plain system calls. */
 export type SyncIoReason = 
-/**  Asked for. */
+/**  They were asked for. */
 "asked" | 
 /**
- *  They are faster at what this end does: writing through the page cache, which io_uring leaves
+ *  They are faster for this end's work: writing through the page cache, which io_uring leaves
  *  to threads of its own.
  */
 "faster" | 
 /**  The kernel has no io_uring. */
 "not_in_kernel" | 
-/**  Forbidden: sysctl kernel.io_uring_disabled, seccomp, or a container's policy. */
+/**  It is forbidden: by sysctl kernel.io_uring_disabled, seccomp, or a container's policy. */
 "forbidden" | 
 /**  Not enough lockable memory for a ring. */
 "no_memory" | 
 /**  An opcode that is needed is missing. */
 "opcode_missing" | 
-/**  Another errno. */
+/**  The kernel refused it with another errno. */
 { refused: number };
 
 /**  This device. */
@@ -1670,7 +1687,7 @@ export type ThisDevice = {
 	name: string,
 };
 
-/**  Who encrypts a lane at one end. */
+/**  What encrypts a lane at one end. */
 export type TlsPath = 
 /**  The kernel (kTLS), both directions. */
 "kernel" | 
@@ -1685,15 +1702,15 @@ export type TurnedAway = {
 	attempts_left: number | null,
 } & AuthError;
 
-/**  Why the threads that write what is received can reach more than its folder. */
+/**  Why the threads that write received files can reach more than their folder. */
 export type Unconfined = 
 /**  The kernel has no Landlock, which Linux has from 5.13 on. */
 "not_in_kernel" | 
-/**  The kernel has it, and was started without it. */
+/**  The kernel has Landlock, but was started without it. */
 "switched_off" | 
-/**  The kernel's is too old: it has what is needed from Linux 5.19 on. */
+/**  The kernel's Landlock is too old: what is needed is in Linux from 5.19 on. */
 "too_old" | 
-/**  The kernel refused it with this errno, as a container's policy may. */
+/**  The kernel refused it with this errno, as a container's policy may do. */
 { refused: number };
 
 /**  A transfer that the service has under way. */
@@ -1742,14 +1759,14 @@ export type Update = { is: "moved"; progress: Progress } | { is: "ended"; progre
 
 /**  Why a lane is encrypted in userspace. */
 export type UserTlsReason = 
-/**  Asked for. */
+/**  It was asked for. */
 "asked" | 
 /**  The kernel has no TLS: not built in, and no module to load. */
 "not_in_kernel" | 
 /**  The kernel's `tls` module is there but not loaded (`sudo modprobe tls`). */
 "module_not_loaded" | 
 /**
- *  The kernel has no TLS now, and which modules it could load cannot be seen from here (a
+ *  The kernel has no TLS now, and it cannot be seen from here which modules it could load (a
  *  container, a kernel without modules).
  */
 "modules_unseen" | 
