@@ -19,12 +19,12 @@ mod time;
 mod transfer;
 
 pub use device::{DeviceId, DeviceKind, LookAlike, NearbyDevice, ThisDevice};
+#[cfg(any(test, feature = "samples"))]
+pub use fault::samples;
 pub use fault::{
     Aim, AuthError, DeclineReason, Failure, FailureReason, Fault, Interruption, Invalid, Operation, OsError, Outage,
     Remedy, Shortage, StoreTrouble, TurnedAway,
 };
-#[cfg(any(test, feature = "samples"))]
-pub use fault::samples;
 pub use id::{TransferId, TransferKey};
 pub use machine::{Capabilities, OpenCode, RateLimit, Settings, SettingsInForce, StartsBy};
 pub use offer::{FreeSpace, Offer};

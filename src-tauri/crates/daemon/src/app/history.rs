@@ -17,8 +17,8 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// The latest past transfers of those that are asked for; a full page means that there may be
-    /// more.
+    /// The latest past transfers of those that are asked for; a page that is not full is the last
+    /// one.
     pub(crate) fn page(&self, query: &PastQuery) -> Result<Vec<Past>, Fault> {
         self.engine.past(query, PAGE)
     }

@@ -121,8 +121,7 @@ impl<'i> Finisher<'i> {
         let (results, arrived) = (&incoming.results, policy.top.published());
         let There { counts: there, moved, unchanged, skipped, skipped_bytes } = results.tally.there();
         let (edited, failed) = (results.edited(), results.failed());
-        // What was copied may have been found to be wrong, and is not there then.
-        let reused = results.reused().min(there.bytes);
+        let reused = results.reused();
         Ok((Receipt { there, moved, unchanged, skipped, skipped_bytes, reused, edited, failed, proven }, arrived))
     }
 
