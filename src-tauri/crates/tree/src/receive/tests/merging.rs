@@ -573,7 +573,7 @@ fn a_bind_mount_of_the_same_filesystem_is_merged_into() {
 
 #[test]
 fn numbers_fit_any_name() {
-    use crate::receive::merge::landing::numbered;
+    use crate::receive::numbered::numbered;
     assert_eq!(numbered(b"a.txt", 1, true), b"a (1).txt");
     assert_eq!(numbered(b".hidden", 2, true), b".hidden (2)");
     assert_eq!(numbered(b"a.b", 3, false), b"a.b (3)");
