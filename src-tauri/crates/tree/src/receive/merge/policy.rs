@@ -133,8 +133,8 @@ impl MergePolicy {
             && folder.dir.metadata(name).is_ok_and(|there| self.top.is_edited(folder, name, &there))
     }
 
-    /// Renames what is whole over what is there, which other names may keep. `staging` is the staging
-    /// folder, and where it is.
+    /// Renames what is whole over what is there, which other names may keep. `staging` is the
+    /// staging folder, and where it is.
     pub(in crate::receive) fn replace(
         &self,
         (from, from_name): (&Dir, &[u8]),

@@ -25,6 +25,15 @@ const RECORD_PREFIX: &[u8] = b"over-";
 /// Bytes of a record that are read: two versions and a path.
 const RECORD_MAX: u64 = 8192;
 
+/// Bytes of a version in a record, and its digits there. With two versions of eight digits and a
+/// path of up to 43 bytes, ext4 has a record in its inode. A longer one takes a block, and two and
+/// a half times as long (33 µs of processor time instead of 13).
+const VERSION_LEN: usize = 6;
+const VERSION_DIGITS: usize = 8;
+
+/// Six bits each.
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
 /// An exchange that is about to happen.
 #[derive(Debug, PartialEq, Eq)]
 struct Exchange {
@@ -49,8 +58,8 @@ impl Recorded<'_> {
     }
 }
 
-/// Tells one version of a file from others, in eight bytes. Its change time is not part of it: a
-/// rename changes that.
+/// Tells one version of a file from others, in [`VERSION_LEN`] bytes. Its change time is not part
+/// of it: a rename changes that.
 fn version_of(there: &Metadata) -> u64 {
     let kind = match there.kind {
         Kind::File => 0_u8,
@@ -61,21 +70,31 @@ fn version_of(there: &Metadata) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&[kind]).update(&there.ino.to_le_bytes()).update(&there.size.to_le_bytes());
     hasher.update(&there.mtime.secs.to_le_bytes()).update(&there.mtime.nanos.to_le_bytes());
-    u64::from_le_bytes(*hasher.finalize().as_bytes().first_chunk().expect("a digest has 32 bytes"))
+    let digest = hasher.finalize();
+    digest.as_bytes()[..VERSION_LEN].iter().fold(0, |version, byte| version << 8 | u64::from(*byte))
+}
+
+fn digits_of(version: u64) -> [u8; VERSION_DIGITS] {
+    std::array::from_fn(|at| DIGITS[(version >> (6 * at) & 63) as usize])
+}
+
+fn version_in(digits: &[u8; VERSION_DIGITS]) -> Option<u64> {
+    digits.iter().rev().try_fold(0, |version, digit| {
+        let value = DIGITS.iter().position(|known| known == digit)?;
+        Some(version << 6 | value as u64)
+    })
 }
 
 impl Exchange {
-    /// Short enough for the inode itself (ext4) if the path is.
     fn encode(&self) -> Vec<u8> {
-        [format!("{:x} {:x} ", self.staged, self.was).as_bytes(), &self.path].concat()
+        [&digits_of(self.staged)[..], &digits_of(self.was), &self.path].concat()
     }
 
     fn decode(text: &[u8]) -> Option<Self> {
-        let mut parts = text.splitn(3, |byte| *byte == b' ');
-        let mut version = || u64::from_str_radix(std::str::from_utf8(parts.next()?).ok()?, 16).ok();
-        let (staged, was) = (version()?, version()?);
-        let path = RelPath::new(parts.next()?).ok()?.as_bytes().to_vec();
-        (!path.is_empty()).then_some(Self { staged, was, path })
+        let (staged, rest) = text.split_first_chunk()?;
+        let (was, path) = rest.split_first_chunk()?;
+        let path = RelPath::new(path).ok()?.as_bytes().to_vec();
+        (!path.is_empty()).then_some(Self { staged: version_in(staged)?, was: version_in(was)?, path })
     }
 
     /// Gives the file at `part` a name if it is the owner's: its own name, where what was received
@@ -296,9 +315,11 @@ mod tests {
 
     #[test]
     fn records_are_read_as_they_are_written() {
-        let exchange = Exchange { staged: u64::MAX, was: 0, path: b"a b/\xff c".to_vec() };
+        let exchange = Exchange { staged: (1 << 48) - 1, was: 5 << 40, path: b"a b/\xff c".to_vec() };
         assert_eq!(Exchange::decode(&exchange.encode()), Some(exchange));
-        for text in ["", "1", "1 2", "1 2 ", "1 2 /a", "1 2 ../a", "x 2 a", "1 11111111111111111 a"] {
+        for text in
+            ["", "AAAAAAAA", "AAAAAAAABBBBBBBB", "AAAAAAAABBBBBBBB/a", "AAAAAAAABBBBBBBB../a", "AAAA AAABBBBBBBBa"]
+        {
             assert_eq!(Exchange::decode(text.as_bytes()), None, "{text}");
         }
     }
