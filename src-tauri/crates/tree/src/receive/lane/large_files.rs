@@ -358,7 +358,16 @@ impl Worker<'_> {
     fn make(&mut self, head: &RangeHead<'_>, left: Option<Left>) -> Result<Made, Trouble> {
         let entry = &head.entry;
         let name = entry.name.as_bytes();
-        let folder = self.folders.folder(head.folder)?;
+        let folder = match self.folders.folder(head.folder) {
+            Err(trouble) if self.incoming.deferred.may_set_aside(&trouble, entry) => {
+                let folder = Arc::new(Folder::of_staging(Arc::clone(&self.parts)));
+                let place = Place { folder, path: head.folder.as_bytes().into(), name: name.into() };
+                let made = self.make_aside(head, place, left)?;
+                self.report(trouble, head.folder.as_bytes(), Some(name))?;
+                return Ok(made);
+            }
+            folder => folder?,
+        };
         self.incoming.admit(&folder, name)?;
         let decision =
             if folder.is_staged() { Ok(Decision::Absent) } else { self.incoming.policy.decide(&folder, entry) };
