@@ -112,6 +112,7 @@ const PAST_THE_DISK = {
   "lane/links/copies.rs": "reads what it copies",
   "protected/homes.rs": "looks for the homes of this machine",
   "protected/own_folders.rs": "looks for the folders of this program",
+  "staging/exchanges.rs": "reads a record",
   "staging/journal.rs": "reads a journal",
   "staging/spool.rs": "writes a file without a name, of which nothing is found after a crash",
   "staging/unfinished.rs": "reads what was noted of a transfer",
