@@ -1018,6 +1018,19 @@ describe("what has ended before", () => {
     await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ query: { direction: null, failed_only: true, search: "nas", before: null } }));
   });
 
+  test("is read on to its end where rows are damaged, which the service passes over", async () => {
+    const page = (from: number, step: number) => Array.from({ length: 30 }, (_, n) => earlier({ number: from - n * step, id: `p${from - n * step}` }));
+    const pages = new Map([[null, page(99, 2)], [41, page(40, 1)], [11, [seven]]]);
+    const shell = await startWindow({}, { past: ({ query }) => pages.get((query as { before: number | null }).before) });
+    await show("activity");
+    await user.click(await screen.findByRole("button", { name: t("history.more") }));
+    await waitFor(() => expect(shell.called("past").length).toBe(2));
+    await user.click(await screen.findByRole("button", { name: t("history.more") }));
+    expect(await screen.findByText("thesis")).toBeVisible();
+    expect(shell.called("past").map((asked) => (asked as { query: { before: number | null } }).query.before)).toEqual([null, 41, 11]);
+    expect(screen.queryByRole("button", { name: t("history.more") })).toBeNull();
+  });
+
   test("is sent again, to where it went and as it was", async () => {
     const { report } = failed({ code: "destination_gone" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
     const sent = earlier({ direction: "sending", report });

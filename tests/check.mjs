@@ -2,6 +2,7 @@
 // tests.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { STATIC, needStandardLibrary } from "../src-tauri/packaging/build.mjs";
 import { TOOLS_FOLDER, WORKSPACE, buildFrontEnd, needRust } from "./setup/build.mjs";
 import { needGroup } from "./setup/packages.mjs";
 import { CACHE, ROOT, capture, run, say, which } from "./setup/process.mjs";
@@ -24,6 +25,7 @@ const CHECKS = [
   ["format of the test tool", () => run("cargo", ["fmt", ...FORMAT], { cwd: TOOLS_FOLDER })],
   ["format of the fuzz targets", () => run("cargo", ["fmt", ...FORMAT], { cwd: FUZZ_FOLDER })],
   ["clippy", () => clippy(WORKSPACE, ["--workspace"])],
+  ["clippy of the command for servers", clippyForServers],
   ["clippy of the test tool", () => clippy(TOOLS_FOLDER, [])],
   ["npm's lock file", () => run("npm", ["ci", "--dry-run", "--silent", "--no-audit", "--no-fund"])],
   ["svelte-check", () => run("npm", ["run", "--silent", "check:front"])],
@@ -43,6 +45,16 @@ function setUp() {
 
 function clippy(folder, scope) {
   run("cargo", ["clippy", "--locked", ...scope, "--all-targets", "--", "-D", "warnings"], { cwd: folder });
+}
+
+/**
+ * Clippy over the other side of each `cfg`: musl instead of glibc, without tray and benchmark.
+ */
+function clippyForServers() {
+  needGroup("static", "checking what needs no libraries");
+  needStandardLibrary();
+  const what = ["--target", STATIC, "-p", "ringway-cli", "--no-default-features"];
+  run("cargo", ["clippy", "--locked", ...what, "--", "-D", "warnings"], { cwd: WORKSPACE });
 }
 
 /**

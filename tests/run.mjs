@@ -36,6 +36,9 @@ const SUITE_HANGS_AFTER_MS = 60 * 60 * 1000;
  */
 const FILES_AT_ONCE = 4;
 
+/** Rust test programs that run at once, each in its own network: they mostly wait. */
+const PROGRAMS_AT_ONCE = 3;
+
 /** The same for files that drive windows. Windows draw, so two of them keep two cores busy. */
 const WINDOWS_AT_ONCE = 2;
 
@@ -60,7 +63,8 @@ const SUITES = [
       wantGroup("copying", "copying on every filesystem");
       if (!quick) prepareWindow(tally);
     },
-    steps: () => rustSteps(scope({ withWindow: !quick })),
+    steps: () => rustSteps(scope({ withWindow: !quick }), { quick }),
+    atOnce: canBeApart() ? PROGRAMS_AT_ONCE : 1,
   },
   {
     name: "front end",

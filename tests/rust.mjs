@@ -1,7 +1,7 @@
-// Cargo's test programs, one by one, each with its own limit, which `cargo test` as a whole does
-// not set.
+// Cargo's test programs, each with its own limit, which `cargo test` as a whole does not set.
 import { spawnSync } from "node:child_process";
 import { delimiter, dirname, join, relative } from "node:path";
+import { APART, canBeApart } from "./setup/apart.mjs";
 import { TARGET, WORKSPACE } from "./setup/build.mjs";
 
 /**
@@ -16,10 +16,28 @@ const BUILD_HANGS_AFTER_MS = 60 * 60 * 1000;
 const MESSAGES_BYTES_MAX = 256 * 1024 * 1024;
 
 /**
- * Builds the tests of the packages in `select` (by default Cargo's default ones), and returns a
- * step for each test program and one for the tests in the documentation.
+ * Programs that take 10 s or more on two cores, the longest first. They start first, so that no
+ * long one runs alone at the end. `npm run test:quick` leaves them out.
  */
-export function rustSteps(select) {
+const LONG = [
+  "crates/engine/tests/crossing/main.rs",
+  "crates/engine/tests/copying/main.rs",
+  "crates/engine/tests/hostile/main.rs",
+  "crates/bench/src/lib.rs",
+  "crates/tree/src/lib.rs",
+  "crates/engine/src/lib.rs",
+  "crates/daemon/src/lib.rs",
+  "crates/tree/tests/simulation/main.rs",
+  "crates/cli/tests/copy.rs",
+  "crates/cli/tests/terminal.rs",
+];
+
+/**
+ * Builds the tests of the packages in `select` (by default Cargo's default ones), and returns a
+ * step for each test program and one for the tests in the documentation. `quick` leaves out the
+ * long programs. Each program has a network of its own if this machine allows that.
+ */
+export function rustSteps(select, { quick = false } = {}) {
   const cargo = (args, stdio) =>
     spawnSync("cargo", args, {
       cwd: WORKSPACE,
@@ -35,15 +53,18 @@ export function rustSteps(select) {
   const programs = testPrograms(built.stdout);
   if (programs.length === 0) throw new Error("Cargo built no test program");
   // --show-output prints messages of tests about being skipped, which libtest would swallow.
-  const steps = programs.map(({ name, path, env, folder }) => ({
+  const rank = ({ name }) => (LONG.includes(name) ? LONG.indexOf(name) : LONG.length);
+  const chosen = programs.filter(({ name }) => !quick || !LONG.includes(name)).sort((one, other) => rank(one) - rank(other));
+  const [wrapper, ...before] = canBeApart() ? APART : [];
+  const steps = chosen.map(({ name, path, env, folder }) => ({
     name,
-    command: path,
-    args: ["--show-output"],
+    command: wrapper ?? path,
+    args: wrapper ? [...before, path, "--show-output"] : ["--show-output"],
     // As in `cargo test`: the package's folder, and the variables of its build.
     options: { cwd: folder, env },
     limitMs: PROGRAM_HANGS_AFTER_MS,
   }));
-  if (programs.some(({ hasDocs }) => hasDocs)) {
+  if (!quick && programs.some(({ hasDocs }) => hasDocs)) {
     steps.push({
       name: "tests in the documentation",
       command: "cargo",

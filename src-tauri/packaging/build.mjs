@@ -23,7 +23,7 @@ export const BUILT = join(TARGET, IS_TRIAL ? "trial" : "release");
 /** This machine's processor, as Rust and archives call it. */
 export const PROCESSOR = process.arch === "arm64" ? "aarch64" : "x86_64";
 
-const STATIC = `${PROCESSOR}-unknown-linux-musl`;
+export const STATIC = `${PROCESSOR}-unknown-linux-musl`;
 
 /** Where the command is that needs no libraries. */
 export const BUILT_STATIC = IS_TRIAL ? join(BUILT, "static") : join(TARGET, STATIC, "release");
@@ -125,7 +125,7 @@ export function namesNoFolder(program) {
 }
 
 /** Rust's own for musl, which comes with no toolchain by itself. */
-function needStandardLibrary() {
+export function needStandardLibrary() {
   const sysroot = capture("rustc", ["--print", "sysroot"], { cwd: WORKSPACE }).out.trim();
   if (existsSync(join(sysroot, "lib/rustlib", STATIC, "lib"))) return;
   if (!which("rustup")) throw new Error(`Rust's standard library for ${STATIC} is not here, and no rustup to install it: install it, or name other kinds`);

@@ -4,7 +4,7 @@ import type { Direction, Earlier, Fault, Ipc, PastDetails, SeriesPoint } from ".
 import { LimitHistory, type LimitShare, type Stretch } from "./limits";
 import { RateHistory, type RatePoints } from "./rate";
 
-/** As many as the shell gives at once: a full page means that there may be more. */
+/** As many as the service gives at once: only the last page has fewer. */
 const PAGE = 30;
 
 /** A past transfer's course, as a graph shows it. */

@@ -86,6 +86,60 @@ test("only src/ipc imports the desktop API, and plain components import neither 
   none(plain.flatMap((path) => hits(path, text(path), /from\s+["'][^"']*\/(state|ipc)\//)));
 });
 
+test("the window knows how long a page of the history is", () => {
+  const length = (path, line) => line.exec(text(path))?.[1];
+  const service = length("src-tauri/crates/daemon/src/app/history.rs", /^const PAGE: u32 = (\d+);$/m);
+  const page = length("src/state/past.svelte.ts", /^const PAGE = (\d+);$/m);
+  assert.ok(service && page === service, `${page} in the window, ${service} in the service`);
+});
+
+/** Functions of `rustix::fs` that only look, or lock. */
+const LOOKS = ["accessat", "fgetxattr", "flock", "fstat", "fstatvfs", "stat", "statat", "statx"];
+
+/** Whether a line of the receiver reaches a file by other means than the `Disk`. */
+function isPastTheDisk(line) {
+  const [, inBraces, name] = /\brustix::fs::(?:\{([^}]*)\}|(\w+))/.exec(line) ?? [];
+  const functions = (inBraces ?? name ?? "").split(",").map((one) => one.trim()).filter((one) => /^[a-z]/.test(one));
+  return (
+    functions.some((one) => !LOOKS.includes(one)) ||
+    /\bstd::fs\b|\bringway_sys::(advice|contents|dir::(?!Entries\b))|\bfile_io::(?!FileIo\b|WriteAt\b|read_at\b|\{)|\.(set_permissions|sync_all|write_all_at)\(/.test(line)
+  );
+}
+
+/** Modules that do, each with the reason. What they change, no simulated kill can interrupt. */
+const PAST_THE_DISK = {
+  "destination.rs": "makes the folder that a person named, before there is a receiver",
+  "lane/links/copies.rs": "reads what it copies",
+  "protected/homes.rs": "looks for the homes of this machine",
+  "protected/own_folders.rs": "looks for the folders of this program",
+  "staging/exchanges.rs": "reads a record",
+  "staging/journal.rs": "reads a journal",
+  "staging/spool.rs": "writes a file without a name, of which nothing is found after a crash",
+  "staging/unfinished.rs": "reads what was noted of a transfer",
+  "staging/writeback.rs": "gives memory back",
+};
+
+test("the receiver changes files through the Disk only", () => {
+  const receiving = ["src-tauri/crates/tree/src/receive.rs", ...files("src-tauri/crates/tree/src/receive", ".rs")].filter(isProduct);
+  assert.ok(receiving.length > 40, `${receiving.length} modules`);
+  const found = receiving.map((path) => [
+    path.replace("src-tauri/crates/tree/src/receive/", ""),
+    rustProductCode(text(path)).split("\n").filter(isPastTheDisk).map((line) => `${path}: ${line.trim()}`),
+  ]);
+  none(found.filter(([name]) => !(name in PAST_THE_DISK)).flatMap(([, lines]) => lines));
+  const needed = found.filter(([, lines]) => lines.length > 0).map(([name]) => name);
+  assert.deepEqual(Object.keys(PAST_THE_DISK).filter((name) => !needed.includes(name)), [], "named without need");
+});
+
+test("what goes past the Disk is noticed", () => {
+  for (const line of ["use std::fs;", "std::fs::rename(a, b)?;", "rustix::fs::renameat(a, b, c, d)?;", "use rustix::fs::{AtFlags, unlinkat};", "use ringway_sys::dir::Dir;", "ringway_sys::contents::sync(file)?;", "file_io::write_at(file, 0, bytes)?;", "file.sync_all()?;"]) {
+    assert.ok(isPastTheDisk(line), line);
+  }
+  for (const line of ["use rustix::fs::{AtFlags, StatxFlags};", "rustix::fs::fstat(&dir)?;", "use ringway_sys::file_io::{FileIo, WriteAt};", "ringway_sys::dir::Entries", "disk.sync_data(file)?;"]) {
+    assert.ok(!isPastTheDisk(line), line);
+  }
+});
+
 /** Whether a Rust source has a test of that name that is not ignored. */
 function hasRustTest(source, name) {
   const attributes = new RegExp(`((?:^[ \\t]*(?:#\\[.*\\]|//.*)\\n)+)[ \\t]*(?:async )?fn ${name}\\(\\)`, "m").exec(source)?.[1] ?? "";

@@ -2,7 +2,8 @@
 // everything arrives as without it, or nothing begins.
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { linkSync, mkdirSync, readdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { linkSync, mkdirSync, readdirSync, statfsSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -19,6 +20,24 @@ const SOURCES = 600;
  */
 const COPY_MIN = 32;
 const MIN = 64;
+
+/** What the trees of one test and their copies take at most. */
+const TREES_BYTES_MAX = 512 << 20;
+
+/**
+ * The plain cases with the fewest descriptors run on a disk. The others run in memory if it has
+ * enough space, since each of them would wait for a disk that other tests write to.
+ */
+const parentOf = (isPlain) => (!isPlain && fits("/dev/shm") ? "/dev/shm" : tmpdir());
+
+function fits(path) {
+  try {
+    const { bavail, bsize } = statfsSync(path);
+    return bavail * bsize > TREES_BYTES_MAX;
+  } catch {
+    return false;
+  }
+}
 
 const under = (limit) => ["prlimit", `--nofile=${limit}:${limit}`, "--"];
 
@@ -64,7 +83,7 @@ for (const limit of [COPY_MIN, 64, 1024]) {
   // With the fewest descriptors by every way; with more by those ways that need most.
   for (const args of limit === COPY_MIN ? OPTIONS : OPTIONS.filter((options) => options.includes("--jobs"))) {
     test(`copy with ${limit} descriptors gives the whole tree (${args.join(" ") || "plain"})`, async (t) => {
-      const { base, source, near } = strangers(t);
+      const { base, source, near } = strangers(t, parentOf(args.length === 0));
       for (const tree of [deep(join(source, "deep")), wide(join(source, "wide"))]) {
         const to = join(base, "copy of it");
         const done = await near.run(["copy", tree, to, ...args, "--json"], { wrap: under(limit) });
@@ -93,7 +112,7 @@ for (const limit of [COPY_MIN, 64, 1024]) {
 for (const [sends, receives] of [[MIN, 1024], [1024, MIN], [MIN, MIN], [128, 128]]) {
   for (const args of [[], ["--lanes", "16", "--verify"], ["--io", "uring", "--lanes", "4"]]) {
     test(`sending with ${sends} descriptors, receiving with ${receives}: everything arrives (${args.join(" ") || "plain"})`, async (t) => {
-      const { inbox, source, near, far } = strangers(t);
+      const { inbox, source, near, far } = strangers(t, parentOf(args.length === 0 && sends === MIN && receives === MIN));
       const trees = [deep(join(source, "deep")), wide(join(source, "wide"))];
       const receiving = await receiver(t, far, inbox, { wrap: under(receives) });
       await ends(sender(t, near, trees, receiving.target, { args, wrap: under(sends) }), receiving);
@@ -104,7 +123,7 @@ for (const [sends, receives] of [[MIN, 1024], [1024, MIN], [MIN, MIN], [128, 128
 
 for (const onConflict of ["replace", "keep", "rename"]) {
   test(`with ${MIN} descriptors at both ends a tree is merged into one that is there (${onConflict})`, async (t) => {
-    const { inbox, source, near, far } = strangers(t);
+    const { inbox, source, near, far } = strangers(t, parentOf(false));
     const tree = deep(join(source, "deep"));
     const merged = ["--on-conflict", onConflict];
     const first = await receiver(t, far, inbox, { wrap: under(MIN), args: merged });

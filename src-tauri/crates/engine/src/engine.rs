@@ -244,9 +244,9 @@ impl Engine {
         self.shared.store.last_with_each()
     }
 
-    /// Past transfers that are asked for, the latest first, `limit` of them at most. Those of every
-    /// program of this device are there: what was sent and received, and copies that were started
-    /// by [`Engine::copy`].
+    /// Past transfers that are asked for, the latest first, `limit` of them at most; fewer mean
+    /// that there are no more. Those of every program of this device are there: what was sent and
+    /// received, and copies that were started by [`Engine::copy`].
     ///
     /// # Errors
     /// The store cannot be read.

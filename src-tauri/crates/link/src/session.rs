@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ringway_model::Fault;
 use ringway_wire::ProtocolError;
@@ -12,7 +12,7 @@ use ringway_wire::control::Message;
 use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent};
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::{sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsStream;
 
 use crate::messages::MessageReader;
@@ -183,7 +183,7 @@ impl<M: Machine> Session<M> {
             });
             let step = tokio::select! {
                 step = step => step?,
-                () = sleep_until(due.into()) => Step::Due,
+                () = sleep_until(due) => Step::Due,
             };
             match step {
                 Step::Heard(Some(message)) => self.machine.handle_message(message, self.clock.now_ms())?,
@@ -205,7 +205,7 @@ impl<M: Machine> Session<M> {
             let Some(by) = self.unread.as_ref().map(|unread| unread.by) else { return Ok(()) };
             tokio::select! {
                 sent = poll_fn(|cx| self.poll_send(cx)) => sent?,
-                () = sleep_until(by.into()) => {}
+                () = sleep_until(by) => {}
             }
             self.look_at_the_reader()?;
         }

@@ -15,6 +15,7 @@ mod lane;
 mod links;
 mod manner;
 mod merge;
+mod numbered;
 mod options;
 mod protected;
 mod received_before;
@@ -295,7 +296,7 @@ impl Incoming {
         if is_suspect && self.staging.is_found_again {
             return staging::leave_suspect(&self.staging.dir);
         }
-        removal::remove_tree(&self.root.dir, &self.staging.name)
+        removal::remove_staging(&self.root.dir, &self.staging.name)
     }
 
     /// The same, but whole files in the staging folder, and what has come of large ones, stay there

@@ -18,8 +18,8 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// The latest past transfers of those that are asked for; a full page means that there may be
-    /// more.
+    /// The latest past transfers of those that are asked for; a page that is not full is the last
+    /// one.
     pub(crate) fn page(&self, query: &PastQuery) -> Result<Vec<Earlier>, Fault> {
         Ok(self.engine.past(query, PAGE)?.into_iter().map(Earlier::from).collect())
     }

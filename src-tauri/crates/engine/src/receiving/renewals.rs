@@ -1,13 +1,14 @@
 //! Accepted transfers that may be offered again after their connection was lost: which, for how
 //! long, and who takes the renewed session.
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
 use ringway_model::{DeviceId, DeviceRule};
 use ringway_tree::receive::AttemptKey;
 use ringway_wire::control::{Offer, Receipt};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::queue::Place;
 use crate::limits::{RENEWALS_PER_DEVICE_MAX, TOO_MUCH_TIME_MAX};
@@ -273,6 +274,17 @@ mod tests {
         let given = [1, 2, 3, 5].map(|number| renewals.receipt((LAPTOP, [number; 16])));
         assert_eq!(given, [None, Some(receipt), None, None]);
         assert_eq!(renewals.receipt((NAS, [2; 16])), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_too_much_for_a_rule_is_asked_about_for_a_day() {
+        let renewals = Renewals::default();
+        let attempt = offer(1, "set").1;
+        renewals.too_much(((LAPTOP, [1; 16]), PairingNumber::FIRST), attempt, 7);
+        tokio::time::advance(TOO_MUCH_TIME_MAX - Duration::from_secs(1)).await;
+        assert_eq!(meet(&renewals, LAPTOP, 2, "set"), "too much", "under another id, too");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(meet(&renewals, LAPTOP, 2, "set"), "new");
     }
 
     #[test]

@@ -168,7 +168,8 @@ impl Store {
         })
     }
 
-    /// Past transfers, the latest first, `limit` of them at most.
+    /// Past transfers, the latest first, `limit` of them at most; fewer mean that there are no
+    /// more.
     pub(crate) fn past(&self, query: &PastQuery, limit: u32) -> Result<Vec<Past>, Fault> {
         self.with(|connection| {
             connection
@@ -178,7 +179,7 @@ impl Store {
                        AND (NOT :failed_only OR NOT is_whole)
                        AND (:search IS NULL OR instr(words, :search))
                        AND (:before IS NULL OR number < :before)
-                     ORDER BY number DESC LIMIT :limit"
+                     ORDER BY number DESC"
                 ))?
                 .query_map(
                     named_params! {
@@ -186,13 +187,15 @@ impl Store {
                         ":failed_only": query.failed_only,
                         ":search": Some(query.search.trim().to_lowercase()).filter(|text| !text.is_empty()),
                         ":before": query.before.map(signed),
-                        ":limit": limit,
                     },
                     remembered,
                 )?
                 // What a later version, or nobody, has written is passed over.
                 .filter_map(Result::transpose)
                 .map(|found| found.map(|remembered| remembered.past))
+                // Here and not in SQL: a row that is passed over takes no place of the page, so a
+                // page that is not full is the last one.
+                .take(limit as usize)
                 .collect()
         })
     }
@@ -912,5 +915,22 @@ mod tests {
         assert_eq!(home.store.with(|connection| connection.execute(no_text, [])).unwrap(), 1);
         home.keep(Direction::Sending, "good", &complete(), &[]);
         assert_eq!(home.titles(&PastQuery::default()), ["good"]);
+    }
+
+    #[test]
+    fn damaged_rows_leave_pages_full_and_nothing_behind_them_is_lost() {
+        let home = Home::new();
+        for title in ["1", "2", "odd 3", "4", "odd 5", "odd 6", "7"] {
+            home.keep(Direction::Sending, title, &complete(), &[]);
+        }
+        let damage = "UPDATE past SET ending = '{}' WHERE instr(title, CAST('odd' AS BLOB))";
+        assert_eq!(home.store.with(|connection| connection.execute(damage, [])).unwrap(), 3);
+        let mut before = None;
+        let mut page = || {
+            let page = home.store.past(&PastQuery { before, ..PastQuery::default() }, 2).unwrap();
+            before = page.last().map(|past| past.number);
+            page.iter().map(|past| past.title.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!([page(), page(), page()], [vec!["7", "4"], vec!["2", "1"], vec![]]);
     }
 }

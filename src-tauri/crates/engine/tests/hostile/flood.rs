@@ -4,11 +4,12 @@ use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 use ringway_engine::limits::{
-    FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, HANDSHAKES_OF_STRANGERS, HANDSHAKES_WHERE_KNOWN, OFFERS_IN_VAIN,
-    OFFERS_OF_ONE_MAX, OFFERS_UNANSWERED_MAX, PAIRING_FAILURES_FREE, UNAUTHENTICATED_FROM_ONE_MAX, UNAUTHENTICATED_MAX,
+    ANSWER_TIME_MAX, FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, HANDSHAKES_OF_STRANGERS, HANDSHAKES_WHERE_KNOWN,
+    OFFERS_IN_VAIN, OFFERS_OF_ONE_MAX, OFFERS_UNANSWERED_MAX, PAIRING_FAILURES_FREE, UNAUTHENTICATED_FROM_ONE_MAX,
+    UNAUTHENTICATED_MAX,
 };
 use ringway_engine::{IncomingOffer, Receiver, ReceiverEvent, SendRequest};
-use ringway_model::{AuthError, Compression, DeclineReason, Delta, Fault, IoMode, Outcome, Source, TlsMode};
+use ringway_model::{AuthError, Compression, DeclineReason, Delta, Fault, IoMode, Outcome, PastQuery, Source, TlsMode};
 use ringway_wire::control::{Message, Offer, Refusal};
 use ringway_wire::limits::{NAME_MAX, OFFERED_BYTES_MAX};
 use ringway_wire::pair::{Binding, EXPORTER_LABEL, Initiator};
@@ -16,7 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::mallory::{Mallory, connect_from, dial_with};
-use super::{CODE, Device, LONG, at, crossing_works, given, is_closed, offer};
+use super::{CODE, Device, LONG, assert_about, at, crossing_works, given, is_closed, offer};
 
 fn alias(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 0, number)
@@ -352,6 +353,24 @@ async fn offer_beyond_the_64_that_wait_for_a_person_is_declined_as_busy() {
     // The offer was dropped, which declines it.
     let answer = timeout(LONG, answer).await.unwrap().unwrap();
     assert_eq!(answer, Some(Message::Decline(DeclineReason::ByChoice)));
+}
+
+/// The clock of the test's only thread jumps from one deadline to the next, where all of it waits.
+#[tokio::test]
+async fn offer_that_nobody_answers_is_declined_after_ten_minutes() {
+    let lab = Device::new("lab");
+    let (mut receiver, address) = lab.receiver().await;
+    let inside = Mallory::new().offers(address, "guest", Some(CODE), &offer()).await;
+    let shown = next_offer(&mut receiver).await;
+    tokio::time::pause();
+    let asked = tokio::time::Instant::now();
+    assert_eq!(inside.hears_the_answer().await, Some(Message::Decline(DeclineReason::NoAnswer)));
+    assert_about(asked.elapsed(), ANSWER_TIME_MAX);
+    let told = receiver.next_event().await;
+    assert!(matches!(told, Some(ReceiverEvent::OfferWithdrawn(_))), "{told:?}");
+    let past = lab.engine.past(&PastQuery::default(), 1).unwrap();
+    assert!(matches!(past[0].report.outcome, Outcome::Failed(Fault::Unanswered)), "a person who returns finds it");
+    drop(shown);
 }
 
 /// So many empty files with names of that length, in a folder of the device's own.

@@ -96,6 +96,12 @@ fn offer() -> Offer {
     }
 }
 
+/// That the virtual clock has moved so far, but for what comes before and after the wait.
+fn assert_about(waited: Duration, expected: Duration) {
+    let around = expected - Duration::from_secs(5)..expected + Duration::from_secs(5);
+    assert!(around.contains(&waited), "{waited:?}");
+}
+
 /// A connection that the other end gives up soon, whatever it said before.
 async fn is_closed(channel: &mut mallory::Channel) -> bool {
     timeout(LONG, async { while channel.hear().await.is_some() {} }).await.is_ok()

@@ -310,15 +310,29 @@ impl Mallory {
         lanes: u8,
         lists: bool,
     ) -> Channel {
+        self.hears_an_offer(listener, code, |machine| machine.accept(lanes, lists, None)).await
+    }
+
+    /// Answers as a receiver until something is offered, which he does not answer.
+    pub(crate) async fn leaves_unanswered(&self, listener: &TcpListener, code: &str) -> Channel {
+        self.hears_an_offer(listener, Some(code), |_| {}).await
+    }
+
+    async fn hears_an_offer(
+        &self,
+        listener: &TcpListener,
+        code: Option<&str>,
+        mut answer: impl FnMut(&mut Acceptor),
+    ) -> Channel {
         let mut session = self.answer(listener).await;
         let exporter = session.export(EXPORTER_LABEL);
         let mut machine = Acceptor::new(Greeting { name: DeviceName::new("lab").unwrap() }, 0);
-        let mut accepted = false;
+        let mut is_offered = false;
         loop {
             while let Some(bytes) = machine.poll_transmit() {
                 session.say_raw(&bytes).await;
             }
-            if accepted {
+            if is_offered {
                 return session;
             }
             match machine.poll_event() {
@@ -332,8 +346,8 @@ impl Mallory {
                 Some(AcceptorEvent::CodeProven) => machine.confirm(),
                 Some(AcceptorEvent::PairingConcluded) => machine.paired(),
                 Some(AcceptorEvent::Offered(..)) => {
-                    machine.accept(lanes, lists, None);
-                    accepted = true;
+                    answer(&mut machine);
+                    is_offered = true;
                 }
                 Some(_) => {}
                 None => machine.handle_message(session.hear().await.expect("an answer"), 0).unwrap(),

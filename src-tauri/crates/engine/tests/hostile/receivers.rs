@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use ringway_engine::SendRequest;
+use ringway_engine::limits::ANSWER_TIME_MAX;
 use ringway_model::{Compression, DeclineReason, Delta, Fault, IoMode, Outcome, Report, Source, TlsMode};
 use ringway_wire::control::{EntryFailed, Message, Micros, Progress, Proven, Receipt, Refusal};
 use ringway_wire::lane::Counts;
@@ -15,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use super::mallory::{Channel, Mallory};
-use super::{CODE, Device, LONG, at, given};
+use super::{CODE, Device, LONG, assert_about, at, given};
 
 fn request(path: PathBuf, target: &TcpListener) -> SendRequest {
     SendRequest {
@@ -98,6 +99,31 @@ fn named(failures: u32) -> impl Iterator<Item = Message> {
         let path = format!("tree/{number}").into_bytes();
         Message::EntryFailed(EntryFailed { path, operation: 1, reason: 0, errno: 13 })
     })
+}
+
+/// The clock of the test's only thread jumps from one deadline to the next, where all of it waits.
+#[tokio::test]
+async fn sender_gives_up_a_receiver_that_does_not_answer_for_ten_minutes() {
+    let laptop = Device::new("laptop");
+    fs::write(laptop.path("file"), "contents").unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let transfer = laptop.engine.send(request(laptop.path("file"), &listener));
+    let mut session = Mallory::new().leaves_unanswered(&listener, CODE).await;
+    let offered = tokio::spawn(async move {
+        loop {
+            match session.hear().await {
+                Some(Message::Ping) => session.say(&Message::Pong).await,
+                Some(_) => {}
+                None => return,
+            }
+        }
+    });
+    tokio::time::pause();
+    let waits_since = tokio::time::Instant::now();
+    let report = transfer.wait().await;
+    assert!(matches!(report.outcome, Outcome::Failed(Fault::Declined(DeclineReason::NoAnswer))), "{report:?}");
+    assert_about(waits_since.elapsed(), ANSWER_TIME_MAX);
+    offered.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

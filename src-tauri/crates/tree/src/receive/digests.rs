@@ -10,7 +10,7 @@ use ringway_wire::control::Progress;
 use ringway_wire::lane::{DIGEST_LEN, Digest, Entry, EntryKind};
 use ringway_wire::{Name, RelPath};
 
-use super::failures::{LaneError, spool_error};
+use super::failures::{LaneError, Spared, spool_error};
 use super::merge::attributes::timestamp;
 use super::merge::folders::Folder;
 use super::merge::landing::Landed;
@@ -74,6 +74,7 @@ pub(super) struct Record {
     pub(super) link_id: Option<u64>,
     /// Bytes that were counted for it.
     pub(super) bytes: u64,
+    pub(super) spared: Spared,
     pub(super) contents: Contents,
 }
 
@@ -96,6 +97,7 @@ impl Record {
             mtime: timestamp(entry.attributes.mtime),
             link_id,
             bytes,
+            spared: Spared::default(),
             contents: Contents::InParts(None),
         }
     }
@@ -104,7 +106,8 @@ impl Record {
         let mut out = Vec::with_capacity(96 + self.folder.len() + self.name.len());
         out.push(self.at as u8);
         out.push(u8::from(self.link_id.is_some()));
-        for number in [self.size, self.link_id.unwrap_or_default(), self.bytes] {
+        let Spared { all, reused } = self.spared;
+        for number in [self.size, self.link_id.unwrap_or_default(), self.bytes, all, reused] {
             out.extend_from_slice(&number.to_le_bytes());
         }
         out.extend_from_slice(&self.mtime.secs.to_le_bytes());
@@ -132,6 +135,8 @@ impl Record {
         let size = u64::from_le_bytes(*take(&mut record)?);
         let link_id = u64::from_le_bytes(*take(&mut record)?);
         let bytes = u64::from_le_bytes(*take(&mut record)?);
+        let all = u64::from_le_bytes(*take(&mut record)?);
+        let reused = u64::from_le_bytes(*take(&mut record)?);
         let mtime =
             Timestamp { secs: i64::from_le_bytes(*take(&mut record)?), nanos: u32::from_le_bytes(*take(&mut record)?) };
         let contents = match take::<1>(&mut record)? {
@@ -149,6 +154,7 @@ impl Record {
             mtime,
             link_id: (linked == 1).then_some(link_id),
             bytes,
+            spared: Spared { all, reused },
             contents,
         })
     }
@@ -281,6 +287,7 @@ mod tests {
             mtime: Timestamp { secs: -1, nanos: number as u32 },
             link_id: number.is_multiple_of(3).then_some(number),
             bytes: number,
+            spared: Spared { all: number * 2, reused: number + 1 },
             contents: match number % 3 {
                 0 => Contents::Whole(Digest([number as u8; DIGEST_LEN])),
                 1 => Contents::InParts(None),

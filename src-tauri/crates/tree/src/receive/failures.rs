@@ -210,6 +210,14 @@ impl Failures {
     }
 }
 
+/// Bytes of a file that were not sent in this session, being here.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Spared {
+    pub(super) all: u64,
+    /// Those of them that were copied from what the file replaces.
+    pub(super) reused: u64,
+}
+
 /// What is there, counted as it comes to be.
 #[derive(Default)]
 pub(super) struct Tally {
@@ -235,9 +243,10 @@ impl Tally {
     }
 
     /// A file that was there is not any more.
-    pub(super) fn lost(&self, bytes: u64) {
+    pub(super) fn lost(&self, bytes: u64, spared: Spared) {
         self.files.fetch_sub(1, Ordering::Relaxed);
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.not_spared(spared);
     }
 
     /// So many bytes of a ranged file are written; it is not whole yet.
@@ -279,15 +288,16 @@ impl Tally {
         self.skipped_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// So many bytes were copied from what their files replace.
-    pub(super) fn reused(&self, bytes: u64) {
-        self.reused.fetch_add(bytes, Ordering::Relaxed);
-        self.spared(bytes);
+    /// So many of the counted bytes were not sent in this session.
+    pub(super) fn spared(&self, spared: Spared) {
+        self.spared.fetch_add(spared.all, Ordering::Relaxed);
+        self.reused.fetch_add(spared.reused, Ordering::Relaxed);
     }
 
-    /// So many of the counted bytes were not sent in this session.
-    pub(super) fn spared(&self, bytes: u64) {
-        self.spared.fetch_add(bytes, Ordering::Relaxed);
+    /// Those bytes do not count any more: their file is not there.
+    pub(super) fn not_spared(&self, spared: Spared) {
+        self.spared.fetch_sub(spared.all, Ordering::Relaxed);
+        self.reused.fetch_sub(spared.reused, Ordering::Relaxed);
     }
 
     /// All such bytes.

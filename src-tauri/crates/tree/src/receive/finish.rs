@@ -17,7 +17,7 @@ use super::failures::{LaneError, There, Trouble, during, failed, is_full, spool_
 use super::lane::Worker;
 use super::merge::attributes::Dress;
 use super::merge::folder_records::FolderRecord;
-use super::merge::landing::free_number;
+use super::numbered::free_number;
 use super::staging::removal;
 use super::staging::spool::Spool;
 use crate::limits::BROUGHT_NAMES_MAX;
@@ -111,7 +111,7 @@ impl<'i> Finisher<'i> {
         drop(spool);
         incoming.close_files();
         // All of it has its name by now, which a staging folder that stays does not change.
-        if removal::remove_tree(&root.dir, &staging.name).is_err() {
+        if removal::remove_staging(&root.dir, &staging.name).is_err() {
             flags.is_left_behind.store(true, Ordering::Relaxed);
         }
         root.dir.sync().map_err(|error| self.telling_of_names(unfinished(Operation::Sync)(error)))?;
@@ -121,8 +121,7 @@ impl<'i> Finisher<'i> {
         let (results, arrived) = (&incoming.results, policy.top.published());
         let There { counts: there, moved, unchanged, skipped, skipped_bytes } = results.tally.there();
         let (edited, failed) = (results.edited(), results.failed());
-        // What was copied may have been found to be wrong, and is not there then.
-        let reused = results.reused().min(there.bytes);
+        let reused = results.reused();
         Ok((Receipt { there, moved, unchanged, skipped, skipped_bytes, reused, edited, failed, proven }, arrived))
     }
 

@@ -209,7 +209,7 @@ impl<'i> Worker<'i> {
                     let contents = SmallContents { body: &body[contents], digest };
                     let done = match &current {
                         Ok(folder) => self.entry(folder, path, entry, contents, group, io),
-                        Err(error) => Err((*error).into()),
+                        Err(error) => self.without_folder((*error).into(), path, entry, contents, group, io),
                     };
                     if let Err(trouble) = done {
                         self.report(trouble, path.as_bytes(), Some(entry.name.as_bytes()))?;
@@ -261,6 +261,26 @@ impl<'i> Worker<'i> {
             }
         }
         Ok(Ok(folder))
+    }
+
+    /// Keeps the contents of a file with several names whose folder cannot be there, for names in
+    /// other folders. Other entries fail.
+    fn without_folder<'b>(
+        &mut self,
+        trouble: Trouble,
+        path: RelPath<'b>,
+        entry: Entry<'b>,
+        contents: SmallContents<'b>,
+        group: &mut Vec<Filling<'b>>,
+        io: &mut FileIo,
+    ) -> Result<(), Trouble> {
+        if !self.incoming.deferred.may_set_aside(&trouble, &entry) {
+            return Err(trouble);
+        }
+        // Descriptors may be short, and one is enough.
+        self.finish_group(group, io)?;
+        group.push(self.start_aside(path, entry, contents, trouble)?);
+        Ok(())
     }
 
     fn entry<'b>(

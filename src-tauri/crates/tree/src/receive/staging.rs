@@ -1,6 +1,7 @@
 //! What earlier attempts at the same transfer have left in the staging folder: whole files, which
 //! need not be sent again, and begun ones. What of it is believed is decided in `wire::resume`.
 pub(super) mod attempt;
+pub(super) mod exchanges;
 pub(super) mod journal;
 mod owner_bit;
 pub(super) mod read_only_folders;
@@ -22,7 +23,7 @@ use parking_lot::Mutex;
 use ringway_sys::attributes::{Kind, Metadata, Timestamp, metadata_of};
 use ringway_wire::RelPath;
 use ringway_wire::journal::{Begun, Version};
-use ringway_wire::resume::{self, Belief, Found, Step, TREE, Takeover, Trust};
+use ringway_wire::resume::{self, Belief, Found, LANE_PREFIX, Step, TREE, Takeover, Trust};
 use ringway_wire::stretches::Stretches;
 use rustix::fs::FlockOperation;
 
@@ -278,7 +279,7 @@ fn fill(root: &Dir, name: &[u8], about: &About) -> io::Result<Claimed> {
             // It was made a moment ago and holds next to nothing, unless it is not the same any
             // more.
             if is_still_at(root, name, &dir) {
-                let _ = removal::remove_tree(root, name);
+                let _ = removal::remove_staging(root, name);
             }
             Err(error)
         }
@@ -319,9 +320,10 @@ fn adopt(root: &Dir, name: &[u8], about: &About, attempts_max: usize) -> io::Res
         return Ok(None);
     }
     read_only_folders::restore_left(root, &dir);
+    exchanges::settle_left(root, &dir)?;
     let Some(trust) = trust_in(&dir) else {
         // Nothing of it was ever synchronised.
-        removal::remove_tree(root, name)?;
+        removal::remove_staging(root, name)?;
         return make(root, name, about).map(|made| Some(Claimed { was_there: true, ..made }));
     };
     let holds = holds_something(&dir);
@@ -416,9 +418,9 @@ pub(super) fn remove_stale(root: &Dir) {
         restore_unheld(root, &dir);
         let is_older_than = |secs| is_ours(&there) && there.mtime.secs < now - secs && lock(&dir).is_ok();
         // What cannot be removed stays.
-        if dir.metadata(BEGUN).is_ok() {
+        if is_staging(&dir) {
             if is_older_than(KEPT_FOR_SECS) {
-                let _ = removal::remove_tree(root, &name);
+                let _ = removal::remove_staging(root, &name);
             }
         } else if unfinished::id_of(&name).is_some() && removal::is_emptied(&dir) && is_older_than(LEFT_FOR_SECS) {
             let _ = removal::remove_emptied(root, &name, &dir);
@@ -426,13 +428,15 @@ pub(super) fn remove_stale(root: &Dir) {
     }
 }
 
-/// Closes what an attempt that crashed has left open, unless another transfer is at work in its
-/// staging folder.
+/// Closes what an attempt that crashed has left open, and gives the owner's files names that its
+/// exchanges took, unless another transfer is at work in its staging folder.
 fn restore_unheld(root: &Dir, dir: &Dir) {
     let is_noted = || names_of(dir, read_only_folders::is_record).is_ok_and(|records| !records.is_empty());
     let is_ours = metadata_of(dir).is_ok_and(|there| is_ours(&there));
-    if is_ours && is_noted() && lock(dir).is_ok() {
+    if is_ours && (is_noted() || exchanges::has_left(dir)) && lock(dir).is_ok() {
         read_only_folders::restore_left(root, dir);
+        // What has no name yet gets one before the folder is removed, or that stays.
+        let _ = exchanges::settle_left(root, dir);
         // Whoever could not let go does so when the descriptor is closed.
         let _ = release(dir);
     }
@@ -446,7 +450,16 @@ fn is_ours(there: &Metadata) -> bool {
 /// Opens a staging folder that an attempt of this user's has begun.
 pub(super) fn open_ours(root: &Dir, name: &[u8]) -> Option<Dir> {
     let dir = root.open_dir(name).ok()?;
-    (is_ours(&metadata_of(&dir).ok()?) && dir.metadata(BEGUN).is_ok()).then_some(dir)
+    (is_ours(&metadata_of(&dir).ok()?) && is_staging(&dir)).then_some(dir)
+}
+
+/// Whether an attempt has begun in a folder. Where names reach the disk in any order, a power cut
+/// may have taken [`BEGUN`] from one that was being removed.
+fn is_staging(dir: &Dir) -> bool {
+    let is_rest = |name: &[u8]| {
+        [TREE, resume::JOURNAL, SUSPECT].contains(&name) || name.starts_with(LANE_PREFIX) || resume::is_kept(name)
+    };
+    dir.metadata(BEGUN).is_ok() || names_of(dir, is_rest).is_ok_and(|rest| !rest.is_empty())
 }
 
 /// Has a folder pass for one that somebody was at work in now: what happens beneath it does not

@@ -87,9 +87,14 @@ pub(crate) struct Simulated {
     state: Mutex<State>,
 }
 
+/// Something that another program does.
+type Save = Box<dyn FnOnce(&Path) + Send>;
+
 /// What goes wrong.
 #[derive(Default)]
 pub(crate) struct Plan {
+    /// Somebody saves a file in the instant before names are exchanged.
+    pub(crate) saves: Option<Save>,
     /// The program is killed before the operation of that number.
     pub(crate) dies_at: Option<usize>,
     /// Operations that still find room; None for any number.

@@ -147,7 +147,7 @@ impl Accepted {
         let record = Record { store, target: None, paths: vec![destination.clone()], resend: None };
         let transfer = Transfer::new(TransferId(offer.transfer), Direction::Receiving, (title, more), Some(record));
         transfer.known_peer(device.id, &device.name);
-        let retry = Duration::from_secs(offer.retry_s.into()).min(RENEWAL_TIME_MAX);
+        let retry = renewal_time(offer.retry_s);
         let allowance = Allowance::of(options.bytes_max, options.shown).map(Arc::new);
         Self {
             listening,
@@ -458,4 +458,21 @@ impl Accepted {
 fn received_key(destination: &Path, top: &[u8]) -> Vec<u8> {
     let absolute = std::fs::canonicalize(destination).unwrap_or_else(|_| destination.into());
     absolute.join(OsString::from_vec(top.to_vec())).into_os_string().into_vec()
+}
+
+/// How long a transfer may be offered again without a question, where its sender says that it tries
+/// for so many seconds.
+fn renewal_time(retry_s: u32) -> Duration {
+    Duration::from_secs(retry_s.into()).min(RENEWAL_TIME_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sender_cannot_have_its_consent_last_longer_than_a_quarter_of_an_hour() {
+        let minutes = |retry_s| renewal_time(retry_s).as_secs_f64() / 60.0;
+        assert_eq!([0, 60, 15 * 60, 15 * 60 + 1, u32::MAX].map(minutes), [0.0, 1.0, 15.0, 15.0, 15.0]);
+    }
 }

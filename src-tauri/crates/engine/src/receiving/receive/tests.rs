@@ -1,4 +1,4 @@
-//! What time does to a code.
+//! What time does to a code, and what becomes of a program that does not look.
 use std::path::Path;
 
 use ringway_link::messages::MessageReader;
@@ -91,4 +91,26 @@ async fn a_code_that_has_expired_lets_nobody_in_who_knows_it() {
     let code = receiver.code().unwrap().text.unwrap();
     let secret = GivenSecret::parse(code.as_bytes()).ok().unwrap().to_pairing_secret();
     laptop.pair(to.clone(), secret).await.unwrap();
+}
+
+#[tokio::test]
+async fn listener_waits_for_a_program_that_leaves_64_events_unread() {
+    let folder = tempfile::tempdir().unwrap();
+    let lab = engine(folder.path());
+    let mut receiver = receiver(&lab, folder.path()).await;
+    let listening = Arc::clone(&receiver.listening);
+    assert_eq!(EVENTS_QUEUED_MAX, 64);
+    for number in 0..EVENTS_QUEUED_MAX {
+        let told = timeout(Duration::ZERO, listening.tell(ReceiverEvent::CodeChanged)).await;
+        assert!(told.is_ok(), "{number}");
+    }
+    let one_more = listening.tell(ReceiverEvent::Stopped(None));
+    tokio::pin!(one_more);
+    assert!(timeout(Duration::ZERO, &mut one_more).await.is_err(), "it waits, and nothing is lost");
+    assert!(matches!(receiver.next_event().await, Some(ReceiverEvent::CodeChanged)));
+    timeout(LONG, one_more).await.expect("there is room");
+    for _ in 1..EVENTS_QUEUED_MAX {
+        assert!(matches!(receiver.next_event().await, Some(ReceiverEvent::CodeChanged)));
+    }
+    assert!(matches!(receiver.next_event().await, Some(ReceiverEvent::Stopped(None))));
 }

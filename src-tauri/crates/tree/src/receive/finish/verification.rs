@@ -236,7 +236,7 @@ impl Prover<'_> {
             return;
         };
         let incoming = self.incoming;
-        incoming.results.tally.lost(record.bytes);
+        incoming.results.tally.lost(record.bytes, record.spared);
         let (operation, reason) = match wrong {
             Wrong::Gone(errno) => (Operation::Open, FailureReason::Os { errno }),
             Wrong::Unreadable(errno) => (Operation::Read, FailureReason::Os { errno }),

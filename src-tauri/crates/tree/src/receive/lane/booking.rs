@@ -6,7 +6,7 @@ use ringway_wire::RelPath;
 use ringway_wire::lane::{Entry, EntryKind};
 
 use crate::receive::digests::{At, Contents, Record};
-use crate::receive::failures::{LaneError, Trouble, during, spool_error};
+use crate::receive::failures::{LaneError, Spared, Trouble, during, spool_error};
 use crate::receive::lane::Worker;
 use crate::receive::links::Place;
 use crate::receive::links::unplaced::Unplaced;
@@ -26,7 +26,7 @@ impl Worker<'_> {
         bytes: u64,
     ) -> Result<(), Trouble> {
         self.incoming.results.tally.file(bytes);
-        self.incoming.results.tally.spared(bytes);
+        self.incoming.results.tally.spared(Spared { all: bytes, reused: 0 });
         let landed = match decision {
             Decision::Kept => Landed::Kept,
             Decision::Beside => self.incoming.policy.landed_beside(folder, entry, &self.incoming.results.edits),

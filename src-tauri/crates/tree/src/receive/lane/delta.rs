@@ -13,7 +13,7 @@ use ringway_wire::limits::CHUNKED_SIZE_MIN;
 use ringway_wire::stretches::Stretches;
 
 use crate::page_buffer::PageBuffer;
-use crate::receive::failures::LaneError;
+use crate::receive::failures::{LaneError, Spared};
 use crate::receive::lane::Worker;
 use crate::receive::lane::basis::{BASIS_SIZE_MIN, Basis};
 use crate::receive::lane::large_files::{Made, Part, RangedFile};
@@ -53,7 +53,7 @@ impl Worker<'_> {
         let bytes = there.iter().map(|range| range.end - range.start).sum();
         file.bytes.fetch_add(bytes, Ordering::Relaxed);
         incoming.results.tally.moving(bytes);
-        incoming.results.tally.reused(bytes);
+        file.spare(&incoming.results.tally, Spared { all: bytes, reused: bytes });
         incoming.accounts.book(head, &incoming.results.tally, |ledger| ledger.copied(head, there))?;
         let files = found.iter().map(|found| !found).collect();
         incoming.sender.answer(Wanted {

@@ -18,7 +18,7 @@ use ringway_wire::{Name, ProtocolError, RelPath};
 use crate::descriptors::patiently;
 use crate::disk::Disk;
 use crate::receive::digests::{Parts, Record};
-use crate::receive::failures::{LaneError, Tally, Trouble, during};
+use crate::receive::failures::{LaneError, Spared, Tally, Trouble, during};
 use crate::receive::lane::Worker;
 use crate::receive::lane::basis::{Bases, Basis};
 use crate::receive::lane::small_files::write_one;
@@ -65,8 +65,9 @@ impl Accounts {
         if let Some(left) = left {
             accounts.ledger.resume(head.file_id, left.version.size, head.stamp, left.has.clone())?;
             tally.moving(left.has.total());
-            tally.spared(left.has.total());
-            accounts.files.insert(head.file_id, Arc::new(RangedFile::going_on(left)));
+            let (all, file) = (left.has.total(), Arc::new(RangedFile::going_on(left)));
+            file.spare(tally, Spared { all, reused: 0 });
+            accounts.files.insert(head.file_id, file);
         }
         let state = frame(&mut accounts.ledger)?;
         let file = Arc::clone(accounts.files.entry(head.file_id).or_default());
@@ -149,6 +150,8 @@ pub(in crate::receive) struct RangedFile {
     pub(in crate::receive) writing: Mutex<Writing>,
     /// Bytes written, or skipped because the file stays as it is.
     pub(in crate::receive) bytes: AtomicU64,
+    /// Those of them that were not sent in this session.
+    spared: Mutex<Spared>,
     /// A range could not be written; it was reported.
     failed: AtomicBool,
     /// Digests of what was written, where it is to be proven.
@@ -228,6 +231,14 @@ impl RangedFile {
     /// Whether nothing was wrong with writing it so far.
     pub(in crate::receive) fn takes_more(&self) -> bool {
         !self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Counts bytes that need not be sent.
+    pub(in crate::receive) fn spare(&self, tally: &Tally, bytes: Spared) {
+        let mut spared = self.spared.lock();
+        spared.all += bytes.all;
+        spared.reused += bytes.reused;
+        tally.spared(bytes);
     }
 
     fn going_on(left: Left) -> Self {
@@ -347,7 +358,16 @@ impl Worker<'_> {
     fn make(&mut self, head: &RangeHead<'_>, left: Option<Left>) -> Result<Made, Trouble> {
         let entry = &head.entry;
         let name = entry.name.as_bytes();
-        let folder = self.folders.folder(head.folder)?;
+        let folder = match self.folders.folder(head.folder) {
+            Err(trouble) if self.incoming.deferred.may_set_aside(&trouble, entry) => {
+                let folder = Arc::new(Folder::of_staging(Arc::clone(&self.parts)));
+                let place = Place { folder, path: head.folder.as_bytes().into(), name: name.into() };
+                let made = self.make_aside(head, place, left)?;
+                self.report(trouble, head.folder.as_bytes(), Some(name))?;
+                return Ok(made);
+            }
+            folder => folder?,
+        };
         self.incoming.admit(&folder, name)?;
         let decision =
             if folder.is_staged() { Ok(Decision::Absent) } else { self.incoming.policy.decide(&folder, entry) };
@@ -426,7 +446,10 @@ impl Worker<'_> {
     fn conclude(&self, file: &RangedFile, state: RangedState, head: &RangeHead<'_>) -> Result<(), Trouble> {
         let incoming = self.incoming;
         let bytes = file.bytes.load(Ordering::Relaxed);
+        let spared = *file.spared.lock();
         incoming.results.tally.moved(bytes);
+        // They count again where the file is there in the end.
+        incoming.results.tally.not_spared(spared);
         let made = file.made.get();
         let _opening = match made {
             Some(Made::Filling(part)) => part.place.folder.open_for_change(&incoming.openings),
@@ -434,7 +457,7 @@ impl Worker<'_> {
         };
         let wanted = state == RangedState::Whole && !file.failed.load(Ordering::Relaxed);
         match made {
-            Some(Made::Filling(part)) if wanted => self.conclude_part(part, &file.parts, bytes, head),
+            Some(Made::Filling(part)) if wanted => self.conclude_part(part, &file.parts, (bytes, spared), head),
             Some(Made::Filling(part)) => {
                 part.discard();
                 Ok(())
@@ -447,7 +470,13 @@ impl Worker<'_> {
         }
     }
 
-    fn conclude_part(&self, part: &Part, parts: &Parts, bytes: u64, head: &RangeHead<'_>) -> Result<(), Trouble> {
+    fn conclude_part(
+        &self,
+        part: &Part,
+        parts: &Parts,
+        (bytes, spared): (u64, Spared),
+        head: &RangeHead<'_>,
+    ) -> Result<(), Trouble> {
         let incoming = self.incoming;
         let folder = &part.place.folder;
         let (path, entry) = part.place.entry(head);
@@ -485,6 +514,7 @@ impl Worker<'_> {
         }
         self.keep_aside((&part.spot, &landed), folder, &entry, || (bytes, parts.contents()))?;
         incoming.results.tally.file(bytes);
+        incoming.results.tally.spared(spared);
         self.note_file(folder, path, &entry, &landed)?;
         incoming.policy.top.note_landing(folder, entry.name.as_bytes(), &landed, &part.file);
         if matches!(part.spot, Spot::Own) {
@@ -492,7 +522,8 @@ impl Worker<'_> {
             whole.add(path, &entry, if part.noted.is_some() { 0 } else { bytes });
             incoming.staging.journal.whole(&mut whole, false);
         }
-        self.keep_for_proof(&Record::landed(folder, path, &entry, &landed, bytes), &landed, parts.contents())?;
+        let record = Record { spared, ..Record::landed(folder, path, &entry, &landed, bytes) };
+        self.keep_for_proof(&record, &landed, parts.contents())?;
         dressed.map_err(during(Operation::Metadata))
     }
 }

@@ -84,8 +84,11 @@ impl Worker<'_> {
         contents: SmallContents<'a>,
     ) -> Result<Option<Filling<'a>>, Trouble> {
         let incoming = self.incoming;
-        incoming.admit(folder, entry.name.as_bytes())?;
-        let decision = if folder.is_staged() { Ok(Decision::Absent) } else { incoming.policy.decide(folder, &entry) };
+        let admitted = incoming.admit(folder, entry.name.as_bytes()).map_err(Trouble::from);
+        let decision = admitted.and_then(|()| match folder.is_staged() {
+            true => Ok(Decision::Absent),
+            false => incoming.policy.decide(folder, &entry),
+        });
         if let Ok(decision @ (Decision::Same | Decision::Kept | Decision::Beside)) = decision {
             let bytes = contents.body.len() as u64;
             return self.settle_unchanged(folder, path, &entry, decision, bytes).map(|()| None);
@@ -98,15 +101,34 @@ impl Worker<'_> {
         let _opening = folder.open_for_change(&incoming.openings);
         let made = decision.and_then(|decision| Ok((decision, self.create(folder, entry.name.as_bytes(), created)?)));
         let (decision, (file, spot)) = match made {
-            Err(trouble) if incoming.deferred.may_set_aside(&trouble, &entry) => {
-                let aside = self.create_aside(created)?;
-                self.report(trouble, path.as_bytes(), Some(entry.name.as_bytes()))?;
-                (Decision::Absent, aside)
-            }
-            made => made?,
+            Err(trouble) => return self.start_aside(path, entry, contents, trouble).map(Some),
+            Ok(made) => made,
         };
         let folder = Arc::clone(folder);
         Ok(Some(Filling { file, created, folder, path, entry, contents, spot, decision, _opening }))
+    }
+
+    /// Creates a file of a batch that cannot have its name, or whose folder cannot, for its other
+    /// names, and reports that.
+    ///
+    /// # Errors
+    /// `trouble`, if the contents are of no use without the name.
+    pub(in crate::receive) fn start_aside<'a>(
+        &mut self,
+        path: RelPath<'a>,
+        entry: Entry<'a>,
+        contents: SmallContents<'a>,
+        trouble: Trouble,
+    ) -> Result<Filling<'a>, Trouble> {
+        let incoming = self.incoming;
+        if !incoming.deferred.may_set_aside(&trouble, &entry) {
+            return Err(trouble);
+        }
+        let created = incoming.policy.attributes.creation_mode(&entry.attributes);
+        let (file, spot) = self.create_aside(created)?;
+        self.report(trouble, path.as_bytes(), Some(entry.name.as_bytes()))?;
+        let folder = Arc::new(Folder::of_staging(Arc::clone(&self.parts)));
+        Ok(Filling { file, created, folder, path, entry, contents, spot, decision: Decision::Absent, _opening: None })
     }
 
     /// The same as [`create`](Self::create) where no files wait that could be closed: gives open

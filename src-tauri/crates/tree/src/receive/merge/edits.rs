@@ -15,7 +15,7 @@ use crate::filesystem::granularity::{as_kept_by, nanos};
 use crate::receive::Incoming;
 use crate::receive::failures::Trouble;
 use crate::receive::merge::folders::Folder;
-use crate::receive::merge::landing::{Landed, is_same, link_id};
+use crate::receive::merge::landing::{Landed, link_id};
 use crate::receive::staging::spot::Spot;
 
 /// Bytes of the paths of edited files that are named, as with failures: what is named waits for a
@@ -72,7 +72,8 @@ impl Incoming {
         if self.policy.has_contents_of(spot, folder, (name, name), &self.flags) {
             return Ok(own_or_unchanged(spot, folder, entry));
         }
-        if let Some(beside) = self.beside_with_contents(spot, folder, entry) {
+        let whole = from.metadata(from_name).ok();
+        if let Some(beside) = whole.and_then(|whole| self.beside_with_contents(&whole, spot, folder, entry)) {
             spot.discard(folder, name);
             self.results.edits.note(folder, entry, &beside);
             return Ok(Landed::Beside(beside));
@@ -92,17 +93,9 @@ impl Incoming {
     ) -> Result<Landed, Trouble> {
         let name = entry.name.as_bytes();
         let (from, from_name) = spot.place(folder, name);
-        let is_version = |whole: &Metadata, candidate: &[u8], there: &Metadata| {
-            (whole.size, as_kept_by(there, whole.mtime)) == (there.size, nanos(there.mtime))
-                && self.policy.has_contents_of(spot, folder, (name, candidate), &self.flags)
-        };
         let is_here = |whole: &Metadata| {
-            folder.dir.metadata(name).is_ok_and(|there| is_version(whole, name, &there))
-                || self
-                    .policy
-                    .top
-                    .beside_where(folder, entry, |candidate, there| is_version(whole, candidate, there))
-                    .is_some()
+            folder.dir.metadata(name).is_ok_and(|there| self.is_version(whole, spot, folder, (name, name), &there))
+                || self.beside_with_contents(whole, spot, folder, entry).is_some()
         };
         if !from.metadata(from_name).is_ok_and(|whole| is_here(&whole)) {
             return self.land_numbered(from, from_name, folder, name).map(Landed::As);
@@ -110,12 +103,33 @@ impl Incoming {
         Ok(own_or_unchanged(spot, folder, entry))
     }
 
-    /// The numbered name under which this very version is there, by size, time and contents.
-    fn beside_with_contents(&self, spot: &Spot, folder: &Folder, entry: &Entry<'_>) -> Option<Vec<u8>> {
+    /// The numbered name under which this very version is there, by size, time and contents. Those
+    /// of what is whole count: a hard link says neither size nor time.
+    fn beside_with_contents(
+        &self,
+        whole: &Metadata,
+        spot: &Spot,
+        folder: &Folder,
+        entry: &Entry<'_>,
+    ) -> Option<Vec<u8>> {
+        let name = entry.name.as_bytes();
         self.policy.top.beside_where(folder, entry, |candidate, there| {
-            is_same(&folder.dir, candidate, there, entry)
-                && self.policy.has_contents_of(spot, folder, (entry.name.as_bytes(), candidate), &self.flags)
+            self.is_version(whole, spot, folder, (name, candidate), there)
         })
+    }
+
+    /// Whether what is `there` under the name `candidate` is the version that is `whole` at `spot`,
+    /// to be called `name`.
+    fn is_version(
+        &self,
+        whole: &Metadata,
+        spot: &Spot,
+        folder: &Folder,
+        (name, candidate): (&[u8], &[u8]),
+        there: &Metadata,
+    ) -> bool {
+        (whole.size, as_kept_by(there, whole.mtime)) == (there.size, nanos(there.mtime))
+            && self.policy.has_contents_of(spot, folder, (name, candidate), &self.flags)
     }
 }
 

@@ -7,24 +7,18 @@ use crate::disk::Dir;
 use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Kind, Metadata};
 use ringway_wire::lane::{Entry, EntryKind};
-use ringway_wire::limits::NAME_MAX;
 use rustix::io::Errno;
 
 use crate::filesystem::granularity::{as_kept_by, nanos};
 use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed, is, is_full};
 use crate::receive::merge::attributes::timestamp;
 use crate::receive::merge::folders::{Folder, Landing};
+use crate::receive::numbered::free_number;
 use crate::receive::staging::spot::Spot;
 use crate::receive::{Incoming, OWN_PREFIX};
 
-/// Numbers tried for a name: who keeps more copies than this keeps no overview of them either.
-pub(in crate::receive) const NUMBER_MAX: u32 = 10_000;
-
 /// How often an entry is looked at again because its name was taken or freed meanwhile.
 const ATTEMPTS_MAX: u32 = 16;
-
-/// A longer extension is part of the name.
-const EXTENSION_MAX: usize = 16;
 
 /// What to do about an entry's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +128,7 @@ impl Incoming {
                 }
                 Decision::Number => return self.land_renamed(spot, folder, entry),
                 Decision::Absent => from.rename_noreplace(from_name, &folder.dir, name),
-                Decision::Replace => self.policy.replace((from, from_name), folder, name),
+                Decision::Replace => self.policy.replace((from, from_name), folder, name, (&self.staging.dir, spot)),
             };
             match renamed {
                 Ok(()) => return Ok(Landed::There),
@@ -239,7 +233,10 @@ pub(in crate::receive) fn rename_over(
     if from.metadata(from_name).is_ok_and(|there| version(&there) == version(was)) {
         return from.unlink(from_name);
     }
-    from.exchange(from_name, dir, name)?;
+    if let Err(error) = from.exchange(from_name, dir, name) {
+        // What was saved stays, under a number if not under its name.
+        free_number(name, true, |name| from.rename_noreplace(from_name, dir, name)).map_err(|_| error)?;
+    }
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
@@ -267,38 +264,6 @@ pub(in crate::receive) fn link_id(entry: &Entry<'_>) -> Option<u64> {
         EntryKind::File { link_id, .. } => link_id,
         _ => None,
     }
-}
-
-/// Finds the first number whose name `take` can have, and returns that name.
-pub(in crate::receive) fn free_number(
-    name: &[u8],
-    extension: bool,
-    mut take: impl FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<Vec<u8>> {
-    for number in 1..=NUMBER_MAX {
-        let candidate = numbered(name, number, extension);
-        match take(&candidate) {
-            Ok(()) => return Ok(candidate),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Err(Errno::EXIST.into())
-}
-
-/// `name (2).ext`, or `name (2)` for a folder; the stem is shortened where that would be too long,
-/// not in the middle of a character.
-pub(in crate::receive) fn numbered(name: &[u8], number: u32, extension: bool) -> Vec<u8> {
-    let dot = name.iter().rposition(|byte| *byte == b'.').filter(|at| *at > 0 && name.len() - at <= EXTENSION_MAX);
-    let (stem, tail) = name.split_at(dot.filter(|_| extension).unwrap_or(name.len()));
-    let number = format!(" ({number})");
-    let mut keep = stem.len().min(NAME_MAX - number.len() - tail.len());
-    if let Ok(text) = std::str::from_utf8(stem) {
-        while !text.is_char_boundary(keep) {
-            keep -= 1;
-        }
-    }
-    [&stem[..keep], number.as_bytes(), tail].concat()
 }
 
 #[cfg(test)]

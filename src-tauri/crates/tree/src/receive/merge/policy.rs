@@ -20,6 +20,7 @@ use crate::receive::merge::landing::{Decision, Landed, is_same, link_id, rename_
 use crate::receive::merge::top_names::TopNames;
 use crate::receive::received_before;
 use crate::receive::staging::attempt::Staging;
+use crate::receive::staging::exchanges;
 use crate::receive::staging::spot::Spot;
 use crate::receive::{MADE_FOLDER_MODE, OWNER_READS};
 
@@ -132,12 +133,14 @@ impl MergePolicy {
             && folder.dir.metadata(name).is_ok_and(|there| self.top.is_edited(folder, name, &there))
     }
 
-    /// Renames what is whole over what is there, which other names may keep.
+    /// Renames what is whole over what is there, which other names may keep. `staging` is the
+    /// staging folder, and where it is.
     pub(in crate::receive) fn replace(
         &self,
         (from, from_name): (&Dir, &[u8]),
         folder: &Folder,
         name: &[u8],
+        staging: (&Dir, &Spot),
     ) -> io::Result<()> {
         let was = folder.dir.metadata(name).ok();
         // Losing a name changes its change time.
@@ -145,7 +148,7 @@ impl MergePolicy {
         let kept = kept.and_then(|was| folder.dir.open_read(name).ok().map(|file| (was, file)));
         match was.filter(|_| self.keeps_edits(folder)) {
             Some(was) if self.top.is_edited(folder, name, &was) => return Err(io::ErrorKind::AlreadyExists.into()),
-            Some(was) => rename_over((from, from_name), (&folder.dir, name), &was)?,
+            Some(was) => exchange_with((from, from_name), folder, name, &was, staging)?,
             None => from.rename(from_name, &folder.dir, name)?,
         }
         match (was, kept.and_then(|(was, file)| Some((was, metadata_of(&file).ok()?)))) {
@@ -286,4 +289,19 @@ impl MergePolicy {
             OnConflict::Keep | OnConflict::Rename | OnConflict::RenameTop => Ok(()),
         }
     }
+}
+
+/// Exchanges what is whole with what `was` there, and removes that. After a crash in between, a
+/// record tells which of the two is the owner's.
+fn exchange_with(
+    (from, from_name): (&Dir, &[u8]),
+    folder: &Folder,
+    name: &[u8],
+    was: &Metadata,
+    (staging, spot): (&Dir, &Spot),
+) -> io::Result<()> {
+    let recorded = exchanges::record(staging, spot, (from, from_name), (&folder.path, name), was)?;
+    let replaced = rename_over((from, from_name), (&folder.dir, name), was);
+    recorded.forget();
+    replaced
 }

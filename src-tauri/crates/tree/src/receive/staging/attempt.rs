@@ -79,7 +79,7 @@ impl Staging {
                 // What earlier attempts have left waits for a better one. What cannot be removed
                 // was not ours.
                 if kept.is_empty() {
-                    let _ = removal::remove_tree(&root.dir, &name);
+                    let _ = removal::remove_staging(&root.dir, &name);
                 }
                 return Err(at(Operation::Create)(source));
             }
@@ -161,7 +161,7 @@ impl Staging {
     pub(in crate::receive) fn discard_kept(&self) {
         if staging::lock_again(&self.root.dir, &self.name, &self.dir) {
             // Nobody would be helped by hearing that it could not be removed.
-            let _ = removal::remove_tree(&self.root.dir, &self.name);
+            let _ = removal::remove_staging(&self.root.dir, &self.name);
         }
     }
 

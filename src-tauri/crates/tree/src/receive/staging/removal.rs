@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use crate::receive::FILLING_FOLDER_MODE;
 use crate::receive::failures::is;
+use crate::receive::staging::{BEGUN, exchanges};
 
 /// Beginnings of the names that an open file gets when it is removed on a FUSE filesystem (libfuse)
 /// or on NFS. The name goes when the file is closed, which FUSE tells the filesystem's program
@@ -27,18 +28,42 @@ const HIDDEN_TRIES: u32 = 50;
 /// # Errors
 /// The first refusal; what comes after it stays.
 pub(in crate::receive) fn remove_tree(parent: &Dir, name: &[u8]) -> io::Result<()> {
+    remove_until(parent, name, None)
+}
+
+/// Removes a staging folder, and what tells it from other folders last: after a crash the rest of
+/// it is still known for one. The owner's files that it holds get names first.
+///
+/// # Errors
+/// The first refusal; what comes after it stays.
+pub(in crate::receive) fn remove_staging(root: &Dir, name: &[u8]) -> io::Result<()> {
+    match root.open_dir(name) {
+        Ok(staging) => exchanges::settle_left(root, &staging)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    }
+    remove_until(root, name, Some(BEGUN))
+}
+
+fn remove_until(parent: &Dir, name: &[u8], last: Option<&[u8]>) -> io::Result<()> {
     let top = match parent.open_dir(name) {
         Ok(top) => top,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };
     let mut moved = 0;
-    while let Some(folder) = first_folder(&top)? {
+    while let Some(folder) = first_folder(&top, last)? {
         // Its mode may be the sender's already, and moving a folder writes to it.
         top.set_folder_mode(&folder, FILLING_FOLDER_MODE)?;
         let dir = top.open_dir(&folder)?;
         empty(&dir, &top, &mut moved)?;
         remove_emptied(&top, &folder, &dir)?;
+    }
+    if let Some(last) = last {
+        match top.unlink(last) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            unlinked => unlinked?,
+        }
     }
     remove_emptied(parent, name, &top)
 }
@@ -91,8 +116,8 @@ fn is_hidden(name: &[u8]) -> bool {
     HIDDEN_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Removes what is no folder from the top, and names a folder that is in it.
-fn first_folder(top: &Dir) -> io::Result<Option<Vec<u8>>> {
+/// Removes what is no folder from the top, except `last`, and names a folder that is in it.
+fn first_folder(top: &Dir, last: Option<&[u8]>) -> io::Result<Option<Vec<u8>>> {
     let mut entries = top.entries()?;
     while let Some(entry) = entries.next() {
         let entry = entry?;
@@ -100,7 +125,7 @@ fn first_folder(top: &Dir) -> io::Result<Option<Vec<u8>>> {
             return Ok(Some(entry.name.to_vec()));
         }
         // An open one would only get another such name.
-        if !is_hidden(entry.name) {
+        if !is_hidden(entry.name) && Some(entry.name) != last {
             top.unlink(entry.name)?;
         }
     }

@@ -99,7 +99,7 @@ pub fn discard(folder: &Path, id: &str) -> Result<bool, Fault> {
         _ => return Ok(false),
     };
     read_only_folders::restore_left(&root, &dir);
-    let removed = removal::remove_tree(&root, &name);
+    let removed = removal::remove_staging(&root, &name);
     drop(dir);
     removed.map(|()| true).map_err(at)
 }

@@ -235,3 +235,29 @@ fn folder_that_got_a_numbered_name_is_not_the_senders_folder_of_that_name() {
     site.receive(site.options(UPDATE), vec![own]);
     assert_eq!((&*site.text("T (1)/x"), &*site.text("T (1) (1)/x")), ("of T", "of T (1)"));
 }
+
+#[test]
+fn further_names_of_a_file_find_the_version_beside_an_edited_one_again() {
+    let lane = || {
+        let lane = Lane::default().folder("").entry(&linked("e", 6, 1), b"theirs");
+        let lane = lane.entry(&hard_link("b", 1, false), b"");
+        lane.made("S", 0o755).entry(&hard_link("x", 1, true), b"")
+    };
+    for edited in [&["S/x", "e"][..], &["S/x", "b", "e"], &["e"]] {
+        let site = Site::new();
+        site.receive(site.options(UPDATE), vec![lane()]);
+        for path in edited {
+            // As editors save: another file takes the name.
+            fs::write(site.at("save"), format!("my {path}")).unwrap();
+            fs::rename(site.at("save"), site.at(path)).unwrap();
+        }
+        let names = || (site.names(), names_in(&site.at("S")));
+        site.receive(site.options(UPDATE), vec![lane()]);
+        let first = names();
+        for _ in 0..3 {
+            let (_, _, failures) = site.receive(site.options(UPDATE), vec![lane()]);
+            assert_eq!((names(), failures), (first.clone(), vec![]), "{edited:?}");
+        }
+        edited.iter().for_each(|path| assert_eq!(site.text(path), format!("my {path}")));
+    }
+}

@@ -319,6 +319,27 @@ fn what_was_copied_is_read_back_where_all_is_to_be_proven() {
 }
 
 #[test]
+fn what_was_copied_does_not_count_where_its_file_reads_back_differently() {
+    let old = noise(1, SIZE);
+    let changed = Changed::with(&old, true);
+    let site = &changed.site;
+    let mut lane = changed.hear(Lane { proves: true, ..telling(&old) });
+    let last = RangeStep::Last { data_bytes: SIZE as u64 };
+    lane = lane.had(0, SIZE as u64).range(0, "old", file("large", SIZE, 0o644), 0, b"", last);
+    let (bytes, sent) = lane.folder("old").file("small", &noise(2, 1_000)).end();
+    changed.incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Sync)).unwrap();
+    // A bad medium: neither size nor time tells.
+    let large = fs::OpenOptions::new().write(true).open(site.at("old/large")).unwrap();
+    let before = large.metadata().unwrap().modified().unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&large, &[old[5] ^ 1], 5).unwrap();
+    large.set_modified(before).unwrap();
+    let (receipt, _) = changed.incoming.finish(&sent).unwrap();
+    assert_eq!(changed.incoming.results().take_failures().len(), 1);
+    assert_eq!((receipt.there.files, receipt.there.bytes), (1, 1_000));
+    assert_eq!((receipt.reused, receipt.moved), (0, 1_000));
+}
+
+#[test]
 fn what_was_copied_is_gone_on_with_after_an_interruption() {
     let old = noise(1, SIZE);
     let new = [&old[..SIZE / 2], &noise(2, SIZE / 2)].concat();

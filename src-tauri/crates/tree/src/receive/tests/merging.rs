@@ -449,6 +449,33 @@ fn nothing_that_came_is_linked_to_a_file_that_was_kept() {
 }
 
 #[test]
+fn what_is_in_the_way_of_the_folder_of_a_files_first_name_is_in_the_way_of_no_other_name() {
+    let cases = [false, true].into_iter().flat_map(|large| [(large, false), (large, true)]);
+    for ((large, proves), on_conflict) in cases.zip([OnConflict::Replace, OnConflict::Keep].into_iter().cycle()) {
+        let site = Site::new();
+        fs::create_dir_all(&site.root).unwrap();
+        fs::write(site.at("a"), "mine").unwrap();
+        let lane = if proves { Lane::default().proving() } else { Lane::default() };
+        let first = linked("x", 6, 1);
+        let lane = match large {
+            true => lane.range(0, "a", first, 0, b"theirs", RangeStep::Last { data_bytes: 6 }),
+            false => lane.made("a", 0o755).entry(&first, b"theirs").file("alone", b"alone"),
+        };
+        let lane = lane.made("b", 0o755).entry(&hard_link("y", 1, false), b"").entry(&hard_link("z", 1, true), b"");
+        let options = DestinationOptions { prove: proves, ..site.options(on_conflict) };
+        let (receipt, _, failures) = site.receive(options, vec![lane]);
+        let lost: &[&str] = if large { &["a/x"] } else { &["a", "a/alone", "a/x"] };
+        let mut told = reasons(&failures);
+        told.sort_by(|one, other| one.0.cmp(&other.0));
+        assert_eq!(told, in_the_way(lost), "large {large}, proves {proves}");
+        assert_eq!((receipt.there.links, site.names()), (2, vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(["a", "b/y", "b/z"].map(|at| site.text(at)), ["mine", "theirs", "theirs"]);
+        let inode = |rel: &str| fs::metadata(site.at(rel)).unwrap().ino();
+        assert_eq!(inode("b/y"), inode("b/z"));
+    }
+}
+
+#[test]
 fn what_is_in_the_way_of_a_files_first_name_is_in_the_way_of_no_other_name() {
     for (large, proves) in [(false, false), (false, true), (true, false), (true, true)] {
         let site = Site::new();
@@ -573,7 +600,7 @@ fn a_bind_mount_of_the_same_filesystem_is_merged_into() {
 
 #[test]
 fn numbers_fit_any_name() {
-    use crate::receive::merge::landing::numbered;
+    use crate::receive::numbered::numbered;
     assert_eq!(numbered(b"a.txt", 1, true), b"a (1).txt");
     assert_eq!(numbered(b".hidden", 2, true), b".hidden (2)");
     assert_eq!(numbered(b"a.b", 3, false), b"a.b (3)");

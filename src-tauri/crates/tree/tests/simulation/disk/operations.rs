@@ -217,6 +217,11 @@ impl Disk for Simulated {
     fn exchange(&self, from: (&Dir, &[u8]), to: (&Dir, &[u8])) -> io::Result<()> {
         let mut state = self.state();
         state.begin("exchange")?;
+        if let Some(save) = state.plan.saves.take() {
+            drop(state);
+            self.outside(save);
+            state = self.state();
+        }
         from.0.exchange(from.1, to.0, to.1)?;
         for (dir, name) in [from, to] {
             let number = stat_at(dir, name).expect("it was exchanged").st_ino;

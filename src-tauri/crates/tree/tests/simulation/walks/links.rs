@@ -13,7 +13,7 @@ use ringway_model::{FailureReason, OnConflict};
 use ringway_sys::file_io::{FileIo, IoMode};
 use ringway_tree::bulk::LaneSource;
 use ringway_tree::disk::Disk;
-use ringway_tree::receive::{Brought, DestinationOptions, Incoming};
+use ringway_tree::receive::{Brought, DestinationOptions, Incoming, discard, unfinished};
 use ringway_wire::lane::{Attributes, Counts, Entry, EntryKind, FrameHeader, HeadBuffer, Timestamp, Xattrs};
 use ringway_wire::{Name, RelPath};
 
@@ -241,6 +241,17 @@ fn check_at_any_time(files: &Files, case: Case) {
     }
 }
 
+/// A staging folder is known for one until nothing is in it.
+fn check_staging_folders(inbox: &Path) {
+    for entry in fs::read_dir(inbox).expect("a folder").map(|entry| entry.expect("an entry")) {
+        if is_staging(entry.file_name().as_encoded_bytes()) {
+            let names = fs::read_dir(entry.path()).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+            let names: Vec<_> = names.collect();
+            assert!(names.is_empty() || names.iter().any(|name| name == "begun"), "nobody knows it: {names:?}");
+        }
+    }
+}
+
 /// After a receipt: all of it is there, once.
 fn check_received(files: &Files, case: Case, struck: Struck) {
     check_at_any_time(files, case);
@@ -309,6 +320,9 @@ fn walk(case: Case) -> HashSet<&'static str> {
                 }
                 disk.revive();
                 check_at_any_time(&disk.state().files(case.path(), None), case);
+                if case.promise() == Promise::Order || time == 0 {
+                    check_staging_folders(&disk.inbox());
+                }
                 let struck = if time > 0 { Struck::PowerLost } else { Struck::Killed };
                 assert!(site.attempt(case, struck), "operation {at}, cut {time}");
                 check_in_the_end(&site, case, struck);
@@ -361,4 +375,79 @@ fn files_that_are_kept_survive_a_crash_before_each_operation() {
 #[test]
 fn files_beside_numbered_ones_survive_a_crash_before_each_operation() {
     walk(Case { on_conflict: OnConflict::Rename, ..REPLACED });
+}
+
+/// What the owner saves in the instant before an exchange.
+const SAVED: &[u8] = b"saved by the owner";
+
+/// How often a file that everybody sees is what the owner has saved.
+fn saved(files: &Files) -> usize {
+    let seen = files.iter().filter(|(path, _)| !is_staging(&path[1..]));
+    seen.filter(|(_, found)| found.bytes == SAVED).count()
+}
+
+/// The operations before which it was struck. `then` is what comes after that.
+fn walk_with_a_save(then: impl Fn(&Site)) -> HashSet<&'static str> {
+    let case = Case { on_conflict: OnConflict::RenameTop, ..REPLACED };
+    let save = |inbox: &Path| {
+        fs::write(inbox.join("save"), SAVED).expect("memory takes it");
+        fs::rename(inbox.join("save"), inbox.join("data/a")).expect("it is saved");
+    };
+    let (mut kinds, mut at, mut goes_on) = (HashSet::new(), 0, true);
+    while goes_on {
+        for time in 0..=CUTS {
+            let site = Site::new(case, 0);
+            let disk = &site.disk;
+            disk.state().plan.saves = Some(Box::new(save));
+            disk.state().dies_after(at);
+            goes_on = !site.receive(case, lane(case), 0..=1);
+            kinds.extend(disk.state().died_in());
+            let was_saved = disk.state().plan.saves.take().is_none();
+            if time > 0 {
+                let after = disk.state().after(case.promise(), &mut Random::new(at as u64 * CUTS + time));
+                disk.lose_power(&after);
+            }
+            disk.revive();
+            then(&site);
+            let files = disk.state().files(case.path(), None);
+            let shown: Vec<_> = files.keys().map(|path| path.escape_ascii().to_string()).collect();
+            assert_eq!(saved(&files), usize::from(was_saved), "operation {at}, cut {time}: {shown:?}");
+            assert!(disk.state().tops().iter().all(|name| !is_staging(name)), "a staging folder is left");
+        }
+        at += 1;
+    }
+    kinds
+}
+
+#[test]
+fn a_save_in_the_instant_before_an_exchange_survives_a_crash_and_the_next_attempt() {
+    let case = Case { on_conflict: OnConflict::RenameTop, ..REPLACED };
+    if Site::new(case, 0).brought.lock().is_empty() {
+        println!("skipped: nothing here tells a folder from a later one");
+        return;
+    }
+    let struck = walk_with_a_save(|site| assert!(site.receive(case, lane(case), 0..=1), "nothing went wrong"));
+    check_struck(&struck, &["exchange", "unlink", "make a symbolic link"]);
+}
+
+#[test]
+fn a_save_in_the_instant_before_an_exchange_survives_a_crash_and_discarding() {
+    if Site::new(Case { on_conflict: OnConflict::RenameTop, ..REPLACED }, 0).brought.lock().is_empty() {
+        println!("skipped: nothing here tells a folder from a later one");
+        return;
+    }
+    let discard_all = |site: &Site| {
+        site.disk.outside(|inbox| {
+            for left in unfinished(inbox).expect("a folder") {
+                assert!(discard(inbox, &left.id).expect("it is removed"), "nobody uses it");
+            }
+            // Nothing was in it yet, or nothing was left in it.
+            for entry in fs::read_dir(inbox).expect("a folder").map(|entry| entry.expect("an entry")) {
+                if is_staging(entry.file_name().as_encoded_bytes()) {
+                    fs::remove_dir(entry.path()).expect("an empty folder");
+                }
+            }
+        });
+    };
+    check_struck(&walk_with_a_save(discard_all), &["exchange", "unlink", "make a symbolic link"]);
 }

@@ -1,0 +1,43 @@
+//! Numbered names, which something gets whose own name is taken.
+use std::io;
+
+use ringway_wire::limits::NAME_MAX;
+use rustix::io::Errno;
+
+/// Numbers tried for a name: who keeps more copies than this keeps no overview of them either.
+pub(in crate::receive) const NUMBER_MAX: u32 = 10_000;
+
+/// A longer extension is part of the name.
+const EXTENSION_MAX: usize = 16;
+
+/// Finds the first number whose name `take` can have, and returns that name.
+pub(in crate::receive) fn free_number(
+    name: &[u8],
+    extension: bool,
+    mut take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<Vec<u8>> {
+    for number in 1..=NUMBER_MAX {
+        let candidate = numbered(name, number, extension);
+        match take(&candidate) {
+            Ok(()) => return Ok(candidate),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(Errno::EXIST.into())
+}
+
+/// `name (2).ext`, or `name (2)` for a folder; the stem is shortened where that would be too long,
+/// not in the middle of a character.
+pub(in crate::receive) fn numbered(name: &[u8], number: u32, extension: bool) -> Vec<u8> {
+    let dot = name.iter().rposition(|byte| *byte == b'.').filter(|at| *at > 0 && name.len() - at <= EXTENSION_MAX);
+    let (stem, tail) = name.split_at(dot.filter(|_| extension).unwrap_or(name.len()));
+    let number = format!(" ({number})");
+    let mut keep = stem.len().min(NAME_MAX - number.len() - tail.len());
+    if let Ok(text) = std::str::from_utf8(stem) {
+        while !text.is_char_boundary(keep) {
+            keep -= 1;
+        }
+    }
+    [&stem[..keep], number.as_bytes(), tail].concat()
+}

@@ -1,0 +1,326 @@
+//! Records each staged file that is about to be exchanged with a file that everybody sees. A file
+//! of the owner's that an exchange took, because it was saved an instant before, is found again by
+//! the record after a crash, and gets a name.
+//!
+//! A record is a symbolic link. Like the exchange it is metadata alone, so a journaling filesystem
+//! brings it to the disk no later.
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+
+use ringway_sys::attributes::{Kind, Metadata};
+use ringway_wire::RelPath;
+use ringway_wire::resume::LANE_PREFIX;
+use rustix::io::Errno;
+
+use crate::disk::Dir;
+use crate::receive::FILLING_FILE_MODE;
+use crate::receive::failures::is;
+use crate::receive::numbered::free_number;
+use crate::receive::staging;
+use crate::receive::staging::spot::Spot;
+
+/// What the names of records begin with. The name of the staged file follows.
+const RECORD_PREFIX: &[u8] = b"over-";
+
+/// Bytes of a record that are read: two versions and a path.
+const RECORD_MAX: u64 = 8192;
+
+/// Bytes of a version in a record, and its digits there. With two versions of eight digits and a
+/// path of up to 43 bytes, ext4 has a record in its inode. A longer one takes a block, and two and
+/// a half times as long (33 µs of processor time instead of 13).
+const VERSION_LEN: usize = 6;
+const VERSION_DIGITS: usize = 8;
+
+/// Six bits each.
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// An exchange that is about to happen.
+#[derive(Debug, PartialEq, Eq)]
+struct Exchange {
+    /// What is staged, and what has its final name.
+    staged: u64,
+    was: u64,
+    /// The final name's path from the destination.
+    path: Vec<u8>,
+}
+
+/// A record that is there.
+pub(in crate::receive) struct Recorded<'d> {
+    dir: &'d Dir,
+    record: Vec<u8>,
+}
+
+impl Recorded<'_> {
+    /// Removes it after the exchange, or after both got their old names back.
+    pub(in crate::receive) fn forget(self) {
+        // One that stays finds no staged file.
+        let _ = self.dir.unlink(&self.record);
+    }
+}
+
+/// Tells one version of a file from others, in [`VERSION_LEN`] bytes. Its change time is not part
+/// of it: a rename changes that.
+fn version_of(there: &Metadata) -> u64 {
+    let kind = match there.kind {
+        Kind::File => 0_u8,
+        Kind::Dir => 1,
+        Kind::Symlink => 2,
+        _ => 3,
+    };
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&[kind]).update(&there.ino.to_le_bytes()).update(&there.size.to_le_bytes());
+    hasher.update(&there.mtime.secs.to_le_bytes()).update(&there.mtime.nanos.to_le_bytes());
+    let digest = hasher.finalize();
+    digest.as_bytes()[..VERSION_LEN].iter().fold(0, |version, byte| version << 8 | u64::from(*byte))
+}
+
+fn digits_of(version: u64) -> [u8; VERSION_DIGITS] {
+    std::array::from_fn(|at| DIGITS[(version >> (6 * at) & 63) as usize])
+}
+
+fn version_in(digits: &[u8; VERSION_DIGITS]) -> Option<u64> {
+    digits.iter().rev().try_fold(0, |version, digit| {
+        let value = DIGITS.iter().position(|known| known == digit)?;
+        Some(version << 6 | value as u64)
+    })
+}
+
+impl Exchange {
+    fn encode(&self) -> Vec<u8> {
+        [&digits_of(self.staged)[..], &digits_of(self.was), &self.path].concat()
+    }
+
+    fn decode(text: &[u8]) -> Option<Self> {
+        let (staged, rest) = text.split_first_chunk()?;
+        let (was, path) = rest.split_first_chunk()?;
+        let path = RelPath::new(path).ok()?.as_bytes().to_vec();
+        (!path.is_empty()).then_some(Self { staged: version_in(staged)?, was: version_in(was)?, path })
+    }
+
+    /// Gives the file at `part` a name if it is the owner's: its own name, where what was received
+    /// has that and gets a number, or a number.
+    fn settle(&self, root: &Dir, parts: Option<&Dir>, part: &[u8]) -> io::Result<()> {
+        let path = RelPath::new(&self.path).map_err(|_| io::ErrorKind::InvalidData)?;
+        let Some((folder, name)) = path.split_last() else { return Ok(()) };
+        let name = name.as_bytes();
+        let opened = if folder.is_root() { root.try_clone() } else { root.open_beneath(folder.as_bytes()) };
+        let folder = match opened {
+            Ok(folder) => Some(folder),
+            Err(error) if is_gone(&error) => None,
+            Err(error) => return Err(error),
+        };
+        let Some(from) = parts.or(folder.as_ref()) else { return Ok(()) };
+        let there = match from.metadata(part) {
+            Ok(there) => version_of(&there),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if there == self.staged || there == self.was {
+            return Ok(());
+        }
+        let numbered = |to: &Dir| free_number(name, true, |name| from.rename_noreplace(part, to, name)).map(drop);
+        let named = |to: &Dir| from.rename_noreplace(part, to, name).or_else(|_| numbered(to));
+        let Some(folder) = &folder else { return named(root) };
+        let is_received = folder.metadata(name).is_ok_and(|there| version_of(&there) == self.staged);
+        // Nothing is removed: whatever comes back gets a number.
+        if is_received && from.exchange(part, folder, name).is_ok() {
+            return numbered(folder);
+        }
+        // Where the folder takes no names, the destination may.
+        named(folder).or_else(|error| named(root).map_err(|_| error))
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) || is(error, Errno::LOOP)
+}
+
+/// Records that what is staged at `spot` is about to be exchanged with what `was` at `name` in the
+/// folder at `folder`. `from` is where it is staged.
+pub(in crate::receive) fn record<'d>(
+    staging: &'d Dir,
+    spot: &'d Spot,
+    (from, from_name): (&Dir, &[u8]),
+    (folder, name): (&[u8], &[u8]),
+    was: &Metadata,
+) -> io::Result<Recorded<'d>> {
+    let dir = match spot {
+        Spot::Part(dir, _) => dir,
+        // What is staged in a folder that everybody sees is found from the staging folder.
+        Spot::Beside(_) | Spot::Own | Spot::Aside(..) => staging,
+    };
+    let path = if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() };
+    let exchange = Exchange { staged: version_of(&from.metadata(from_name)?), was: version_of(was), path };
+    let (record, text) = ([RECORD_PREFIX, from_name].concat(), exchange.encode());
+    // A path may be too long for a link, and FAT has none.
+    if dir.symlink(&text, &record).is_err() {
+        let file = dir.create_new(&record, FILLING_FILE_MODE)?;
+        if let Err(error) = dir.disk().write_at(file.as_fd(), 0, &text) {
+            let _ = dir.unlink(&record);
+            return Err(error);
+        }
+    }
+    Ok(Recorded { dir, record })
+}
+
+fn read(dir: &Dir, record: &[u8]) -> Option<Exchange> {
+    let in_file = || {
+        let mut text = Vec::new();
+        std::fs::File::from(dir.open_read(record).ok()?).take(RECORD_MAX).read_to_end(&mut text).ok()?;
+        Some(text)
+    };
+    Exchange::decode(&dir.read_link(record).ok().or_else(in_file)?)
+}
+
+/// Gives the owner's files names that exchanges of a crashed attempt took. For whoever holds its
+/// staging folder, before anything in that is removed.
+///
+/// # Errors
+/// A file of the owner's has no name yet: the staging folder must stay.
+pub(in crate::receive) fn settle_left(root: &Dir, staging: &Dir) -> io::Result<()> {
+    settle_in(root, staging, None)?;
+    for lane in staging::names_of(staging, |name| name.starts_with(LANE_PREFIX))? {
+        match staging.open_dir(&lane) {
+            Ok(parts) => settle_in(root, &parts, Some(&parts))?,
+            Err(error) if is_gone(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Whether an attempt has left a record.
+pub(super) fn has_left(staging: &Dir) -> bool {
+    let is_record = |name: &[u8]| name.starts_with(RECORD_PREFIX);
+    let has = |dir: &Dir| staging::names_of(dir, is_record).is_ok_and(|records| !records.is_empty());
+    let lanes = || staging::names_of(staging, |name| name.starts_with(LANE_PREFIX)).unwrap_or_default();
+    has(staging) || lanes().iter().any(|lane| staging.open_dir(lane).is_ok_and(|parts| has(&parts)))
+}
+
+fn settle_in(root: &Dir, records: &Dir, parts: Option<&Dir>) -> io::Result<()> {
+    for record in staging::names_of(records, |name| name.starts_with(RECORD_PREFIX))? {
+        if let Some(exchange) = read(records, &record) {
+            exchange.settle(root, parts, &record[RECORD_PREFIX.len()..])?;
+        }
+        records.unlink(&record)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use super::*;
+
+    struct Site(tempfile::TempDir);
+
+    impl Site {
+        /// `f` was replaced, and the exchange took what its owner had saved.
+        fn taken() -> Self {
+            let site = Self(tempfile::tempdir().unwrap());
+            fs::create_dir_all(site.at("staging/parts-0")).unwrap();
+            fs::create_dir(site.at("folder")).unwrap();
+            fs::write(site.at("staging/parts-0/1"), "received").unwrap();
+            fs::write(site.at("folder/f"), "before").unwrap();
+            let (folder, spot) = (site.dir("folder"), Spot::Part(Arc::new(site.dir("staging/parts-0")), b"1".to_vec()));
+            let (staging, was) = (site.dir("staging"), folder.metadata(b"f").unwrap());
+            let parts = site.dir("staging/parts-0");
+            let _ = record(&staging, &spot, (&parts, b"1"), (b"folder", b"f"), &was).unwrap();
+            fs::write(site.at("saved"), "saved").unwrap();
+            fs::rename(site.at("saved"), site.at("folder/f")).unwrap();
+            parts.exchange(b"1", &folder, b"f").unwrap();
+            site
+        }
+
+        fn at(&self, path: &str) -> std::path::PathBuf {
+            self.0.path().join(path)
+        }
+
+        fn dir(&self, path: &str) -> Dir {
+            Dir::open(&self.at(path)).unwrap()
+        }
+
+        fn settle(&self) -> io::Result<()> {
+            settle_left(&self.dir(""), &self.dir("staging"))
+        }
+
+        fn texts(&self, folder: &str) -> Vec<(String, String)> {
+            let read = |path: &Path| fs::read_to_string(path).unwrap();
+            let name = |entry: &fs::DirEntry| entry.file_name().into_string().unwrap();
+            let files =
+                fs::read_dir(self.at(folder)).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file());
+            let mut texts: Vec<_> = files.map(|entry| (name(&entry), read(&entry.path()))).collect();
+            texts.sort();
+            texts
+        }
+
+        fn check(&self, folder: &str, texts: &[(&str, &str)]) {
+            let texts: Vec<_> = texts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+            assert_eq!((self.texts(folder), self.texts("staging/parts-0")), (texts, vec![]));
+            assert_eq!(fs::read_dir(self.at("staging/parts-0")).unwrap().count(), 0, "a record is left");
+        }
+    }
+
+    #[test]
+    fn what_an_exchange_took_gets_its_name_back() {
+        let site = Site::taken();
+        site.settle().unwrap();
+        site.check("folder", &[("f", "saved"), ("f (1)", "received")]);
+    }
+
+    #[test]
+    fn what_an_exchange_took_gets_a_number_where_its_name_is_anothers() {
+        let site = Site::taken();
+        fs::write(site.at("folder/f"), "later, in the file that was received").unwrap();
+        site.settle().unwrap();
+        site.check("folder", &[("f", "later, in the file that was received"), ("f (1)", "saved")]);
+        let site = Site::taken();
+        fs::remove_file(site.at("folder/f")).unwrap();
+        site.settle().unwrap();
+        site.check("folder", &[("f", "saved")]);
+    }
+
+    #[test]
+    fn what_an_exchange_took_comes_to_the_destination_where_its_folder_has_gone() {
+        let site = Site::taken();
+        fs::rename(site.at("folder"), site.at("elsewhere")).unwrap();
+        site.settle().unwrap();
+        site.check("", &[("f", "saved")]);
+        assert_eq!(site.texts("elsewhere"), [("f".to_owned(), "received".to_owned())]);
+    }
+
+    #[test]
+    fn a_replaced_file_and_a_staged_one_get_no_names() {
+        for is_exchanged in [true, false] {
+            let site = Site(tempfile::tempdir().unwrap());
+            fs::create_dir_all(site.at("staging/parts-0")).unwrap();
+            fs::write(site.at("staging/parts-0/1"), "received").unwrap();
+            fs::write(site.at("f"), "before").unwrap();
+            let (root, parts) = (site.dir(""), site.dir("staging/parts-0"));
+            let spot = Spot::Part(Arc::new(site.dir("staging/parts-0")), b"1".to_vec());
+            let was = root.metadata(b"f").unwrap();
+            let _ = record(&root, &spot, (&parts, b"1"), (b"", b"f"), &was).unwrap();
+            if is_exchanged {
+                parts.exchange(b"1", &root, b"f").unwrap();
+            }
+            site.settle().unwrap();
+            let (there, staged) = if is_exchanged { ("received", "before") } else { ("before", "received") };
+            assert_eq!(site.texts(""), [("f".to_owned(), there.to_owned())]);
+            assert_eq!(site.texts("staging/parts-0"), [("1".to_owned(), staged.to_owned())]);
+        }
+    }
+
+    #[test]
+    fn records_are_read_as_they_are_written() {
+        let exchange = Exchange { staged: (1 << 48) - 1, was: 5 << 40, path: b"a b/\xff c".to_vec() };
+        assert_eq!(Exchange::decode(&exchange.encode()), Some(exchange));
+        for text in
+            ["", "AAAAAAAA", "AAAAAAAABBBBBBBB", "AAAAAAAABBBBBBBB/a", "AAAAAAAABBBBBBBB../a", "AAAA AAABBBBBBBBa"]
+        {
+            assert_eq!(Exchange::decode(text.as_bytes()), None, "{text}");
+        }
+    }
+}
