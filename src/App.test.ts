@@ -1026,7 +1026,8 @@ describe("what has ended before", () => {
     await user.click(await screen.findByRole("button", { name: t("history.more") }));
     await waitFor(() => expect(shell.called("past").length).toBe(2));
     await user.click(await screen.findByRole("button", { name: t("history.more") }));
-    expect(await screen.findByText("thesis")).toBeVisible();
+    // Only rows that can be seen are drawn, and here nothing has a height.
+    await waitFor(() => expect(shell.app.past.list.at(-1)?.number).toBe(seven.number));
     expect(shell.called("past").map((asked) => (asked as { query: { before: number | null } }).query.before)).toEqual([null, 41, 11]);
     expect(screen.queryByRole("button", { name: t("history.more") })).toBeNull();
   });
