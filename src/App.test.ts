@@ -669,7 +669,7 @@ describe("activity", () => {
     await user.keyboard("{Escape}");
     await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
     expect(shell.called("cancel")).toEqual([]);
-    for (const [button, then] of [["activity.stopKeep", "keep"], ["activity.stopRemove", "remove"]] as const) {
+    for (const [button, then] of [["activity.stopKeep", "keep"], ["activity.stopDelete", "remove"]] as const) {
       await user.click(cancel);
       await user.click(await screen.findByRole("button", { name: t(button) }));
       await waitFor(() => expect(shell.called("cancel").at(-1)).toEqual({ id: "t1", then }));

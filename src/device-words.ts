@@ -5,7 +5,7 @@ import type { AskedBecause, DeviceKind, DeviceRule, Nearby, PairedDevice, Past }
 import { type Key, t } from "./messages";
 import type { IconName } from "./ui/Icon.svelte";
 
-const ICONS = { laptop: "here", desktop: "devices", server: "server", other: "devices" } as const satisfies Record<DeviceKind, IconName>;
+const ICONS = { laptop: "laptop", desktop: "monitor", server: "server", other: "monitor-smartphone" } as const satisfies Record<DeviceKind, IconName>;
 
 /** What a machine looks like, as far as it has said so. */
 export function machineIcon(nearby: Nearby | undefined): IconName {

@@ -1,5 +1,6 @@
 // Every sentence that is made from data, but for those about one transfer: a fault's code and
 // fields become what happened, and what to do next.
+import { shortId } from "./device-words";
 import { bytes, duration } from "./format";
 import type {
   Aim,
@@ -271,11 +272,6 @@ export function osNext(os: SystemError): string | null {
     default:
       return null;
   }
-}
-
-/** The beginning of a device's id, as people compare it. */
-function shortId(id: string): string {
-  return (id.slice(0, 16).match(/.{4}/g) ?? []).join("-");
 }
 
 /** What to do where a file of this device's own state cannot be used. */

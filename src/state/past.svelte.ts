@@ -77,6 +77,11 @@ export class Past {
     return answer.data;
   }
 
+  /** What is known of the transfer with that id, as far as the list is read. */
+  of(id: string): Earlier | undefined {
+    return this.list.find((earlier) => earlier.id === id);
+  }
+
   async details(earlier: Earlier): Promise<PastDetails | null> {
     const answer = await this.#ipc.call({ pastDetails: { number: earlier.number } });
     return this.#did(answer) ? answer.data : null;
