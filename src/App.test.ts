@@ -802,6 +802,7 @@ describe("settings and devices", () => {
     for (const folder of [about.settings_folder, about.data_folder]) expect(screen.getByText(folder)).toBeVisible();
     await user.click(screen.getByRole("button", { name: t("settings.licences") }));
     expect(screen.getByText("OFL-1.1")).toBeVisible();
+    expect(screen.getByRole("region", { name: t("settings.fontLicence") })).toHaveTextContent("SIL OPEN FONT LICENSE Version 1.1");
     const copy = screen.getByRole("button", { name: t("settings.diagnosticsCopy") });
     await user.click(copy);
     expect(await screen.findByRole("alert")).toHaveTextContent(t("fault.noProgram"));

@@ -7,6 +7,12 @@ export interface Course {
   entriesPerSecond: number[];
 }
 
+/** What is over sooner has no course to be looked at. */
+const SECONDS_MIN = 2;
+
+/** Whether a course is worth a graph. */
+export const isLong = ({ seconds }: Pick<Course, "seconds">) => seconds.length > 2 && seconds.at(-1)! >= SECONDS_MIN;
+
 /** Over so long, in seconds. */
 export const OVER_S = 0.7;
 
