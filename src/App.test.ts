@@ -285,9 +285,38 @@ describe("sending", () => {
     await user.click(screen.getByRole("button", { name: t("send.remove", { name: "holiday" }) }));
     expect(shell.called("shiftWaiting")).toEqual([{ id: "2", up: true }]);
     expect(shell.called("removeWaiting")).toEqual([{ id: "1" }]);
+    await show("activity");
+    expect(screen.getByRole("heading", { name: t("activity.running") })).toBeVisible();
+    expect(screen.getByText(t("send.waitsFor", { name: "lab-ws" }))).toBeVisible();
     // It begins by itself, and is listed although nobody here has just asked for it.
     shell.tell({ event: "transferStarted", transfer: moving({ id: "w2", target: "lab-ws" }) });
     await waitFor(() => expect(shell.app.transfers.find("w2")).toBeDefined());
+  });
+
+  test("a click on a device in the sidebar picks its card", async () => {
+    const shell = await startWindow({ devices: [labWs] });
+    await show("inbox");
+    await user.click(screen.getByRole("button", { name: /^lab-ws/ }));
+    const card = screen.getByRole("button", { name: new RegExp(`${t("send.to")} lab-ws`), pressed: true });
+    await waitFor(() => expect(card).toHaveFocus());
+    expect(shell.called("send")).toEqual([]);
+  });
+
+  test("of several transfers the first is open, and what failed to arrive has its folder's button", async () => {
+    const { report } = failed({ code: "gone" }) as { report: Report };
+    const ended = moving({ id: "e1", direction: "receiving", title: "lost", progress: progress({ stage: "ended" }), report: { ...report, ended_at: 1_800_000_000 } });
+    const past = earlier({ number: 9, id: "e1", title: "lost", paths: [{ path: "/in" }], report });
+    const shell = await startWindow({ transfers: [moving({ id: "a", title: "one", progress: progress() }), moving({ id: "b", title: "two", progress: progress() }), ended] }, { past: () => [past], open_past: () => null });
+    await show("activity");
+    const details = (title: string) => screen.getByRole("button", { name: `${t("activity.details")}: ${title}` });
+    const [first, second] = screen.getAllByRole("button", { name: new RegExp(`^${t("activity.details")}: `) });
+    expect(first).toHaveAttribute("aria-expanded", "true");
+    expect(second).toHaveAttribute("aria-expanded", "false");
+    await user.click(details("one"));
+    await user.click(details("two"));
+    expect([details("one"), details("two")].filter((button) => button.getAttribute("aria-expanded") === "true")).toHaveLength(1);
+    await user.click(await screen.findByRole("button", { name: t("common.openFolder") }));
+    expect(shell.called("open_past")).toEqual([{ number: 9 }]);
   });
 
   test("a half-typed code stays while another view is looked at, and goes with the panel", async () => {
