@@ -5,7 +5,7 @@ import { onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
 import { incomparable, looksAsKept } from "./lib/golden.mjs";
 import { THEMES } from "./lib/looks.mjs";
-import { first, fresh, scrollOn, used } from "./lib/scenes.mjs";
+import { first, fresh, scrollBack, scrollOn, used } from "./lib/scenes.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const why = inside ? incomparable() : "";
@@ -18,10 +18,11 @@ const SIZES = [
 if (why) test("golden pictures", { skip: why });
 for (const [theme, name] of inside && !why ? Object.entries(THEMES) : []) {
   const env = { GTK_THEME: name };
-  /** A view at each size, and on from there to its end where `scrolls`. */
+  /** Compares a view at each size, from its beginning, and to its end if `scrolls`. */
   const kept = (scrolls) => async (page, what) => {
     for (const [width, height] of SIZES) {
       await placeWindow(page, width, height);
+      await scrollBack(page);
       await looksAsKept(page, `${what}-${theme}-${width}`);
       for (let part = 2; scrolls && (await scrollOn(page)); part += 1) await looksAsKept(page, `${what}-${theme}-${width}-${part}`);
     }

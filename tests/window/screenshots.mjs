@@ -31,7 +31,7 @@ for (const [theme, name] of inside ? Object.entries(THEMES) : []) {
           await keepPicture(page, file);
           renameSync(join(OUT, `${file}.png`), join(SHOTS, `${file}.png`));
         };
-        await page.script(() => (document.getElementById("main").scrollTop = 0));
+        await scenes.scrollBack(page);
         await shot(1);
         for (let part = 2; await scenes.scrollOn(page); part += 1) await shot(part);
       }

@@ -63,11 +63,13 @@ export async function placeWindow(page, width, height, enlarged = 1) {
 
 /**
  * The middle of the element that `selector` finds in the page of a placed window, on the screen,
- * once it does not move any more.
+ * scrolled into sight and once it does not move any more.
  */
 export async function middleOf(page, { x, y, enlarged }, selector) {
   const look = (wanted, more) => {
-    const { left, top, width, height } = document.querySelector(wanted).getBoundingClientRect();
+    const element = document.querySelector(wanted);
+    element.scrollIntoView({ block: "center" });
+    const { left, top, width, height } = element.getBoundingClientRect();
     return [left + width / 2, top + height / 2].map((length) => Math.round(length * devicePixelRatio * more));
   };
   let before = "";

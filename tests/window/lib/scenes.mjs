@@ -1,5 +1,4 @@
-// What a window shows in the course of its days: the same for golden pictures and for screenshots,
-// in any of its languages.
+// The states of a window that golden pictures and screenshots show, in any of its languages.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -8,20 +7,22 @@ import { Device } from "../../setup/devices.mjs";
 import { ROOT } from "../../setup/process.mjs";
 import { EXIT, ends, receiver, sender } from "../../transfer/harness.mjs";
 import { WELCOME, configOf, folder, newDevice, openWindow, windowDevice } from "./device.mjs";
-import { button, field, showing } from "./webdriver.mjs";
+import { button, field, line, showing } from "./webdriver.mjs";
 
-/** Where the window keeps the language that was chosen in it. */
+/** The window's own storage has the chosen language under this name. */
 const CHOSEN_LANGUAGE = "language";
 const VIEWS = ["send", "inbox", "activity", "devices", "settings"];
 
-/** What the window says, in a language. */
+/** The window's messages in a language. */
 function catalogue(language) {
   return JSON.parse(readFileSync(join(ROOT, `src/messages/${language}.json`), "utf8"));
 }
 
-/** The part of a message that stands before what it is told. */
+/** The part of a message before its first argument, and the part after its last one. */
 const beginning = (message) => message.split(/[{…]/)[0].trim();
+const ending = (message) => message.split("}").at(-1);
 
+/** Switches the page to a language, and waits until it shows `shows`. */
 async function speaks(page, language, shows) {
   if (language === "en") return;
   await page.script((key, chosen) => localStorage.setItem(key, chosen), CHOSEN_LANGUAGE, language);
@@ -29,20 +30,21 @@ async function speaks(page, language, shows) {
   await page.wait(shows);
 }
 
+/** Shows one of the views, whatever the language calls it. */
 async function show(page, says, view) {
   const name = says[`view.${view}`];
   await page.click(`//nav//button[contains(., "${name}")]`);
   await page.wait(`//h1[. = "${name}"]`);
 }
 
-/** A laptop whose surroundings are not in the picture. */
+/** A laptop. Its surroundings are not in the picture. */
 async function laptop(base) {
   const device = await windowDevice(base, "laptop");
   appendFileSync(configOf(device), "announce = false\n");
   return device;
 }
 
-/** A folder of one file, and with it whatever `more` puts there. */
+/** A folder with one file, and whatever `more` adds. */
 function tree(base, name, bytes, more = () => {}) {
   const path = join(base, name);
   mkdirSync(path);
@@ -52,8 +54,8 @@ function tree(base, name, bytes, more = () => {}) {
 }
 
 /**
- * What a few days leave: a machine that is paired and has a rule, what came from it, wholly and but
- * for a pipe, and what reached nobody.
+ * The state after a few days of use: a paired machine with a rule, transfers from it, one complete
+ * and one without a pipe, and one that reached nobody.
  */
 async function inUse(t, base) {
   const device = await laptop(base);
@@ -62,7 +64,8 @@ async function inUse(t, base) {
     const receiving = await receiver(t, device, device.inbox);
     await ends(sender(t, lab, path, receiving.target, { args: ["--limit", "3M", "--compress", "off"] }), receiving, wanted);
   };
-  await receive(tree(base, "survey", 6_000_000));
+  // Long enough for a graph.
+  await receive(tree(base, "survey", 9_000_000));
   await receive(tree(base, "thesis", 40_000, (path) => execFileSync("mkfifo", [join(path, "pipe")])), EXIT.partial);
   const alone = sender(t, device, join(base, "thesis"), "127.0.0.1:9");
   assert.equal(await alone.exit(), EXIT.failed, alone.said());
@@ -71,7 +74,14 @@ async function inUse(t, base) {
   return device;
 }
 
-/** Scrolls a view on by what of it the window shows; false at its end. */
+/** Scrolls a view back to its beginning. */
+export function scrollBack(page) {
+  return page.script(() => {
+    document.getElementById("main").scrollTop = 0;
+  });
+}
+
+/** Scrolls a view by its visible height; false at its end. */
 export function scrollOn(page) {
   return page.script(() => {
     const main = document.getElementById("main");
@@ -81,7 +91,7 @@ export function scrollOn(page) {
   });
 }
 
-/** Every view of a window that was just set up. */
+/** Every view of a window that was just set up. `each` runs for each, with its name. */
 export async function fresh(t, { env, language = "en" }, each) {
   const says = catalogue(language);
   const page = await openWindow(t, await laptop(folder()), env);
@@ -98,7 +108,7 @@ export async function first(t, { env, language = "en" }, each) {
   const page = await openWindow(t, await newDevice(folder(), "laptop"), env, [], { shows: WELCOME });
   await speaks(page, language, `//h1[. = "${says["first.title"]}"]`);
   await page.wait(showing(beginning(says["settings.login.wouldAutostart"])));
-  // Every machine has another.
+  // Every machine has another name.
   await page.fill(field("name"), "laptop");
   await each(page, "first");
 }
@@ -110,25 +120,25 @@ export async function used(t, { env, language = "en" }, each) {
   const device = await inUse(t, base);
   const page = await openWindow(t, device, env, [join(base, "survey"), join(base, "thesis")]);
   await page.wait(showing("thesis"));
-  // What was chosen is gone after a reload: another language is chosen where it has no need of one.
+  // A reload loses what was chosen, so this view is in English in every language.
   await each(page, "send-chosen");
   await speaks(page, language, "//h1");
   await show(page, says, "devices");
   await page.wait("//main//*[text() = 'lab']");
   await each(page, "devices-paired");
   await show(page, says, "activity");
-  await page.click("//*[@data-past][contains(., 'survey')]//*[self::summary or @aria-expanded]");
-  await page.wait("//canvas");
+  await page.click(line("survey", says["state.received"]));
+  await page.wait("//*[@data-past]//canvas");
   await each(page, "activity-earlier");
   await show(page, says, "inbox");
   const studio = new Device(base, "studio");
   const code = await page.text("//*[@data-code]//*[contains(@class, 'text')]");
   const sending = sender(t, studio, tree(base, "renders", 12_000_000), device.target, { code, args: ["--limit", "6M", "--compress", "off"] });
   await page.wait("//*[@data-offer]");
-  await page.wait(showing("GB"));
+  await page.wait(showing(ending(says["folder.free"])));
   await each(page, "inbox-offer");
   await page.click(button(says["inbox.accept"]));
   assert.equal(await sending.exit(), EXIT.all, sending.said());
-  await page.wait("//*[@data-ended = 'complete']");
+  await page.wait(line("renders", says["state.received"]));
   await each(page, "inbox-arrived");
 }
