@@ -312,7 +312,7 @@ driven("what cannot be copied is said with what to do: into itself, the same pla
   const id = await aim(t, page, source, below);
   await page.click(button("Copy"));
   await page.wait(showing("cannot be copied into itself"));
-  await page.wait(showing("Choose a folder outside it."));
+  await page.wait(showing("Choose a folder outside the one that is copied."));
   assert.notEqual(await page.script(() => document.activeElement.tagName), "BODY", "the keyboard was not lost with the button");
   await keepPicture(page, "copy-into-itself");
 
