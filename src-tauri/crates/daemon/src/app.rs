@@ -38,7 +38,6 @@ pub use receiving::Reception;
 use receiving::offers::Offers;
 use sending::Sending;
 use settings::SettingsKept;
-pub(crate) use transfers::Standing;
 use transfers::Transfers;
 use unfinished::UnfinishedTransfers;
 

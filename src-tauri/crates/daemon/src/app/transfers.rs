@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use ringway_engine::Transfer;
-use ringway_model::{Direction, Fault, Outage, Report, Stage, Text, UnderWay};
+use ringway_model::{Fault, Report, Text, UnderWay};
 use tokio::sync::Notify;
 
 use super::devices::Devices;
@@ -29,17 +29,6 @@ pub struct Transfers {
     list: Mutex<Vec<Listed>>,
     /// Told whenever one of them has ended.
     ended: Notify,
-}
-
-/// How many transfers stand how, of those that have not ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Standing {
-    /// They go on by themselves.
-    pub(crate) moving: usize,
-    /// A person has paused them, here or there, or the other machine's disk is full.
-    pub(crate) paused: usize,
-    /// This machine's disk is full.
-    pub(crate) without_room: usize,
 }
 
 /// One transfer in the list.
@@ -122,7 +111,7 @@ impl Transfers {
     }
 
     /// Those that have not ended.
-    pub(super) fn running_of(&self, of: impl Fn(&Transfer) -> bool) -> Vec<Transfer> {
+    pub(crate) fn running_of(&self, of: impl Fn(&Transfer) -> bool) -> Vec<Transfer> {
         let list = self.list.lock();
         let running = list.iter().filter(|listed| listed.ended.is_none()).map(|listed| &listed.transfer);
         running.filter(|transfer| of(transfer)).cloned().collect()
@@ -131,19 +120,6 @@ impl Transfers {
     /// How many have not ended.
     pub fn running(&self) -> usize {
         self.running_of(|_| true).len()
-    }
-
-    /// How those stand that have not ended.
-    pub(crate) fn standing(&self) -> Standing {
-        let mut standing = Standing::default();
-        for transfer in self.running_of(|_| true) {
-            match transfer.progress().stage {
-                Stage::Paused if lacks_space(&transfer) => standing.without_room += 1,
-                Stage::Paused => standing.paused += 1,
-                _ => standing.moving += 1,
-            }
-        }
-        standing
     }
 
     /// Waits until those that `of` means have ended.
@@ -199,12 +175,6 @@ fn fold(list: &mut Vec<Listed>) {
             list.remove(first);
         }
     }
-}
-
-/// Whether it is paused because this machine's disk is full.
-fn lacks_space(transfer: &Transfer) -> bool {
-    let why = transfer.progress().interruption.map(|interruption| interruption.why);
-    transfer.direction() != Direction::Sending && matches!(why, Some(Outage::Full(_)))
 }
 
 /// The received folder if it is the only item, else the folder that holds the received items. A

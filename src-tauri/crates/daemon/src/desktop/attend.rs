@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::shown::{Asked, News, Obstacle, Receives, Shown};
 use super::{Desktop, Log, has_bus, open_window};
-use crate::app::{App, Standing};
+use crate::app::App;
 use crate::dto::{AppEvent, Listening, SettingsChange, View};
 use crate::text::{shown as shown_name, shown_text};
 
@@ -96,8 +96,21 @@ fn now(app: &App) -> Shown {
         Listening::On { code, .. } => (Receives::Yes, code.and_then(|code| code.code)),
         Listening::Failed { .. } => (Receives::Cannot, None),
     };
-    let Standing { moving, paused, without_room } = app.transfers.standing();
-    Shown { receives, active: moving, paused, without_room, waiting: app.offers.shown().len(), code }
+    let mut shown = Shown { receives, code, waiting: app.offers.shown().len(), active: 0, paused: 0, without_room: 0 };
+    for transfer in app.transfers.running_of(|_| true) {
+        match transfer.progress().stage {
+            Stage::Paused if lacks_space(&transfer) => shown.without_room += 1,
+            Stage::Paused => shown.paused += 1,
+            _ => shown.active += 1,
+        }
+    }
+    shown
+}
+
+/// Whether it is paused because this machine's disk is full.
+fn lacks_space(transfer: &Transfer) -> bool {
+    let why = transfer.progress().interruption.map(|interruption| interruption.why);
+    transfer.direction() != Direction::Sending && matches!(why, Some(Outage::Full(_)))
 }
 
 fn tell(desktop: &Desktop, event: AppEvent) {
