@@ -157,7 +157,7 @@ test("without a service the command stores settings by the same rules, and a ser
   const port = await freePort();
   await settings(near, "--receive-folder", folder, "--port", String(port), "--announce", "off");
   const { destination } = await serve(t, near).then(() => status(near));
-  assert.equal(destination, folder);
+  assert.deepEqual(destination, { path: folder });
   assert.ok(await listens(port));
   // Another device of this user, with the same place for its socket, is not told of settings that
   // are not its own.

@@ -43,7 +43,6 @@ use receiving::offers::Offers;
 pub(crate) use sending::HowToSend;
 use sending::{Queue, Sending};
 use settings::SettingsKept;
-pub(crate) use transfers::Standing;
 use transfers::Transfers;
 use unfinished::UnfinishedTransfers;
 

@@ -226,7 +226,7 @@ impl Incoming {
         self.staging.kept.doubts().filter(|_| self.lists())
     }
 
-    /// What came of it so far.
+    /// Its results so far.
     pub fn results(&self) -> &Results {
         &self.results
     }
@@ -250,7 +250,7 @@ impl Incoming {
     /// [`take_failures`](Results::take_failures).
     pub fn run_lane(&self, from: &mut dyn LaneSource, io: &mut FileIo) -> Result<(), LaneError> {
         match Worker::new(self).and_then(|mut worker| worker.run(from, io)) {
-            // Whoever stops a transfer cuts its lanes too: that is not the reason.
+            // A stopped transfer has its lanes cut too, so a cut lane is not the reason.
             Err(LaneError::Source(error)) => Err(self.check_running().err().unwrap_or(LaneError::Source(error))),
             ended => ended,
         }

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use ringway_engine::Transfer;
-use ringway_model::{Direction, Fault, Report, Text, TransferState, TransferStatus, UnderWay};
+use ringway_model::{Fault, Report, Text, TransferStatus, UnderWay};
 use tokio::sync::Notify;
 
 use super::devices::Devices;
@@ -29,17 +29,6 @@ pub struct Transfers {
     list: Mutex<Vec<Listed>>,
     /// Told whenever one of them has ended.
     ended: Notify,
-}
-
-/// How many transfers stand how, of those that have not ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Standing {
-    /// They go on by themselves.
-    pub(crate) moving: usize,
-    /// A person has paused them, here or there, or the other machine's disk is full.
-    pub(crate) paused: usize,
-    /// This machine's disk is full.
-    pub(crate) without_room: usize,
 }
 
 /// One transfer in the list.
@@ -124,7 +113,7 @@ impl Transfers {
     }
 
     /// Those that have not ended.
-    pub(super) fn running_of(&self, of: impl Fn(&Transfer) -> bool) -> Vec<Transfer> {
+    pub(crate) fn running_of(&self, of: impl Fn(&Transfer) -> bool) -> Vec<Transfer> {
         let list = self.list.lock();
         let running = list.iter().filter(|listed| listed.ended.is_none()).map(|listed| &listed.transfer);
         running.filter(|transfer| of(transfer)).cloned().collect()
@@ -133,20 +122,6 @@ impl Transfers {
     /// How many have not ended.
     pub fn running(&self) -> usize {
         self.running_of(|_| true).len()
-    }
-
-    /// How those stand that have not ended.
-    pub(crate) fn standing(&self) -> Standing {
-        let mut standing = Standing::default();
-        for transfer in self.running_of(|_| true) {
-            match TransferState::of(&transfer.progress(), None) {
-                // Where the other machine's disk is full, that machine says so.
-                TransferState::OutOfSpace if transfer.direction() != Direction::Sending => standing.without_room += 1,
-                TransferState::Paused | TransferState::OutOfSpace => standing.paused += 1,
-                _ => standing.moving += 1,
-            }
-        }
-        standing
     }
 
     /// Waits until those that `of` means have ended.

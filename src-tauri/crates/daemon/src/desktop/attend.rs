@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use super::shown::{Asked, News, Obstacle, Receives, Shown};
 use super::{Desktop, Log, has_bus, open_window};
-use crate::app::{App, Standing};
+use crate::app::App;
 use crate::dto::{AppEvent, Listening, SettingsChange, View};
 use crate::text::{shown as shown_name, shown_text};
 
@@ -96,8 +96,16 @@ fn now(app: &App) -> Shown {
         Listening::On { code, .. } => (Receives::Yes, code.and_then(|code| code.code)),
         Listening::Failed { .. } => (Receives::Cannot, None),
     };
-    let Standing { moving, paused, without_room } = app.transfers.standing();
-    Shown { receives, active: moving, paused, without_room, waiting: app.offers.shown().len(), code }
+    let mut shown = Shown { receives, code, waiting: app.offers.shown().len(), active: 0, paused: 0, without_room: 0 };
+    for transfer in app.transfers.running_of(|_| true) {
+        match TransferState::of(&transfer.progress(), None) {
+            // Where the other machine's disk is full, that machine says so.
+            TransferState::OutOfSpace if transfer.direction() != Direction::Sending => shown.without_room += 1,
+            TransferState::Paused | TransferState::OutOfSpace => shown.paused += 1,
+            _ => shown.active += 1,
+        }
+    }
+    shown
 }
 
 fn tell(desktop: &Desktop, event: AppEvent) {

@@ -1,10 +1,10 @@
-//! Numbered names, which something gets whose own name is taken.
+//! Numbered names, for entries whose own name is taken.
 use std::io;
 
 use ringway_wire::limits::NAME_MAX;
 use rustix::io::Errno;
 
-/// Numbers tried for a name: who keeps more copies than this keeps no overview of them either.
+/// Numbers tried for a name. More copies than this are of no use to a person.
 pub(in crate::receive) const NUMBER_MAX: u32 = 10_000;
 
 /// A longer extension is part of the name.

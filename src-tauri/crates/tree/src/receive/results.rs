@@ -1,11 +1,11 @@
-//! What came of a transfer so far: what is there, what failed, what was kept.
+//! The results of a transfer so far: arrived, failed and kept entries.
 use ringway_model::{Edit, Failure};
 use ringway_wire::control::Progress;
 
 use super::failures::{Failures, Tally, There};
 use super::merge::edits::Edits;
 
-/// What came of it so far.
+/// Its results so far.
 #[derive(Default)]
 pub struct Results {
     pub(super) tally: Tally,

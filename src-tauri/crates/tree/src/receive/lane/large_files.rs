@@ -85,7 +85,7 @@ impl Accounts {
         self.open.lock().ledger.listed(unwanted);
     }
 
-    /// Whether what came is what was declared.
+    /// Whether the received data is what was declared.
     pub(in crate::receive) fn settle(&self, declared: &Counts) -> Result<(), ProtocolError> {
         self.open.lock().ledger.settle(declared)
     }

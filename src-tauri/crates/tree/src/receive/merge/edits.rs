@@ -133,7 +133,8 @@ impl Incoming {
     }
 }
 
-/// What has the name stays, having the same contents. What came is of use for its other names.
+/// The existing file stays, since its contents are the same. The received one serves its other
+/// names.
 fn own_or_unchanged(spot: &Spot, folder: &Folder, entry: &Entry<'_>) -> Landed {
     if link_id(entry).is_some() {
         return Landed::Own;
