@@ -12,6 +12,7 @@ use ringway_wire::lane::{
     Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HEADER_LEN, HeadBuffer, RangeHead,
     RangeStep, Timestamp, XattrBuffer, Xattrs,
 };
+use ringway_wire::listing::{ListedEntry, ListedKind, ListingEnd, ListingPage, ListingWriter};
 use ringway_wire::pair::{Binding, Confirmation, ENTROPY_LEN, Initiator, PakeMessage};
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{DeviceName, Name, RelPath};
@@ -114,6 +115,7 @@ fn control_messages() -> Vec<Message> {
         Message::Paired,
         Message::Offer(long_offer),
         Message::OfferNames(vec![b"folder 20".to_vec(), b"x\xff".to_vec()]),
+        Message::OfferListing(listing()),
         Message::ReceiptWanted([9; 16]),
         Message::NoReceipt,
         Message::Accept(Accept { lanes: 4, lists: true, doubts: None }),
@@ -145,6 +147,18 @@ fn control_messages() -> Vec<Message> {
         Message::ReceiverTimes(receiver_times()),
         Message::Wanted(Wanted { list: 3, files: vec![true], has: stretches(), basis: 9 << 20, kept: vec![] }),
     ]
+}
+
+pub(crate) fn listing() -> ListingPage {
+    let mut writer = ListingWriter::default();
+    for (text, kind) in [
+        ("folder 1", ListedKind::Folder),
+        ("folder 1/file", ListedKind::File { size: 7, secs: 1_700_000_000, nanos: 5 }),
+        ("folder 1/link", ListedKind::Link { target: [3; 8] }),
+    ] {
+        writer.push(&ListedEntry { path: path(text), kind });
+    }
+    writer.page(ListingEnd::Cut)
 }
 
 fn path(text: &str) -> RelPath<'_> {
@@ -456,6 +470,7 @@ fn sender_sessions() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("pair-and-send", [&[NOBODY_KNOWN][..], &pair, &SEND].concat()),
         ("known-and-send", [&[BOTH_KNOWN][..], &[0], &SEND].concat()),
+        ("listed", [&[BOTH_KNOWN, 0, 7, 0, 7, 0xd1][..], &[0, 0]].concat()),
         ("list-answered", [&[BOTH_KNOWN, 0, 7, 0, 0][..], &answer, &[7, 4, 0, 0]].concat()),
         ("list-answered-late", [&[BOTH_KNOWN, 0, 7, 0, 0, 7, 4][..], &answer].concat()),
         ("wrong-code", [&[WRONG_CODE][..], &pair].concat()),
@@ -487,6 +502,7 @@ fn receiver_sessions() -> Vec<(&'static str, Vec<u8>)> {
     let wanted = forged(&Message::ReceiptWanted([9; 16]));
     let long = forged(&Message::Offer(Offer { more_names: 2, ..offer(false) }));
     let page = |name: &[u8]| forged(&Message::OfferNames(vec![name.to_vec()]));
+    let listed = forged(&Message::OfferListing(listing()));
     let receive = [0, 7, 2, 7, 4, 7, 5, 7, 6, 0, 0, 7, 0];
     vec![
         ("pair-and-receive", [&[NOBODY_KNOWN][..], &greet, &pair, &receive].concat()),
@@ -504,6 +520,7 @@ fn receiver_sessions() -> Vec<(&'static str, Vec<u8>)> {
         ("early-finish", [&[BOTH_KNOWN][..], &greet, &[0], &finish].concat()),
         ("declined", [&[BOTH_KNOWN][..], &greet, &[0, 7, 0xf0]].concat()),
         ("no-earlier-receipt", [&[BOTH_KNOWN][..], &greet, &wanted, &[7, 0, 0, 7, 2]].concat()),
+        ("listed", [&[BOTH_KNOWN][..], &greet, &[0], &listed, &[7, 2], &listed].concat()),
         ("names-in-pages", [&[BOTH_KNOWN][..], &greet, &long, &page(b"e"), &page(b"f"), &[7, 2]].concat()),
         ("names-out-of-order", [&[BOTH_KNOWN][..], &greet, &long, &page(b"f"), &page(b"e")].concat()),
     ]

@@ -3,6 +3,7 @@
 //! its own calls whenever it may.
 use super::input::Input;
 use super::peers::{HonestAcceptor, HonestInitiator, Setup, counts, offer, proven, receiver_times, sender_times};
+use super::seeds::listing;
 use ringway_model::{DeclineReason, Shortage};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{
@@ -168,6 +169,8 @@ struct SenderSeen {
     lists: bool,
     proves: bool,
     finished: bool,
+    /// The last page of the listing was given.
+    listed: bool,
     over: bool,
     reached: u8,
 }
@@ -248,6 +251,10 @@ impl SenderSeen {
             }
             5 if choice & 0xf0 == 0xf0 => machine.cancel(Cancel::ByPerson),
             5 if choice & 0xf0 == 0xe0 => machine.times(sender_times()),
+            5 if choice & 0xf0 == 0xd0 && machine.takes_listing() && !self.listed => {
+                machine.list(listing());
+                self.listed = true;
+            }
             _ => {}
         }
     }
@@ -365,6 +372,7 @@ impl ReceiverSeen {
                 reach(3);
             }
             AcceptorEvent::TotalsChanged(_) => assert!(self.offered),
+            AcceptorEvent::ListingArrived(_) => assert!(self.offered && !self.accepted, "a listing of nothing"),
             AcceptorEvent::PeerPath(_) | AcceptorEvent::SenderTimes(_) | AcceptorEvent::EntryFailed(_) => {
                 assert!(self.accepted);
             }

@@ -9,6 +9,7 @@ use ringway_model::{DeclineReason, Shortage};
 
 use crate::ProtocolError;
 use crate::lane::Counts;
+use crate::listing::ListingPage;
 use crate::name::DeviceName;
 use crate::pair::{Confirmation, PakeMessage};
 use crate::stretches::Stretches;
@@ -338,6 +339,9 @@ pub enum Message {
     Offer(Offer),
     /// Sender: more of the offer's top-level names, until all are sent.
     OfferNames(Vec<Vec<u8>>),
+    /// Sender: a part of what the offer's folders contain, while it waits for an answer. The
+    /// receiver may ignore it, and never answers it.
+    OfferListing(ListingPage),
     /// Receiver: the offer is accepted.
     Accept(Accept),
     /// Receiver: the offer is accepted and waits in the queue. The number is its place, 1 for the
@@ -415,6 +419,7 @@ impl Message {
             Self::Paired => "pairing acknowledgement",
             Self::Offer(_) => "offer",
             Self::OfferNames(_) => "offered names",
+            Self::OfferListing(_) => "listing",
             Self::Accept(_) => "accept",
             Self::Wanted(_) => "answer to a list",
             Self::Queued(_) => "place in the queue",

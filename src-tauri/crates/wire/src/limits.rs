@@ -44,6 +44,20 @@ pub const OFFERED_PAGE_BYTES_MAX: usize = CONTROL_FRAME_MAX / 2;
 /// Time for all pages of an offer: enough for the longest offer at 0.3 Mbit/s.
 pub const OFFERED_TIME_MAX_MS: u64 = 120_000;
 
+/// Entries that are listed of an offer while it waits. The receiver compares each with its disk,
+/// which takes a second for so many; of a larger tree it says "at least".
+pub const LISTING_ENTRIES_MAX: usize = 100_000;
+
+/// Bytes of that listing, as it is sent and as a receiver may keep it: twice what paths of ordinary
+/// length take.
+pub const LISTING_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Bytes of one page of it: half a control frame.
+pub const LISTING_PAGE_BYTES_MAX: usize = CONTROL_FRAME_MAX / 2;
+
+/// Entries of one page, so that a page takes a receiver few milliseconds.
+pub const LISTING_PAGE_ENTRIES_MAX: usize = 1_000;
+
 /// A lane frame's head. It fits 4,096 items of ordinary length, or one item with every limit
 /// reached.
 pub const LANE_HEAD_MAX: usize = 1024 * 1024;

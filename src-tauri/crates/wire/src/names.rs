@@ -1,3 +1,4 @@
-//! Names and paths from a peer, and the list of names of an offer.
+//! Names and paths from a peer, the list of names of an offer, and its listing.
+pub mod listing;
 pub mod name;
 pub mod offered;

@@ -12,9 +12,10 @@ use ringway_wire::lane::{
 };
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::limits::{
-    CHUNKED_SIZE_MIN, CONTROL_FRAME_MAX, ENTRIES_MAX, LANE_BODY_MAX, LANES_MAX, OFFER_NAMES_MAX, OFFERED_NAMES_MAX,
-    OFFERED_PAGE_BYTES_MAX, OPEN_RANGED_MAX,
+    CHUNKED_SIZE_MIN, CONTROL_FRAME_MAX, ENTRIES_MAX, LANE_BODY_MAX, LANES_MAX, LISTING_PAGE_BYTES_MAX,
+    LISTING_PAGE_ENTRIES_MAX, OFFER_NAMES_MAX, OFFERED_NAMES_MAX, OFFERED_PAGE_BYTES_MAX, OPEN_RANGED_MAX,
 };
+use ringway_wire::listing::{ListedEntry, ListedKind, ListingEnd, ListingPage, ListingWriter};
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{DeviceName, Name, ProtocolError, RelPath};
 
@@ -94,6 +95,7 @@ fn message() -> impl Strategy<Value = Message> {
         hello,
         offer,
         vec(name(), 1..=64).prop_map(Message::OfferNames),
+        listing().prop_map(Message::OfferListing),
         any::<[u8; 16]>().prop_map(Message::ReceiptWanted),
         Just(Message::NoReceipt),
         (1..=u32::MAX).prop_map(|place| Message::Queued(place.try_into().unwrap())),
@@ -158,6 +160,29 @@ fn message() -> impl Strategy<Value = Message> {
     ]
 }
 
+/// A page of a listing, whose paths share what they happen to share.
+fn listing() -> impl Strategy<Value = ListingPage> {
+    let kind = prop_oneof![
+        Just(ListedKind::Folder),
+        (0..=i64::MAX as u64, any::<i64>(), 0..1_000_000_000u32).prop_map(|(size, secs, nanos)| ListedKind::File {
+            size,
+            secs,
+            nanos
+        }),
+        any::<[u8; 8]>().prop_map(|target| ListedKind::Link { target }),
+    ];
+    let ends = prop_oneof![Just(ListingEnd::More), Just(ListingEnd::Complete), Just(ListingEnd::Cut)];
+    (vec((vec("[ab]{1,2}", 1..6), kind), 1..20), ends).prop_map(|(entries, end)| {
+        let mut writer = ListingWriter::default();
+        for (names, kind) in entries {
+            let path = names.join("/");
+            let path = RelPath::new(path.as_bytes()).unwrap();
+            assert!(writer.push(&ListedEntry { path, kind }).is_none());
+        }
+        writer.page(end)
+    })
+}
+
 fn encoded(message: &Message) -> Vec<u8> {
     let mut bytes = Vec::new();
     message.encode(&mut bytes);
@@ -165,6 +190,35 @@ fn encoded(message: &Message) -> Vec<u8> {
 }
 
 proptest! {
+    #[test]
+    fn listing_of_any_bytes_has_safe_paths_or_is_refused(bytes in vec(any::<u8>(), 0..300)) {
+        if let Ok(Message::OfferListing(page)) = Message::decode(&[&[31][..], &bytes].concat()) {
+            let mut entries = 0;
+            page.each(|entry| {
+                entries += 1;
+                assert!(!entry.path.is_root() && RelPath::new(entry.path.as_bytes()).is_ok());
+                true
+            });
+            prop_assert_eq!(entries, page.len());
+        }
+    }
+
+    #[test]
+    fn changed_listing_has_safe_paths_or_is_refused(
+        page in listing(), at in any::<prop::sample::Index>(), flipped in 1..=u8::MAX,
+    ) {
+        let mut payload = encoded(&Message::OfferListing(page)).split_off(FRAME_PREFIX_LEN);
+        let at = 1 + at.index(payload.len() - 1);
+        payload[at] ^= flipped;
+        if let Ok(Message::OfferListing(page)) = Message::decode(&payload) {
+            page.each(|entry| {
+                let path = entry.path.as_bytes();
+                assert!(!path.is_empty() && path.split(|byte| *byte == b'/').all(|name| Name::new(name).is_ok()));
+                true
+            });
+        }
+    }
+
     #[test]
     fn a_message_is_read_back_as_written(message in message()) {
         let bytes = encoded(&message);
@@ -623,6 +677,31 @@ fn page_of_names_beyond_its_limits_is_refused() {
     assert_eq!(len(CONTROL_FRAME_MAX), Ok(CONTROL_FRAME_MAX));
     let (value, limit) = (CONTROL_FRAME_MAX as u64 + 1, CONTROL_FRAME_MAX as u64);
     assert_eq!(len(CONTROL_FRAME_MAX + 1), Err(ProtocolError::TooLarge { what: "control message", value, limit }));
+}
+
+#[test]
+fn page_of_a_listing_beyond_its_limits_is_refused() {
+    // Each shares its whole path with the one before, so that a small frame has many entries.
+    let page = |count: usize, end: u8| {
+        let first = [&[0, 0, 1, 0, b'x'][..], &[0]].concat();
+        let next = [1, 0, 0, 0, 0].repeat(count.saturating_sub(1));
+        let entries = if count == 0 { Vec::new() } else { [first, next].concat() };
+        Message::decode(&[&[31, end][..], &(count as u16).to_le_bytes(), &entries].concat())
+    };
+    assert_eq!(page(0, 0), Err(ProtocolError::BadValue("listed entries")), "pages without end");
+    assert!(page(0, 1).is_ok() && page(0, 2).is_ok() && page(LISTING_PAGE_ENTRIES_MAX, 0).is_ok());
+    assert_eq!(page(1, 3), Err(ProtocolError::BadValue("end of a listing")));
+    let (value, limit) = (LISTING_PAGE_ENTRIES_MAX as u64 + 1, LISTING_PAGE_ENTRIES_MAX as u64);
+    let refused = Err(ProtocolError::TooLarge { what: "listed entries", value, limit });
+    assert_eq!(page(LISTING_PAGE_ENTRIES_MAX + 1, 0), refused);
+    let long = [&[31, 0, 1, 0][..], &vec![0; LISTING_PAGE_BYTES_MAX + 1]].concat();
+    assert!(matches!(Message::decode(&long), Err(ProtocolError::TooLarge { what: "length of a listing", .. })));
+    let file = |size: u64, nanos: u32| {
+        let fields = [&size.to_le_bytes()[..], &0i64.to_le_bytes(), &nanos.to_le_bytes()].concat();
+        Message::decode(&[&[31, 1, 1, 0, 0, 0, 1, 0, b'x', 1][..], &fields].concat())
+    };
+    assert!(file(i64::MAX as u64, 999_999_999).is_ok());
+    assert!(file(1 << 63, 0).is_err() && file(0, 1_000_000_000).is_err());
 }
 
 #[test]

@@ -16,6 +16,7 @@ use ringway_wire::lane::{
     HEADER_LEN, HeadBuffer, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs,
 };
 use ringway_wire::limits::VERSION;
+use ringway_wire::listing::{ListedEntry, ListedKind, ListingEnd, ListingPage, ListingWriter};
 use ringway_wire::pair::{Confirmation, PakeMessage};
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{DeviceName, Name, ProtocolError, RelPath};
@@ -192,6 +193,9 @@ fn messages() -> Vec<(&'static str, Message)> {
             }),
         ),
         ("offer-names", Message::OfferNames(names(&[b"c", b"dd"]))),
+        ("offer-listing", Message::OfferListing(listing(ListingEnd::More))),
+        ("offer-listing-complete", Message::OfferListing(listing(ListingEnd::Complete))),
+        ("offer-listing-cut", Message::OfferListing(listing(ListingEnd::Cut))),
         ("accept", Message::Accept(Accept { lanes: 4, lists: false, doubts: None })),
         ("accept-lists", Message::Accept(Accept { lanes: 4, lists: true, doubts: None })),
         ("accept-lists-doubts", Message::Accept(Accept { lanes: 4, lists: true, doubts: Some(-0x494a) })),
@@ -253,6 +257,19 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("wanted-one", Message::Wanted(answer)),
         ("wanted-of-many", Message::Wanted(answer_for_many)),
     ]
+}
+
+/// A page of a listing, with an entry of each kind.
+fn listing(end: ListingEnd) -> ListingPage {
+    let mut writer = ListingWriter::default();
+    for (path, kind) in [
+        ("a", ListedKind::Folder),
+        ("a/file", ListedKind::File { size: 0x2122_2324, secs: -0x2526, nanos: 0x2728 }),
+        ("a/link", ListedKind::Link { target: [0x29; 8] }),
+    ] {
+        assert!(writer.push(&ListedEntry { path: RelPath::new(path.as_bytes()).unwrap(), kind }).is_none());
+    }
+    writer.page(end)
 }
 
 fn attributes() -> Attributes {

@@ -14,6 +14,7 @@ use crate::limits::{
     BATCH_ITEMS_MAX, CONTROL_FRAME_MAX, HAS_MAX, LANES_MAX, NAME_MAX, OFFER_NAMES_MAX, OFFERED_NAMES_MAX,
     OFFERED_PAGE_BYTES_MAX, PATH_MAX,
 };
+use crate::listing::ListingPage;
 use crate::name::{DeviceName, Name, RelPath};
 use crate::pair::{Confirmation, PakeMessage};
 use crate::stretches::Stretches;
@@ -89,6 +90,10 @@ impl Message {
             Self::OfferNames(names) => {
                 out.put_u8(26);
                 encode_names(names, out);
+            }
+            Self::OfferListing(page) => {
+                out.put_u8(31);
+                page.encode(out);
             }
             Self::Accept(accept) => {
                 out.put_u8(9);
@@ -308,6 +313,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         28 => Message::ReceiptWanted(reader.array()?),
         29 => Message::NoReceipt,
         30 => Message::Queued(NonZeroU32::new(reader.u32()?).ok_or(ProtocolError::BadValue("place in the queue"))?),
+        31 => Message::OfferListing(ListingPage::decode(reader)?),
         value => return Err(ProtocolError::Unknown { what: "message", value }),
     })
 }

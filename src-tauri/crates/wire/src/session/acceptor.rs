@@ -13,6 +13,7 @@ use crate::control::{
 };
 use crate::lane::Counts;
 use crate::limits::{FAILURES_NAMED_MAX, HELLO_TIME_MAX_MS, OFFERED_TIME_MAX_MS, PAIRING_TIME_MAX_MS, VERSION};
+use crate::listing::{ListingPage, ListingSoFar};
 use crate::name::{DeviceName, Name};
 use crate::offered::OfferedNames;
 use crate::pair::{self, PakeMessage};
@@ -43,6 +44,8 @@ pub enum AcceptorEvent {
     /// An offer, with all its top-level names. *Answer*: [`Acceptor::accept`] or
     /// [`Acceptor::decline`].
     Offered(Offer, OfferedNames),
+    /// A part of what the offer's folders contain, before the offer is answered.
+    ListingArrived(ListingPage),
     /// The peer asks for the receipt of a transfer that was received in an earlier session.
     /// *Answer*: [`Acceptor::earlier_receipt`].
     ReceiptWanted(TransferId),
@@ -125,6 +128,8 @@ pub struct Acceptor {
     was_asked: bool,
     /// Failures that the sender has named.
     named: u64,
+    /// What has arrived of the offer's listing.
+    listed: ListingSoFar,
 }
 
 impl Acceptor {
@@ -136,6 +141,7 @@ impl Acceptor {
             state: State::AwaitingHello,
             was_asked: false,
             named: 0,
+            listed: ListingSoFar::default(),
         }
     }
 
@@ -378,6 +384,16 @@ impl Acceptor {
             (state @ (State::AwaitingDecision { .. } | State::Running), Message::Totals(totals)) => {
                 self.link.tell(AcceptorEvent::TotalsChanged(totals));
                 state
+            }
+            (State::AwaitingDecision { lanes }, Message::OfferListing(page)) => {
+                self.listed.add(&page)?;
+                self.link.tell(AcceptorEvent::ListingArrived(page));
+                State::AwaitingDecision { lanes }
+            }
+            // It was on its way when the offer was accepted.
+            (State::Running, Message::OfferListing(page)) => {
+                self.listed.add(&page)?;
+                State::Running
             }
             (State::Running, Message::PathTaken(codes)) => {
                 self.link.tell(AcceptorEvent::PeerPath(codes));

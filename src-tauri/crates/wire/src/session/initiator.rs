@@ -15,6 +15,7 @@ use crate::control::{
 };
 use crate::lane::Counts;
 use crate::limits::{FAILURES_NAMED_MAX, FAILURES_PER_ENTRY_MAX, HELLO_TIME_MAX_MS, PAIRING_TIME_MAX_MS, VERSION};
+use crate::listing::ListingPage;
 use crate::name::DeviceName;
 use crate::offered::OfferedNames;
 use crate::pair;
@@ -47,6 +48,8 @@ pub enum InitiatorEvent {
         /// Files changed in this second or later are to be listed with digests.
         doubts: Option<i64>,
     },
+    /// The page of the listing is on its way: the next one may be given.
+    ListingTaken,
     /// The offer waits in the receiver's queue, at this place.
     Queued(NonZeroU32),
     /// The offer was declined. The session has ended.
@@ -221,6 +224,8 @@ pub struct Initiator {
     proves: bool,
     /// The offered names, and how many of them were sent.
     names: Option<(Arc<OfferedNames>, usize)>,
+    /// The next page of the listing, until the connection takes it.
+    listing: Option<ListingPage>,
     /// Top-level names that were offered.
     names_offered: u64,
     /// The largest totals that this end has reported. The peer's progress cannot exceed them.
@@ -246,6 +251,7 @@ impl Initiator {
             lists: false,
             proves: false,
             names: None,
+            listing: None,
             names_offered: 0,
             declared: Progress::default(),
             named: 0,
@@ -277,6 +283,20 @@ impl Initiator {
         self.names_offered = (offer.names.len() as u64).saturating_add(offer.more_names);
         self.declare(offer.so_far.entries, offer.so_far.bytes);
         self.state = State::AwaitingAnswer { lanes: offer.lanes };
+    }
+
+    /// Whether another page of the listing is taken: the offer waits for an answer, and no page
+    /// waits to be sent.
+    pub fn takes_listing(&self) -> bool {
+        matches!(self.state, State::AwaitingAnswer { .. }) && self.listing.is_none()
+    }
+
+    /// Gives the next page of the listing. It is sent when nothing else is to be sent, and not at
+    /// all if the answer comes first.
+    pub fn list(&mut self, page: ListingPage) {
+        if self.takes_listing() {
+            self.listing = Some(page);
+        }
     }
 
     /// Asks for the receipt of a transfer that was sent completely in an earlier session, and for
@@ -369,6 +389,14 @@ impl Initiator {
             } else {
                 self.link.say(&Message::OfferNames(page));
             }
+        }
+        // All names go before the first page.
+        if !self.link.has_more()
+            && matches!(self.state, State::AwaitingAnswer { .. })
+            && let Some(page) = self.listing.take()
+        {
+            self.link.say(&Message::OfferListing(page));
+            self.link.tell(InitiatorEvent::ListingTaken);
         }
         self.link.poll_transmit()
     }

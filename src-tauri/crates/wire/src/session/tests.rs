@@ -12,7 +12,8 @@ use crate::control::{
 };
 use crate::lane::Counts;
 use crate::limits::{FAILURES_NAMED_MAX, FAILURES_PER_ENTRY_MAX};
-use crate::name::{DeviceName, Name};
+use crate::listing::{ListedEntry, ListedKind, ListingEnd, ListingPage, ListingWriter};
+use crate::name::{DeviceName, Name, RelPath};
 use crate::offered::OfferedNames;
 use crate::pair::Binding;
 
@@ -47,6 +48,15 @@ fn names(of: &[&[u8]]) -> OfferedNames {
     let mut names = OfferedNames::default();
     of.iter().for_each(|name| names.push(Name::new(name).unwrap()).unwrap());
     names
+}
+
+fn listing_page(end: ListingEnd) -> ListingPage {
+    let mut writer = ListingWriter::default();
+    for path in ["data", "data/below"] {
+        let path = RelPath::new(path.as_bytes()).unwrap();
+        assert!(writer.push(&ListedEntry { path, kind: ListedKind::Folder }).is_none());
+    }
+    writer.page(end)
 }
 
 fn messages(bytes: &[u8]) -> Vec<Message> {
@@ -667,6 +677,48 @@ fn pages_that_do_not_fit_the_offer_are_refused() {
     pair.run().unwrap();
     pair.initiator.offer(&Offer { names: vec![b"d".to_vec(), b"c".to_vec()], ..offer() });
     assert!(pair.run().is_err());
+}
+
+#[test]
+fn listing_comes_after_all_names_and_ends_with_the_answer() {
+    let (offer, names) = long_offer(400);
+    let mut pair = Pair::new(true, true, None);
+    pair.run().unwrap();
+    assert!(!pair.initiator.takes_listing(), "nothing is offered");
+    pair.initiator.offer_all(&offer, names);
+    pair.initiator.list(listing_page(ListingEnd::More));
+    assert!(!pair.initiator.takes_listing(), "one page at a time");
+    pair.run().unwrap();
+    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::ListingTaken));
+    let came = AcceptorEvent::ListingArrived(listing_page(ListingEnd::More));
+    assert_eq!(pair.told_acceptor.last(), Some(&came));
+    // A page that the answer meets on its way is counted and ignored.
+    pair.initiator.list(listing_page(ListingEnd::Complete));
+    let under_way = messages(&pair.initiator.poll_transmit().unwrap());
+    pair.acceptor.accept(1, false, None);
+    under_way.into_iter().for_each(|message| pair.acceptor.handle_message(message, 0).unwrap());
+    pair.run().unwrap();
+    assert_eq!(pair.told_acceptor.last(), Some(&came));
+    assert!(!pair.initiator.takes_listing());
+    pair.initiator.list(listing_page(ListingEnd::More));
+    assert!(pair.initiator.poll_transmit().is_none(), "it was answered");
+    let more = Message::OfferListing(listing_page(ListingEnd::More));
+    assert!(pair.acceptor.handle_message(more, 0).is_err(), "it had ended");
+}
+
+#[test]
+fn listing_out_of_turn_is_refused() {
+    let page = || Message::OfferListing(listing_page(ListingEnd::More));
+    let mut pair = Pair::new(true, true, None);
+    assert!(pair.acceptor.handle_message(page(), 0).is_err(), "before hello");
+    let mut pair = Pair::new(true, true, None);
+    pair.run().unwrap();
+    pair.initiator.offer(&Offer { more_names: 1, ..offer() });
+    pair.run().unwrap();
+    assert!(pair.acceptor.handle_message(page(), 0).is_err(), "before all names");
+    let mut pair = Pair::new(true, true, None);
+    pair.run().unwrap();
+    assert!(pair.initiator.handle_message(page(), 0).is_err(), "from the receiver");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use super::*;
 use crate::control::{Message, Wanted};
 use crate::limits::HELLO_TIME_MAX_MS;
+use crate::listing::ListingEnd;
 use crate::stretches::Stretches;
 
 const WALKS: u64 = 6_000;
@@ -59,6 +60,8 @@ struct Walk {
     /// The number of lists that a lane has brought, that the acceptor has answered, and whose
     /// answers the initiator has.
     listed: u32,
+    /// Pages of the offer's listing that are still to be sent.
+    listings: u32,
     answered: u32,
     heard: u32,
     failed_here: u64,
@@ -91,6 +94,7 @@ impl Walk {
             lists: false,
             running: false,
             listed: 0,
+            listings: 3,
             answered: 0,
             heard: 0,
             failed_here: 0,
@@ -158,7 +162,7 @@ impl Walk {
         if self.initiator.is_ended() {
             return;
         }
-        let number = self.random.below(9);
+        let number = self.random.below(10);
         let ask = self.random.is_one_in(2);
         match number {
             0 | 1 if self.may_offer && ask && !self.has_asked => {
@@ -189,6 +193,10 @@ impl Walk {
                 self.running = false;
             }
             8 if self.random.is_one_in(16) => self.initiator.cancel(Cancel::ByPerson),
+            9 if self.initiator.takes_listing() && self.listings > 0 => {
+                self.listings -= 1;
+                self.initiator.list(listing_page(if self.listings == 0 { ListingEnd::Cut } else { ListingEnd::More }));
+            }
             _ => {}
         }
     }
