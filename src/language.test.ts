@@ -36,7 +36,7 @@ describe("the language", () => {
     expect(within(views).getAllByRole("button").map((button) => button.querySelector(".name")?.textContent)).toEqual([
       "Senden", "Eingang", "Aktivität", "Geräte", "Einstellungen",
     ]);
-    expect(screen.getByText("1 Angebot wartet")).toBeVisible();
+    expect(screen.getByText("Angebot von laptop")).toBeVisible();
     expect(screen.getByRole("heading", { level: 1 })).toHaveTextContent("Einstellungen");
     expect(screen.getByLabelText("Sprache")).toHaveValue("de");
     expect(document.documentElement.lang).toBe("de");

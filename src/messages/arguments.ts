@@ -65,6 +65,9 @@ export interface Arguments {
   "inbox.offerFrom": { from: string };
   "inbox.inAll": { n: number; size: string };
   "inbox.soFar": { n: number; size: string };
+  "inbox.differs.versions": { here: string; offered: string; what: string };
+  "inbox.into": { folder: string };
+  "inbox.leaves": { size: string };
   "inbox.spaceAfter": { free: string; left: string };
   "inbox.expired": { n: number };
   "inbox.paired": { name: string };
@@ -186,6 +189,13 @@ export interface Arguments {
   "offer.noFolder": { folder: string };
   "offer.tooLarge": { missing: string };
   "offer.tooMany": { n: number };
+  "offer.new": { n: number };
+  "offer.unchanged": { n: number };
+  "offer.differing": { n: number };
+  "offer.inTheWay": { n: number };
+  "offer.unreadable": { n: number };
+  "offer.atLeast": { counts: string };
+  "offer.comparing": { counts: string };
   "offer.namesTooLong": { n: number };
   "code.notFound": { number: string };
   "code.ambiguous": { names: string; number: string };
@@ -298,6 +308,9 @@ export interface Arguments {
   "notice.offers": { from: string };
   "notice.named": { n: number; title: string };
   "notice.soFar": { size: string };
+  "notice.items": { n: number };
+  "notice.offerInto": { folder: string };
+  "notice.offerLeaves": { folder: string; size: string };
   "notice.dotNames": { n: number };
   "notice.looksLike": { from: string; name: string };
   "notice.declined": { peer: string };

@@ -191,6 +191,9 @@ export class AppState {
         }
         this.inbox.offerChanged(event.offer);
         return;
+      case "offerPicked":
+        this.inbox.offerPicked(event.id);
+        return;
       case "offerGone":
         this.inbox.offerGone(event.id, event.how);
         return;

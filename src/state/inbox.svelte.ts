@@ -1,6 +1,6 @@
 // Receiving: whether this machine listens, the code on show, offers that wait, and who tried to
 // pair.
-import type { OnConflict, Fault, Ipc, Left, Listening, Offer, TurnedAway } from "../ipc";
+import type { Difference, OnConflict, Fault, Ipc, Left, Listening, Offer, TurnedAway } from "../ipc";
 import { t } from "../messages";
 import { pairingFailedWords } from "../words";
 
@@ -34,6 +34,12 @@ export class Inbox {
     this.offers = known
       ? this.offers.map((other) => (other.id === offer.id ? offer : other))
       : [...this.offers, offer];
+  }
+
+  /** A person looks at this one: it stands first. */
+  offerPicked(id: string): void {
+    const picked = this.offers.find((offer) => offer.id === id);
+    if (picked) this.offers = [picked, ...this.offers.filter((offer) => offer !== picked)];
   }
 
   offerGone(id: string, how?: Left): void {
@@ -84,6 +90,12 @@ export class Inbox {
     this.offerGone(offer.id);
     this.problem = answer.status === "error" ? { from: offer.from, fault: answer.error } : null;
     return answer.status === "ok";
+  }
+
+  /** What differs from what is in its folder, as far as that was found. */
+  async differences(offer: Offer): Promise<Difference[]> {
+    const answer = await this.#ipc.call({ offerDifferences: { id: offer.id } });
+    return answer.status === "ok" ? answer.data : [];
   }
 
   async chooseFolder(offer: Offer): Promise<void> {

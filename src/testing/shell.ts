@@ -159,6 +159,7 @@ export function offer(change: Partial<Offer> = {}): Offer {
     is_home: false,
     free_space: { free_bytes: 9_000_000_000, free_entries: null, name_max: 255, writable: true, is_exact: true },
     asked_because: null,
+    comparison: null,
     ...change,
   };
 }

@@ -29,6 +29,7 @@ if (onPrivateBus(import.meta.url)) {
     assert.deepEqual(offer.actions, ["default", "Open Inbox", "accept", "Accept", "decline", "Decline"]);
     assert.equal(offer.hints["desktop-entry"], "org.ringway.Ringway");
     assert.match(offer.body, /^tree/);
+    assert.match(offer.body, /\. Into .*(, .* free afterwards)?$/);
     click(server, offer.id, "accept");
     assert.equal(await sending.exit(), EXIT.all, sending.said());
     same(join(source, "tree"), join(inbox, "tree"));

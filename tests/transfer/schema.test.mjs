@@ -3,7 +3,7 @@
 // occur.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import Ajv from "ajv/dist/2020.js";
@@ -139,8 +139,13 @@ test("every event of the schema occurs", async (t) => {
   await serving.event("settings_changed");
   const offering = (...args) => sender(t, near, bulk, receiving.target, { code: null, args });
   const waiting = () => eventually("an offer", async () => (await ask(far, ["offers"]))[0]);
+  // Something is in the way of the offer, and told before it is answered.
+  writeFileSync(join(inbox, "bulk"), "in the way");
   const declined = offering();
-  await ask(far, ["decline", (await waiting()).id]);
+  const { id } = await waiting();
+  await eventually("what differs", async () => (await ask(far, ["offers", id])).find(({ event }) => event === "difference"));
+  await ask(far, ["decline", id]);
+  rmSync(join(inbox, "bulk"));
   meet((await declined.ended).events);
   const accepted = offering("--limit", "4M");
   await ask(far, ["accept", (await waiting()).id]);

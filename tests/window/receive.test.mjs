@@ -1,6 +1,6 @@
 // The window receives: it shows a code, asks before it accepts, and shows names as text.
 import assert from "node:assert/strict";
-import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -25,6 +25,9 @@ async function meet() {
 
 /** What was received, as a line that opens. */
 const ARRIVED = "//*[@data-transfer][@data-ended = 'complete']";
+
+/** A time of change, in seconds since 1970. */
+const LONG_AGO = 1_600_000_000;
 
 /** The shown code. */
 function code(page) {
@@ -64,6 +67,37 @@ driven("the window shows its code, asks, receives an identical tree, and opens i
   await page.click(button("Show in file manager"));
   await eventually("the file manager", () => selected().length > 0);
   assert.deepEqual(selected(), [[pathToFileURL(join(near.inbox, basename(tree))).href]]);
+});
+
+driven("an offer says what it would do to its folder, and what differs, before it is answered", async (t) => {
+  const { base, near, far } = await meet();
+  const album = join(base, "album");
+  mkdirSync(album);
+  for (const name of ["new", "same", "edited"]) {
+    writeFileSync(join(album, name), name);
+    utimesSync(join(album, name), LONG_AGO, LONG_AGO);
+  }
+  mkdirSync(join(near.inbox, "album"));
+  for (const name of ["same", "edited"]) writeFileSync(join(near.inbox, "album", name), name);
+  utimesSync(join(near.inbox, "album", "same"), LONG_AGO, LONG_AGO);
+  const page = await openWindow(t, near);
+  await show(page, "Inbox");
+  const sending = sender(t, far, album, near.target, { code: await code(page) });
+  await page.wait("//*[@data-compared = 'done']");
+  // The folder itself and `same` are there.
+  await page.wait(showing("1 new, 2 unchanged, 1 differs here"));
+  await page.click(button("Show what differs"));
+  await page.wait(showing("album/edited"));
+  await page.wait(showing("Newer here: 6 B"));
+  await keepPicture(page, "inbox-compared");
+  assert.deepEqual(readdirSync(join(near.inbox, "album")).sort(), ["edited", "same"], "nothing is changed");
+  await page.click(button("Hide what differs"));
+  // In another view, the same is said in a line that answers it.
+  await show(page, "Activity");
+  await page.wait(showing("1 new, 2 unchanged, 1 differs here"));
+  await keepPicture(page, "banner-compared");
+  await page.click(button("Decline"));
+  assert.equal(await sending.exit(), EXIT.declined, sending.said());
 });
 
 driven("a declined offer leaves nothing behind, and the sender is told", async (t) => {

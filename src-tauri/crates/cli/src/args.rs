@@ -28,7 +28,7 @@ pub(crate) use listen_address::ListenAddress;
 pub(crate) use retry::RetryArg;
 pub(crate) use rule::RuleArgs;
 use service::{ACCEPT_HELP, SERVE_HELP};
-pub(crate) use service::{AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, ServeArgs, TransferArgs};
+pub(crate) use service::{AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, ServeArgs, TransferArgs};
 
 const ABOUT: &str = "Moves folders between Linux machines, encrypted, and copies them inside one, with nothing lost";
 
@@ -90,8 +90,8 @@ pub(crate) enum Command {
     /// Show what the service does: its receive folder and code, offers that wait for an answer,
     /// running transfers
     Status(ReportArgs),
-    /// List the offers that wait for an answer
-    Offers(ReportArgs),
+    /// List the offers that wait for an answer, or what differs in the folder of one of them
+    Offers(OffersArgs),
     /// Accept an offer
     #[command(after_long_help = with_statuses(ACCEPT_HELP))]
     Accept(AcceptArgs),
@@ -158,7 +158,8 @@ impl Command {
             Self::Devices(args) => args.report,
             Self::Inbox(args) => args.report,
             Self::Settings(args) => args.report,
-            Self::Doctor(report) | Self::Status(report) | Self::Offers(report) | Self::Stop(report) => *report,
+            Self::Doctor(report) | Self::Status(report) | Self::Stop(report) => *report,
+            Self::Offers(args) => args.report,
             Self::Serve(args) => args.report,
             Self::Accept(args) => args.report,
             Self::Decline(args) => args.report,

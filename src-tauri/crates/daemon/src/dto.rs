@@ -215,6 +215,10 @@ pub enum AppEvent {
     OfferChanged {
         offer: Box<Offer>,
     },
+    /// A person looks at this offer: it comes first.
+    OfferPicked {
+        id: TransferId,
+    },
     OfferGone {
         id: TransferId,
         how: Left,

@@ -114,6 +114,19 @@ pub const NAMES_ARRIVING_OF_ONE_BYTES_MAX: usize = NAMES_ARRIVING_BYTES_MAX / 2;
 /// Those that wait for a person: a long list (4 MiB) each of eleven devices.
 pub const OFFERS_ASKED_BYTES_MAX: usize = OFFERS_UNANSWERED_BYTES_MAX - NAMES_ARRIVING_BYTES_MAX;
 
+/// Bytes of listings that are kept of offers that wait for a person, so that they can be compared
+/// with another folder: four of the longest, or eight of 100,000 entries with ordinary paths. What
+/// does not fit is not compared.
+pub const LISTINGS_BYTES_MAX: usize = 4 * ringway_wire::limits::LISTING_BYTES_MAX;
+
+/// Offers that are compared at once; of more, nothing is said. A disk that does not answer keeps
+/// its thread.
+pub const COMPARISONS_MAX: usize = 8;
+
+/// How long an offer waits before the sender lists it: an answer by rule is there before, and a
+/// person notices no delay.
+pub const LISTING_AFTER: Duration = Duration::from_millis(250);
+
 /// Devices nearby that are listed: a large office, and bounded whatever somebody on the network
 /// makes up.
 pub const NEARBY_MAX: usize = 128;

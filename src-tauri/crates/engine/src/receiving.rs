@@ -5,6 +5,7 @@ mod door;
 pub mod event;
 pub(crate) mod listeners;
 mod listening;
+mod listing;
 mod offer;
 mod queue;
 pub mod receive;

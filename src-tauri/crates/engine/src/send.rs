@@ -2,6 +2,7 @@
 mod attempts;
 mod find;
 mod lanes;
+mod listing;
 mod reach;
 mod stall;
 
@@ -30,6 +31,7 @@ use crate::transfers::options::SendRequest;
 use crate::transfers::transfer::{Arrived, Transfer};
 use crate::wire_convert::{decode_cancel, decode_edit, decode_failure, decode_paths, encode_failure, encode_paths};
 use lanes::{LaneEnd, LaneOpener, Lanes, next_opened};
+use listing::Listing;
 use reach::refused;
 use stall::{Seen, Stall};
 
@@ -99,6 +101,8 @@ impl Job<'_> {
         let mut is_queued = false;
         let mut lanes: Option<Lanes> = None;
         let mut told = None;
+        // A receiver that has accepted it before asks nobody.
+        let mut listing = if self.transfer.figures().has_begun() { Listing::Over } else { Listing::Due(offered) };
         let mut stall = Stall::new(self.timeout, std::time::Instant::now());
         loop {
             tokio::select! {
@@ -112,6 +116,8 @@ impl Job<'_> {
                         if lists {
                             self.outgoing.list();
                         }
+                        listing = Listing::Over;
+                        self.outgoing.answered_yes();
                         if let Some(from) = doubts {
                             self.outgoing.compare(from);
                         }
@@ -123,6 +129,8 @@ impl Job<'_> {
                         begun.open(&self.opener, needed);
                     }
                     Some(InitiatorEvent::Queued(place)) => {
+                        // It is accepted, and waits for its turn.
+                        listing = Listing::Over;
                         self.transfer.figures().queue(place);
                         if !std::mem::replace(&mut is_queued, true) {
                             answer_by = Instant::now() + self.retry;
@@ -180,6 +188,11 @@ impl Job<'_> {
                     }
                     if let Some(lanes) = &mut lanes {
                         self.grow(lanes);
+                    }
+                }
+                page = listing.next(self.outgoing), if session.machine.takes_listing() => {
+                    if let Some(page) = page {
+                        session.machine.list(page);
                     }
                 }
                 () = tokio::time::sleep_until(answer_by), if lanes.is_none() => {

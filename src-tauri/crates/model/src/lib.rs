@@ -27,7 +27,7 @@ pub use fault::{
 };
 pub use id::{TransferId, TransferKey};
 pub use machine::{Capabilities, OpenCode, RateLimit, Settings, SettingsInForce, StartsBy};
-pub use offer::{FreeSpace, Offer};
+pub use offer::{Comparison, ComparisonState, Difference, FreeSpace, HereIs, Offer};
 pub use paired::{AskedBecause, Consent, Device, DeviceRule};
 pub use progress::{Progress, TransferAction, TransferState, TransferStatus, UnderWay};
 pub use report::{

@@ -1,4 +1,6 @@
 //! What a paired device offers.
+mod comparison;
+
 use serde::{Deserialize, Serialize};
 
 use crate::device::{DeviceId, LookAlike};
@@ -6,6 +8,8 @@ use crate::id::{TransferId, TransferKey};
 use crate::paired::AskedBecause;
 use crate::text::{PathText, Text};
 use crate::transfer::ShownSize;
+
+pub use comparison::{Comparison, ComparisonState, Difference, HereIs};
 
 /// What an offer says of itself before anything moves, and where it would land.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +47,8 @@ pub struct Offer {
     pub free_space: Option<FreeSpace>,
     /// Why a person is asked although the device's rule accepts.
     pub asked_because: Option<AskedBecause>,
+    /// How it compares with what is in that folder. None until its sender lists it.
+    pub comparison: Option<Comparison>,
 }
 
 impl Offer {

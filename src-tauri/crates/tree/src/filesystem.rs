@@ -1,6 +1,7 @@
-//! What filesystems do each in its own way: listing, spelling of names, granularity of times, free
-//! space.
+//! What filesystems do each in its own way: listing, spelling of names, granularity of times,
+//! targets of links, free space.
 pub mod free_space;
 pub mod granularity;
 pub mod listing;
 pub mod spelling;
+pub mod target;

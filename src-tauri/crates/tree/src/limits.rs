@@ -1,4 +1,5 @@
 //! Limits of the data plane, each with its reason. The wire's own are in [`ringway_wire::limits`].
+use std::time::Duration;
 
 /// What may come beyond the size that a person accepted, once that was final: one part in so many.
 /// Files grow while they are sent, and what was under way when a connection was lost comes again.
@@ -26,3 +27,7 @@ pub const ARRIVED_LISTED_MAX: usize = 64;
 /// Top-level files and folders that are remembered of each device; of more, those go that it has
 /// not brought or changed for the longest time, and count as the owner's from then on.
 pub const BROUGHT_NAMES_MAX: usize = 10_000;
+
+/// Time for the listing of an offer that waits, and for comparing it with a folder. Of what takes
+/// longer, a person sees "at least".
+pub const LISTING_TIME_MAX: Duration = Duration::from_secs(10);

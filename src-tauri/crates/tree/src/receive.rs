@@ -4,6 +4,7 @@
 //! Everything here blocks and runs on the lanes' own threads. See docs/design/receiving.md for
 //! where things land.
 mod allowance;
+pub mod compare;
 mod deferred;
 mod destination;
 mod digests;

@@ -23,6 +23,7 @@ use ringway_wire::ProtocolError;
 use ringway_wire::control::{Totals, Wanted};
 use ringway_wire::lane::{Counts, Digest};
 use ringway_wire::limits::{FAILURES_NAMED_MAX, OFFER_NAMES_MAX, PATH_MAX};
+use ringway_wire::listing::ListingPage;
 use ringway_wire::name::Name;
 use ringway_wire::offered::OfferedNames;
 use rustix::io::Errno;
@@ -32,7 +33,8 @@ use crate::limits::NAMED_BYTES_MAX;
 use lane::Lane;
 use lane::delta_decision::Worth;
 use queue::Queue;
-use walk::{gather, roots};
+use walk::roots::{self, Root};
+use walk::{gather, listing};
 
 pub use walk::measure::{Measured, measure};
 
@@ -40,6 +42,8 @@ pub use walk::measure::{Measured, measure};
 pub struct Outgoing {
     names: Arc<OfferedNames>,
     shared: Arc<Shared>,
+    /// The sources, until the offer is answered.
+    unanswered: Mutex<Vec<Root>>,
 }
 
 /// The state that the walk and the lanes share.
@@ -123,10 +127,11 @@ impl Outgoing {
         };
         let shared = Arc::<Shared>::default();
         let (for_walk, offered) = (shared.clone(), Arc::clone(&names));
+        let unanswered = Mutex::new(roots.clone());
         let walk = move || gather::run(roots, offered, &for_walk);
         let spawned = std::thread::Builder::new().name("walk".to_owned()).spawn(walk);
         spawned.map_err(|source| Fault::path(PathBuf::new(), Operation::Read, source))?;
-        Ok(Arc::new(Self { names, shared }))
+        Ok(Arc::new(Self { names, shared, unanswered }))
     }
 
     /// The first top-level names for the offer, and how many more there are.
@@ -157,6 +162,22 @@ impl Outgoing {
             bytes: found.1.max(ahead.1).wrapping_add(corrected),
             complete: walked || counted && found.0 <= ahead.0 && found.1 <= ahead.1,
         }
+    }
+
+    /// Lists the sources on a separate thread, so that the receiver can compare them while a person
+    /// decides. `give` takes each page, and ends the listing with false. To be called once, before
+    /// [`Self::answered_yes`].
+    pub fn list_unanswered(&self, give: impl FnMut(ListingPage) -> bool + Send + 'static) {
+        let roots = std::mem::take(&mut *self.unanswered.lock());
+        if roots.is_empty() {
+            return;
+        }
+        listing::start(roots, Arc::clone(&self.names), &self.shared, give);
+    }
+
+    /// The offer is answered, so the sources need not be listed any more.
+    pub fn answered_yes(&self) {
+        self.unanswered.lock().clear();
     }
 
     /// Runs one lane to its end: it takes units, reads, writes frames, and ends with an `End`

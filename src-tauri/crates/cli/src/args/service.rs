@@ -71,6 +71,16 @@ pub(crate) struct AcceptArgs {
     pub(crate) report: ReportArgs,
 }
 
+/// `ringway offers`.
+#[derive(Debug, Args)]
+pub(crate) struct OffersArgs {
+    /// List the files of this offer that differ from those in its folder: the name of the device
+    /// that sent it, or the beginning of the offer's id
+    pub(crate) offer: Option<String>,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
 /// `ringway decline`.
 #[derive(Debug, Args)]
 pub(crate) struct OfferArgs {

@@ -3,7 +3,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use ringway_engine::{IncomingOffer, covered_by};
-use ringway_model::{Fault, Offer, ShownSize, TransferKey, sentences};
+use ringway_model::{Comparison, Fault, Offer, ShownSize, TransferKey, sentences};
 
 use crate::ask::prompt::{Line, Lines};
 use crate::output::Output;
@@ -74,6 +74,8 @@ struct Asked {
     shown: ShownSize,
     /// What was typed before is not an answer to it.
     counts_from: Instant,
+    /// It was told how the offer compares with its folder.
+    has_compared: bool,
 }
 
 impl Asked {
@@ -82,7 +84,7 @@ impl Asked {
         let follows = ended.is_some_and(|ended| now.saturating_duration_since(ended) < GUARD);
         let shown = summary.size();
         let counts_from = if follows { now + GUARD } else { now };
-        Self { key: summary.key(), shown, counts_from }
+        Self { key: summary.key(), shown, counts_from, has_compared: false }
     }
 
     fn is_about(&self, summary: &Offer) -> bool {
@@ -120,7 +122,33 @@ impl Questions {
             let ended = self.ended.filter(|_| asked.is_none());
             let new = Asked::new(&summary, Instant::now(), ended);
             let counts_from = asked.map_or(new.counts_from, |asked| asked.counts_from.max(new.counts_from));
-            self.asked = Some(Asked { counts_from, ..new });
+            let has_compared = asked.is_some_and(|asked| asked.has_compared);
+            self.asked = Some(Asked { counts_from, has_compared, ..new });
+        }
+    }
+
+    /// Resolves with how the offer of the question on the screen compares with its folder, once for
+    /// each question.
+    pub(crate) fn compared(&self) -> impl Future<Output = (TransferKey, Comparison)> + use<> {
+        let asked = self.asked.filter(|asked| !asked.has_compared);
+        let asked = asked.and_then(|asked| {
+            let offer = self.waiting.front().filter(|offer| asked.is_about(&offer.summary()))?;
+            Some((asked.key, offer.compared()))
+        });
+        async move {
+            match asked {
+                Some((key, compared)) => (key, compared.await),
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Tells how it compares; the question is asked again below that.
+    pub(crate) fn say_compared(&mut self, (key, comparison): (TransferKey, Comparison), out: &Output) {
+        let Some(asked) = self.asked.as_mut().filter(|asked| asked.key == key) else { return };
+        asked.has_compared = true;
+        if let Some(counts) = sentences::compared(&comparison) {
+            out.must_say(format_args!("  Compared with that folder: {counts}."));
         }
     }
 
@@ -255,6 +283,7 @@ mod tests {
             destination: "/in".into(),
             is_home: false,
             asked_because: None,
+            comparison: None,
             free_space: Some(FreeSpace {
                 free_bytes: 2_000_000_000,
                 free_entries: None,

@@ -187,6 +187,7 @@ impl Reception<'_> {
                     Some(line) => self.typed(&line),
                     None => lines = None,
                 },
+                compared = self.questions.compared() => self.questions.say_compared(compared, self.out),
                 _ = look.tick() => self.look_at_code(),
             }
             self.questions.ask(self.out, lines.as_mut());

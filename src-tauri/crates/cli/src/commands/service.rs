@@ -19,7 +19,7 @@ use crate::exit::{Exit, Refusal};
 pub(crate) async fn run(command: Command) -> Result<Result<Exit>, Command> {
     Ok(match command {
         Command::Status(report) => ask::status(report).await,
-        Command::Offers(report) => ask::offers(report).await,
+        Command::Offers(args) => ask::offers(args).await,
         Command::Accept(args) => ask::accept(args).await,
         Command::Decline(args) => ask::decline(args).await,
         Command::Code(args) => ask::code(args).await,

@@ -1,8 +1,8 @@
 //! The events of `--json`. The schema, docs/json.md and the manual are made of the comments on
 //! events and their fields; the comment of an event begins with the commands that write it.
 use ringway_model::{
-    Consent, DeclineReason, Device, DeviceId, DeviceRule, Edit, LookAlike, NearbyDevice, Offer, OpenCode, PathText,
-    Planned, Progress, SettingsInForce, TransferId, TurnedAway, UnderWay, Unfinished,
+    Consent, DeclineReason, Device, DeviceId, DeviceRule, Difference, Edit, LookAlike, NearbyDevice, Offer, OpenCode,
+    PathText, Planned, Progress, SettingsInForce, TransferId, TurnedAway, UnderWay, Unfinished,
 };
 use serde::Serialize;
 
@@ -141,6 +141,8 @@ pub(crate) enum Event<'a> {
     },
     /// `status`, `offers`, `serve`: An offer that waits for an answer at the service.
     OfferWaits(&'a Offer),
+    /// `offers` with an offer: An entry of that offer that differs from the one in its folder.
+    Difference(&'a Difference),
     /// `status`, `accept`: A transfer that the service has under way.
     Transfer(&'a UnderWay),
     /// `decline`: An offer is declined.

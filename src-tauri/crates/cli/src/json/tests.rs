@@ -40,6 +40,7 @@ fn offered(asked_because: Option<AskedBecause>) -> Offer {
         is_home: false,
         free_space: None,
         asked_because,
+        comparison: None,
     }
 }
 

@@ -15,8 +15,8 @@
 /// The types of fields and answers, for the modules that use the rows.
 pub(super) mod types {
     pub(crate) use ringway_model::{
-        Consent, IntoHome, OnCancel, OnConflict, OnExisting, PastDetails, PastQuery, SettingsInForce, ShownSize,
-        Unfinished,
+        Consent, Difference, IntoHome, OnCancel, OnConflict, OnExisting, PastDetails, PastQuery, SettingsInForce,
+        ShownSize, Unfinished,
     };
 
     pub(crate) use crate::dto::{
@@ -86,6 +86,10 @@ macro_rules! operations {
                 /// Accepts an offer of the size that the person saw.
                 Accept accept(id: String, shown: ShownSize, on_conflict: OnConflict) -> Moving =
                     task |shared| shared.app.offers.accept(&id, shown, on_conflict).await?;
+                /// The entries of an offer that differ from what is in its folder, as far as they
+                /// were found; at most 1,000.
+                OfferDifferences offer_differences(id: String) -> Vec<Difference> =
+                    blocking |app| app.offers.differences(&id)?;
                 /// Declines an offer.
                 Decline decline(id: String) -> () = blocking |app| app.offers.decline(&id)?;
                 /// Draws a new code.

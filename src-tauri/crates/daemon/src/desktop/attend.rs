@@ -17,6 +17,9 @@ use crate::text::{shown as shown_name, shown_text};
 /// at worst not announced.
 const EVENTS_MAX: usize = 256;
 
+/// Names of an offer that a notification shows.
+const NAMES_SHOWN: usize = 3;
+
 /// Shows `app` on the desktop until a person there asks for the service's end. Where there is no
 /// desktop, that is never.
 pub async fn attend(app: App, log: Log) {
@@ -119,16 +122,18 @@ fn tell(desktop: &Desktop, event: AppEvent) {
 
 fn offered(offer: Offer) -> News {
     let dotted = offer.dot_names.len() as u64 + offer.more_dot_names;
-    let mut names = offer.names.into_iter();
-    let title = names.next().unwrap_or_default().to_string();
-    let more = offer.more_names + names.len() as u64;
+    let names: Vec<_> = offer.names.iter().take(NAMES_SHOWN).map(ToString::to_string).collect();
+    let more = offer.more_names + (offer.names.len() - names.len()) as u64;
     let (bytes, is_final) = (offer.bytes_so_far, offer.totals_final);
     let looks_like = offer.looks_like.map(|other| other.name.to_string());
     News::Offer {
         id: offer.id.to_string(),
         from: offer.from.to_string(),
-        title,
+        names,
         more,
+        entries: offer.entries_so_far,
+        folder: offer.destination.to_string(),
+        left: offer.free_space.and_then(|free| free.free_bytes.checked_sub(bytes)).filter(|_| is_final),
         looks_like,
         dotted,
         bytes,
@@ -183,7 +188,12 @@ async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
             draw_code(app, log).await;
             open_window(Some(View::Inbox), token, log);
         }
-        Asked::Open { view, token } => open_window(view, token, log),
+        Asked::Open { view, offer, token } => {
+            if let Some(id) = offer {
+                app.offers.bring_forward(&id);
+            }
+            open_window(view, token, log);
+        }
         Asked::Accept { id, shown } => {
             let offer = app.offers.shown().into_iter().find(|offer| offer.id.to_string() == id);
             // An existing folder is never written into without having been looked at: the window
@@ -224,7 +234,9 @@ fn obstacle(fault: Fault) -> Obstacle {
 fn not_received(offer: Offer, fault: Fault) -> News {
     let peer = offer.from.to_string();
     match offered(offer) {
-        News::Offer { title, more, .. } => {
+        News::Offer { names, more, .. } => {
+            let more = more + names.len().saturating_sub(1) as u64;
+            let title = names.into_iter().next().unwrap_or_default();
             let state = TransferState::ended(&Outcome::Failed(fault));
             News::Ended { direction: Direction::Receiving, title, more, peer, state, bytes: 0 }
         }

@@ -163,6 +163,27 @@ pub(super) fn notice_so_far(language: Language, size: &str) -> String {
     }
 }
 
+pub(super) fn notice_items(language: Language, n: u64) -> String {
+    match language {
+        Language::En => match n { 1 => format!("{n} item"), _ => format!("{n} items") },
+        Language::De => match n { 1 => format!("{n} Element"), _ => format!("{n} Elemente") },
+    }
+}
+
+pub(super) fn notice_offer_into(language: Language, folder: &str) -> String {
+    match language {
+        Language::En => format!("Into {folder}"),
+        Language::De => format!("Nach {folder}"),
+    }
+}
+
+pub(super) fn notice_offer_leaves(language: Language, folder: &str, size: &str) -> String {
+    match language {
+        Language::En => format!("Into {folder}, {size} free afterwards"),
+        Language::De => format!("Nach {folder}, danach {size} frei"),
+    }
+}
+
 pub(super) fn notice_dot_names(language: Language, n: u64) -> String {
     match language {
         Language::En => match n { 1 => format!("{n} name begins with a dot"), _ => format!("{n} names begin with a dot") },

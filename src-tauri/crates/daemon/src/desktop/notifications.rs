@@ -248,7 +248,7 @@ impl Board {
         match (open.offer.clone(), action) {
             (Some((id, shown)), "accept") => Some(Asked::Accept { id, shown }),
             (Some((id, _)), "decline") => Some(Asked::Decline(id)),
-            (_, "default") => Some(Asked::Open { view: open.view, token }),
+            (offer, "default") => Some(Asked::Open { view: open.view, offer: offer.map(|(id, _)| id), token }),
             _ => None,
         }
     }

@@ -92,6 +92,8 @@ pub enum Asked {
     Open {
         /// What it is to show; none for what it shows by itself.
         view: Option<View>,
+        /// The id of the offer that a person looks at.
+        offer: Option<String>,
         /// None where the desktop gave none.
         token: Option<String>,
     },
@@ -128,10 +130,16 @@ pub enum News {
         id: String,
         /// Who offers.
         from: String,
-        /// The first of the top-level names.
-        title: String,
-        /// Names beyond the first.
+        /// The first of the top-level names, at least one.
+        names: Vec<String>,
+        /// Names beyond those.
         more: u64,
+        /// Files, folders and links known so far.
+        entries: u64,
+        /// The folder that it would land in.
+        folder: String,
+        /// Bytes that would be free there afterwards; none if that is not known.
+        left: Option<u64>,
         /// The name of another paired device, where the sender's looks like it.
         looks_like: Option<String>,
         /// How many of all names begin with a dot.

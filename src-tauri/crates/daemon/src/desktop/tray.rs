@@ -55,7 +55,7 @@ impl Item {
     }
 
     fn open(&self, view: Option<View>) {
-        self.ask(Asked::Open { view, token: ksni::current_xdg_activation_token() });
+        self.ask(Asked::Open { view, offer: None, token: ksni::current_xdg_activation_token() });
     }
 }
 

@@ -52,14 +52,25 @@ pub(super) fn inbox(waiting: usize, language: Language) -> String {
 /// What a notification says of `news`; none where it takes one back.
 pub(super) fn news(news: &News, language: Language) -> Option<Words> {
     Some(match news {
-        News::Offer { from, title, more, looks_like, dotted, bytes: count, is_final, .. } => {
-            let mut body = named(title, *more, language);
+        News::Offer {
+            from, names, more, entries, folder, left, looks_like, dotted, bytes: count, is_final, ..
+        } => {
+            let mut body = named(&names.join(", "), *more, language);
+            if *entries > 0 {
+                body.push_str(", ");
+                body.push_str(&messages::notice_items(language, *entries));
+            }
             if *is_final || *count > 0 {
                 let size = bytes(*count, language);
                 let said = if *is_final { size } else { messages::notice_so_far(language, &size) };
                 body.push_str(", ");
                 body.push_str(&said);
             }
+            body.push_str(". ");
+            body.push_str(&match left {
+                Some(left) => messages::notice_offer_leaves(language, folder, &bytes(*left, language)),
+                None => messages::notice_offer_into(language, folder),
+            });
             if let Some(other) = looks_like {
                 body.push_str(". ");
                 body.push_str(&messages::notice_looks_like(language, from, other));
@@ -218,8 +229,11 @@ mod tests {
         let dotted_offer = |more, dotted, bytes, is_final| News::Offer {
             id: "1".into(),
             from: "lab-ws".into(),
-            title: "data".into(),
+            names: vec!["data".into()],
             more,
+            entries: 0,
+            folder: "/in".into(),
+            left: None,
             looks_like: None,
             dotted,
             bytes,
@@ -227,11 +241,11 @@ mod tests {
         };
         let offer = |more, bytes, is_final| dotted_offer(more, 0, bytes, is_final);
         for (news_, body) in [
-            (offer(0, 0, false), "data"),
-            (offer(2, 1_500_000, false), "data and 2 more, 1.5 MB so far"),
-            (offer(0, 999_999, true), "data, 1.0 MB"),
-            (offer(0, 0, true), "data, 0 B"),
-            (dotted_offer(0, 2, 0, true), "data, 0 B. 2 names begin with a dot"),
+            (offer(0, 0, false), "data. Into /in"),
+            (offer(2, 1_500_000, false), "data and 2 more, 1.5 MB so far. Into /in"),
+            (offer(0, 999_999, true), "data, 1.0 MB. Into /in"),
+            (offer(0, 0, true), "data, 0 B. Into /in"),
+            (dotted_offer(0, 2, 0, true), "data, 0 B. Into /in. 2 names begin with a dot"),
         ] {
             let words = news(&news_, Language::En).unwrap();
             assert_eq!((words.title.as_str(), words.body.as_str()), ("Offer from lab-ws", body));
@@ -245,15 +259,18 @@ mod tests {
             id: "1".into(),
             // The second letter is Cyrillic.
             from: "n\u{430}s".into(),
-            title: "data".into(),
+            names: vec!["data".into()],
             more: 0,
+            entries: 0,
+            folder: "/in".into(),
+            left: None,
             looks_like: Some("nas".into()),
             dotted,
             bytes: 0,
             is_final: true,
         };
         let said = |dotted, language| news(&offer(dotted), language).unwrap().body;
-        let alike = "data, 0 B. The name n\u{430}s looks like that of another device, nas. Compare the IDs in Ringway.";
+        let alike = "data, 0 B. Into /in. The name n\u{430}s looks like that of another device, nas. Compare the IDs in Ringway.";
         assert_eq!(said(0, Language::En), alike);
         assert_eq!(said(1, Language::En), format!("{alike} 1 name begins with a dot"));
         assert!(said(0, Language::De).contains("eines anderen Geräts, nas."));
@@ -279,8 +296,11 @@ mod tests {
         let offer = News::Offer {
             id: "1".into(),
             from: "lab-ws".into(),
-            title: "data".into(),
+            names: vec!["data".into(), "set".into()],
             more: 2,
+            entries: 1,
+            folder: "/in".into(),
+            left: Some(9_000_000_000),
             looks_like: None,
             dotted: 0,
             bytes: 1_500_000,
@@ -288,7 +308,7 @@ mod tests {
         };
         let words = news(&offer, de).unwrap();
         assert_eq!(words.title, "Angebot von lab-ws");
-        assert_eq!(words.body, "data und 2 weitere, bisher 1,5 MB");
+        assert_eq!(words.body, "data, set und 2 weitere, 1 Element, bisher 1,5 MB. Nach /in, danach 9,0 GB frei");
         let ended = News::Ended {
             direction: Direction::Copying,
             title: "{x}".into(),

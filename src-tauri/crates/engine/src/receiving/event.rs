@@ -1,13 +1,16 @@
 //! What a listening receiver tells.
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use ringway_model::{
-    Counts, DeclineReason, Device, Direction, Fault, Offer, Outcome, Report, Side, TransferKey, TurnedAway,
+    Comparison, Counts, DeclineReason, Device, Difference, Direction, Fault, Offer, Outcome, Report, Side, TransferKey,
+    TurnedAway,
 };
 use tokio::sync::oneshot;
 
+use super::listing::Listing;
 use crate::devices::rules::Decision;
 use crate::store::Store;
 use crate::store::history::{Ended, Record};
@@ -68,6 +71,7 @@ pub(super) enum Answer {
 /// An offer that waits for an answer. Dropping it declines.
 pub struct IncomingOffer {
     summary: Arc<Mutex<Offer>>,
+    listing: Arc<Listing>,
     decision: Decision,
     answer: Option<oneshot::Sender<Answer>>,
 }
@@ -79,13 +83,35 @@ impl std::fmt::Debug for IncomingOffer {
 }
 
 impl IncomingOffer {
-    pub(super) fn new(summary: Arc<Mutex<Offer>>, decision: Decision, answer: oneshot::Sender<Answer>) -> Self {
-        Self { summary, decision, answer: Some(answer) }
+    pub(super) fn new(
+        summary: Arc<Mutex<Offer>>,
+        listing: Arc<Listing>,
+        decision: Decision,
+        answer: oneshot::Sender<Answer>,
+    ) -> Self {
+        Self { summary, listing, decision, answer: Some(answer) }
     }
 
-    /// What it says of itself; totals may have grown since.
+    /// What it says of itself; totals and comparison may have grown since.
     pub fn summary(&self) -> Offer {
-        self.summary.lock().clone()
+        Offer { comparison: self.listing.comparison(), ..self.summary.lock().clone() }
+    }
+
+    /// Compares it with another folder from now on.
+    pub fn compare_with(&self, folder: &Path) {
+        self.listing.compare_with(folder);
+    }
+
+    /// The entries that differ from what is in the folder, as far as they were found; at most a
+    /// thousand.
+    pub fn differences(&self) -> Vec<Difference> {
+        self.listing.differences()
+    }
+
+    /// Resolves when it was compared with the folder. That may never happen.
+    pub fn compared(&self) -> impl Future<Output = Comparison> + Send + use<> {
+        let listing = Arc::clone(&self.listing);
+        async move { listing.compared().await }
     }
 
     /// What its device's rule makes of it: accepted without asking, or why not.

@@ -15,6 +15,7 @@ use zeroize::Zeroizing;
 use super::arrivals::Arrivals;
 use super::event::ReceiverEvent;
 use super::listeners::Listeners;
+use super::listing::Listings;
 use super::queue::Queue;
 use super::shares::Shares;
 use crate::admission::accept_queue::AcceptQueue;
@@ -50,6 +51,8 @@ pub(crate) struct Listening {
     pub(crate) arrivals: Arrivals,
     /// The offers that wait for a person's answer.
     pub(crate) shares: Shares,
+    /// What those contain.
+    pub(crate) listings: Arc<Listings>,
     pub(super) code: Mutex<Option<Opened>>,
     /// Wrong attempts since a person asked for a code, at all codes together.
     pub(super) wrong_attempts: AtomicU32,

@@ -16,7 +16,8 @@ use ringway_link::session::Session;
 use ringway_model::{Consent, DeclineReason, Device, DeviceRule, Fault, IntoHome, Offer, PathText, Side, TransferId};
 use ringway_tree::filesystem::free_space;
 use ringway_tree::receive::AttemptKey;
-use ringway_wire::control::Totals;
+use ringway_wire::OfferedNames;
+use ringway_wire::control::{Cancel, Totals};
 use ringway_wire::session::{Acceptor, AcceptorEvent};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
@@ -24,6 +25,7 @@ use tokio::time::sleep;
 
 use super::event::{Answer, IncomingOffer, ReceiverEvent, keep_unanswered};
 use super::listening::Listening;
+use super::listing::{Listing, UntilAnswered, is_offered};
 use super::queue::{Claim, Entered, Pending, Place, Turn, Waiting};
 use super::renewals::{Met, Renewed};
 use super::visitor::Visitor;
@@ -198,7 +200,9 @@ async fn ask(
     // is known by now.
     let share = listening.shares.take(visitor.device.id, visitor.names.held_bytes());
     let mut landing = Landing::of(&listening, &visitor.device);
-    let Some(decision) = ruled(&mut visitor, stopped_at, landing.lacks_folder.take(), share.is_some()).await else {
+    let listing = UntilAnswered(Listing::new(&listening.shared, &listening.listings, listening.confinement.is_ok()));
+    let lacks_folder = landing.lacks_folder.take();
+    let Some(decision) = ruled(&mut visitor, &listing.0, stopped_at, (lacks_folder, share.is_some())).await else {
         return visitor.into_session().close().await;
     };
     let mut acceptance = match decision {
@@ -223,9 +227,9 @@ async fn ask(
             None
         }
     };
-    let mut shown = tell(&listening, &visitor, decision, landing.folder.take()).await;
+    let mut shown = tell(&listening, &visitor, (&listing.0, decision), landing.folder.take()).await;
     let (mut options, done) = loop {
-        let Visitor { session, device, pairing, offer, .. } = &mut visitor;
+        let Visitor { session, device, pairing, offer, names, .. } = &mut visitor;
         let changed = async {
             match acceptance {
                 Acceptance::Person => listening.shared.rule_changes(device.id, |now| *now == device.rule).await,
@@ -233,7 +237,8 @@ async fn ask(
             }
         };
         let taken_back = acceptance.taken_back(&listening.shared, (device, *pairing));
-        let rule = match decide(&listening, session, &mut shown, taken_back, changed).await {
+        let listed = (&listing.0, &**names);
+        let rule = match decide(&listening, session, (&mut shown, listed), taken_back, changed).await {
             Decided::Yes(options, done) => break (options, done),
             Decided::Over => return visitor.into_session().close().await,
             Decided::RuleChanged(rule) => rule,
@@ -249,8 +254,9 @@ async fn ask(
         (acceptance, landing) = (Acceptance::Rule, landing_now);
         let key = shown.summary().key();
         listening.tell(ReceiverEvent::OfferAnswered(key)).await;
-        shown = tell(&listening, &visitor, decision, landing.folder.take()).await;
+        shown = tell(&listening, &visitor, (&listing.0, decision), landing.folder.take()).await;
     };
+    drop(listing);
     let summary = Arc::clone(&shown.summary);
     let Visitor { device, offer, .. } = &mut visitor;
     if share.is_some() {
@@ -298,10 +304,19 @@ impl Shown {
     }
 }
 
-async fn tell(listening: &Listening, visitor: &Visitor, decision: Decision, folder: Option<PathBuf>) -> Shown {
-    let summary = Arc::new(Mutex::new(summary(listening, visitor, &decision, folder)));
+async fn tell(
+    listening: &Listening,
+    visitor: &Visitor,
+    (listing, decision): (&Arc<Listing>, Decision),
+    folder: Option<PathBuf>,
+) -> Shown {
+    let summary = summary(listening, visitor, &decision, folder);
+    if matches!(decision, Decision::Ask(_)) {
+        listing.compare_with(&summary.destination.0);
+    }
+    let summary = Arc::new(Mutex::new(summary));
     let (answer, answered) = oneshot::channel();
-    let offer = IncomingOffer::new(Arc::clone(&summary), decision, answer);
+    let offer = IncomingOffer::new(Arc::clone(&summary), Arc::clone(listing), decision, answer);
     listening.tell(ReceiverEvent::OfferReceived(offer)).await;
     Shown { summary, answered }
 }
@@ -405,11 +420,11 @@ async fn begin(
 /// the offer has gone meanwhile.
 async fn ruled(
     visitor: &mut Visitor,
+    listing: &Arc<Listing>,
     stopped_at: Option<u64>,
-    lacks_folder: Option<PathBuf>,
-    may_wait: bool,
+    (lacks_folder, may_wait): (Option<PathBuf>, bool),
 ) -> Option<Decision> {
-    let Visitor { session, device: Device { rule, .. }, offer, .. } = visitor;
+    let Visitor { session, device: Device { rule, .. }, offer, names, .. } = visitor;
     let late = sleep(RULE_WAIT_MAX);
     tokio::pin!(late);
     loop {
@@ -421,6 +436,11 @@ async fn ruled(
         tokio::select! {
             event = session.next() => match event {
                 Ok(Some(AcceptorEvent::TotalsChanged(totals))) => offer.so_far = totals,
+                Ok(Some(AcceptorEvent::ListingArrived(page))) if !is_offered(&page, names) => {
+                    session.machine.cancel(Cancel::Failed);
+                    return None;
+                }
+                Ok(Some(AcceptorEvent::ListingArrived(page))) => listing.add(page),
                 Ok(Some(AcceptorEvent::Cancelled(_)) | None) | Err(_) => return None,
                 Ok(Some(_)) => {}
             },
@@ -454,6 +474,7 @@ fn summary(listening: &Listening, visitor: &Visitor, decision: &Decision, folder
         free_space: free_space::look(&destination),
         destination: destination.into(),
         asked_because: decision.asked_because().cloned(),
+        comparison: None,
     }
 }
 
@@ -470,7 +491,7 @@ enum Decided {
 async fn decide(
     listening: &Listening,
     session: &mut Session<Acceptor>,
-    Shown { summary, answered }: &mut Shown,
+    (Shown { summary, answered }, (listing, names)): (&mut Shown, (&Arc<Listing>, &OfferedNames)),
     taken_back: impl Future<Output = TakenBack>,
     changed: impl Future<Output = DeviceRule>,
 ) -> Decided {
@@ -519,6 +540,13 @@ async fn decide(
                     summary.entries_so_far = totals.entries;
                     summary.bytes_so_far = totals.bytes;
                     summary.totals_final = totals.complete;
+                }
+                Ok(Some(AcceptorEvent::ListingArrived(page))) if is_offered(&page, names) => listing.add(page),
+                Ok(Some(AcceptorEvent::ListingArrived(_))) => {
+                    session.machine.cancel(Cancel::Failed);
+                    let withdrawn = note();
+                    listening.tell(withdrawn).await;
+                    return Decided::Over;
                 }
                 Ok(Some(AcceptorEvent::Cancelled(_)) | None) | Err(_) => {
                     let withdrawn = note();

@@ -105,6 +105,7 @@ pub(crate) async fn listen(
         queue: Queue::default(),
         arrivals: Arrivals::default(),
         shares: Shares::default(),
+        listings: Arc::default(),
         code: Mutex::new(None),
         wrong_attempts: AtomicU32::new(0),
     });

@@ -624,6 +624,7 @@ mod tests {
                 is_home: false,
                 free_space: None,
                 asked_because: None,
+                comparison: None,
             };
             keep_unanswered(&offer, &self.store);
         }

@@ -1,6 +1,7 @@
 //! Two devices in one process, over real sockets: pairing, offers, trees, what must be refused, and
 //! what goes on. Shared by all of it: devices, requests, trees and relays.
 mod by_hand;
+mod compared;
 mod forgotten;
 mod interrupted;
 mod lines;

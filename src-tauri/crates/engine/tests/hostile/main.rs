@@ -28,6 +28,7 @@ mod deadline;
 mod flood;
 mod impostors;
 mod keys;
+mod listings;
 mod mallory;
 mod memory;
 mod names;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use fastcdc::v2020::{Normalization, cut, select_masks};
 use ringway_engine::SendRequest;
 use ringway_engine::limits::{
-    FAILURES_LISTED_MAX, NAMES_ARRIVING_BYTES_MAX, OFFERS_ASKED_BYTES_MAX, OFFERS_OF_ONE_MAX,
+    FAILURES_LISTED_MAX, LISTINGS_BYTES_MAX, NAMES_ARRIVING_BYTES_MAX, OFFERS_ASKED_BYTES_MAX, OFFERS_OF_ONE_MAX,
     UNAUTHENTICATED_FROM_ONE_MAX,
 };
 use ringway_model::{Compression, DeclineReason, Delta, IoMode, Outcome, Source, TlsMode};
@@ -21,9 +21,10 @@ use ringway_wire::lane::{
     Timestamp, Xattrs,
 };
 use ringway_wire::limits::{
-    BATCH_ITEMS_MAX, FAILURES_NAMED_MAX, LANE_BODY_MAX, LINK_SETS_MAX, LINK_TARGET_MAX, NAME_MAX, OFFER_NAMES_MAX,
-    OPEN_RANGED_MAX, PATH_MAX, RANGE_PIECES_MAX,
+    BATCH_ITEMS_MAX, FAILURES_NAMED_MAX, LANE_BODY_MAX, LINK_SETS_MAX, LINK_TARGET_MAX, LISTING_BYTES_MAX, NAME_MAX,
+    OFFER_NAMES_MAX, OPEN_RANGED_MAX, PATH_MAX, RANGE_PIECES_MAX,
 };
+use ringway_wire::listing::{ListedEntry, ListedKind, ListingEnd, ListingWriter};
 use ringway_wire::offered::NameCollector;
 use ringway_wire::{Name, OfferedNames, RelPath};
 
@@ -564,6 +565,54 @@ async fn offers_that_wait_for_a_person_are_held_in_bounded_memory() {
     let modest = Mallory::new().offers(address, "modest", code.as_deref(), &offer()).await;
     answers.push(tokio::spawn(modest.hears_the_answer()));
     assert_eq!(process.says("asked"), "modest");
+    assert!(answers.iter().all(|answer| !answer.is_finished()), "all of them still wait");
+}
+
+/// The pages of the longest listing: paths that share little, until no byte is left.
+fn longest_listing() -> Vec<Message> {
+    let (mut pages, mut writer, mut bytes) = (Vec::new(), ListingWriter::default(), 0);
+    for number in 0.. {
+        let path = format!("x/{number:y<250}");
+        let path = RelPath::new(path.as_bytes()).unwrap();
+        if bytes + writer.bytes_with(path) > LISTING_BYTES_MAX {
+            break;
+        }
+        let kind = ListedKind::File { size: 1, secs: 1, nanos: 1 };
+        if let Some(page) = writer.push(&ListedEntry { path, kind }) {
+            bytes += page.bytes();
+            pages.push(Message::OfferListing(page));
+        }
+    }
+    pages.push(Message::OfferListing(writer.page(ListingEnd::Cut)));
+    pages
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn listings_of_offers_that_wait_are_held_in_bounded_memory() {
+    let home = tempfile::tempdir().unwrap();
+    let mut process = Process::start(home.path(), Role::Unanswering);
+    let address = process.says("address").parse().unwrap();
+    let listing = longest_listing();
+    let mallory = Mallory::new();
+    let mut code = Some(CODE);
+    let mut answers = Vec::new();
+    for number in 0..OFFERS_OF_ONE_MAX {
+        let offer = Offer { transfer: [number as u8; 16], ..offer() };
+        let mut inside = mallory.offers(address, "guest", code.take(), &offer).await;
+        assert_eq!(process.says("asked"), "guest");
+        for page in &listing {
+            inside.session.say(page).await;
+        }
+        // All of it was read when this is answered.
+        inside.session.say(&Message::Ping).await;
+        while !matches!(inside.session.hear().await.expect("it still waits"), Message::Pong) {}
+        answers.push(tokio::spawn(inside.hears_the_answer()));
+    }
+    let held = process.held_mib();
+    let most = LISTINGS_BYTES_MAX as f64 / f64::from(1 << 20);
+    println!("held by the receiver: {held:.1} MiB");
+    assert!(LISTINGS_BYTES_MAX < OFFERS_OF_ONE_MAX * LISTING_BYTES_MAX, "more was sent than is kept");
+    assert!(held > most / 2.0 && held < most + BESIDE_NAMES_MIB_MAX, "{held} MiB");
     assert!(answers.iter().all(|answer| !answer.is_finished()), "all of them still wait");
 }
 

@@ -1,9 +1,10 @@
 //! What is said of offers and of devices that pair: names that look alike, offers beyond a rule, a
 //! folder that does not suit an offer, codes.
 use super::table::*;
-use super::{Says, figures};
+use super::{Row, Says, figures};
 use crate::device::{DeviceId, LookAlike};
 use crate::fault::AuthError;
+use crate::offer::{Comparison, ComparisonState};
 use crate::paired::AskedBecause;
 use crate::text::Text;
 
@@ -58,6 +59,28 @@ impl Unsuitable {
     }
 }
 
+/// What an offer would do to what is in its folder, such as "18 new, 303 unchanged, 1 differs
+/// here". None if that is not known.
+pub fn compared(comparison: &Comparison) -> Option<String> {
+    let Comparison { state, new, unchanged, differing, in_the_way, unreadable, at_least } = *comparison;
+    let parts = [
+        (OFFER_NEW, new),
+        (OFFER_UNCHANGED, unchanged),
+        (OFFER_DIFFERING, differing),
+        (OFFER_IN_THE_WAY, in_the_way),
+        (OFFER_UNREADABLE, unreadable),
+    ];
+    let says = |(row, n): (Row, u64)| row.says().with("n", figures::count(n)).what();
+    let counts: Vec<_> = parts.into_iter().filter(|(_, n)| *n > 0).map(says).collect();
+    let counts = if counts.is_empty() { says((OFFER_NEW, 0)) } else { counts.join(", ") };
+    match state {
+        ComparisonState::Unknown => None,
+        ComparisonState::Comparing => Some(OFFER_COMPARING.says().with("counts", counts).what()),
+        ComparisonState::Done if at_least => Some(OFFER_AT_LEAST.says().with("counts", counts).what()),
+        ComparisonState::Done => Some(counts),
+    }
+}
+
 /// That so many offered names begin with a dot. `names` are safe to show.
 pub fn dot_names(n: u64, names: &str) -> Says {
     OFFER_DOT_NAMES.says().with("n", figures::count(n)).with("names", names)
@@ -84,4 +107,28 @@ pub fn code_not_found(number: u16) -> Says {
 /// That several devices do. `names` are safe to show.
 pub fn code_ambiguous(number: u16, names: &str) -> Says {
     CODE_AMBIGUOUS.says().with("number", number).with("names", names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comparison_is_told_in_counts_that_are_not_zero() {
+        let done = Comparison { state: ComparisonState::Done, ..Comparison::default() };
+        let album = Comparison { new: 18, unchanged: 1_303, differing: 1, ..done };
+        for (comparison, said) in [
+            (album, Some("18 new, 1,303 unchanged, 1 differs here")),
+            (Comparison { at_least: true, ..album }, Some("at least 18 new, 1,303 unchanged, 1 differs here")),
+            (
+                Comparison { differing: 2, in_the_way: 1, unreadable: 3, ..done },
+                Some("2 differ here, 1 blocked by another item here, 3 not readable here"),
+            ),
+            (done, Some("0 new")),
+            (Comparison { state: ComparisonState::Comparing, new: 5, ..done }, Some("5 new so far")),
+            (Comparison { state: ComparisonState::Unknown, ..album }, None),
+        ] {
+            assert_eq!(compared(&comparison).as_deref(), said, "{comparison:?}");
+        }
+    }
 }

@@ -145,6 +145,27 @@ rows! {
     OFFER_TOO_MANY: "offer.tooMany" {
         what: "The disk can hold only {n, plural, one {# more item} other {# more items}}.",
     }
+    OFFER_NEW: "offer.new" {
+        what: "{n, number} new",
+    }
+    OFFER_UNCHANGED: "offer.unchanged" {
+        what: "{n, number} unchanged",
+    }
+    OFFER_DIFFERING: "offer.differing" {
+        what: "{n, plural, one {# differs here} other {# differ here}}",
+    }
+    OFFER_IN_THE_WAY: "offer.inTheWay" {
+        what: "{n, plural, one {# blocked by another item here} other {# blocked by other items here}}",
+    }
+    OFFER_UNREADABLE: "offer.unreadable" {
+        what: "{n, number} not readable here",
+    }
+    OFFER_AT_LEAST: "offer.atLeast" {
+        what: "at least {counts}",
+    }
+    OFFER_COMPARING: "offer.comparing" {
+        what: "{counts} so far",
+    }
     OFFER_NAMES_TOO_LONG: "offer.namesTooLong" {
         what: "One name is too long: the disk allows {n, plural, one {# byte} other {# bytes}}.",
     }

@@ -4,11 +4,11 @@ use std::time::SystemTime;
 use anyhow::Result;
 use ringway_daemon::control::{Client, Place};
 use ringway_daemon::dto::{Everything, Listening, Moving, PairedDevice};
-use ringway_model::{DeviceId, Fault, Offer, OnCancel, OpenCode};
+use ringway_model::{DeviceId, Fault, Offer, OnCancel, OpenCode, sentences};
 
 use super::{refusal, shown};
 use crate::args::destination::destination;
-use crate::args::{AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, ReportArgs, TransferArgs};
+use crate::args::{AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, ReportArgs, TransferArgs};
 use crate::exit::{Exit, Refusal};
 use crate::json::{self, Event};
 use crate::output::Output;
@@ -45,14 +45,32 @@ pub(crate) async fn status(report: ReportArgs) -> Result<Exit> {
 }
 
 /// `ringway offers`.
-pub(crate) async fn offers(report: ReportArgs) -> Result<Exit> {
-    let out = Output::from(report);
-    let offers = look(&service().await?).await?.offers;
+pub(crate) async fn offers(args: OffersArgs) -> Result<Exit> {
+    let out = Output::from(args.report);
+    let client = service().await?;
+    let all = look(&client).await?;
+    if let Some(typed) = &args.offer {
+        let offer = one(&all.offers, &all.devices, typed, "offer", of_offer)?;
+        return differences(&client, offer, &out).await;
+    }
+    let offers = all.offers;
     offers.iter().for_each(|offer| out.event(&Event::OfferWaits(offer)));
     match offers.is_empty() {
         true => out.say("Nothing waits for an answer."),
         false => shown::offers(&offers).into_iter().for_each(|line| out.say(line)),
     }
+    Ok(Exit::All)
+}
+
+/// How one offer compares with what is in its folder, and what differs.
+async fn differences(client: &Client, offer: &Offer, out: &Output) -> Result<Exit> {
+    let differences = client.offer_differences(offer.id.to_string()).await?;
+    out.event(&Event::OfferWaits(offer));
+    differences.iter().for_each(|difference| out.event(&Event::Difference(difference)));
+    let counts = offer.comparison.as_ref().and_then(sentences::compared);
+    let counts = counts.unwrap_or_else(|| "not compared".to_owned());
+    out.say(format_args!("{}: {counts}", offer.destination));
+    shown::differences(&differences, SystemTime::now()).into_iter().for_each(|line| out.say(line));
     Ok(Exit::All)
 }
 

@@ -126,6 +126,7 @@ impl Log {
             // Lists, and what concerns windows only.
             AppEvent::DevicesChanged { .. }
             | AppEvent::NearbyChanged { .. }
+            | AppEvent::OfferPicked { .. }
             | AppEvent::Dragged { .. }
             | AppEvent::Opened { .. }
             | AppEvent::ChosenCounted { .. }

@@ -4,10 +4,10 @@ use std::time::SystemTime;
 
 use ringway_daemon::control::protocol::Hello;
 use ringway_daemon::dto::{Everything, Listening};
-use ringway_model::{Direction, Offer, OpenCode, PathText, Stage, Text, UnderWay};
+use ringway_model::{Difference, Direction, Offer, OpenCode, PathText, Stage, Text, UnderWay, sentences};
 
 use crate::json::{self, Event, Service, WhatFailed};
-use crate::text::{and_more, bytes, clock, count, for_how_long, rate, table};
+use crate::text::{ago, and_more, bytes, clock, count, for_how_long, rate, table};
 use crate::words;
 
 /// Digits of an id that lists show: enough to tell a handful apart, and to be typed.
@@ -124,9 +124,34 @@ pub(crate) fn offers(offers: &[Offer]) -> Vec<String> {
             offer.destination.to_string(),
         ]
     });
-    let asked =
-        offers.iter().filter_map(|offer| Some(format!("{}: {}", short(&offer.id.to_string()), asked_because(offer)?)));
-    table(std::iter::once(heading).chain(rows).collect()).into_iter().chain(asked).collect()
+    let more = offers.iter().flat_map(|offer| {
+        let id = short(&offer.id.to_string());
+        let compared = offer.comparison.as_ref().and_then(sentences::compared);
+        let compared = compared.map(|counts| format!("{}: {counts}", offer.destination));
+        [compared, asked_because(offer)].into_iter().flatten().map(move |line| format!("{id}: {line}"))
+    });
+    table(std::iter::once(heading).chain(rows).collect()).into_iter().chain(more).collect()
+}
+
+/// A table of what differs.
+pub(crate) fn differences(differences: &[Difference], now: SystemTime) -> Vec<String> {
+    if differences.is_empty() {
+        return Vec::new();
+    }
+    let heading = ["PATH", "HERE IS", "HERE", "OFFERED"].map(str::to_owned);
+    let version = |size: Option<u64>, changed: Option<SystemTime>| {
+        let parts = [size.map(bytes), changed.map(|changed| ago(changed, now))];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    };
+    let rows = differences.iter().map(|found| {
+        [
+            found.path.to_string(),
+            json::name_of(found.here_is).replace('_', " "),
+            version(found.here_bytes, found.here_changed_at),
+            version(found.offered_bytes, found.offered_changed_at),
+        ]
+    });
+    table(std::iter::once(heading).chain(rows).collect())
 }
 
 fn transfers(transfers: &[&UnderWay]) -> Vec<String> {

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use ringway_engine::{AcceptOptions, Decision, Engine, IncomingOffer, free_space};
-use ringway_model::{DeclineReason, Fault, IntoHome, Offer, OnConflict, ShownSize, TransferId, TransferKey};
+use ringway_model::{
+    DeclineReason, Difference, Fault, IntoHome, Offer, OnConflict, ShownSize, TransferId, TransferKey,
+};
 
 use crate::app::listeners::Listeners;
 use crate::app::transfers::Transfers;
@@ -110,6 +112,17 @@ impl Offers {
         changed.into_iter().for_each(|offer| self.listeners.tell(AppEvent::OfferChanged { offer: Box::new(offer) }));
     }
 
+    /// Has an offer stand first, because a person looks at it. One that is gone stays so.
+    pub(crate) fn bring_forward(&self, id: &str) {
+        let mut offers = self.waiting.lock();
+        let Some(at) = offers.iter().position(|waiting| waiting.is(id)) else { return };
+        let picked = offers.remove(at);
+        let id = picked.id;
+        offers.insert(0, picked);
+        drop(offers);
+        self.listeners.tell(AppEvent::OfferPicked { id });
+    }
+
     fn take(&self, id: &str) -> Result<Waiting, Fault> {
         let mut offers = self.waiting.lock();
         let at = offers.iter().position(|waiting| waiting.is(id)).ok_or(Fault::Gone)?;
@@ -125,10 +138,21 @@ impl Offers {
         let is_home = self.engine.is_home(&folder);
         let mut offers = self.waiting.lock();
         let waiting = offers.iter_mut().find(|waiting| waiting.is(id)).ok_or(Fault::Gone)?;
+        waiting.offer.compare_with(&folder);
         waiting.folder = Some((folder, into_home, is_home));
         drop(offers);
         self.refresh();
         Ok(())
+    }
+
+    /// The entries of an offer that differ from what is in its folder, as far as they were found.
+    ///
+    /// # Errors
+    /// The offer is gone.
+    pub(crate) fn differences(&self, id: &str) -> Result<Vec<Difference>, Fault> {
+        let offers = self.waiting.lock();
+        let waiting = offers.iter().find(|waiting| waiting.is(id)).ok_or(Fault::Gone)?;
+        Ok(waiting.offer.differences())
     }
 
     /// Shows an offer anew that has outgrown what a person saw of it.

@@ -137,3 +137,71 @@ async fn another_folder_for_one_offer_is_shown_and_used() {
     assert!(elsewhere.join("set/below/file").exists());
     assert_eq!(std::fs::read_dir(far.inbox()).unwrap().count(), 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn offer_says_how_it_compares_with_its_folder_and_what_differs() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    std::fs::create_dir_all(far.inbox().join("set/below")).unwrap();
+    let there = far.inbox().join("set/below/file");
+    std::fs::write(&there, "received long ago").unwrap();
+    std::fs::File::options().write(true).open(&there).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    let sent = near.send(&near.source(), &target, Some(&code));
+    let compared = |event| match event {
+        AppEvent::OfferChanged { offer }
+            if offer.comparison.is_some_and(|found| found.state == ComparisonState::Done) =>
+        {
+            Some(*offer)
+        }
+        _ => None,
+    };
+    let offer = far.event(compared).await;
+    let id = offer.id.to_string();
+    let found = offer.comparison.unwrap();
+    assert_eq!((found.new, found.unchanged, found.differing, found.at_least), (0, 2, 1, false));
+    let differences = far.app.offers.differences(&id).unwrap();
+    assert_eq!((differences.len(), &differences[0].path), (1, &"set/below/file".into()));
+    assert_eq!(differences[0].here_is, HereIs::Older);
+    assert!(far.app.offers.differences("none").is_err());
+
+    let elsewhere = far.folder.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    far.app.offers.set_folder(&id, elsewhere.clone(), ringway_model::IntoHome::Refuse).unwrap();
+    let anew = |event| compared(event).filter(|offer| offer.destination.0 == elsewhere);
+    assert_eq!(far.event(anew).await.comparison.map(|found| found.new), Some(3));
+    assert!(far.app.offers.differences(&id).unwrap().is_empty());
+    far.app.offers.decline(&id).unwrap();
+    near.ended(&sent).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn offer_that_a_person_looks_at_stands_first() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let sent = [near.send(&near.source(), &target, Some(&code))];
+    let first = far.offer().await;
+    let other = near.folder.path().join("other");
+    std::fs::write(&other, "x").unwrap();
+    let also = near.send(&other, &target, None);
+    let second = |event| match event {
+        AppEvent::OfferChanged { offer } if offer.id != first.id => Some(*offer),
+        _ => None,
+    };
+    let second = far.event(second).await;
+    let order = |far: &Machine| far.app.offers.shown().iter().map(|offer| offer.id).collect::<Vec<_>>();
+    assert_eq!(order(&far), [first.id, second.id]);
+    far.app.offers.bring_forward(&second.id.to_string());
+    assert_eq!(order(&far), [second.id, first.id]);
+    let picked = far.event(|event| match event {
+        AppEvent::OfferPicked { id } => Some(id),
+        _ => None,
+    });
+    assert_eq!(picked.await, second.id);
+    far.app.offers.bring_forward("gone");
+    for offer in [first, second] {
+        far.app.offers.decline(&offer.id.to_string()).unwrap();
+    }
+    for id in sent.iter().chain([&also]) {
+        near.ended(id).await;
+    }
+}

@@ -1,0 +1,38 @@
+// What an offer would do to what is in its folder, in words.
+import { ago, bytes } from "./format";
+import type { Comparison, Difference } from "./ipc";
+import { t } from "./messages";
+
+/** Such as "18 new, 303 unchanged, 1 differs here"; empty where that is not known. */
+export function comparedWords(compared: Comparison): string {
+  if (compared.state === "unknown") return "";
+  const parts = [
+    compared.unchanged > 0 && t("offer.unchanged", { n: compared.unchanged }),
+    compared.differing > 0 && t("offer.differing", { n: compared.differing }),
+    compared.in_the_way > 0 && t("offer.inTheWay", { n: compared.in_the_way }),
+    compared.unreadable > 0 && t("offer.unreadable", { n: compared.unreadable }),
+  ].filter((part) => part !== false);
+  if (compared.new > 0 || parts.length === 0) parts.unshift(t("offer.new", { n: compared.new }));
+  const counts = parts.join(", ");
+  if (compared.state === "comparing") return t("offer.comparing", { counts });
+  return compared.at_least ? t("offer.atLeast", { counts }) : counts;
+}
+
+/** A file's size and age. */
+function version(size: number | null, changedAt: number | null, now: number): string {
+  const parts = [size === null ? "" : bytes(size), changedAt === null ? "" : ago(changedAt * 1000, now)];
+  return parts.filter(Boolean).join(", ");
+}
+
+/** How what is there differs, and both versions where they are files. */
+export function differenceWords(found: Difference, now: number): string {
+  const what = {
+    newer: t("inbox.differs.newer"),
+    older: t("inbox.differs.older"),
+    other: t("inbox.differs.other"),
+    in_the_way: t("inbox.differs.inTheWay"),
+  }[found.here_is];
+  const here = version(found.here_bytes, found.here_changed_at, now);
+  const offered = version(found.offered_bytes, found.offered_changed_at, now);
+  return here && offered ? t("inbox.differs.versions", { what, here, offered }) : what;
+}
