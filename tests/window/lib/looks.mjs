@@ -40,6 +40,23 @@ export async function checked(page, where) {
   assert.ok(value.looked.includes("color-contrast"), where);
 }
 
+/**
+ * No element is lower than what it contains, but those that scroll: a window that is made narrower
+ * breaks texts into more lines, which must not cover what follows them.
+ */
+export async function holdsItsText(page, where) {
+  const low = await page.script(() => {
+    const isLow = (element) => {
+      const { display, overflowY } = getComputedStyle(element);
+      const counts = display !== "inline" && overflowY === "visible" && element.clientHeight > 0;
+      // Letters may reach a little below their line.
+      return counts && element.scrollHeight > element.clientHeight + 4;
+    };
+    return [...document.querySelectorAll("main *")].filter(isLow).map((element) => `${element.outerHTML.slice(0, 90)}: ${element.clientHeight} of ${element.scrollHeight}`);
+  });
+  assert.deepEqual(low, [], where);
+}
+
 /** Everything is as wide as the window. */
 export async function fits(page, where) {
   const wide = await page.script(() => {
