@@ -1355,7 +1355,7 @@ describe("the service behind the window", () => {
     expect(shell.called("lookAround")).toHaveLength(2);
     // What comes next is heard as before.
     shell.tell({ event: "offerChanged", offer: offer() });
-    expect(await screen.findByText(t("inbox.offerFrom", { from: "laptop" }))).toBeVisible();
+    expect(await screen.findByText(t("inbox.offerFrom", { from: "laptop" }), { selector: "[data-offer-banner] *" })).toBeVisible();
   });
 
   test("that it was lost is said until the next one's state is shown, and what a lost one still answers is not shown", async () => {

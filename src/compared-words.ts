@@ -7,15 +7,15 @@ import { t } from "./messages";
 export function comparedWords(compared: Comparison): string {
   if (compared.state === "unknown") return "";
   const parts = [
-    compared.unchanged > 0 && t("offer.unchanged", { n: compared.unchanged }),
-    compared.differing > 0 && t("offer.differing", { n: compared.differing }),
-    compared.in_the_way > 0 && t("offer.inTheWay", { n: compared.in_the_way }),
-    compared.unreadable > 0 && t("offer.unreadable", { n: compared.unreadable }),
+    compared.unchanged > 0 && t("comparison.unchanged", { n: compared.unchanged }),
+    compared.differing > 0 && t("comparison.differing", { n: compared.differing }),
+    compared.in_the_way > 0 && t("comparison.inTheWay", { n: compared.in_the_way }),
+    compared.unreadable > 0 && t("comparison.unreadable", { n: compared.unreadable }),
   ].filter((part) => part !== false);
-  if (compared.new > 0 || parts.length === 0) parts.unshift(t("offer.new", { n: compared.new }));
+  if (compared.new > 0 || parts.length === 0) parts.unshift(t("comparison.new", { n: compared.new }));
   const counts = parts.join(", ");
-  if (compared.state === "comparing") return t("offer.comparing", { counts });
-  return compared.at_least ? t("offer.atLeast", { counts }) : counts;
+  if (compared.state === "comparing") return t("comparison.soFar", { counts });
+  return compared.at_least ? t("comparison.atLeast", { counts }) : counts;
 }
 
 /** A file's size and age. */

@@ -64,19 +64,19 @@ impl Unsuitable {
 pub fn compared(comparison: &Comparison) -> Option<String> {
     let Comparison { state, new, unchanged, differing, in_the_way, unreadable, at_least } = *comparison;
     let parts = [
-        (OFFER_NEW, new),
-        (OFFER_UNCHANGED, unchanged),
-        (OFFER_DIFFERING, differing),
-        (OFFER_IN_THE_WAY, in_the_way),
-        (OFFER_UNREADABLE, unreadable),
+        (COMPARISON_NEW, new),
+        (COMPARISON_UNCHANGED, unchanged),
+        (COMPARISON_DIFFERING, differing),
+        (COMPARISON_IN_THE_WAY, in_the_way),
+        (COMPARISON_UNREADABLE, unreadable),
     ];
     let says = |(row, n): (Row, u64)| row.says().with("n", figures::count(n)).what();
     let counts: Vec<_> = parts.into_iter().filter(|(_, n)| *n > 0).map(says).collect();
-    let counts = if counts.is_empty() { says((OFFER_NEW, 0)) } else { counts.join(", ") };
+    let counts = if counts.is_empty() { says((COMPARISON_NEW, 0)) } else { counts.join(", ") };
     match state {
         ComparisonState::Unknown => None,
-        ComparisonState::Comparing => Some(OFFER_COMPARING.says().with("counts", counts).what()),
-        ComparisonState::Done if at_least => Some(OFFER_AT_LEAST.says().with("counts", counts).what()),
+        ComparisonState::Comparing => Some(COMPARISON_SO_FAR.says().with("counts", counts).what()),
+        ComparisonState::Done if at_least => Some(COMPARISON_AT_LEAST.says().with("counts", counts).what()),
         ComparisonState::Done => Some(counts),
     }
 }

@@ -145,29 +145,31 @@ rows! {
     OFFER_TOO_MANY: "offer.tooMany" {
         what: "The disk can hold only {n, plural, one {# more item} other {# more items}}.",
     }
-    OFFER_NEW: "offer.new" {
-        what: "{n, number} new",
-    }
-    OFFER_UNCHANGED: "offer.unchanged" {
-        what: "{n, number} unchanged",
-    }
-    OFFER_DIFFERING: "offer.differing" {
-        what: "{n, plural, one {# differs here} other {# differ here}}",
-    }
-    OFFER_IN_THE_WAY: "offer.inTheWay" {
-        what: "{n, plural, one {# blocked by another item here} other {# blocked by other items here}}",
-    }
-    OFFER_UNREADABLE: "offer.unreadable" {
-        what: "{n, number} not readable here",
-    }
-    OFFER_AT_LEAST: "offer.atLeast" {
-        what: "at least {counts}",
-    }
-    OFFER_COMPARING: "offer.comparing" {
-        what: "{counts} so far",
-    }
     OFFER_NAMES_TOO_LONG: "offer.namesTooLong" {
         what: "One name is too long: the disk allows {n, plural, one {# byte} other {# bytes}}.",
+    }
+
+    // What an offer would do to what is in its folder: parts of a line.
+    COMPARISON_NEW: "comparison.new" {
+        what: "{n, number} new",
+    }
+    COMPARISON_UNCHANGED: "comparison.unchanged" {
+        what: "{n, number} unchanged",
+    }
+    COMPARISON_DIFFERING: "comparison.differing" {
+        what: "{n, plural, one {# differs here} other {# differ here}}",
+    }
+    COMPARISON_IN_THE_WAY: "comparison.inTheWay" {
+        what: "{n, plural, one {# blocked by another item here} other {# blocked by other items here}}",
+    }
+    COMPARISON_UNREADABLE: "comparison.unreadable" {
+        what: "{n, number} not readable here",
+    }
+    COMPARISON_AT_LEAST: "comparison.atLeast" {
+        what: "at least {counts}",
+    }
+    COMPARISON_SO_FAR: "comparison.soFar" {
+        what: "{counts} so far",
     }
 
     // Finding a device by its code.
