@@ -20,5 +20,7 @@ export default defineConfig({
     include: ["src/**/*.test.ts"],
     setupFiles: ["src/testing/setup.ts"],
     restoreMocks: true,
+    // Read whole, for the two parts that are used, it would take most of the time of every test of a view.
+    alias: { "bits-ui": new URL("src/testing/bits-ui.ts", import.meta.url).pathname },
   },
 });

@@ -1,11 +1,11 @@
 // What a machine's card says of it: whether it is there, and what was last moved.
 import { now } from "./clock";
-import { ago, bytes } from "./format";
+import { ago, bytes, chosenBytes } from "./format";
 import type { AskedBecause, DeviceKind, DeviceRule, Nearby, PairedDevice, Past } from "./ipc";
 import { type Key, t } from "./messages";
 import type { IconName } from "./ui/Icon.svelte";
 
-const ICONS = { laptop: "here", desktop: "devices", server: "server", other: "devices" } as const satisfies Record<DeviceKind, IconName>;
+const ICONS = { laptop: "laptop", desktop: "monitor", server: "server", other: "monitor-smartphone" } as const satisfies Record<DeviceKind, IconName>;
 
 /** What a machine looks like, as far as it has said so. */
 export function machineIcon(nearby: Nearby | undefined): IconName {
@@ -41,14 +41,11 @@ export function strangerWords(nearby: Nearby): string {
   return nearby.compatible ? t("send.notPaired") : t("send.incompatible");
 }
 
-/** A machine's rule in a line. */
-export function ruleWords({ consent, bytes_max: most, folder }: DeviceRule): string {
+/** A device's rule in a word or two. */
+export function ruleWords({ consent, bytes_max: most }: DeviceRule): string {
   if (consent === "refuse") return t("devices.rule.refuse");
-  const whether =
-    consent === "ask" ? t("devices.rule.ask")
-    : most === null ? t("devices.rule.accept")
-    : t("devices.rule.acceptUpTo", { size: bytes(most) });
-  return folder === null ? whether : `${whether} · ${folder.path}`;
+  if (consent === "ask") return t("devices.rule.ask");
+  return most === null ? t("devices.rule.accept") : t("devices.rule.acceptUpTo", { size: chosenBytes(most) });
 }
 
 /** Why somebody is asked in spite of a rule. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ago, axisTime, bytes, count, duration, left, percent, rate } from "./format";
+import { ago, axisTime, bytes, chosenBytes, count, duration, left, percent, rate } from "./format";
 
 describe("sizes", () => {
   test.each([
@@ -11,6 +11,10 @@ describe("sizes", () => {
     [1_400_000_000, "1.4 GB"],
     [Number.MAX_SAFE_INTEGER, "9.0 PB"],
   ])("%d bytes are %s", (n, text) => expect(bytes(n)).toBe(text));
+
+  test("a size that somebody chose has no figure that says nothing", () => {
+    expect([20e9, 20.5e9, 1_500, 1_000_000].map(chosenBytes)).toEqual(["20 GB", "20.5 GB", "1.5 kB", "1 MB"]);
+  });
 
   test("rates and counts", () => {
     expect(rate(1_400_000_000)).toBe("1.4 GB/s");

@@ -38,6 +38,15 @@ export function typed(n: number): string {
 
 /** 1234567 bytes as "1.2 MB". */
 export function bytes(n: number): string {
+  return sized(n, (value) => formats().tenths.format(value));
+}
+
+/** A size that somebody chose: 20000000000 bytes as "20 GB", without a figure that says nothing. */
+export function chosenBytes(n: number): string {
+  return sized(n, (value) => formats().axis.format(Math.round(value * 10) / 10));
+}
+
+function sized(n: number, format: (value: number) => string): string {
   let value = n;
   let unit = 0;
   // 999.95 would be written as 1,000.0.
@@ -45,7 +54,7 @@ export function bytes(n: number): string {
     value /= 1000;
     unit += 1;
   }
-  return t(UNITS[unit]!, { value: unit === 0 ? count(value) : formats().tenths.format(value) });
+  return t(UNITS[unit]!, { value: unit === 0 ? count(value) : format(value) });
 }
 
 /** Bytes a second. */

@@ -33,7 +33,7 @@ describe("the language", () => {
     const views = screen.getByRole("navigation");
     await user.click(within(views).getByRole("button", { name: "Settings" }));
     await user.selectOptions(screen.getByLabelText("Language"), "Deutsch");
-    expect(within(views).getAllByRole("button").map((button) => button.querySelector(".label")?.textContent)).toEqual([
+    expect(within(views).getAllByRole("button").map((button) => button.querySelector(".name")?.textContent)).toEqual([
       "Senden", "Eingang", "Aktivität", "Geräte", "Einstellungen",
     ]);
     expect(screen.getByText("1 Angebot wartet")).toBeVisible();

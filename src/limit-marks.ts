@@ -4,7 +4,7 @@
 import type { Bottleneck } from "./ipc";
 
 /** What a pattern repeats, in pixels; the band is as high. */
-export const TILE = { width: 8, height: 6 } as const;
+export const TILE = { width: 8, height: 10 } as const;
 
 /** A mark: its colour's token, and an SVG path that fills a part of the tile. */
 export interface LimitMark {
@@ -12,14 +12,14 @@ export interface LimitMark {
   path: string;
 }
 
-const SOLID = "M0 0h8v6h-8z";
-const SLANTED = "M0 6h3l5-6h-3z";
-const POSTS = "M0 0h5v6h-5z";
-const PAIRS = "M0 0h2v6h-2zM4 0h1v6h-1z";
-const RAILS = "M0 0h8v2h-8zM0 4h8v2h-8z";
-const DOTS = "M1 2h2v2h-2zM5 2h2v2h-2z";
-const DASHES = "M1 2h6v2h-6z";
-const LOW = "M0 4h8v2h-8z";
+const SOLID = "M0 0h8v10h-8z";
+const SLANTED = "M0 10h3.5l4.5-10h-3.5z";
+const POSTS = "M0 0h5v10h-5z";
+const PAIRS = "M0 0h3v10h-3zM5 0h1.5v10h-1.5z";
+const RAILS = "M0 0h8v3.5h-8zM0 6.5h8v3.5h-8z";
+const DOTS = "M0.5 1h3v3h-3zM4.5 6h3v3h-3z";
+const DASHES = "M1 3h6v4h-6z";
+const LOW = "M0 7h8v3h-8z";
 
 export const LIMIT_MARKS: Record<Bottleneck, LimitMark> = {
   finding: { token: "--limit-files", path: DOTS },

@@ -1,4 +1,5 @@
 import "./locale";
+import "@fontsource-variable/inter/wght.css";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import { mount } from "svelte";

@@ -94,7 +94,7 @@ describe("copies in words", () => {
   test("as many are said to be listed as are", () => {
     const listed = (failed: number) => endWords(report({ outcome: "partial", files: 1, failed }), "/data", "copying").next;
     expect(listed(100)).toMatch(/^See the list below\. /);
-    expect(listed(1500)).toMatch(/^The list below shows the first 100\. /);
+    expect(listed(1500)).toMatch(/^The list below shows the first 1,000\. /);
   });
 
   test("a copy that got somewhere stays in the list, and so does a cancelled one", () => {

@@ -1,7 +1,7 @@
 // Every sentence about one transfer: where it stands, how it ended, what did not come through;
 // sent, received or copied.
 import { bytes, duration, left } from "./format";
-import type { CopyReport, Edit, Report, Failure, Interruption, Outcome, Fault, Bottleneck, Proven, Progress, Direction } from "./ipc/bindings";
+import type { CopyReport, Edit, Report, Failure, Interruption, Fault, Bottleneck, Proven, Progress, Direction, TransferState } from "./ipc/bindings";
 import { type Key, t } from "./messages";
 import { acceptFaultWords, operationWords, faultWords, osNext, shortageWords, type Sentence, system } from "./words";
 
@@ -96,11 +96,8 @@ function provenWords({ seconds, files }: Proven, all: number, peer: string, send
   return kept > 0 ? `${verified} ${t("end.notVerified", { n: kept })}` : verified;
 }
 
-/**
- * Entries that are listed by name: the report may name a thousand, and nobody reads so many on a
- * screen.
- */
-const ENTRIES_LISTED_MAX = 100;
+/** Entries that a report names. */
+const ENTRIES_LISTED_MAX = 1000;
 
 const MENDED = { sending: "end.fixAndSend", receiving: "end.fixAndReceive", copying: "end.fixAndCopy" } as const satisfies Record<Direction, Key>;
 
@@ -138,13 +135,6 @@ export interface EntryList {
   summary: string;
   entries: { path: string; words: string }[];
   total: number;
-}
-
-/** What did not come through, each with its reason. */
-export function failureList(failures: Failure[], total: number, peer: string, direction: Direction): EntryList {
-  const summary = direction === "copying" ? t("activity.notCopied", { n: total }) : t("activity.notTransferred", { n: total });
-  const entries = failures.slice(0, ENTRIES_LISTED_MAX).map((failure) => ({ path: failure.path, words: failureWords(failure, peer, direction) }));
-  return { summary, entries, total };
 }
 
 /**
@@ -340,16 +330,62 @@ export function copyPathWords(copied: CopyReport): string {
   return t("copied.shared", { size: bytes(copied.reflinked_bytes), filesystem: copied.filesystem });
 }
 
-/**
- * How an ended transfer is called in one word or two; `failed` is how many entries did not come
- * through.
- */
-export function outcomeWords(report: Outcome & Pick<Report, "failed">): string {
-  if (report.outcome === "complete") return t("history.complete");
-  if (report.outcome === "partial") return t("activity.failed", { n: report.failed });
-  if (report.error.code === "cancelled") return t("history.cancelled");
-  if (report.error.code === "unanswered") return t("history.unanswered");
-  return report.error.code === "declined" ? t("history.declined") : t("history.failed");
+const STATES = {
+  waiting_turn: "state.waitingTurn",
+  awaiting_answer: "state.awaitingAnswer",
+  queued: "state.queued",
+  preparing: "state.preparing",
+  stalled: "state.stalled",
+  interrupted: "state.interrupted",
+  paused: "state.paused",
+  out_of_space: "state.outOfSpace",
+  finishing: "state.finishing",
+  declined: "state.declined",
+  unanswered: "state.unanswered",
+  cancelled_here: "state.cancelled",
+  failed: "state.failed",
+} as const satisfies Record<Exclude<TransferState, "moving" | "done" | "done_with_failures" | "cancelled_there">, Key>;
+
+const MOVES = { sending: "state.sending", receiving: "state.receiving", copying: "state.copying" } as const satisfies Record<Direction, Key>;
+const ENDS = { sending: "state.sent", receiving: "state.received", copying: "state.copied" } as const satisfies Record<Direction, Key>;
+
+/** A transfer's state in one word or two; `failed` is how many entries did not come through. */
+export function stateWords(state: TransferState, direction: Direction, peer: string, failed = 0): string {
+  switch (state) {
+    case "moving":
+      return t(MOVES[direction]);
+    case "done":
+      return t(ENDS[direction]);
+    case "done_with_failures":
+      return t("activity.failed", { n: failed });
+    case "cancelled_there":
+      return t("state.cancelledBy", { peer });
+    default:
+      return t(STATES[state]);
+  }
+}
+
+/** What failed for one reason, or several entries for the same one. */
+export interface FailureGroup {
+  reason: string;
+  paths: string[];
+}
+
+/** Failures by their reason, the most frequent first. */
+export function failureGroups(failures: Failure[], peer: string, direction: Direction): FailureGroup[] {
+  const groups = new Map<string, string[]>();
+  for (const failure of failures) {
+    const reason = failureWords(failure, peer, direction);
+    const paths = groups.get(reason);
+    if (paths) paths.push(failure.path);
+    else groups.set(reason, [failure.path]);
+  }
+  return [...groups].map(([reason, paths]) => ({ reason, paths })).sort((one, other) => other.paths.length - one.paths.length);
+}
+
+/** Failures as text: a path a line, below their reason. */
+export function failureText(groups: FailureGroup[]): string {
+  return groups.map(({ reason, paths }) => [`${reason}:`, ...paths].join("\n")).join("\n\n") + "\n";
 }
 
 /** Whom it goes to or comes from; of a copy, its folder. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { bindingsFaultCodes, bindingsInvalidReasons } from "./testing/codes";
-import { encryptionWords, faultWords } from "./words";
+import { encryptionWords, faultWords, tidyCode } from "./words";
 import type { Fault, PathTaken, Remedy } from "./ipc/bindings";
 
 const os = { errno: 111, detail: "Connection refused (os error 111)" };
@@ -111,3 +111,15 @@ describe("encryption in words", () => {
 
   test("before it is known nothing is said", () => expect(encryptionWords(null, null, "nas")).toBe(""));
 });
+
+test.each([
+  ["42-river-castle", "42-river-castle"],
+  ["  42 River  Castle ", "42-river-castle"],
+  ["42–RIVER—castle", "42-river-castle"],
+  ["42_river_castle", "42-river-castle"],
+  ["Code: 42, river, castle.", "42-river-castle"],
+  ["code 42\nriver castle", "42-river-castle"],
+  ["S3cret of a server", "S3cret of a server"],
+  ["3.lab.example", "3.lab.example"],
+  ["42-river", "42-river"],
+])("the code %j is read as %j", (typed, code) => expect(tidyCode(typed)).toBe(code));

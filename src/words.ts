@@ -1,5 +1,6 @@
 // Every sentence that is made from data, but for those about one transfer: a fault's code and
 // fields become what happened, and what to do next.
+import { shortId } from "./device-words";
 import { bytes, duration } from "./format";
 import type {
   Aim,
@@ -273,11 +274,6 @@ export function osNext(os: SystemError): string | null {
   }
 }
 
-/** The beginning of a device's id, as people compare it. */
-function shortId(id: string): string {
-  return (id.slice(0, 16).match(/.{4}/g) ?? []).join("-");
-}
-
 /** What to do where a file of this device's own state cannot be used. */
 const STORE_NEXT = {
   full: "fault.store.full.next",
@@ -381,7 +377,7 @@ function rowOf(fault: Fault, peer: string): Sentence {
     case "declined":
       return declined(fault, peer);
     case "cancelled":
-      return { what: fault.by === "here" ? t("fault.cancelled.here") : t("fault.cancelled.there", { peer }), next: "" };
+      return { what: fault.by === "here" ? t("fault.cancelled.here") : t("fault.cancelled.there", { peer }), next: fault.kept ? t("fault.cancelled.kept.next") : "" };
     case "connection_lost":
       return connectionLost(fault, peer);
     case "protocol":
@@ -478,6 +474,13 @@ const UNFIT_NAME = {
 export function nameWords(name: string): string | undefined {
   const unfit = unfitName(name);
   return unfit ? t(UNFIT_NAME[unfit]) : undefined;
+}
+
+/** Why something was refused, beside what was refused; undefined where nothing was. */
+export function refusalWords(fault: Fault | null): string | undefined {
+  if (!fault) return undefined;
+  const { what, next } = faultWords(fault);
+  return `${what} ${next}`.trim();
 }
 
 /** Whether only another code helps. */
@@ -582,8 +585,24 @@ export function notFoundWords(number: number, found: Pick<Nearby, "name" | "addr
 
 /** The number of a code, as it is typed; none of anything else, a standing secret too. */
 export function codeNumber(typed: string): number | null {
-  const [, number] = /^(\d{1,5})-\p{L}+-\p{L}+$/u.exec(typed.trim()) ?? [];
+  const [, number] = /^(\d{1,5})-\p{L}+-\p{L}+$/u.exec(tidyCode(typed)) ?? [];
   return number === undefined ? null : Number(number);
+}
+
+/**
+ * A number and two words, with anything between that a hand or a messenger puts there; never what
+ * is in an address.
+ */
+const CODE = /^(?:.*[\s:])?(\d{1,5})[\s\p{Pd}_,+]+(\p{L}+)[\s\p{Pd}_,+]+(\p{L}+)[.!]?$/su;
+
+/**
+ * A code as it is shown, however it was typed or pasted: with spaces, capitals, other dashes, or
+ * words in front. A secret that is not of this form stays as it is.
+ */
+export function tidyCode(typed: string): string {
+  const text = typed.normalize("NFC").trim();
+  const [, ...parts] = CODE.exec(text) ?? [];
+  return parts.length > 0 ? parts.join("-").toLowerCase() : text;
 }
 
 /** How long a code is still good for. */

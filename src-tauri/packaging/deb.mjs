@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { ROOT, capture, run } from "../../tests/setup/process.mjs";
-import { wholeTree } from "./tree.mjs";
+import { FONT_LICENCE, wholeTree } from "./tree.mjs";
 
 const SCRIPTS = join(ROOT, "src-tauri/packaging/deb");
 
@@ -79,7 +79,9 @@ function md5(path) {
 function copyright() {
   const license = readFileSync(join(ROOT, "LICENSE"), "utf8").trim().split("\n");
   const [, owner] = /^Copyright \(c\) (.+)$/m.exec(license.join("\n"));
-  const text = license.map((line) => (line === "" ? " ." : ` ${line}`));
+  const indented = (lines) => lines.map((line) => (line.trim() === "" ? " ." : ` ${line.trimEnd()}`));
+  const font = readFileSync(FONT_LICENCE, "utf8").trim().split("\n");
+  const [, fontOwner] = /^Copyright (.+?\))/.exec(font[0]);
   const head = [
     "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/",
     "Upstream-Name: Ringway",
@@ -88,7 +90,9 @@ function copyright() {
     `Copyright: ${owner}`,
     "License: MIT",
   ];
-  return `${[...head, ...text].join("\n")}\n`;
+  // The window has it built in.
+  const inter = ["", "Files: node_modules/@fontsource-variable/inter/*", `Copyright: ${fontOwner}`, "License: OFL-1.1"];
+  return `${[...head, ...indented(license), ...inter, ...indented(font)].join("\n")}\n`;
 }
 
 function changelog({ version, epoch }) {

@@ -2,12 +2,13 @@
 import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ROOT, run } from "../../tests/setup/process.mjs";
-import { wholeTree } from "./tree.mjs";
+import { FONT_LICENCE, wholeTree } from "./tree.mjs";
 
 /** Packs it into `folder`; gives its path. */
 export function packRpm(folder, work, how) {
   const tree = wholeTree(join(work, "rpm"), "rpm", how);
   tree.copy(join(ROOT, "LICENSE"), "usr/share/licenses/ringway/LICENSE");
+  tree.copy(FONT_LICENCE, "usr/share/licenses/ringway/LICENSE.Inter");
   tree.settle(how.epoch);
   const top = join(work, "rpmbuild");
   rmSync(top, { recursive: true, force: true });
@@ -50,7 +51,7 @@ function specification(tree, { version }) {
 Version: ${version}
 Release: 1
 Summary: Moves folders between Linux machines, encrypted
-License: MIT
+License: MIT AND OFL-1.1
 Recommends: hicolor-icon-theme
 
 %description

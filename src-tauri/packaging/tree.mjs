@@ -10,6 +10,9 @@ const ICONS = join(ROOT, "src-tauri/icons");
 /** What the desktop knows the program by: the name of its desktop file, icons and metainfo. */
 const ID = "org.ringway.Ringway";
 
+/** The licence of the font that the window has built in, which goes wherever the font does. */
+export const FONT_LICENCE = join(ROOT, "node_modules/@fontsource-variable/inter/LICENSE");
+
 /** Sizes that icon themes have, and the file that has each. */
 const ICON_SIZES = {
   "32x32": "32x32.png",

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use ringway_daemon::control::protocol::{PageAnswers, PageCall};
 use ringway_daemon::dto::CopyFolder;
-use ringway_daemon::dto::{AppEvent, Chosen, Everything, Moving, Pick, Recipient, Update};
+use ringway_daemon::dto::{AppEvent, Chosen, Everything, Pick, Recipient, Sent, Update};
 use ringway_model::{Fault, IntoHome, Invalid};
 use tauri::ipc::Channel;
 use tauri::{AppHandle, State, WebviewWindow};
@@ -14,7 +14,7 @@ use tauri_plugin_dialog::{DialogExt, FilePath};
 use tauri_specta::{Builder, collect_commands};
 
 use crate::link::Link;
-use crate::{confirming, files};
+use crate::{clipboard, confirming, files};
 
 type Answer<T> = Result<T, Fault>;
 
@@ -27,6 +27,7 @@ pub(crate) fn all() -> Builder<tauri::Wry> {
             call,
             start,
             choose_sources,
+            paste_sources,
             send,
             choose_copy_folder,
             watch,
@@ -91,8 +92,17 @@ async fn choose_sources(link: State<'_, Link>, window: WebviewWindow, pick: Pick
     link.service().await?.choose(paths.into_iter().filter_map(|path| path.into_path().ok()).collect()).await
 }
 
-/// Starts sending what was chosen. What was chosen from the history goes to a new target only after
-/// a click in a native dialog.
+/// Chooses the files that were copied elsewhere, for the key that pastes; none where the clipboard
+/// has no files.
+#[tauri::command]
+#[specta::specta]
+async fn paste_sources(link: State<'_, Link>, window: WebviewWindow) -> Answer<Option<Chosen>> {
+    let files = clipboard::copied_files(&window).await;
+    link.service().await?.choose(files).await
+}
+
+/// Starts sending what was chosen, or has it wait for its turn. What was chosen from the history
+/// goes to a new target only after a click in a native dialog.
 #[tauri::command]
 #[specta::specta]
 async fn send(
@@ -102,14 +112,15 @@ async fn send(
     target: Recipient,
     code: Option<String>,
     verify: bool,
-) -> Answer<Moving> {
+    limit: Option<u64>,
+) -> Answer<Sent> {
     let service = link.service().await?;
-    let refused = match service.send(chosen, target.clone(), code.clone(), verify, None).await {
+    let refused = match service.send(chosen, target.clone(), code.clone(), verify, limit, None).await {
         Err(refused) => refused,
         begun => return begun,
     };
     match confirming::new_target(&window, &refused).await {
-        Some(confirmed) => service.send(chosen, target, code, verify, Some(confirmed)).await,
+        Some(confirmed) => service.send(chosen, target, code, verify, limit, Some(confirmed)).await,
         None => Err(refused),
     }
 }

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bridge;
+mod clipboard;
 mod commands;
 mod confirming;
 mod drawing;

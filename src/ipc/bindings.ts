@@ -16,10 +16,15 @@ export const commands = {
 	/**  Asks for folders or files to send with the desktop's own picker. */
 	chooseSources: (pick: Pick) => typedError<Chosen | null, Fault>(__TAURI_INVOKE("choose_sources", { pick })),
 	/**
-	 *  Starts sending what was chosen. What was chosen from the history goes to a new target only after
-	 *  a click in a native dialog.
+	 *  Chooses the files that were copied elsewhere, for the key that pastes; none where the clipboard
+	 *  has no files.
 	 */
-	send: (chosen: number, target: Recipient, code: string | null, verify: boolean) => typedError<Moving, Fault>(__TAURI_INVOKE("send", { chosen, target, code, verify })),
+	pasteSources: () => typedError<Chosen | null, Fault>(__TAURI_INVOKE("paste_sources")),
+	/**
+	 *  Starts sending what was chosen, or has it wait for its turn. What was chosen from the history
+	 *  goes to a new target only after a click in a native dialog.
+	 */
+	send: (chosen: number, target: Recipient, code: string | null, verify: boolean, limit: number | null) => typedError<Sent, Fault>(__TAURI_INVOKE("send", { chosen, target, code, verify, limit })),
 	/**  Asks for another folder to copy into; none where none was picked. */
 	chooseCopyFolder: (chosen: number) => typedError<CopyFolder | null, Fault>(__TAURI_INVOKE("choose_copy_folder", { chosen })),
 	/**  Lets a transfer's snapshots flow through the channel until it ends. */
@@ -54,6 +59,15 @@ export const commands = {
 };
 
 /* Types */
+/**  This program's version, and where it keeps what it owns. */
+export type About = {
+	version: string,
+	/**  The folder of the settings. */
+	settings_folder: string,
+	/**  The folder of identity, paired devices and history. */
+	data_folder: string,
+};
+
 /**  What was sent before, chosen once more. */
 export type Again = {
 	chosen: Chosen,
@@ -82,7 +96,14 @@ export type Aim =
 "restart_service";
 
 /**  What happens while the window is open, in order. */
-export type AppEvent = { event: "listeningChanged"; listening: Listening } | { event: "settingsChanged"; settings: SettingsInForce } | { event: "devicesChanged"; devices: PairedDevice[] } | { event: "nearbyChanged"; nearby: Nearby[] } | { event: "devicePaired"; device: Device } | { event: "pairingFailed"; failed: TurnedAway } | { event: "offerChanged"; offer: Offer } | { event: "offerGone"; id: string; how: Left } | { event: "transferStarted"; transfer: Moving } | { event: "dragged"; drag: Drag } | 
+export type AppEvent = { event: "listeningChanged"; listening: Listening } | { event: "settingsChanged"; settings: SettingsInForce } | { event: "devicesChanged"; devices: PairedDevice[] } | { event: "nearbyChanged"; nearby: Nearby[] } | { event: "devicePaired"; device: Device } | { event: "pairingFailed"; failed: TurnedAway } | { event: "offerChanged"; offer: Offer } | { event: "offerGone"; id: string; how: Left } | { event: "transferStarted"; transfer: Moving } | 
+/**
+ *  How large a choice is, whose items are being counted for this client: items whose size has
+ *  changed since this was told last, and all together.
+ */
+{ event: "chosenCounted"; chosen: number; sizes: ItemSize[]; total: ChosenSize } | 
+/**  What waits for its turn, all of it. */
+{ event: "waitingChanged"; waiting: Waiting[] } | { event: "dragged"; drag: Drag } | 
 /**  Somebody opened the window from outside: with something to send, or to see a view. */
 { event: "opened"; chosen: Chosen | null; view: View | null } | 
 /**  The service has gone, or cannot be reached. */
@@ -216,12 +237,35 @@ export type Chosen = {
 	items: ChosenSource[],
 	/**  Items beyond those. */
 	more: number,
+	/**  Of all items together, as far as they have been counted. */
+	total: ChosenSize,
+	/**  The first few that were merged when this choice was made. */
+	merged: MergedSource[],
+	/**  Merged ones beyond those. */
+	more_merged: number,
+};
+
+/**  How much there is of something. */
+export type ChosenSize = {
+	/**  Files and symbolic links. */
+	files: number,
+	/**  Bytes of the files' contents. */
+	bytes: number,
+	state: SizeState,
 };
 
 /**  One thing to be sent or copied. */
 export type ChosenSource = {
+	/**  Tells it from all others that were ever chosen. */
+	item: number,
 	name: string,
 	kind: SourceKind,
+	size: ChosenSize,
+	/**
+	 *  Another item of the choice has the same name, which only one of them can have at the
+	 *  receiver.
+	 */
+	same_name: boolean,
 };
 
 /**  What is done with a device's offers. */
@@ -406,6 +450,12 @@ export type Direction =
  */
 export type Drag = { is: "entered"; chosen: Chosen } | { is: "over"; x: number; y: number } | { is: "dropped"; chosen: Chosen; x: number; y: number } | { is: "left" };
 
+/**  A past transfer, as the window lists it. */
+export type Earlier = {
+	/**  How it ended, and what a person can do about it. */
+	status: TransferStatus,
+} & Past;
+
 /**  A file or link at the receiver that was changed there after it was received, and was kept. */
 export type Edit = {
 	/**  The name of the sender's version, in the same folder. */
@@ -427,6 +477,8 @@ export type Everything = {
 	listening: Listening,
 	offers: Offer[],
 	transfers: Moving[],
+	/**  In the order in which they begin. */
+	waiting: Waiting[],
 };
 
 /**  [`Failure`] as it is serialised. */
@@ -510,7 +562,7 @@ export type Fault =
 /**  The limit. */
 has: number; 
 /**  The smallest limit that is enough. */
-least: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+least: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; kept?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  An operation on a local path. */
 ({ code: "path"; 
 /**  The path. */
@@ -518,7 +570,7 @@ path: PathText;
 /**  What was being done. */
 operation: Operation; 
 /**  What the kernel said. */
-source: OsError }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+source: OsError }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  Everything has arrived, but an entry could not be given its final name in the destination.
  *  What is complete is kept, and the same send continues with it.
@@ -531,11 +583,11 @@ operation: Operation;
 /**  What the kernel said. */
 source: OsError; 
 /**  The first top-level paths that did get their names. */
-published: PathText[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+published: PathText[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The target is neither a paired device's name nor an address. */
 ({ code: "unknown_target"; 
 /**  The text that was given. */
-target: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+target: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The peer could not be reached at any of its addresses. */
 ({ code: "unreachable"; 
 /**  The addresses that were tried, as `host:port`. */
@@ -543,7 +595,7 @@ target: string;
 /**  The error at the last address. */
 source: OsError; 
 /**  Commands that open the port at the other machine, if its firewall may be the reason. */
-remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Listening failed, for example because the port is taken. */
 ({ code: "listen"; 
 /**  The address that was asked for. */
@@ -551,7 +603,7 @@ address: string;
 /**  What the kernel said. */
 source: OsError; 
 /**  Commands that show which program has the port. */
-remedies: Remedy[] }) & { by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The receiver declined. */
 {
 	code: "declined",
@@ -559,7 +611,9 @@ remedies: Remedy[] }) & { by?: never; bytes?: never; bytes_max?: never; detail?:
 /**  Cancelled, here or there. */
 ({ code: "cancelled"; 
 /**  The side that cancelled. */
-by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+by: Side; 
+/**  Whether what arrived was to be kept at the receiver, so that the same send resumes. */
+kept?: boolean }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The connection ended before the receipt. */
 {
 	code: "connection_lost",
@@ -568,47 +622,47 @@ by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: neve
  *  The receiver closed the connection before anything was offered: it has no place for another
  *  connection, or is ending.
  */
-({ code: "turned_away" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "turned_away" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The peer broke the protocol. */
 ({ code: "protocol"; 
 /**  How, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The other device has a name that reads as an id or an address, which no device may have. */
-({ code: "misleading_name" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "misleading_name" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  The receipt contradicts what was sent, the failures that were listed, or itself: it is
  *  unknown what arrived.
  */
 ({ code: "receipt_contradicts"; 
 /**  How, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  For the whole time limit, the receiver took nothing more and reported no work of its own; or
  *  its own work took longer than any disk needs. What is complete there is kept.
  */
 ({ code: "stalled"; 
 /**  The time, in seconds. */
-seconds: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+seconds: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The peer speaks no protocol version that this device speaks. */
 ({ code: "version"; 
 /**  This device's version. */
 ours: number; 
 /**  The peer's version. */
-theirs: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+theirs: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  TLS failed: the peer is not Ringway, or somebody tampers with the connection. */
 ({ code: "tls"; 
 /**  How, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Kernel TLS was required, and is unavailable on this machine. */
 ({ code: "no_kernel_tls"; 
 /**  Why. */
 reason: UserTlsReason; 
 /**  Commands that turn it on, if its module is not loaded. */
-remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  io_uring was required, and is unavailable on this machine. */
 ({ code: "no_io_uring"; 
 /**  Why. */
-reason: SyncIoReason }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+reason: SyncIoReason }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The settings file has an invalid value. */
 ({ code: "config"; 
 /**  The file. */
@@ -618,7 +672,7 @@ line: number | null;
 /**  What is wrong, in English. */
 detail: string; 
 /**  The setting that was probably meant, where its name is misspelt. */
-nearest: string | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; more?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+nearest: string | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; more?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The settings, the identity or the trust store cannot be used. */
 ({ code: "store"; 
 /**  The file or folder. */
@@ -626,7 +680,7 @@ path: PathText;
 /**  The kind of trouble, which decides the remedy. */
 trouble: StoreTrouble; 
 /**  What is wrong with it, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; was?: never; what?: never } | 
 /**  The request is invalid. */
 {
 	code: "invalid",
@@ -634,17 +688,17 @@ detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: ne
 /**  This machine lacks something that is needed, or an internal error happened. */
 ({ code: "machine"; 
 /**  What, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The other side failed during the transfer, and reports the reason itself. */
-({ code: "failed_there" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "failed_there" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The destination ran out of free space during the transfer, or the copy. */
 ({ code: "destination_full"; 
 /**  What it has and lacks; none if there are no figures. */
-shortage: Shortage | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+shortage: Shortage | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  This device can announce nothing on the local network, or hears nothing there. */
 ({ code: "discovery"; 
 /**  The message of the mDNS library. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  The sender found or sent more than the receiver accepts without asking a person. What is
  *  complete is kept, and a person is asked when the same is offered again.
@@ -653,31 +707,31 @@ detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: ne
 /**  The most that it accepts, in bytes of contents. */
 bytes_max: number; 
 /**  Whose rule that is: [`Side::Here`] at the receiver. */
-by: Side }) & { address?: never; bytes?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+by: Side }) & { address?: never; bytes?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  A person has paused it, and nobody resumed it in time. What is complete is kept. */
 ({ code: "paused"; 
 /**  The side that paused it. */
-by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  A person here forgot the other device while the transfer ran. Unfinished files are removed,
  *  as after a cancel.
  */
-({ code: "peer_forgotten" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "peer_forgotten" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The destination was removed, renamed or unmounted during the transfer. */
-({ code: "destination_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "destination_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Nobody here answered an offer in time, or before it was withdrawn. */
-({ code: "unanswered" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "unanswered" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  An offer has grown beyond the size that was shown when it was accepted. It still waits. */
 ({ code: "grown"; 
 /**  Its size now, in bytes of contents. */
-bytes: number }) & { address?: never; by?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+bytes: number }) & { address?: never; by?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  A client refers to something that is gone: it was answered, withdrawn or forgotten
  *  meanwhile.
  */
-({ code: "gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  More was sent at once than is remembered, so it cannot be sent again. */
-({ code: "too_many_sent" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "too_many_sent" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  An entry of the history was sent to `was` before, and nobody has confirmed outside the page
  *  that it may be sent to `to`.
@@ -690,23 +744,23 @@ more: number;
 /**  The new target. */
 to: string; 
 /**  The target before. */
-was: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; trouble?: never } | 
+was: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; trouble?: never } | 
 /**  The typed text cannot be a code. */
-({ code: "not_a_code" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "not_a_code" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No code contains that word. */
 ({ code: "unknown_word"; 
 /**  1 for the first word, 2 for the second. */
-position: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+position: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No code has a number that large. */
-({ code: "code_number_too_large" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "code_number_too_large" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The connection to the service of this machine has ended. */
-({ code: "service_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "service_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The service could not be started, or does not answer. */
 ({ code: "service_failed"; 
 /**  How, in English. */
 detail: string; 
 /**  Commands that show why. */
-remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The running service has another version than this program. */
 ({ code: "service_differs"; 
 /**  This program's version. */
@@ -714,21 +768,21 @@ ours: string;
 /**  The service's. */
 theirs: string; 
 /**  Commands that replace it. */
-remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  systemd does not let the service's unit be switched on or off. */
 ({ code: "systemd"; 
 /**  The message of systemd. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No `ringway` was found that will still exist at the next login. */
-({ code: "no_program" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "no_program" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No file manager could be started. */
 ({ code: "no_file_manager"; 
 /**  The path that was to be shown. */
-path: PathText }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+path: PathText }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  An error that is known only by its sentence: of a past transfer, or from a newer program. */
 ({ code: "other"; 
 /**  The sentence, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Authentication failed. Its own codes are on the same level as those above. */
 AuthError;
 
@@ -823,6 +877,12 @@ export type IoPath =
 /**  Plain system calls, and why. */
 { sync: SyncIoReason };
 
+/**  The size of one item. */
+export type ItemSize = {
+	item: number,
+	size: ChosenSize,
+};
+
 /**  How an offer left those that wait. */
 export type Left = 
 /**  It was accepted. */
@@ -878,8 +938,17 @@ export type Means =
 /**  The systemd user unit. */
 "unit";
 
+/**  Something that was not added to a choice, because the choice has it already. */
+export type MergedSource = {
+	name: string,
+	/**  The chosen folder that it lies in; none if the very same thing was chosen before. */
+	within: string | null,
+};
+
 /**  A transfer as the window lists it. */
 export type Moving = {
+	/**  Its state, and what a person can do about it. */
+	status: TransferStatus,
 	/**  What it has done so far, for those who see it late. */
 	series: SeriesPoint[],
 	/**  Once it has ended. */
@@ -953,6 +1022,16 @@ export type Offer = {
 	/**  Why a person is asked although the device's rule accepts. */
 	asked_because: AskedBecause | null,
 };
+
+/**
+ *  What becomes of what a transfer has brought so far when a person cancels it. It is about the
+ *  staging folder of that transfer alone; a copy inside this machine has none.
+ */
+export type OnCancel = 
+/**  It stays at the receiver: the same sent again resumes. */
+"keep" | 
+/**  The receiver removes it. */
+"remove";
 
 /**  What happens to a file that exists already. Nothing else is ever deleted. */
 export type OnConflict = 
@@ -1062,11 +1141,29 @@ export type PackedBytes = {
 
 /**  The type of the answer to each call of the page, for the bindings. Nothing makes one. */
 export type PageAnswers = {
+	/**  Two choices as one, each thing once. */
+	joinChosen: Chosen,
+	/**  A choice without one of its items; none if it was the only one. */
+	withoutItem: Chosen | null,
+	/**  A choice without the items of another one; none if nothing is left. */
+	withoutChosen: Chosen | null,
+	/**
+	 *  Counts a choice's items for this client, which is sent their sizes; none ends
+	 *  that.
+	 */
+	countChosen: null,
+	/**
+	 *  Has a waiting transfer change places with the one before or behind it that goes
+	 *  to the same device.
+	 */
+	shiftWaiting: null,
+	/**  Removes a transfer that waits for its turn. */
+	removeWaiting: null,
 	/**  Where a copy of a choice would go; none if a folder must be picked first. */
 	copyFolder: CopyFolder | null,
 	/**  Copies a choice into that folder. */
 	copy: Moving,
-	/**  Cancels a transfer. */
+	/**  Cancels a transfer, and says whether the receiver keeps what has arrived. */
 	cancel: null,
 	/**  Pauses a transfer. */
 	pause: null,
@@ -1075,7 +1172,7 @@ export type PageAnswers = {
 	/**  Takes an ended transfer off the list. */
 	dismiss: null,
 	/**  The latest past transfers that match; 30 at a time. */
-	past: Past[],
+	past: Earlier[],
 	/**  The details of one, which may be long. */
 	pastDetails: PastDetails,
 	/**  Removes one from the history; its files stay. */
@@ -1123,48 +1220,87 @@ export type PageAnswers = {
 	startAtLogin: StartAtLogin,
 	/**  Switches the start at login on or off. */
 	setStartAtLogin: StartAtLogin,
+	/**  This program's version, and where it keeps what it owns. */
+	about: About,
+	/**  What `ringway doctor` prints, which has no secrets. */
+	diagnose: string,
 };
 
 /**  What the window's page may ask for, in the same JSON. Nothing else parses as one. */
 export type PageCall = 
+/**  Two choices as one, each thing once. */
+({ joinChosen: {
+	chosen: number,
+	added: number,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+/**  A choice without one of its items; none if it was the only one. */
+({ withoutItem: {
+	chosen: number,
+	item: number,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never } | 
+/**  A choice without the items of another one; none if nothing is left. */
+({ withoutChosen: {
+	chosen: number,
+	other: number,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutItem?: never } | 
+/**
+ *  Counts a choice's items for this client, which is sent their sizes; none ends
+ *  that.
+ */
+({ countChosen: {
+	chosen: number | null,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+/**
+ *  Has a waiting transfer change places with the one before or behind it that goes
+ *  to the same device.
+ */
+({ shiftWaiting: {
+	id: string,
+	up: boolean,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; withoutChosen?: never; withoutItem?: never } | 
+/**  Removes a transfer that waits for its turn. */
+({ removeWaiting: {
+	id: string,
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Where a copy of a choice would go; none if a folder must be picked first. */
 ({ copyFolder: {
 	chosen: number,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Copies a choice into that folder. */
 ({ copy: {
 	chosen: number,
 	existing: OnExisting,
 	verify: boolean,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
-/**  Cancels a transfer. */
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+/**  Cancels a transfer, and says whether the receiver keeps what has arrived. */
 ({ cancel: {
 	id: string,
-} }) & { accept?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+	then: OnCancel,
+} }) & { accept?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Pauses a transfer. */
 ({ pause: {
 	id: string,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Resumes a paused transfer. One that waits to reconnect tries at once. */
 ({ resume: {
 	id: string,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Takes an ended transfer off the list. */
 ({ dismiss: {
 	id: string,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  The latest past transfers that match; 30 at a time. */
 ({ past: {
 	query: PastQuery,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  The details of one, which may be long. */
 ({ pastDetails: {
 	number: number,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Removes one from the history; its files stay. */
 ({ forgetPast: {
 	number: number,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Empties the history; the files stay. */
 "clearPast" | 
 /**  The staging folders of unfinished transfers. */
@@ -1173,45 +1309,45 @@ export type PageCall =
 ({ discardUnfinished: {
 	id: string,
 	folder: string,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Chooses again what the transfer of that id sent, and names its target. */
 ({ chooseAgain: {
 	id: string,
-} }) & { accept?: never; cancel?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Accepts an offer of the size that the person saw. */
 ({ accept: {
 	id: string,
 	shown: ShownSize,
 	onConflict: OnConflict,
-} }) & { cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Declines an offer. */
 ({ decline: {
 	id: string,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Draws a new code. */
 "renewCode" | 
 /**  Listens on the port of the settings, or on another for this run (0: a free one). */
 ({ listen: {
 	port: number | null,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Starts or stops looking for nearby devices, for this client. */
 ({ lookAround: {
 	on: boolean,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Pairs with a receiver without sending anything; the answer is its name. */
 ({ pair: {
 	target: Recipient,
 	code: string,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Renames a paired device here. */
 ({ renameDevice: {
 	id: string,
 	name: string,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Forgets a paired device. */
 ({ forgetDevice: {
 	id: string,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  Sets how a paired device's offers are answered, and the size up to which they
  *  are accepted without asking.
@@ -1220,35 +1356,39 @@ export type PageCall =
 	id: string,
 	consent: Consent,
 	bytesMax: number | null,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Receives a paired device's offers into the receive folder. */
 ({ clearDeviceFolder: {
 	id: string,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores name, port, and the rate limit of each transfer that is sent, in bytes/s. */
 ({ saveSettings: {
 	name: string,
 	port: number,
 	sendLimit: number | null,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores whether the service continues when the window is closed. */
 ({ setBackground: {
 	background: boolean,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores whether this device announces itself, and looks for others. */
 ({ setAnnounce: {
 	announce: boolean,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores whether this device receives. */
 ({ setReceiving: {
 	receiving: boolean,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setStartAtLogin?: never } | 
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Whether, and by what, the service starts when this user logs in. */
 "startAtLogin" | 
 /**  Switches the start at login on or off. */
 ({ setStartAtLogin: {
 	on: boolean,
-} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never };
+} }) & { accept?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+/**  This program's version, and where it keeps what it owns. */
+"about" | 
+/**  What `ringway doctor` prints, which has no secrets. */
+"diagnose";
 
 /**  A paired device, as the window lists it. */
 export type PairedDevice = {
@@ -1478,6 +1618,13 @@ export type Report = {
 	ended_at: number,
 } & Outcome & Counts;
 
+/**  What became of something that was to be sent. */
+export type Sent = 
+/**  It has begun. */
+{ is: "begun"; transfer: Moving } | 
+/**  It waits until what goes to that device has ended. */
+{ is: "waits"; waiting: Waiting };
+
 /**  What had been done at one moment. */
 export type SeriesPoint = {
 	/**  Time since bytes began to move; kept to the millisecond. */
@@ -1556,6 +1703,15 @@ export type Side =
 "here" | 
 /**  The other device. */
 "there";
+
+/**  How exact a size is. */
+export type SizeState = 
+/**  Not everything has been counted yet. */
+"counting" | 
+/**  Everything has been counted. */
+"exact" | 
+/**  It is larger: counting ended at a limit, or something cannot be looked into. */
+"atLeast";
 
 /**  What kind of thing is to be sent or copied. */
 export type SourceKind = "folder" | "file" | 
@@ -1694,6 +1850,78 @@ export type TlsPath =
 /**  Userspace, and why. */
 { user: UserTlsReason };
 
+/**  What a person can do about a transfer. */
+export type TransferAction = 
+/**  Before the one in front of it. */
+"move_up" | 
+/**  After the one behind it. */
+"move_down" | 
+/**  Pause it. */
+"pause" | 
+/**  Let a paused one continue. */
+"resume" | 
+/**  Look at once whether it can continue. */
+"try_now" | 
+/**  Stop it. */
+"cancel" | 
+/**  Show what it brought. */
+"open_folder" | 
+/**  Send the same to the same device once more. */
+"send_again" | 
+/**  The same where something failed: what arrived is not sent again. */
+"retry" | 
+/**  Copy the list of failures. */
+"copy_list" | 
+/**  Copy why it failed. */
+"copy_details" | 
+/**  Take it off the list; files stay. */
+"remove";
+
+/**  What a transfer is doing, or how it ended. */
+export type TransferState = 
+/**  It waits here for another transfer to the same device. It has not begun. */
+"waiting_turn" | 
+/**  The receiver has not answered the offer yet. */
+"awaiting_answer" | 
+/**  It was accepted and waits for a place at the receiver. */
+"queued" | 
+/**  The sender reaches the receiver; a copy looks at what there is. */
+"preparing" | 
+/**  Bytes move. */
+"moving" | 
+/**  Nothing has moved for a while, although both ends are connected. */
+"stalled" | 
+/**  The connection was lost; it continues by itself once there is a new one. */
+"interrupted" | 
+/**  A person has paused it, here or there. */
+"paused" | 
+/**  The disk that it goes to is full; it continues by itself once there is space. */
+"out_of_space" | 
+/**  Everything has been moved; it is synchronised, renamed or read back. */
+"finishing" | 
+/**  Everything arrived. */
+"done" | 
+/**  It ended, and some entries failed. */
+"done_with_failures" | 
+/**  A person there, or a rule of theirs, said no. */
+"declined" | 
+/**  Nobody answered the offer in time. */
+"unanswered" | 
+/**  A person here stopped it. */
+"cancelled_here" | 
+/**  A person there stopped it. */
+"cancelled_there" | 
+/**  It failed. */
+"failed";
+
+/**  A transfer's state, and what a person can do about it. */
+export type TransferStatus = {
+	/**  Its state. */
+	state: TransferState,
+	/**  The actions that exist in it, the most likely first. */
+	actions: TransferAction[],
+};
+
 /**  A device that failed to pair with this one, or to be recognised. */
 export type TurnedAway = {
 	/**  The address that it came from. */
@@ -1755,7 +1983,7 @@ export type Unfinished = {
 };
 
 /**  What a transfer's own channel carries. */
-export type Update = { is: "moved"; progress: Progress } | { is: "ended"; progress: Progress; report: Report };
+export type Update = { is: "moved"; progress: Progress; status: TransferStatus } | { is: "ended"; progress: Progress; report: Report; status: TransferStatus };
 
 /**  Why a lane is encrypted in userspace. */
 export type UserTlsReason = 
@@ -1775,6 +2003,17 @@ export type UserTlsReason =
 
 /**  A view that the window can be asked for from outside. */
 export type View = "send" | "inbox";
+
+/**  A transfer that waits until another one to the same device has ended. */
+export type Waiting = {
+	id: string,
+	/**  The device's id. */
+	device: string,
+	/**  What the device is called here. */
+	target: string,
+	title: PathText,
+	more_names: number,
+};
 
 /* Tauri Specta runtime */
 async function typedError<T, E>(result: Promise<T>): Promise<{ status: "ok"; data: T } | { status: "error"; error: E }> {

@@ -1,17 +1,22 @@
 // The whole of the window's state: starts it, and hands every event to whom it concerns.
-import type { AppEvent, Drag, Everything, Fault, Ipc } from "../ipc";
+import type { AppEvent, Chosen, Drag, Everything, Fault, Ipc, Moving } from "../ipc";
 import { t } from "../messages";
 import { endWords } from "../transfer-words";
 import { isOfService, type VIEWS } from "../words";
+import { percent } from "../format";
+import { Announcer } from "./announcer";
 import { Copying } from "./copying.svelte";
 import { Devices } from "./devices.svelte";
 import { Inbox } from "./inbox.svelte";
 import { Surroundings } from "./nearby.svelte";
 import { HERE, Outbox } from "./outbox.svelte";
 import { Past } from "./past.svelte";
+import { forgetOptions } from "./send-options";
 import { Settings } from "./settings.svelte";
+import { Toasts } from "./toasts.svelte";
 import { Transfers } from "./transfers.svelte";
 import { Unfinished } from "./unfinished.svelte";
+import { WaitingTransfers } from "./waiting.svelte";
 
 export type View = keyof typeof VIEWS;
 
@@ -24,6 +29,7 @@ export class AppState {
   lost = $state.raw<Fault | null>(null);
   /** Said once to whoever listens to the screen instead of looking at it. */
   announcement = $state("");
+  readonly toasts = new Toasts();
   readonly settings: Settings;
   readonly devices: Devices;
   readonly surroundings: Surroundings;
@@ -33,8 +39,10 @@ export class AppState {
   readonly past: Past;
   readonly received: Past;
   readonly unfinished: Unfinished;
+  readonly waiting: WaitingTransfers;
   readonly outbox: Outbox;
   readonly copying: Copying;
+  readonly #announcer = new Announcer();
   readonly #ipc: Ipc;
   /** Events that came before everything they are about; null once that is there. */
   #early: AppEvent[] | null = [];
@@ -51,13 +59,22 @@ export class AppState {
     this.past = new Past(ipc, null);
     this.received = new Past(ipc, "receiving");
     this.unfinished = new Unfinished(ipc);
+    this.waiting = new WaitingTransfers(ipc);
     this.outbox = new Outbox(ipc, this.transfers);
+    this.outbox.onWaits = ({ title, target }) => this.toasts.show(() => t("send.waits", { what: title.path, name: target }));
     this.copying = new Copying(ipc, this.outbox, this.transfers);
     this.copying.onBegun = ({ title, target }) => (this.announcement = t("copy.started", { what: title, folder: target }));
     this.transfers.onUpdate = (transfer) => {
       this.outbox.follow(transfer);
       this.copying.follow(transfer);
-      if (!transfer.report) return;
+      if (!transfer.report) {
+        const { progress, status, title } = transfer;
+        const isCounted = status.state === "moving" && progress.totals_final && progress.bytes_total > 0;
+        if (isCounted && this.#announcer.mayTell()) {
+          this.announcement = t("activity.progressSaid", { title, share: percent(progress.bytes_done, progress.bytes_total) });
+        }
+        return;
+      }
       const { what } = endWords(transfer.report, transfer.peer, transfer.direction);
       this.announcement = `${transfer.title}: ${what}`;
     };
@@ -93,6 +110,18 @@ export class AppState {
     return fault;
   }
 
+  /** Empties the selection, which can be undone for a while. */
+  clearSelection(): void {
+    const { chosen } = this.outbox;
+    if (!chosen) return;
+    this.copying.close();
+    this.outbox.clear();
+    this.toasts.show(
+      () => t("send.cleared"),
+      () => void this.outbox.restore(chosen),
+    );
+  }
+
   #take(event: AppEvent): void {
     if (event.event === "serviceLost") this.#lose(event.fault);
     // That it was lost is said until there is something of the next one to show.
@@ -124,6 +153,7 @@ export class AppState {
     this.surroundings.list = all.nearby;
     this.inbox.listening = all.listening;
     this.inbox.offers = all.offers;
+    this.waiting.list = all.waiting;
     all.transfers.forEach((moving) => this.transfers.add(moving));
   }
 
@@ -140,7 +170,10 @@ export class AppState {
       case "devicesChanged":
         this.devices.list
           .filter((before) => !event.devices.some(({ id }) => id === before.id))
-          .forEach(({ name }) => this.inbox.forgotten(name));
+          .forEach(({ id, name }) => {
+            this.inbox.forgotten(name);
+            forgetOptions(id);
+          });
         this.devices.list = event.devices;
         return;
       case "nearbyChanged":
@@ -163,14 +196,20 @@ export class AppState {
         return;
       case "transferStarted":
         // What was asked for in this window is listed by whoever asked, who knows what its target
-        // is called.
-        if (event.transfer.direction === "receiving") this.transfers.add(event.transfer);
+        // is called; unless it has waited for its turn.
+        if (event.transfer.direction === "receiving" || this.#hasWaited(event.transfer)) this.transfers.add(event.transfer);
+        return;
+      case "chosenCounted":
+        this.outbox.counted(event);
+        return;
+      case "waitingChanged":
+        this.waiting.list = event.waiting;
         return;
       case "dragged":
         this.#drag(event.drag);
         return;
       case "opened":
-        if (event.chosen) this.outbox.take(event.chosen);
+        if (event.chosen) void this.outbox.add(event.chosen);
         this.view = event.view ?? (event.chosen ? "send" : this.view);
         return;
     }
@@ -180,11 +219,29 @@ export class AppState {
     const dropped = this.outbox.drag(drag, cardAt);
     if (!dropped) return;
     this.view = "send";
+    const { chosen } = dropped;
     const device = this.devices.list.find(({ id }) => id === dropped.card);
     const nearby = this.surroundings.onCard(dropped.card);
-    if (device) void this.outbox.sendTo(device);
-    else if (nearby) void this.outbox.sendToNearby(nearby);
-    else if (dropped.card === HERE) void this.copying.begin();
+    if (!device && !nearby) {
+      void this.#addDropped(chosen, dropped.card);
+      return;
+    }
+    // The card says what goes there: what is in the list already is for later.
+    const beside = this.outbox.isList ? chosen : null;
+    if (!beside) this.outbox.take(chosen);
+    this.outbox.pick(dropped.card);
+    if (device) void this.outbox.sendTo(device, beside);
+    else if (nearby) void this.outbox.sendToNearby(nearby, null, beside);
+  }
+
+  async #addDropped(chosen: Chosen, card: string | null): Promise<void> {
+    await this.outbox.add(chosen);
+    if (card === HERE) await this.copying.begin();
+  }
+
+  /** One that waited begins before it is said that it waits no more. */
+  #hasWaited({ direction, title, target }: Moving): boolean {
+    return direction === "sending" && this.waiting.list.some((waiting) => waiting.title.path === title.path && waiting.target === target);
   }
 }
 
@@ -194,5 +251,5 @@ function cardAt(x: number, y: number): string | null {
   // than those that the window counts in.
   const enlarged = outerWidth / innerWidth || 1;
   const card = document.elementFromPoint(x / enlarged, y / enlarged)?.closest<HTMLButtonElement>("button[data-card]");
-  return card && !card.disabled ? (card.dataset.card ?? null) : null;
+  return card && !card.disabled && card.ariaDisabled !== "true" ? (card.dataset.card ?? null) : null;
 }

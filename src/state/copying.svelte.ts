@@ -24,6 +24,7 @@ export class Copying {
   #withdrawn = false;
   /** The turn of what the attempt copies: something else may have been chosen since. */
   #turn = 0;
+  #copied: Chosen | null = null;
   /** The choice that was last looked up: only its answer counts. */
   #looked: number | null = null;
   /** Whether a copy is about to begin: a second one would write the same files. */
@@ -96,6 +97,7 @@ export class Copying {
     if (!chosen || !this.folder || this.busy) return;
     this.#forgetProblem();
     this.#turn = this.#outbox.turn;
+    this.#copied = chosen;
     this.#asking = true;
     this.#withdrawn = false;
     let transfer: Transfer;
@@ -110,7 +112,7 @@ export class Copying {
     } finally {
       this.#asking = false;
     }
-    if (this.#withdrawn) void this.#transfers.cancel(transfer);
+    if (this.#withdrawn) void this.#transfers.cancel(transfer, "keep");
     this.follow(transfer);
   }
 
@@ -128,13 +130,13 @@ export class Copying {
       this.attempt = null;
       this.begun = transfer;
       this.close();
-      this.#outbox.settle(this.#turn);
+      this.#outbox.settle(this.#turn, this.#copied ?? undefined);
       this.onBegun(transfer);
     }
   }
 
   async cancel(): Promise<void> {
-    if (this.attempt) await this.#transfers.cancel(this.attempt);
+    if (this.attempt) await this.#transfers.cancel(this.attempt, "keep");
     else if (this.#asking) this.#withdrawn = true;
     else this.close();
   }

@@ -1,10 +1,15 @@
 // The paired devices: rename, forget, and pairing without a transfer.
 import type { Answer, Consent, Fault, Ipc, Nearby, PairedDevice, Recipient } from "../ipc";
+import { tidyCode } from "../words";
 
 export class Devices {
   list = $state.raw<PairedDevice[]>([]);
   fault = $state.raw<Fault | null>(null);
   pairing = $state(false);
+  /** What was typed and not used yet; a change of view does not take it away. */
+  readonly draft = $state({ address: "", code: "", nearby: "" });
+  /** The device nearby whose code is asked for. */
+  asking = $state<string | null>(null);
   readonly #ipc: Ipc;
 
   constructor(ipc: Ipc) {
@@ -17,8 +22,10 @@ export class Devices {
     return this.list.find((device) => device.name === wanted || (wanted !== "" && device.last_address === wanted));
   }
 
-  async rename(device: PairedDevice, name: string): Promise<boolean> {
-    return this.#did(await this.#ipc.call({ renameDevice: { id: device.id, name } }));
+  /** Why that was refused, if it was: it is said beside the name. */
+  async rename(device: PairedDevice, name: string): Promise<Fault | null> {
+    const answer = await this.#ipc.call({ renameDevice: { id: device.id, name } });
+    return answer.status === "error" ? answer.error : null;
   }
 
   async forget(device: PairedDevice): Promise<boolean> {
@@ -55,7 +62,7 @@ export class Devices {
     this.pairing = true;
     this.fault = null;
     try {
-      const answer = await this.#ipc.call({ pair: { target, code } });
+      const answer = await this.#ipc.call({ pair: { target, code: tidyCode(code) } });
       return this.#did(answer) ? answer.data : null;
     } finally {
       this.pairing = false;

@@ -1,15 +1,22 @@
-// What is about to be sent or copied: the choice, to whom, the code if they have not met; kept
-// until the other machine has taken notice.
-import type { Chosen, Drag, Fault, Ipc, Nearby, PairedDevice, Pick, Recipient } from "../ipc";
-import { asksForCode } from "../words";
+// What is about to be sent or copied: the list of what was chosen, to whom, the code if they have
+// not met; kept until the other machine has taken notice.
+import type { Answer, AppEvent, Chosen, Drag, Fault, Ipc, Nearby, PairedDevice, Pick, Recipient, Waiting } from "../ipc";
+import { asksForCode, tidyCode } from "../words";
+import { optionsFor, PLAIN, rememberOptions, type SendOptions } from "./send-options";
 import type { Transfer, Transfers } from "./transfers.svelte";
 
 /** Where an offer was tried, for trying again. */
-interface Aim {
+export interface Aim {
   target: Recipient;
   /** What to call it. */
   label: string;
 }
+
+/** The turn of what was dropped on a card beside the list. */
+const ASIDE = -1;
+
+/** Nobody who is known: an address or a code is typed. */
+export const ANOTHER = "another";
 
 /** A choice, and which one it was. */
 interface Offered {
@@ -31,11 +38,14 @@ export class Outbox {
   dragged = $state.raw<Chosen | null>(null);
   over = $state<string | null>(null);
   aim = $state.raw<Aim | null>(null);
-  /**
-   * Whether the other machine is to read back what it has written. Stays as it is from one choice
-   * to the next.
-   */
-  verify = $state(false);
+  /** The card that was clicked: to whom the button sends. */
+  picked = $state<string | null>(null);
+  /** How it is to be sent. A card that is picked brings those that were last used with it. */
+  options = $state.raw<SendOptions>(PLAIN);
+  /** What was typed and not sent yet; it stays while another view is looked at. */
+  draft = $state({ address: "", code: "", retry: "" });
+  /** Called when something waits until another transfer to the same device has ended. */
+  onWaits: (waiting: Waiting) => void = () => {};
   attempt = $state.raw<Transfer | null>(null);
   fault = $state.raw<Fault | null>(null);
   /** Wrong codes typed for this aim since the last code that was right. */
@@ -51,9 +61,24 @@ export class Outbox {
   busy = $derived(this.#asking || (this.attempt !== null && this.dragged === null && this.#isOffered));
   /** The native picker is open: there is one at a time. */
   #choosing = false;
+  /** Changes of the list, one after the other: each goes on from what the one before has made. */
+  #changes: Promise<unknown> = Promise.resolve();
   asksCode = $derived(this.fault !== null && asksForCode(this.fault));
   readonly #ipc: Ipc;
   readonly #transfers: Transfers;
+
+  /** What the last attempt offers, or was to offer. */
+  get offered(): Chosen | null {
+    return this.#offered?.chosen ?? null;
+  }
+
+  /**
+   * Whether the list has something that is not on its way already: what is dropped on a card goes
+   * beside it then.
+   */
+  get isList(): boolean {
+    return this.chosen !== null && !(this.attempt !== null && this.#offered?.chosen.id === this.chosen.id);
+  }
 
   get #isOffered(): boolean {
     return this.chosen === null || this.turn === this.#offered?.turn;
@@ -69,7 +94,7 @@ export class Outbox {
    * dropped, and on which card: the one that was lit when it was let go, whatever lies there by
    * now.
    */
-  drag(drag: Drag, cardAt: (x: number, y: number) => string | null): { card: string | null } | null {
+  drag(drag: Drag, cardAt: (x: number, y: number) => string | null): { card: string | null; chosen: Chosen } | null {
     const lit = this.over;
     this.over = null;
     switch (drag.is) {
@@ -84,30 +109,98 @@ export class Outbox {
         return null;
       case "dropped":
         this.dragged = null;
-        this.take(drag.chosen);
-        return { card: lit ?? cardAt(drag.x, drag.y) };
+        return { card: lit ?? cardAt(drag.x, drag.y), chosen: drag.chosen };
     }
   }
 
-  take(chosen: Chosen): void {
+  /** Makes this the list. */
+  take(chosen: Chosen | null): void {
     this.chosen = chosen;
     this.turn += 1;
     this.fault = null;
+    this.#count();
+  }
+
+  /** Adds to the list; what is in it already is merged, and `chosen.merged` says so. */
+  async add(added: Chosen): Promise<void> {
+    await this.#change(async (chosen) => {
+      if (!chosen) return { status: "ok", data: added };
+      return this.#ipc.call({ joinChosen: { chosen: chosen.id, added: added.id } });
+    });
+  }
+
+  /** Takes an item off the list. */
+  async remove(item: number): Promise<void> {
+    await this.#change(async (chosen) => chosen && this.#ipc.call({ withoutItem: { chosen: chosen.id, item } }));
+  }
+
+  /** Goes back to an earlier list. */
+  async restore(earlier: Chosen): Promise<void> {
+    await this.#change(async (chosen) => {
+      if (!chosen) return { status: "ok", data: earlier };
+      return this.#ipc.call({ joinChosen: { chosen: earlier.id, added: chosen.id } });
+    });
+  }
+
+  /** Adds what was copied elsewhere; false where that is nothing. */
+  async paste(): Promise<boolean> {
+    const answer = await this.#ipc.pasteSources();
+    if (answer.status === "error") this.fault = answer.error;
+    else if (answer.data) await this.add(answer.data);
+    return answer.status === "ok" && answer.data !== null;
+  }
+
+  async #change(change: (chosen: Chosen | null) => Promise<Answer<Chosen | null> | null>): Promise<void> {
+    const changed = this.#changes.then(async () => {
+      const before = this.chosen;
+      const answer = await change(before);
+      if (answer?.status === "error") this.fault = answer.error;
+      // What was sent meanwhile is put away by whoever has sent it.
+      else if (answer && this.chosen?.id === before?.id) this.take(answer.data);
+    });
+    this.#changes = changed.catch(() => {});
+    await changed;
+  }
+
+  /** Has what is chosen counted, and no more what was. */
+  #count(): void {
+    void this.#ipc.call({ countChosen: { chosen: this.chosen?.id ?? null } });
+  }
+
+  /** Takes sizes that were counted. */
+  counted({ chosen: id, sizes, total }: Extract<AppEvent, { event: "chosenCounted" }>): void {
+    if (this.chosen?.id !== id) return;
+    const items = this.chosen.items.map((item) => ({ ...item, size: sizes.find((one) => one.item === item.item)?.size ?? item.size }));
+    this.chosen = { ...this.chosen, items, total };
+  }
+
+  /** Makes a card the one that the button sends to. */
+  pick(card: string | null): void {
+    this.picked = card;
+    this.fault = null;
+    if (card !== null && card !== ANOTHER) this.options = optionsFor(card) ?? PLAIN;
   }
 
   clear(): void {
-    this.chosen = null;
+    if (this.chosen) this.take(null);
     this.aim = null;
     this.fault = null;
     this.wrongTries = 0;
+    this.draft.retry = "";
   }
 
-  /** What a choice was made for has begun: it is put away, unless another has taken its place. */
-  settle(turn: number | undefined): void {
+  /**
+   * What a choice was made for has begun: it is put away, and what was added since stays. What
+   * never was in the list takes nothing out of it.
+   */
+  settle(turn: number | undefined, sent?: Chosen): void {
     if (this.chosen === null || this.turn === turn) return this.clear();
     this.aim = null;
     this.fault = null;
     this.wrongTries = 0;
+    this.draft.retry = "";
+    if (!sent || turn === ASIDE) return;
+    void this.#change(async (chosen) => chosen && this.#ipc.call({ withoutChosen: { chosen: chosen.id, other: sent.id } }));
   }
 
   /** Forgets what the service knew: there is another one. */
@@ -125,25 +218,25 @@ export class Outbox {
     try {
       const answer = await this.#ipc.chooseSources(pick);
       if (answer.status === "error") this.fault = answer.error;
-      else if (answer.data) this.take(answer.data);
+      else if (answer.data) await this.add(answer.data);
       return answer.status === "ok" && answer.data !== null;
     } finally {
       this.#choosing = false;
     }
   }
 
-  async sendTo(device: PairedDevice): Promise<void> {
-    await this.send({ target: { to: "device", id: device.id }, label: device.name }, null);
+  async sendTo(device: PairedDevice, dropped: Chosen | null = null): Promise<void> {
+    await this.send({ target: { to: "device", id: device.id }, label: device.name }, null, dropped);
   }
 
   /** Sends to a device that is not paired, with the code that it shows if that is known already. */
-  async sendToNearby(nearby: Nearby, code: string | null = null): Promise<void> {
-    await this.send({ target: { to: "nearby", id: nearby.id }, label: nearby.name }, code);
+  async sendToNearby(nearby: Nearby, code: string | null = null, dropped: Chosen | null = null): Promise<void> {
+    await this.send({ target: { to: "nearby", id: nearby.id }, label: nearby.name }, code, dropped);
   }
 
   /** Sends to what was typed. */
   async sendToTyped(text: string, code: string): Promise<void> {
-    await this.send({ target: { to: "typed", text: text.trim() }, label: text.trim() }, code.trim() || null);
+    await this.send({ target: { to: "typed", text: text.trim() }, label: text.trim() }, code);
   }
 
   /**
@@ -154,15 +247,19 @@ export class Outbox {
     const answer = await this.#ipc.call({ chooseAgain: { id } });
     if (answer.status === "error") return answer.error;
     const { chosen, target, label, verify } = answer.data;
-    this.take(chosen);
-    this.verify = verify;
-    void this.send({ target, label }, null);
+    this.options = { ...this.options, verify };
+    // What is in the list is for later.
+    if (this.chosen) void this.send({ target, label }, null, chosen);
+    else {
+      this.take(chosen);
+      void this.send({ target, label }, null);
+    }
     return null;
   }
 
   /** What the last attempt offered once more, to whom it was offered, with a code. */
   async retry(code: string | null): Promise<void> {
-    if (this.aim && this.#offered) await this.#offer(this.#offered, this.aim, code?.trim() || null);
+    if (this.aim && this.#offered) await this.#offer(this.#offered, this.aim, code);
   }
 
   /**
@@ -176,11 +273,11 @@ export class Outbox {
   }
 
   /**
-   * Offers what is chosen. Another attempt that is under way goes on by itself, among the
-   * transfers.
+   * Offers what is chosen, or what was dropped beside that. Another attempt that is under way goes
+   * on by itself, among the transfers.
    */
-  async send(aim: Aim, code: string | null): Promise<void> {
-    const offered = await this.#ready();
+  async send(aim: Aim, code: string | null, dropped: Chosen | null = null): Promise<void> {
+    const offered = dropped ? { chosen: dropped, turn: ASIDE } : await this.#ready();
     if (offered) await this.#offer(offered, aim, code);
   }
 
@@ -204,14 +301,21 @@ export class Outbox {
     this.#offered = offered;
     this.attempt = null;
     this.#asking = true;
+    const { verify, limit } = this.options;
     let transfer: Transfer;
     try {
-      const answer = await this.#ipc.send(offered.chosen.id, aim.target, code, this.verify);
+      const answer = await this.#ipc.send(offered.chosen.id, aim.target, (code && tidyCode(code)) || null, verify, limit);
       if (answer.status === "error") {
         this.fault = answer.error;
         return;
       }
-      transfer = this.#transfers.add({ ...answer.data, target: aim.label });
+      if (aim.target.to === "device") rememberOptions(aim.target.id, { verify, limit });
+      if (answer.data.is === "waits") {
+        this.settle(offered.turn, offered.chosen);
+        this.onWaits(answer.data.waiting);
+        return;
+      }
+      transfer = this.#transfers.add({ ...answer.data.transfer, target: aim.label });
       this.attempt = transfer;
     } finally {
       this.#asking = false;
@@ -233,12 +337,23 @@ export class Outbox {
       void this.#transfers.dismiss(transfer);
     } else if (transfer.report || transfer.progress.stage !== "connecting") {
       this.attempt = null;
-      this.settle(this.#offered?.turn);
+      this.settle(this.#offered?.turn, this.#offered?.chosen);
     }
   }
 
+  /** Gives up what could not be sent; what was dropped beside the list comes into it. */
+  dropAttempt(): void {
+    const aside = this.#offered?.turn === ASIDE ? this.#offered.chosen : null;
+    this.#offered = null;
+    this.aim = null;
+    this.fault = null;
+    this.wrongTries = 0;
+    this.draft.retry = "";
+    if (aside) void this.add(aside);
+  }
+
   async cancelAttempt(): Promise<void> {
-    if (this.attempt) await this.#transfers.cancel(this.attempt);
+    if (this.attempt) await this.#transfers.cancel(this.attempt, "remove");
   }
 }
 

@@ -1,6 +1,6 @@
 // What has ended before, as every program of this machine remembers it: a page at a time, searched
 // by the shell.
-import type { Direction, Fault, Ipc, Past as PastTransfer, PastDetails, SeriesPoint } from "../ipc";
+import type { Direction, Earlier, Fault, Ipc, PastDetails, SeriesPoint } from "../ipc";
 import { LimitHistory, type LimitShare, type Stretch } from "./limits";
 import { RateHistory, type RatePoints } from "./rate";
 
@@ -28,13 +28,13 @@ export function course(points: SeriesPoint[]): Course {
 }
 
 /** The id that a past transfer had while it ran. */
-export function keyOf({ id, direction, peer_id: from }: PastTransfer): string {
+export function keyOf({ id, direction, peer_id: from }: Earlier): string {
   return direction === "receiving" && from !== null ? `${id}-${from}` : id;
 }
 
 export class Past {
   /** Latest first; replaced whole. */
-  list = $state.raw<PastTransfer[]>([]);
+  list = $state.raw<Earlier[]>([]);
   /** Whether there may be earlier ones. */
   hasMore = $state(false);
   search = $state("");
@@ -68,7 +68,7 @@ export class Past {
     if (page) this.list = [...this.list, ...page];
   }
 
-  async #page(before: number | null): Promise<PastTransfer[] | null> {
+  async #page(before: number | null): Promise<Earlier[] | null> {
     const asked = (this.#asked += 1);
     const query = { direction: this.#direction, failed_only: this.failedOnly, search: this.search, before };
     const answer = await this.#ipc.call({ past: { query } });
@@ -77,13 +77,18 @@ export class Past {
     return answer.data;
   }
 
-  async details(earlier: PastTransfer): Promise<PastDetails | null> {
+  /** What is known of the transfer with that id, as far as the list is read. */
+  of(id: string): Earlier | undefined {
+    return this.list.find((earlier) => earlier.id === id);
+  }
+
+  async details(earlier: Earlier): Promise<PastDetails | null> {
     const answer = await this.#ipc.call({ pastDetails: { number: earlier.number } });
     return this.#did(answer) ? answer.data : null;
   }
 
   /** Takes one off the list for good; what it brought stays. */
-  async forget(earlier: PastTransfer): Promise<void> {
+  async forget(earlier: Earlier): Promise<void> {
     if (this.#did(await this.#ipc.call({ forgetPast: { number: earlier.number } }))) {
       this.list = this.list.filter(({ number }) => number !== earlier.number);
     }
@@ -96,13 +101,13 @@ export class Past {
   }
 
   /** Shows what it brought in the desktop's file manager; the fault where that cannot be done. */
-  async open(earlier: PastTransfer): Promise<Fault | null> {
+  async open(earlier: Earlier): Promise<Fault | null> {
     const answer = await this.#ipc.openPast(earlier.number);
     return answer.status === "error" ? answer.error : null;
   }
 
   /** Selects what it brought in the desktop's file manager; the fault where that cannot be done. */
-  async reveal(earlier: PastTransfer): Promise<Fault | null> {
+  async reveal(earlier: Earlier): Promise<Fault | null> {
     const answer = await this.#ipc.revealPast(earlier.number);
     return answer.status === "error" ? answer.error : null;
   }

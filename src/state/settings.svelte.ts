@@ -1,5 +1,5 @@
 // This machine: its identity, what it can do, the stored settings, and its start at login.
-import type { Answer, Fault, Ipc, Machine, PathText, SettingsInForce, StartAtLogin, ThisDevice } from "../ipc";
+import type { About, Answer, Fault, Ipc, Machine, PathText, SettingsInForce, StartAtLogin, ThisDevice } from "../ipc";
 
 const NONE: SettingsInForce = {
   name: "",
@@ -24,24 +24,33 @@ export class Settings {
   isSetUp = $state(true);
   /** The folder that was picked before anything is stored. */
   firstFolder = $state.raw<PathText | null>(null);
-  /** What was wrong with the name, the port or the limit. */
-  fault = $state.raw<Fault | null>(null);
   /** What was wrong with where and when this machine receives. */
   receptionFault = $state.raw<Fault | null>(null);
-  /** Whether the last thing asked for was stored. */
-  saved = $state(false);
+  /** What the program is, and where it keeps what it owns; null until that is known. */
+  about = $state.raw<About | null>(null);
   readonly #ipc: Ipc;
 
   constructor(ipc: Ipc) {
     this.#ipc = ipc;
   }
 
-  /** `sendLimit` is bytes a second. */
-  async save(name: string, port: number, sendLimit: number | null): Promise<void> {
+  /** Changes one of them; why that was refused, if it was. `send_limit` is bytes a second. */
+  async change(change: Partial<Pick<SettingsInForce, "name" | "port" | "send_limit">>): Promise<Fault | null> {
+    const { name, port, send_limit: sendLimit } = { ...this.stored, ...change };
     const answer = await this.#ipc.call({ saveSettings: { name, port, sendLimit } });
-    this.fault = answer.status === "error" ? answer.error : null;
-    this.saved = answer.status === "ok";
-    if (answer.status === "ok") this.stored = answer.data;
+    if (answer.status === "error") return answer.error;
+    this.stored = answer.data;
+    return null;
+  }
+
+  async lookAbout(): Promise<void> {
+    const answer = await this.#ipc.call("about");
+    if (answer.status === "ok") this.about = answer.data;
+  }
+
+  /** What `ringway doctor` prints. */
+  diagnose(): Promise<Answer<string>> {
+    return this.#ipc.call("diagnose");
   }
 
   async setReceiving(receiving: boolean): Promise<void> {

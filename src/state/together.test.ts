@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { failed, moving, progress } from "../testing/shell";
+import { failed, moving, progress, told } from "../testing/shell";
 import { Together } from "./together.svelte";
 import { Transfer } from "./transfers.svelte";
 
-const at = (bytes_done: number) => ({ is: "moved", progress: progress({ bytes_done, entries_done: 0 }) }) as const;
+const at = (bytes_done: number) => told({ is: "moved", progress: progress({ bytes_done, entries_done: 0 }) });
 
 test("what runs at once is added up, from when the first began", () => {
   const together = new Together();
@@ -26,14 +26,14 @@ test("what a transfer had moved before the window looked is not counted, nor wha
   const together = new Together();
   const copy = new Transfer(moving({ id: "a", direction: "copying", progress: progress({ bytes_done: 900_000_000, entries_done: 0 }) }));
   together.begin(copy, 0);
-  copy.apply({ is: "moved", progress: progress({ stage: "verifying", bytes_done: 100 }) });
+  copy.apply(told({ is: "moved", progress: progress({ stage: "verifying", bytes_done: 100 }) }));
   together.follow(copy, 1_000);
   expect(Math.max(...together.points.perSecond)).toBe(0);
 });
 
 test("nothing is drawn of the time that all were paused", () => {
   const together = new Together();
-  const paused = { is: "moved", progress: progress({ stage: "paused", bytes_done: 2_000_000, entries_done: 0 }) } as const;
+  const paused = told({ is: "moved", progress: progress({ stage: "paused", bytes_done: 2_000_000, entries_done: 0 }) });
   const [one, other] = [new Transfer(moving({ id: "a" })), new Transfer(moving({ id: "b" }))];
   together.begin(one, 0);
   one.apply(at(2_000_000));
@@ -56,7 +56,7 @@ test("once none runs, the next one begins anew", () => {
   one.apply(at(9_000_000));
   together.follow(one, 1_000);
   expect(Math.max(...together.points.perSecond)).toBeGreaterThan(0);
-  one.apply(failed({ code: "cancelled", by: "here" }));
+  one.apply(told(failed({ code: "cancelled", by: "here" })));
   together.follow(one, 2_000);
   together.begin(new Transfer(moving({ id: "b" })), 60_000);
   expect(together.points.seconds).toEqual([]);

@@ -1,5 +1,5 @@
 // The transfers of every way, each fed by its own channel.
-import type { Past, Report, Fault, Ipc, Moving, Progress, Update, Direction } from "../ipc";
+import type { Earlier, Report, Fault, Ipc, Moving, OnCancel, Progress, Update, Direction, TransferAction, TransferStatus } from "../ipc";
 import { t } from "../messages";
 import { LimitHistory, type LimitShare, type Stretch } from "./limits";
 import { keyOf } from "./past.svelte";
@@ -30,6 +30,8 @@ export class Transfer {
   /** The latest figures; replaced whole. */
   progress = $state.raw() as Progress;
   report = $state.raw<Report | null>(null);
+  /** What it is doing and what can be done about it, as the service says. */
+  status = $state.raw() as TransferStatus;
   /** The graph's points; replaced whole, more seldom than the figures. */
   points = $state.raw<RatePoints>(NO_POINTS);
   /**
@@ -58,6 +60,7 @@ export class Transfer {
     }
     this.#look(moving, moving.series.at(-1));
     this.report = moving.report;
+    this.status = moving.status;
   }
 
   /** What to call the other machine; of a copy, its folder. */
@@ -70,8 +73,13 @@ export class Transfer {
     return this.#copied.average || this.history.average;
   }
 
+  can(action: TransferAction): boolean {
+    return this.status.actions.includes(action);
+  }
+
   apply(update: Update): void {
     this.#look(update.progress);
+    this.status = update.status;
     if (update.is === "ended") this.report = update.report;
   }
 
@@ -94,11 +102,25 @@ export class Transfer {
   }
 }
 
+/** Whether something of it failed, so that a person should look at it. */
+export function hasFailed({ status: { state } }: { status: TransferStatus }): boolean {
+  return state === "failed" || state === "done_with_failures";
+}
+
+/** What has ended: failures first, and of each kind the latest. */
+export function endedOf(list: Transfer[]): Transfer[] {
+  const at = ({ report }: Transfer) => report?.ended_at ?? 0;
+  const ended = list.filter((transfer) => transfer.report).sort((one, other) => at(other) - at(one));
+  return [...ended.filter(hasFailed), ...ended.filter((transfer) => !hasFailed(transfer))];
+}
+
 export class Transfers {
   /** Newest first. */
   list = $state<Transfer[]>([]);
   readonly together = new Together();
   running = $derived(this.list.filter((transfer) => !transfer.report));
+  /** Those that failed stand first, until they are removed or retried. */
+  ended = $derived(endedOf(this.list));
   /** How many have ended since this window opened: with each, the history is longer. */
   ends = $state(0);
   /** Called after every update. */
@@ -147,13 +169,13 @@ export class Transfers {
   }
 
   /** Those of past transfers that are not listed here. */
-  without(past: Past[]): Past[] {
+  without(past: Earlier[]): Earlier[] {
     const listed = new Set(this.list.map(({ id, direction }) => `${direction} ${id}`));
     return past.filter((earlier) => !listed.has(`${earlier.direction} ${keyOf(earlier)}`));
   }
 
-  async cancel(transfer: Transfer): Promise<void> {
-    await this.#ipc.call({ cancel: { id: transfer.id } });
+  async cancel(transfer: Transfer, then: OnCancel): Promise<void> {
+    await this.#ipc.call({ cancel: { id: transfer.id, then } });
   }
 
   async pause(transfer: Transfer): Promise<void> {
@@ -183,7 +205,8 @@ export class Transfers {
     await this.#ipc.call({ dismiss: { id: transfer.id } });
   }
 
+  /** Takes those off the list that have ended. */
   async dismissEnded(): Promise<void> {
-    await Promise.all(this.list.filter((transfer) => transfer.report).map((transfer) => this.dismiss(transfer)));
+    await Promise.all(this.ended.map((transfer) => this.dismiss(transfer)));
   }
 }

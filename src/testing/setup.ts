@@ -16,6 +16,7 @@ vi.stubGlobal(
   "ResizeObserver",
   class {
     observe() {}
+    unobserve() {}
     disconnect() {}
   },
 );
@@ -32,6 +33,11 @@ vi.mock("uplot", () => ({
 }));
 
 document.elementFromPoint = () => null;
+
+// Nor does it lay anything out: what has no place on the page would have no menu either.
+Element.prototype.getClientRects = function () {
+  return [this.getBoundingClientRect()] as unknown as DOMRectList;
+};
 
 afterEach(async () => {
   cleanup();

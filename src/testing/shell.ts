@@ -6,7 +6,9 @@ import App from "../App.svelte";
 import {
   type AppEvent,
   type Chosen,
+  type ChosenSource,
   type CopyReport,
+  type Earlier,
   type Everything,
   type Fault,
   ipc,
@@ -15,10 +17,10 @@ import {
   type Offer,
   type PageCall,
   type PairedDevice,
-  type Past,
   type Progress,
   type Report,
   type SettingsInForce,
+  type TransferStatus,
   type Update,
 } from "../ipc";
 import { AppState } from "../state/app.svelte";
@@ -53,10 +55,51 @@ export function progress(change: Partial<Progress> = {}): Progress {
   };
 }
 
-/** With its title as text, and its figures apart. */
-type MovingChange = Partial<Omit<Moving, "title">> & { title?: string; progress?: Progress };
+/** An update as tests say it: the service adds the status. */
+export type Told = { is: "moved"; progress: Progress } | { is: "ended"; progress: Progress; report: Report };
 
-export function moving({ title = "dataset-v3", progress: now, ...change }: MovingChange = {}): Moving {
+/** What the service derives (`model::progress::state`), as far as these tests need it. */
+export function statusOf(progress: Progress, report: Report | null, direction: Moving["direction"] = "sending"): TransferStatus {
+  if (report) {
+    const state = endedState(report);
+    const actions: TransferStatus["actions"] = [];
+    if (report.arrived.length > 0) actions.push("open_folder");
+    if (direction === "sending") actions.push(["failed", "done_with_failures"].includes(state) ? "retry" : "send_again");
+    return { state, actions: [...actions, "remove"] };
+  }
+  const { stage, interruption } = progress;
+  const pausedThere = interruption?.why === "paused" && interruption.by === "there";
+  const actions: TransferStatus["actions"] = stage === "reconnecting" && direction === "sending" ? ["try_now"] : [];
+  if (stage === "paused" && interruption?.why === "full") return { state: "out_of_space", actions: ["try_now", "cancel"] };
+  if (stage === "paused" && !pausedThere) actions.push("resume");
+  if (progress.can_pause) actions.push("pause");
+  const states = { connecting: "preparing", awaiting_answer: "awaiting_answer", queued: "queued", running: progress.stalled_seconds === null ? "moving" : "stalled", finishing: "finishing", verifying: "finishing", reconnecting: "interrupted", paused: "paused", ended: "finishing" } as const;
+  return { state: states[stage], actions: [...actions, "cancel"] };
+}
+
+/** An update as the service says it. */
+export function told(update: Told, direction?: Moving["direction"]): Update {
+  return { ...update, status: statusOf(update.progress, update.is === "ended" ? update.report : null, direction) };
+}
+
+function endedState(report: Report): TransferStatus["state"] {
+  if (report.outcome === "complete") return "done";
+  if (report.outcome === "partial") return "done_with_failures";
+  const { error } = report;
+  if (error.code === "cancelled") return error.by === "here" ? "cancelled_here" : "cancelled_there";
+  if (error.code === "unanswered") return "unanswered";
+  return error.code === "declined" && error.reason === "by_choice" ? "declined" : "failed";
+}
+
+/** With its title as text, and its figures apart. Its status is derived, unless it is given. */
+type MovingChange = Partial<Omit<Moving, "title" | "status">> & { title?: string; progress?: Progress; status?: Moving["status"] | undefined };
+
+export function moving({ status, ...change }: MovingChange = {}): Moving {
+  const one = begun(change);
+  return { ...one, status: status ?? statusOf(one, one.report, one.direction) };
+}
+
+function begun({ title = "dataset-v3", progress: now, ...change }: Omit<MovingChange, "status">): Omit<Moving, "status"> {
   return {
     id: "t1",
     direction: "sending",
@@ -90,7 +133,7 @@ export const copyReport: CopyReport = {
   began: null,
 };
 
-export function failed(fault: Fault): Update {
+export function failed(fault: Fault): Extract<Told, { is: "ended" }> {
   const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], times: null, lanes: 0, lanes_dropped: 0, packed: null, arrived: [], left_behind: null, copy: null };
   return {
     is: "ended",
@@ -120,12 +163,12 @@ export function offer(change: Partial<Offer> = {}): Offer {
   };
 }
 
-/** With its title as text, and its report apart. */
-type PastChange = Partial<Omit<Past, "title">> & { title?: string; report?: Partial<Report> };
+/** With its title as text, and its report apart. Its status is derived, unless it is given. */
+type EarlierChange = Partial<Omit<Earlier, "title">> & { title?: string; report?: Partial<Report> };
 
-export function earlier({ title = "survey", report: ended, ...change }: PastChange = {}): Past {
-  const { report } = failed({ code: "cancelled", by: "here" }) as Extract<Update, { is: "ended" }>;
-  return {
+export function earlier({ title = "survey", report: ended, ...change }: EarlierChange = {}): Earlier {
+  const { report } = failed({ code: "cancelled", by: "here" });
+  const one = {
     number: 12,
     id: "p12",
     direction: "receiving",
@@ -145,10 +188,19 @@ export function earlier({ title = "survey", report: ended, ...change }: PastChan
     ended_at: Date.now() / 1000 - 7_200,
     ...ended,
     ...change,
-  } as Past;
+  } as Omit<Earlier, "status">;
+  return { ...one, status: change.status ?? statusOf(progress({ stage: "ended" }), one as Report, one.direction) } as Earlier;
 }
 
-export const chosen: Chosen = { id: 7, items: [{ name: "dataset-v3", kind: "folder" }], more: 0 };
+export function source(change: Partial<ChosenSource> = {}): ChosenSource {
+  return { item: 1, name: "dataset-v3", kind: "folder", size: { files: 40, bytes: 4_000_000, state: "exact" }, same_name: false, ...change };
+}
+
+export function selection(change: Partial<Chosen> = {}): Chosen {
+  return { id: 7, items: [source()], more: 0, total: { files: 40, bytes: 4_000_000, state: "exact" }, merged: [], more_merged: 0, ...change };
+}
+
+export const chosen = selection();
 
 export const labWs = {
   id: "ab".repeat(32),
@@ -201,6 +253,7 @@ export function everything(change: Partial<Everything> = {}): Everything {
     listening: { is: "on", addresses: ["10.0.0.9"], port: 17464, other_port: false, code: { code: "42-river-castle", code_valid_until: Date.now() / 1000 + 590 }, firewalls: [] },
     offers: [],
     transfers: [],
+    waiting: [],
     ...change,
   };
 }
@@ -224,7 +277,7 @@ export interface Shell {
   /** Sends an event to the window. */
   tell: (event: AppEvent) => void;
   /** Sends a transfer's update. */
-  update: (id: string, update: Update) => void;
+  update: (id: string, update: Told) => void;
   app: AppState;
 }
 
@@ -232,6 +285,22 @@ export interface Shell {
 export async function startWindow(all: Partial<Everything> = {}, answers: Answers = {}): Promise<Shell> {
   const calls: Shell["calls"] = [];
   let events: { onmessage: (event: AppEvent) => void } | undefined;
+  /** Every choice that the window has heard of, by its number. */
+  const choices = new Map<unknown, Chosen>([[chosen.id, chosen]]);
+  const remember = (made: unknown) => {
+    const choice = made as Chosen | null;
+    if (choice && typeof choice === "object" && Array.isArray(choice.items)) choices.set(choice.id, choice);
+    return made;
+  };
+  /** As the service does it, but for numbers: a list keeps that of what was added last. */
+  const listed = (command: string, { chosen: id, added, item, other }: Args) => {
+    const all = choices.get(id)?.items ?? [];
+    const others = choices.get(command === "joinChosen" ? added : other)?.items ?? [];
+    const gone = new Set(command === "withoutItem" ? [item] : others.map((one) => one.item));
+    const left = all.filter((one) => !gone.has(one.item));
+    if (command === "joinChosen") return remember(selection({ id: added as number, items: [...left, ...others] }));
+    return left.length > 0 ? remember(selection({ id: id as number, items: left })) : null;
+  };
   const watched = new Map<unknown, { onmessage: (update: Update) => void }>();
   mockWindows("main");
   mockIPC((invoked, payload) => {
@@ -242,7 +311,11 @@ export async function startWindow(all: Partial<Everything> = {}, answers: Answer
       return everything(all);
     }
     if (command === "watch") watched.set(args.id, args.updates as { onmessage: (update: Update) => void });
-    return answers[command]?.(args) ?? (["past", "unfinished"].includes(command) ? [] : null);
+    // A transfer that is answered has begun.
+    if (command === "send") return Promise.resolve(answers.send?.(args)).then((sent) => (sent && typeof sent === "object" && !("is" in sent) ? { is: "begun", transfer: sent } : sent));
+    if (["joinChosen", "withoutItem", "withoutChosen"].includes(command) && !answers[command]) return listed(command, args);
+    if (command === "choose_sources" || command === "paste_sources") return Promise.resolve(answers[command]?.(args) ?? null).then(remember);
+    return remember(answers[command]?.(args)) ?? (["past", "unfinished"].includes(command) ? [] : null);
   });
   const app = new AppState(ipc);
   render(App, { app });
@@ -250,8 +323,14 @@ export async function startWindow(all: Partial<Everything> = {}, answers: Answer
   return {
     calls,
     called: (command) => calls.filter((call) => call.command === command).map((call) => call.args),
-    tell: (event) => events?.onmessage(event),
-    update: (id, update) => watched.get(id)?.onmessage(update),
+    tell: (event) => {
+      if (event.event === "opened") remember(event.chosen);
+      if (event.event === "dragged" && "chosen" in event.drag) remember(event.drag.chosen);
+      events?.onmessage(event);
+    },
+    update: (id, update) => {
+      watched.get(id)?.onmessage(told(update, app.transfers.find(id)?.direction));
+    },
     app,
   };
 }

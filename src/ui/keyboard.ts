@@ -35,3 +35,39 @@ function handBack(opener: Element | null, around: Element | null): void {
     element instanceof HTMLElement && element.isConnected && element !== document.body;
   [opener, around?.querySelector("button:enabled"), document.querySelector("h1")].find(isThere)?.focus();
 }
+
+/**
+ * Where the keyboard goes once `row` is gone: to the next row's first control, else to the one
+ * before, else to the heading. To be asked while the row is still there.
+ */
+export function focusNear(row: HTMLElement | undefined): () => Promise<void> {
+  const item = row?.closest("li") ?? row;
+  const near = [item?.nextElementSibling, item?.previousElementSibling];
+  return async () => {
+    await tick();
+    if (document.activeElement !== document.body) return;
+    const there = near.filter((element) => element?.isConnected).map((element) => element?.querySelector<HTMLElement>("button:enabled"));
+    [...there, document.querySelector<HTMLElement>("h1")].find((element) => element)?.focus();
+  };
+}
+
+/**
+ * Hands the keyboard on, when what has it is replaced, to what `successor` finds, else to the
+ * heading.
+ */
+export function handsOn(successor: () => HTMLElement | null): Attachment<HTMLElement> {
+  return (element) => {
+    let has = element.contains(document.activeElement);
+    const entered = () => (has = true);
+    // What is removed loses the keyboard to nobody.
+    const left = ({ relatedTarget }: FocusEvent) => (has = relatedTarget === null || element.contains(relatedTarget as Node));
+    element.addEventListener("focusin", entered);
+    element.addEventListener("focusout", left);
+    return () => {
+      if (!has) return;
+      void tick().then(() => {
+        if (document.activeElement === document.body) (successor() ?? document.querySelector("h1"))?.focus();
+      });
+    };
+  };
+}

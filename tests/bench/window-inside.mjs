@@ -8,7 +8,7 @@ import { show, windowDevice } from "../window/lib/device.mjs";
 import { startWindowManager } from "../window/lib/display.mjs";
 import { TICKS_PER_S, firstPaint, pss, sum } from "../window/lib/figures.mjs";
 import { family, processes, serviceProcess } from "../window/lib/processes.mjs";
-import { Page, button, showing, sleep } from "../window/lib/webdriver.mjs";
+import { Page, button, line, sleep } from "../window/lib/webdriver.mjs";
 
 /** After the first paint WebKit still does some work. */
 const SETTLE_MS = 5000;
@@ -91,7 +91,7 @@ const receiving = await frames(async () => {
   // The page is not queried meanwhile, because that would cost it frames.
   if ((await sending.exit()) !== 0) throw new Error(sending.said());
 });
-await page.wait(showing("Received: "));
+await page.wait(line("one.bin", "Received"));
 await page.close();
 for (let left = serviceProcess(near.env); left; left = serviceProcess(near.env)) {
   process.kill(left.pid);

@@ -105,6 +105,8 @@ test("what tools read of it they find to be in order", (t) => {
   const limits = readFileSync(join(ROOT, "src-tauri/crates/engine/src/limits.rs"), "utf8");
   assert.match(limits, new RegExp(`DEFAULT_PORT: u16 = ${port};`), "the port that it listens on");
   assert.match(readFileSync(at("usr/lib/modules-load.d/ringway.conf"), "utf8"), /^tls$/m);
+  const copyright = readFileSync(at("usr/share/doc/ringway/copyright"), "utf8");
+  for (const licence of [/^License: MIT$/m, /^License: OFL-1\.1$/m, /SIL OPEN FONT LICENSE Version 1\.1/]) assert.match(copyright, licence);
   for (const [tool, args] of [
     ["desktop-file-validate", ["org.ringway.Ringway.desktop", "zz-org.ringway.Ringway.Send.desktop"].map((name) => at(`usr/share/applications/${name}`))],
     ["appstreamcli", ["validate", "--no-net", at("usr/share/metainfo/org.ringway.Ringway.metainfo.xml")]],
@@ -171,11 +173,11 @@ test("the RPM package has the same, where RPM systems look for it", { skip: whic
   const rpm = packageWith(".rpm");
   const query = (...args) => said("rpm", ["-qp", "--nosignature", ...args, rpm]);
   const files = query("--list").split("\n");
-  for (const path of ["usr/bin/ringway", "usr/bin/ringway-desktop", ...belongings("zsh/site-functions")]) {
+  for (const path of ["usr/bin/ringway", "usr/bin/ringway-desktop", ...belongings("zsh/site-functions"), "usr/share/licenses/ringway/LICENSE", "usr/share/licenses/ringway/LICENSE.Inter"]) {
     assert.ok(files.includes(`/${path}`), `${path} in\n${files.join("\n")}`);
   }
   assert.match(query("--requires"), /libwebkit2gtk-4\.1\.so\.0/);
   assert.equal(query("--configfiles").trim(), "/etc/ufw/applications.d/ringway");
-  assert.equal(query("--queryformat", "%{VERSION} %{LICENSE} %{BUILDHOST}"), `${VERSION} MIT localhost`);
+  assert.equal(query("--queryformat", "%{VERSION} %{LICENSE} %{BUILDHOST}"), `${VERSION} MIT AND OFL-1.1 localhost`);
   assert.match(query("--scripts"), /systemd-sysusers ringway\.conf/);
 });

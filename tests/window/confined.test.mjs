@@ -41,7 +41,7 @@ driven("a page that was taken over could ask for nothing but Ringway's own comma
     assert.match(error, /unknown variant/, JSON.stringify(asked));
   }
   const own = await page.later(async (id) => {
-    const asked = window.__TAURI_INTERNALS__.invoke("call", { call: { cancel: { id } } });
+    const asked = window.__TAURI_INTERNALS__.invoke("call", { call: { cancel: { id, then: "keep" } } });
     return asked.catch(({ code }) => code);
   }, "no such transfer");
   assert.equal(own.value, "gone", "the page's own calls are answered, with a fault");

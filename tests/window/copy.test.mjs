@@ -14,7 +14,7 @@ import { dragOnto, middleOf, placeWindow } from "./lib/drag.mjs";
 import { focus, pickFolder, press, tabTo } from "./lib/keyboard.mjs";
 import { AXE, SIZES, THEMES, checked, fits } from "./lib/looks.mjs";
 import { serviceProcess } from "./lib/processes.mjs";
-import { KEYS, button, eventually, showing, sleep } from "./lib/webdriver.mjs";
+import { KEYS, button, eventually, line, showing, sleep } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 /** The tests run only if the window can be driven. */
@@ -33,7 +33,9 @@ const SMALL = [0, 20_000, 40_000];
 const SPARE = 512 * 1024 * 1024;
 /** A disk to which other programs write too may need this long to accept and to free so much. */
 const DISK_MS_MAX = 180_000;
-const CARD = "//button[@data-card='here']";
+const CARD = "//main//button[@data-card='here']";
+/** The form's own button. One of the list above it begins with almost the same words. */
+const CHOOSE_FOLDER = "Choose folder…";
 
 /**
  * A window, a tree to copy, and a folder to copy into. Other devices on this network have no card.
@@ -102,7 +104,7 @@ async function dropHere(t, page, paths, before, enlarged) {
 
 /** Chooses `destination` in the native picker. */
 async function take(page, id, destination) {
-  await page.click(button("Choose folder"));
+  await page.click(button(CHOOSE_FOLDER));
   await pickFolder(id, destination);
   await page.wait("//*[@data-folder]");
 }
@@ -129,12 +131,13 @@ driven("a dropped folder is copied into the folder that the native picker gave, 
   const id = await dropHere(t, page, [source], () => keepPicture(page, "copy-over-card"));
   await page.wait(showing("No folder chosen"));
   await keepPicture(page, "copy-no-folder");
-  await page.click(button("Choose folder"));
+  await page.click(button(CHOOSE_FOLDER));
   await pickFolder(id, sets);
   await page.wait(showing(`Copy location: ${join(sets, "Ünïcode set")}`));
   await page.wait(showing("Nothing to replace"));
   await keepPicture(page, "copy-form");
   await page.click(button("Copy"));
+  await page.click(line("Ünïcode set", "Copied"));
   await page.wait(showing("Copied: "));
   await keepPicture(page, "copy-done");
   same(source, join(sets, basename(source)));
@@ -161,6 +164,7 @@ driven("a dropped folder is copied into the folder that the native picker gave, 
     select.dispatchEvent(new Event("change", { bubbles: true }));
   });
   await again.click(button("Copy"));
+  await again.click(line("Ünïcode set", "Copied"));
   await again.wait(showing("left unchanged."));
   await keepPicture(again, "copy-updated");
   const found = differences(source, join(sets, basename(source)));
@@ -179,16 +183,16 @@ driven("the keyboard alone chooses what and where, and copies", async (t) => {
   await tabTo(page, /^This device/);
   press("Return");
   await pickFolder(id, plain);
-  await page.wait(button("Choose folder"));
+  await page.wait(button(CHOOSE_FOLDER));
   focus(id);
-  await tabTo(page, /^Choose folder/);
+  await tabTo(page, /^Choose folder…$/);
   press("Return");
   await pickFolder(id, sets);
   await page.wait("//*[@data-folder]");
   focus(id);
   await tabTo(page, /^Copy$/);
   press("Return");
-  await page.wait(showing("Copied: "));
+  await page.wait(line("tree", "Copied"));
   same(plain, join(sets, "tree"));
 });
 
@@ -202,18 +206,23 @@ driven("a large file shows its progress and graph, and is read back when that is
   await page.click("//input[@name='verify']");
   await page.clickAndKeep(button("Copy"));
   await keepPicture(page, "copy-running");
-  await page.wait(showing("Copied: "), DISK_MS_MAX);
+  await page.wait(line("large", "Copied"), DISK_MS_MAX);
   const kept = await page.kept();
   assert.ok(kept.includes("role=progressbar"), `it showed its progress: ${kept}`);
   assert.ok(kept.some((text) => text.includes("Verifying…")), `it said that it verifies: ${kept}`);
+  await page.click(line("large", "Copied"));
   await page.wait(showing("Verified: 1 file read back from the disk, identical."));
-  await page.wait("//article//canvas");
+  const [, seconds] = /Copied: .* in ([\d.]+) s\./.exec(await page.text(showing("Copied: "))) ?? [];
   const drawn = await page.script(() => {
-    const canvas = document.querySelector("article .graph canvas");
+    const canvas = document.querySelector("[data-ended] .graph canvas");
+    if (!canvas) return 0;
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
     return new Set(new Uint32Array(data.buffer)).size;
   });
-  assert.ok(drawn > 10, `the graph is drawn: ${drawn} colours`);
+  // One of less than two seconds has none. The last point lies up to a tenth of a second before
+  // the end.
+  if (seconds > 2.2 || seconds === undefined) assert.ok(drawn > 10, `the graph is drawn: ${drawn} colours`);
+  else t.diagnostic(`copied and read back in ${seconds} s`);
   await keepPicture(page, "copy-verified");
   same(source, join(sets, "large"));
   await removed(page, base);
@@ -248,7 +257,8 @@ driven("a copy under way is cancelled: what is there is whole, and nothing else 
   largeFiles(source);
   for (const small of SMALL) {
     const page = await begun(t, machine, small, "Cancel");
-    await page.wait(`${showing("Cancelled.")} | ${showing("Copied: ")}`, DISK_MS_MAX);
+    await page.click(`${line("large", "Cancelled")} | ${line("large", "Copied")}`, DISK_MS_MAX);
+    await page.wait(`${showing("Cancelled.")} | ${showing("Copied: ")}`);
     await keepPicture(page, "copy-cancelled");
     const wasCancelled = Boolean(await page.find(showing("Cancelled.")));
     const copied = wholeFiles(source, join(sets, "large"));
@@ -276,13 +286,13 @@ driven("a copy under way is paused, rests, and is finished when it is resumed", 
   largeFiles(source);
   for (const small of SMALL) {
     const page = await begun(t, machine, small, "Pause");
-    await page.wait(`${button("Resume")} | ${showing("Copied: ")}`, DISK_MS_MAX);
+    await page.wait(`${button("Resume")} | ${line("large", "Copied")}`, DISK_MS_MAX);
     if (!(await page.find(button("Resume")))) {
       await removed(page, join(sets, "large"));
       continue;
     }
     await page.wait(showing("Paused"));
-    await page.wait(showing("0 B/s"));
+    assert.ok(!(await page.find("//p[contains(@class, 'figures')]/span[contains(., 'B/s')]")), "what is paused has no speed");
     assert.ok(!(await page.find(button("Pause"))), "it is paused already");
     let resting;
     await eventually("every thread's rest", async () => {
@@ -293,9 +303,9 @@ driven("a copy under way is paused, rests, and is finished when it is resumed", 
     });
     assert.ok(resting.threads.length > 0, "there are threads that rest");
     await keepPicture(page, "copy-paused");
-    assert.ok(!(await page.find(showing("Copied: "))));
+    assert.ok(!(await page.find(line("large", "Copied"))));
     await page.click(button("Resume"));
-    await page.wait(showing("Copied: "), DISK_MS_MAX);
+    await page.wait(line("large", "Copied"), DISK_MS_MAX);
     same(source, join(sets, "large"));
     return removed(page, base);
   }
@@ -333,7 +343,7 @@ driven("what cannot be copied is said with what to do: into itself, the same pla
 
   mkdirSync(sets);
   await page.click(button("Copy"));
-  await page.wait(showing("Copied: "));
+  await page.wait(line("set", "Copied"));
   same(source, join(sets, "set"));
 });
 
@@ -356,10 +366,11 @@ for (const [theme, name] of Object.entries(THEMES)) {
     await page.click(CARD);
     await page.wait("//*[@data-folder]");
     await page.click(button("Copy"));
+    await page.click(line("dataset-v3", "Copied"));
     await page.wait(showing("Copied: "));
     for (const [width, height] of SIZES) {
       await placeWindow(page, width, height);
-      await page.script(() => document.querySelector("article").scrollIntoView({ block: "end" }));
+      await page.script(() => document.querySelector("[data-ended]").scrollIntoView({ block: "end" }));
       await keepPicture(page, `copied-${theme}-${width}`);
       await fits(page, `a copy at ${width}`);
       await checked(page, `a copy in ${theme} at ${width}`);

@@ -11,7 +11,7 @@ import { onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
 import { pickFolder, press, tabTo, type } from "./lib/keyboard.mjs";
 import { AXE, SIZES, checked, fits } from "./lib/looks.mjs";
-import { button, eventually, field, showing } from "./lib/webdriver.mjs";
+import { button, device, eventually, field, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
@@ -19,8 +19,11 @@ const driven = inside ? test : () => {};
 /** The longest possible name, in bytes. */
 const LONGEST = "workstation-".repeat(6).slice(0, 64);
 
-/** The greatest height in lines of text at 360 pixels, where the longest name alone has three. */
-const LINES_MAX = 10;
+/**
+ * The greatest height of a question in lines of text at 360 pixels, where the longest name alone
+ * has three: its frame and its buttons take five.
+ */
+const LINES_MAX = 14;
 
 driven("a machine is renamed and forgotten with the keyboard, and every question about it can be read", async (t) => {
   const base = folder();
@@ -36,13 +39,15 @@ driven("a machine is renamed and forgotten with the keyboard, and every question
   const at = () => page.script(() => document.activeElement.ariaLabel || document.activeElement.name || document.activeElement.textContent);
   const focused = (wanted) => eventually(`the keyboard at ${wanted}`, async () => wanted.test(await at()));
 
-  await tabTo(page, /^Forget/);
+  await tabTo(page, /^Actions for/);
   press("Return");
+  await focused(/^Rename$/);
+  press("Down", "Return");
   await focused(/^Cancel$/);
   for (const [width, height] of SIZES) {
     await placeWindow(page, width, height);
     const lines = await page.script(() => {
-      const asked = document.querySelector("[role=alertdialog]");
+      const asked = document.querySelector("[role=dialog]");
       return asked.clientHeight / parseFloat(getComputedStyle(asked).lineHeight);
     });
     assert.ok(lines <= LINES_MAX, `the question is ${lines} lines high at ${width}`);
@@ -51,24 +56,31 @@ driven("a machine is renamed and forgotten with the keyboard, and every question
     await checked(page, `a question at ${width}`);
   }
   press("Escape");
-  await focused(/^Forget/);
+  await focused(/^Actions for/);
 
-  await tabTo(page, /^Devices$/);
-  await tabTo(page, /^Rename/);
+  press("Return");
+  await focused(/^Rename$/);
   press("Return");
   await focused(/^new-name$/);
+  for (const [width, height] of SIZES) {
+    await placeWindow(page, width, height);
+    await keepPicture(page, `devices-panel-${width}`);
+    await fits(page, `a device's panel at ${width}`);
+    await checked(page, `a device's panel at ${width}`);
+  }
   type("lab");
   press("Return");
-  await page.wait("//article[@aria-label='lab']");
-  await focused(/^Rename lab/);
-  assert.equal(await page.find(field("new-name")), null);
+  await page.wait(device("lab"));
+  await focused(/^new-name$/);
   assert.deepEqual((await near.run(["devices", "--json"])).events.map(({ name }) => name), ["lab"]);
 
-  press("Tab");
-  await focused(/^Forget lab/);
+  press("shift+Tab");
+  await focused(/^Actions for lab/);
   press("Return");
+  await focused(/^Rename$/);
+  press("Down", "Return");
   await focused(/^Cancel$/);
-  press("shift+Tab", "Return");
+  press("Tab", "Return");
   await page.wait(showing("No paired devices"));
   await focused(/^Devices$/);
 });
@@ -86,12 +98,12 @@ driven("a machine that is accepted without asking brings what it sends into the 
   const page = await openWindow(t, near);
   const { id } = await placeWindow(page, 1000, 760);
   await show(page, "Devices");
-  const card = "//article[@aria-label = 'far']";
-  await page.click(`${card}//summary`);
+  const card = device("far");
+  await page.click(`${card}//button[@aria-expanded]`);
   await page.click(`${card}//select[@name = "consent"]/option[. = "Accept automatically"]`);
   await page.fill(field("rule-size"), "0.001");
   press("Return");
-  await page.wait(showing("Accept automatically up to 1"));
+  await page.wait(showing("Accept up to 1"));
   await page.click(`${card}//button[contains(., "Change")]`);
   await pickFolder(id, picked);
   await page.wait(`${card}//*[@data-folder][. = "${picked}"]`);
@@ -110,9 +122,9 @@ driven("a machine that is accepted without asking brings what it sends into the 
   assert.equal(await larger.exit(), EXIT.declined, larger.said());
 
   await show(page, "Devices");
-  await page.click(`${card}//summary`);
+  await page.click(`${card}//button[@aria-expanded]`);
   await page.click(`${card}//select[@name = "consent"]/option[. = "Refuse"]`);
-  await page.wait(`${card}//summary//*[. = "Refuse"]`);
+  await page.wait(`${card}//*[@data-rule][. = "Refuse"]`);
   const refused = sender(t, far, set, near.target, { code: null });
   assert.equal(await refused.exit(), EXIT.declined, refused.said());
   assert.deepEqual(readdirSync(picked), ["set"]);

@@ -11,14 +11,14 @@ import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/devic
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
 import { AXE, SIZES, THEMES, checked, fits } from "./lib/looks.mjs";
-import { button, eventually, field, showing } from "./lib/webdriver.mjs";
+import { button, eventually, field, line, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
 
 /**
- * One transfer that was received completely in two seconds, one without a pipe, one that reached
- * nobody.
+ * One transfer that was received completely in three seconds, long enough for a graph, one without
+ * a pipe, one that reached nobody.
  */
 async function withPast(t) {
   const base = folder();
@@ -26,7 +26,7 @@ async function withPast(t) {
   const far = new Device(base, "far");
   const survey = join(base, "survey");
   mkdirSync(survey);
-  writeFileSync(join(survey, "large"), Buffer.alloc(6_000_000));
+  writeFileSync(join(survey, "large"), Buffer.alloc(9_000_000));
   const receive = async (path, args, wanted) => {
     const receiving = await receiver(t, near, near.inbox);
     await ends(sender(t, far, path, receiving.target, { args }), receiving, wanted);
@@ -42,7 +42,11 @@ async function withPast(t) {
   return { base, near };
 }
 
-const line = (title) => `//details[@data-past][contains(summary, "${title}")]/summary`;
+/** The lines of both, in words. */
+const SURVEY = line("survey", "Received");
+const THESIS = line("thesis", "1 item failed");
+/** What only an open line has. */
+const GRAPH = "//*[@data-past]//canvas";
 
 driven("what ended before is listed, searched, opened and forgotten", async (t) => {
   const { base, near } = await withPast(t);
@@ -53,24 +57,22 @@ driven("what ended before is listed, searched, opened and forgotten", async (t) 
   chmodSync(join(bin, "xdg-open"), 0o755);
   const page = await openWindow(t, near, { PATH: `${bin}:${process.env.PATH}` });
   await show(page, "Inbox");
-  await page.wait(line("survey"));
+  await page.wait(SURVEY);
   const came = await page.words();
-  assert.match(came, /thesis from far/);
+  assert.match(came, /thesis\s+from far/);
   assert.doesNotMatch(came, /Nothing received|127\.0\.0\.1:9/);
   await show(page, "Activity");
-  await page.wait(line("survey"));
-  await page.wait(showing("1 item failed"));
-  await page.click(line("survey"));
+  await page.wait(THESIS);
+  await page.click(SURVEY);
   await page.wait(showing("Received: "));
-  await page.wait("//details[@open]//canvas");
-  await page.click("//details[@open]//button[contains(., 'Open folder')]");
+  await page.wait(GRAPH);
+  await page.click(button("Open folder"));
   await eventually("the opener", () => existsSync(opened));
   assert.equal(readFileSync(opened, "utf8"), join(near.inbox, "survey"));
   await page.type(field("search"), "127.0.0.1:9");
-  await eventually("the search", async () => !(await page.find(line("survey"))));
-  await page.wait(line("thesis"));
-  await page.click("//details[@data-ended='failed']/summary");
-  await page.click("//details[@open]//button[contains(., 'Remove from history')]");
+  await eventually("the search", async () => !(await page.find(SURVEY)));
+  await page.click(line("thesis", "Failed"));
+  await page.click(button("Remove: thesis"));
   await page.wait(showing("No results"));
   const left = await near.run(["inbox", "--all", "--json"]);
   assert.deepEqual(left.events.map(({ title, outcome }) => [title.path, outcome]), [["thesis", "partial"], ["survey", "complete"]]);
@@ -94,8 +96,8 @@ driven("what reached nobody is sent again by a press", async (t) => {
   const receiving = await receiver(t, far, inbox, { port: meeting.port });
   const page = await openWindow(t, near);
   await show(page, "Activity");
-  await page.click(line("survey"));
-  await page.click("//details[@open]//button[contains(., 'Send again')]");
+  await page.click(line("survey", "Failed"));
+  await page.click(button("Send again: survey"));
   assert.equal(await receiving.exit(), EXIT.all, receiving.said());
   same(survey, join(inbox, "survey"));
 });
@@ -106,8 +108,8 @@ for (const [theme, name] of Object.entries(THEMES)) {
     const page = await openWindow(t, near, { GTK_THEME: name });
     await page.evaluate(AXE);
     await show(page, "Activity");
-    await page.click(line("survey"));
-    await page.wait("//details[@open]//canvas");
+    await page.click(SURVEY);
+    await page.wait(GRAPH);
     for (const [width, height] of SIZES) {
       await placeWindow(page, width, height);
       await keepPicture(page, `earlier-${theme}-${width}`);
@@ -122,12 +124,12 @@ driven("all that ended before is forgotten after a question, and what it brought
   const page = await openWindow(t, near);
   await show(page, "Activity");
   await page.click("//label[contains(., 'Show failures only')]");
-  await eventually("what arrived whole to be left out", async () => !(await page.find(line("survey"))));
-  await page.wait(line("thesis"));
-  await page.click(button("Clear history…"));
+  await eventually("what arrived whole to be left out", async () => !(await page.find(SURVEY)));
+  await page.wait(THESIS);
+  await page.click(button("Remove all…"));
   await page.click('//*[@role = "alertdialog"]//button[. = "Cancel"]');
-  await page.click(button("Clear history…"));
-  await page.click('//*[@role = "alertdialog"]//button[. = "Clear"]');
+  await page.click(button("Remove all…"));
+  await page.click('//*[@role = "alertdialog"]//button[. = "Remove all"]');
   await page.wait(showing("No results"));
   await page.click("//label[contains(., 'Show failures only')]");
   await page.wait(showing("No transfers yet"));

@@ -10,7 +10,7 @@ import { firewall, twoMachines } from "../transfer/networks.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
-import { button, field, showing } from "./lib/webdriver.mjs";
+import { exactly, field, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const skip = (!isRoot && "namespaces take root") || (!which("nft") && "nft is not installed");
@@ -40,7 +40,7 @@ if (inside) {
     await show(page, "Devices");
     await page.fill(field("pair-address"), there.address);
     await page.fill(field("pair-code"), "7-river-canal");
-    await page.click(button("Pair"));
+    await page.click(exactly("Pair"));
     await page.wait(showing("open its firewall"));
     await page.wait(showing("sudo ufw allow 17464/tcp"));
     await page.wait(showing("sudo firewall-cmd --permanent --add-port=17464/tcp"));

@@ -10,10 +10,10 @@ import { twoMachines } from "../transfer/networks.mjs";
 import { folder, keepPicture, openWindow, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { dragFromManager, middleOf, noManager, placeWindow } from "./lib/drag.mjs";
-import { KEYS, eventually, field, showing, sleep } from "./lib/webdriver.mjs";
+import { KEYS, eventually, field, line, showing, sleep } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
-const ATTIC = `//button[@data-card and contains(., "attic")]`;
+const ATTIC = `//main//button[@data-card and contains(., "attic")]`;
 const skip = noManager() || (!isRoot && "namespaces take root");
 
 if (inside) {
@@ -49,10 +49,10 @@ if (inside) {
      * while the pointer is over it.
      */
     const drop = async (name, selector, meanwhile) => {
-      await page.wait(`//button[@data-card and contains(., "far")]`);
+      await page.wait(`//main//button[@data-card and contains(., "far")]`);
       const card = await middleOf(page, await placeWindow(page, 1000, 760), selector);
       await dragFromManager(t, join(base, `shelf ${name}`), home, card, async () => {
-        await page.wait(showing("Drop to send to far"));
+        await page.wait(showing("Send 1 folder to far"));
         await keepPicture(page, `nearby-over-${name}`);
         await meanwhile?.();
       });
@@ -61,10 +61,10 @@ if (inside) {
     const [first, second] = ["first", "second"].map(shelf);
     const receiving = await receive("--code-file", far.codeFile(CODE));
     const page = await openWindow(t, near);
-    await drop("first", '[data-card^="nearby:"]');
+    await drop("first", 'main [data-card^="nearby:"]');
     await page.fill(field("retry-code"), CODE);
     await page.keys(KEYS.enter);
-    await page.wait(showing("Sent to far: "));
+    await page.wait(line("first", "Sent"));
     assert.equal(await receiving.exit(), EXIT.all, receiving.said());
     same(first, join(inbox, "first"));
 
@@ -81,9 +81,9 @@ if (inside) {
       // And for as long as the window would take to show it.
       await sleep(1_000);
       assert.ok(!(await page.find(ATTIC)));
-      await page.wait(showing("Drop to send to far"));
+      await page.wait(showing("Send 1 folder to far"));
     };
-    await drop("second", '[data-card]:not([data-card="here"]):not([data-card^="nearby:"])', appears);
+    await drop("second", 'main [data-card]:not([data-card="here"]):not([data-card^="nearby:"])', appears);
     assert.equal(await again.exit(), EXIT.all, again.said());
     same(second, join(inbox, "second"));
     await page.wait(ATTIC);

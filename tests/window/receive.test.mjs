@@ -9,7 +9,7 @@ import { Device } from "../setup/devices.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { fileManager } from "./lib/file-manager.mjs";
-import { button, eventually, showing } from "./lib/webdriver.mjs";
+import { button, eventually, line, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
@@ -22,6 +22,9 @@ async function meet() {
   oddTree(tree);
   return { base, near, far, tree };
 }
+
+/** What was received, as a line that opens. */
+const ARRIVED = "//*[@data-transfer][@data-ended = 'complete']";
 
 /** The shown code. */
 function code(page) {
@@ -44,11 +47,13 @@ driven("the window shows its code, asks, receives an identical tree, and opens i
   await keepPicture(page, "inbox-offer");
   assert.deepEqual(readdirSync(near.inbox), [], "nothing lands before it is accepted");
   await page.click(button("Accept"));
-  await page.wait(showing("Received: "));
+  await page.wait(ARRIVED);
   assert.equal(await sending.exit(), EXIT.all, sending.said());
   same(tree, join(near.inbox, basename(tree)));
   await page.wait(showing("far is now paired with this device."));
   await keepPicture(page, "inbox-arrived");
+  await page.click(line("set", "Received"));
+  await page.wait(showing("Received: "));
   await page.click(button("Open folder"));
   await eventually("the opener", () => existsSync(opened));
   assert.equal(readFileSync(opened, "utf8"), join(near.inbox, basename(tree)));
@@ -82,7 +87,7 @@ driven("an offer that its sender withdraws goes away by itself, and is among wha
   await sending.exit();
   await eventually("the offer to go", async () => !(await page.find("//*[@data-offer]")));
   assert.deepEqual(readdirSync(near.inbox), []);
-  await page.click("//details[@data-past][contains(., 'Not answered')]/summary");
+  await page.click(line("set", "Not answered"));
   await page.wait(showing("Nobody answered this offer."));
   await page.wait(showing("accept offers from far automatically"));
   await keepPicture(page, "inbox-unanswered");
@@ -110,9 +115,10 @@ driven("hostile names are shown as text, before and after they arrive", async (t
   };
   await unharmed();
   await page.click(button("Accept"));
-  await page.wait(showing("Received: "));
+  await page.wait(ARRIVED);
   assert.equal(await sending.exit(), EXIT.all, sending.said());
   assert.deepEqual(readdirSync(near.inbox).sort(), [...names].sort());
+  await page.click(`${ARRIVED}//button[@aria-expanded]`);
   await page.wait(showing(names[1]));
   assert.equal(await page.script("() => document.title"), "Ringway");
   assert.equal(await page.script("() => document.images.length"), 0);

@@ -1,4 +1,4 @@
-// A full disk pauses a transfer to the window. Resume continues it, whatever the figures say.
+// A full disk pauses a transfer to the window. "Try now" continues it, whatever the figures say.
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, rmSync, statfsSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,13 +7,13 @@ import { EXIT, same, sender } from "../transfer/harness.mjs";
 import { filled, mounting } from "../transfer/mounts.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
-import { button, eventually, showing, sleep } from "./lib/webdriver.mjs";
+import { button, eventually, line, sleep } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? mounting : () => {};
 
 const MIB = 1 << 20;
-const RESUME = '//button[starts-with(@aria-label, "Resume")]';
+const TRY_NOW = '//button[starts-with(@aria-label, "Try now")]';
 
 /** Used bytes on the disk of a folder. */
 function taken(path) {
@@ -21,7 +21,7 @@ function taken(path) {
   return (blocks - bfree) * bsize;
 }
 
-driven("Resume has a transfer go on that its figures hold back", async (t, { mount }) => {
+driven("Try now has a transfer go on that its figures hold back", async (t, { mount }) => {
   const base = folder();
   const near = await windowDevice(base, "near");
   const far = new Device(base, "far");
@@ -37,7 +37,7 @@ driven("Resume has a transfer go on that its figures hold back", async (t, { mou
   await page.click(button("Accept"));
   await eventually("something to come", () => taken(inbox) > 4 * MIB);
   const { path: filler, bytes: fills } = filled(inbox, MIB);
-  await page.wait(RESUME);
+  await page.wait(TRY_NOW);
   await keepPicture(page, "inbox-paused");
   // Less free space than the rest needs, and less than counts as a sign of free space: nothing
   // resumes by itself.
@@ -45,11 +45,11 @@ driven("Resume has a transfer go on that its figures hold back", async (t, { mou
   const before = taken(inbox);
   await sleep(6_000);
   assert.equal(taken(inbox), before);
-  await page.click(RESUME);
+  await page.click(TRY_NOW);
   await eventually("more to come", () => taken(inbox) > before + 4 * MIB);
   rmSync(filler);
   assert.equal(await sending.exit(), EXIT.all, sending.said());
-  await page.wait(showing("Received: "));
+  await page.wait(line("set", "Received"));
   same(tree, join(inbox, "set"));
   assert.deepEqual(readdirSync(inbox), ["set"]);
 });

@@ -12,14 +12,16 @@ import { Device, differences } from "../setup/devices.mjs";
 import { capture } from "../setup/process.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
-import { dragOnto, middleOf, placeWindow } from "./lib/drag.mjs";
+import { clickAt, copyElsewhere, dragOnto, middleOf, placeWindow } from "./lib/drag.mjs";
 import { focus, pickFolder, press, tabTo, type } from "./lib/keyboard.mjs";
-import { KEYS, button, field, showing } from "./lib/webdriver.mjs";
+import { KEYS, button, eventually, exactly, field, line, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
+/** The card of those that have none: an address is typed. */
+const ANOTHER = "//main//button[contains(., 'Another device')]";
+/** The button of the form or of the bar. Cards of machines begin with the same word. */
+const SEND = exactly("Send");
 /** The tests run only if the window can be driven. */
-/** The form's own button. The card of a machine nearby begins with the same word. */
-const SEND = `//main//button[normalize-space(.) = "Send"]`;
 const driven = inside ? test : () => {};
 
 /** A window, an unpaired device with an inbox, and a folder to send. */
@@ -39,9 +41,10 @@ async function ended(running, status = 0) {
   assert.equal(await running.exit(), status, running.said());
 }
 
+/** Beside the cards, which lie higher once something is chosen. */
 async function dropInto(t, page, paths, size = [1000, 760]) {
   await placeWindow(page, ...size);
-  await dragOnto(t, paths, { x: 600, y: 250 }, () => page.wait(showing("Drop to")));
+  await dragOnto(t, paths, { x: 600, y: 60 }, () => page.wait(showing("Drop to")));
 }
 
 // At scale 2 one CSS pixel is two of the screen's. The card under the pointer must still be the
@@ -54,15 +57,18 @@ for (const scale of [1, 2]) {
     const page = await openWindow(t, near, { GDK_SCALE: String(scale) });
     await dropInto(t, page, [tree], size);
     await page.wait(showing(basename(tree)));
+    await page.click(ANOTHER);
     await page.fill(field("address"), receiving.target);
     await page.fill(field("code"), CODE);
     await keepPicture(page, `send-chosen-${scale}`);
     await page.click(SEND);
+    await page.click(line(basename(tree), "Sent"));
     await page.wait(showing("Sent to far: "));
     await keepPicture(page, `send-arrived-${scale}`);
     await ended(receiving);
     same(tree, join(inbox, basename(tree)));
     assert.match(await page.words(), /Encrypted by (the kernel|Ringway)/);
+    await page.click(line(basename(tree), "Sent"));
 
     // The two are paired now: a drop on the card sends at once, without a code.
     const second = join(base, "second");
@@ -70,9 +76,9 @@ for (const scale of [1, 2]) {
     const again = far.start(["recv", inbox, "--listen", receiving.target, "--json", "--yes", "--once"]);
     t.after(() => again.kill());
     await again.event("listening");
-    const card = await middleOf(page, await placeWindow(page, ...size), "[data-card]");
+    const card = await middleOf(page, await placeWindow(page, ...size), "main [data-card]");
     await dragOnto(t, [second], card, async () => {
-      await page.wait(showing("Drop to send to far"));
+      await page.wait(showing("Send 1 folder to far"));
       await keepPicture(page, `send-over-card-${scale}`);
     });
     await ended(again);
@@ -96,16 +102,55 @@ driven("a folder dropped on a card while another machine is being reached goes t
   const page = await openWindow(t, near);
   await dropInto(t, page, [tree], [1000, 760]);
   await page.wait(showing(basename(tree)));
+  await page.click(ANOTHER);
   await page.fill(field("address"), `127.0.0.1:${silent.address().port}`);
   await page.click(SEND);
   await page.wait(showing("Connecting to 127.0.0.1"));
   const second = join(base, "second");
   oddTree(second);
-  const card = await middleOf(page, await placeWindow(page, 1000, 760), "[data-card]");
-  await dragOnto(t, [second], card, () => page.wait(showing("Drop to send to far")));
+  const card = await middleOf(page, await placeWindow(page, 1000, 760), "main [data-card]");
+  await dragOnto(t, [second], card, () => page.wait(showing("Send 1 folder to far")));
   await ended(receiving);
   same(second, join(inbox, "second"));
-  await page.wait(showing("Sent to far: "));
+  await page.wait(line("second", "Sent"));
+});
+
+driven("what is dropped, dropped again and pasted is one list; a click picks a card and a double click sends it", async (t) => {
+  const { base, near, far, inbox, tree } = await meet();
+  const first = await receiver(t, far, inbox);
+  const paired = await near.run(["pair", first.target, "--code-file", near.codeFile(CODE)]);
+  assert.equal(paired.status, 0, paired.said());
+  first.kill();
+  const receiving = far.start(["recv", inbox, "--listen", first.target, "--json", "--yes", "--once"]);
+  t.after(() => receiving.kill());
+  await receiving.event("listening");
+  const [second, third] = ["second", "third"].map((name) => join(base, name));
+  for (const path of [second, third]) oddTree(path);
+  const page = await openWindow(t, near);
+  await dropInto(t, page, [tree]);
+  await page.wait(showing(basename(tree)));
+  await dropInto(t, page, [second, join(tree, readdirSync(tree)[0])]);
+  await page.wait(showing("second"));
+  await page.wait(showing(`is part of ${basename(tree)}.`));
+  await copyElsewhere(t, [third]);
+  const { id } = await placeWindow(page, 1000, 760);
+  focus(id);
+  press("ctrl+v");
+  await page.wait(showing("third"));
+  await page.wait(showing("Total: 3 folders"));
+  await eventually("all to be counted", async () => !/counting/.test(await page.words()));
+  await keepPicture(page, "send-list");
+
+  await page.click("//button[@aria-label = 'Remove second']");
+  await page.wait(showing("Total: 2 folders"));
+  const card = await middleOf(page, await placeWindow(page, 1000, 760), "main [data-card]");
+  clickAt(card);
+  await page.wait(showing("Send 2 folders to far"));
+  clickAt(card, 2);
+  await ended(receiving);
+  for (const path of [tree, third]) same(path, join(inbox, basename(path)));
+  assert.deepEqual(readdirSync(inbox).filter((name) => !name.startsWith(".")).sort(), [basename(tree), "third"].sort());
+  await page.wait(showing("Drop folders or files here"));
 });
 
 driven("a wrong code is told at once, keeps what was chosen, and the right one goes through", async (t) => {
@@ -113,6 +158,7 @@ driven("a wrong code is told at once, keeps what was chosen, and the right one g
   const receiving = await receiver(t, far, inbox);
   const page = await openWindow(t, near);
   await dropInto(t, page, [tree]);
+  await page.click(ANOTHER);
   await page.fill(field("address"), receiving.target);
   await page.fill(field("code"), "7-river-candel");
   await page.click(SEND);
@@ -124,7 +170,7 @@ driven("a wrong code is told at once, keeps what was chosen, and the right one g
   await keepPicture(page, "send-wrong-code");
   await page.fill(field("retry-code"), CODE);
   await page.keys(KEYS.enter);
-  await page.wait(showing("Sent to far: "));
+  await page.wait(line(basename(tree), "Sent"));
   await ended(receiving);
   same(tree, join(inbox, basename(tree)));
 });
@@ -139,12 +185,15 @@ driven("a transfer under way is cancelled, and nothing half-written stays", asyn
   const network = await harmfulNetwork(t, receiving.target, "--hold-after", 8 * 1024 * 1024);
   const page = await openWindow(t, near);
   await dropInto(t, page, [big]);
+  await page.click(ANOTHER);
   await page.fill(field("address"), network.target);
   await page.fill(field("code"), CODE);
   await page.click(SEND);
   await page.wait("//*[@role='progressbar']");
   await keepPicture(page, "send-running");
-  await page.click(button("Cancel"));
+  // Little enough that nobody is asked whether it is kept.
+  await page.click(button("Cancel: big"));
+  await page.click(line("big", "Cancelled"));
   await page.wait(showing("Cancelled here."));
   network.kill();
   // The network lost the message about it, so the receiver would wait for the sender to resume.
@@ -165,15 +214,17 @@ driven("a limit of the settings holds what is sent, and the window says that it 
   await page.fill(field("limit"), "fast");
   await page.wait(showing("Enter a number of at least"));
   await page.fill(field("limit"), "2.5");
-  await page.click(button("Save"));
+  await page.keys(KEYS.enter);
   await page.wait(showing("Saved"));
   await show(page, "Send");
   await dropInto(t, page, [big]);
+  await page.click(ANOTHER);
   await page.fill(field("address"), receiving.target);
   await page.fill(field("code"), CODE);
   await page.click(SEND);
   await page.wait(showing("Limited by the upload limit here"));
   await keepPicture(page, "send-limited");
+  await page.click(line("big", "Sent"));
   await page.wait(showing("Sent to far: "));
   await keepPicture(page, "send-limited-arrived");
   await ended(receiving);
@@ -191,12 +242,15 @@ driven("what cannot be sent is named, and all the rest arrives", async (t) => {
   const receiving = await receiver(t, far, inbox);
   const page = await openWindow(t, near);
   await dropInto(t, page, [tree]);
+  await page.click(ANOTHER);
   await page.fill(field("address"), receiving.target);
   await page.fill(field("code"), CODE);
   await page.click(SEND);
+  await page.wait(line(basename(tree), "1 item failed"));
+  // What failed is open without a press.
   await page.wait(showing("All but 1 item transferred"));
-  await page.click("//summary");
   await page.wait(showing("is a socket, pipe or device file, which Ringway does not send"));
+  await page.wait(button("Copy list"));
   assert.match(await page.words(), /a pipe/);
   await keepPicture(page, "send-partial");
   await ended(receiving, EXIT.partial);
@@ -207,6 +261,7 @@ driven("an address where nothing listens is told, with what to do", async (t) =>
   const { near, tree } = await meet();
   const page = await openWindow(t, near);
   await dropInto(t, page, [tree]);
+  await page.click(ANOTHER);
   await page.fill(field("address"), "127.0.0.1:9");
   await page.click(SEND);
   await page.wait(showing("127.0.0.1:9 cannot be reached: no program accepts connections there."));
@@ -228,12 +283,14 @@ driven("the keyboard alone chooses a folder, types address and code, and sends",
   await pickFolder(id, plain);
   await page.wait(showing("plain"));
   focus(id);
+  await tabTo(page, /^Another device/);
+  press("Return");
   await tabTo(page, /^address$/);
   type(receiving.target);
   await tabTo(page, /^code$/);
   type(CODE);
   press("Return");
-  await page.wait(showing("Sent to far: "));
+  await page.wait(line("plain", "Sent"));
   await ended(receiving);
   same(plain, join(inbox, "plain"));
 });

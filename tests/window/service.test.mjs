@@ -12,7 +12,7 @@ import { EXIT, oddTree, same, sender } from "../transfer/harness.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { serviceProcess } from "./lib/processes.mjs";
-import { button, eventually, field, showing, windowId } from "./lib/webdriver.mjs";
+import { button, eventually, field, line, showing, windowId } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
@@ -43,6 +43,7 @@ driven("a transfer outlives the window, and the next window shows how it ended",
   assert.equal((await status(near)).pid, pid, "the service has gone on");
   const next = await openWindow(t, near);
   await show(next, "Inbox");
+  await next.click(line("set", "Received"));
   await next.wait(showing("Received: "));
 });
 

@@ -9,7 +9,7 @@ import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/devic
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
 import { pickFolder } from "./lib/keyboard.mjs";
-import { button, eventually, field, showing } from "./lib/webdriver.mjs";
+import { KEYS, button, eventually, field, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
@@ -30,13 +30,16 @@ driven("name, port and folder survive a restart, and the receiver moves at once"
   const page = await openWindow(t, device);
   await show(page, "Settings");
   await page.fill(field("name"), "renamed here");
+  // What is left is in force, and so is what is typed with Enter; Escape puts back what was there.
   await page.fill(field("port"), "70000");
-  await page.wait(showing("Enter a number from 1 to 65535."));
-  await page.fill(field("port"), String(other));
-  await page.click(button("Save"));
   await page.wait(showing("Saved"));
+  await page.wait(showing("Enter a number from 1 to 65535."));
+  await page.keys(KEYS.escape);
+  assert.equal(await page.script("() => document.querySelector('[name=port]').value"), String(device.port));
+  await page.fill(field("port"), String(other));
+  await page.keys(KEYS.enter);
   await eventually("the receiver on its new port", () => listens(other));
-  assert.equal(await listens(device.port), false, "it left the old one");
+  await eventually("the end of the old one", async () => !(await listens(device.port)));
 
   // The folder is chosen in the desktop's own picker.
   const elsewhere = join(base, "elsewhere");
@@ -44,8 +47,13 @@ driven("name, port and folder survive a restart, and the receiver moves at once"
   const { id } = await placeWindow(page, 1000, 760);
   await page.click(button("Change"));
   await pickFolder(id, elsewhere);
-  await page.wait(`//*[@data-receive-folder][contains(., "elsewhere")]`);
+  await page.wait(`//*[@data-folder][contains(., "elsewhere")]`);
   await keepPicture(page, "settings");
+  // What a person would put into a report about a fault.
+  await page.wait(showing("Version "));
+  await page.click(button("Copy diagnostics"));
+  await page.wait(`//*[@role = "status"][. = "Copied"]`);
+  await keepPicture(page, "settings-about");
   await page.close();
   await device.run(["stop"]);
 
@@ -55,7 +63,7 @@ driven("name, port and folder survive a restart, and the receiver moves at once"
   await show(again, "Settings");
   assert.equal(await again.script("() => document.querySelector('[name=name]').value"), "renamed here");
   assert.equal(await again.script("() => document.querySelector('[name=port]').value"), String(other));
-  await again.wait(`//*[@data-receive-folder][contains(., "elsewhere")]`);
+  await again.wait(`//*[@data-folder][contains(., "elsewhere")]`);
 });
 
 driven("a taken port is told, and a free one is a click away", async (t) => {

@@ -12,7 +12,7 @@ import { Device, freePort } from "../setup/devices.mjs";
 import { EXIT, oddTree, same } from "../transfer/harness.mjs";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
-import { button, eventually, field, showing } from "./lib/webdriver.mjs";
+import { button, device, eventually, exactly, field, line, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
@@ -28,11 +28,11 @@ async function paired(t, base) {
   await show(here, "Devices");
   await here.fill(field("pair-address"), lab.target);
   await here.fill(field("pair-code"), await code(there));
-  await here.click("//section[@aria-labelledby = 'pair']//button");
+  await here.click(exactly("Pair"));
   await here.wait(showing("Paired with lab."));
-  await here.wait("//article[@aria-label = 'lab']");
+  await here.wait(device("lab"));
   await show(there, "Devices");
-  await there.wait("//article[@aria-label = 'near']");
+  await there.wait(device("near"));
   return { near, lab, here, there };
 }
 
@@ -44,10 +44,17 @@ async function hand(here, near, tree) {
   assert.deepEqual(second.exitCode === null ? await once(second, "exit") : [second.exitCode, null], [0, null]);
 }
 
+/** Picks the card of a machine. */
+async function pick(here, name) {
+  await show(here, "Send");
+  await here.click(`//main//button[@data-card][contains(., '${name}')]`);
+  await here.wait(`//main//button[@data-card][contains(., '${name}')][@aria-pressed = 'true']`);
+}
+
 /** Sends the paths that the window got to the card of a machine. */
 async function sendToCard(here, name) {
-  await show(here, "Send");
-  await here.click(`//button[@data-card][contains(., '${name}')]`);
+  await pick(here, name);
+  await here.click(exactly("Send"));
 }
 
 driven("two windows pair by a code, and what one sends the other asks about once, and then takes by its rule", async (t) => {
@@ -62,19 +69,19 @@ driven("two windows pair by a code, and what one sends the other asks about once
   await show(there, "Inbox");
   await there.wait(showing("Offer from near"));
   await there.click(button("Accept"));
-  await there.wait(showing("Received: "));
-  await here.wait(showing("Sent to lab: "));
+  await there.wait(line("first set", "Received"));
+  await here.wait(line("first set", "Sent"));
   same(trees[0], join(lab.inbox, basename(trees[0])));
 
   await show(there, "Devices");
-  await there.click("//article[@aria-label = 'near']//summary");
-  await there.click("//article[@aria-label = 'near']//select[@name = 'consent']/option[. = 'Accept automatically']");
-  await there.wait("//article[@aria-label = 'near']//summary//*[. = 'Accept automatically']");
+  await there.click(`${device("near")}//button[@aria-expanded]`);
+  await there.click(`${device("near")}//select[@name = 'consent']/option[. = 'Accept automatically']`);
+  await there.wait(`${device("near")}//*[@data-rule][. = 'Accept automatically']`);
 
   await hand(here, near, trees[1]);
   await sendToCard(here, "lab");
   await eventually("the second to be there", () => existsSync(join(lab.inbox, basename(trees[1]))));
-  await here.wait("//article[contains(., 'second set')]//*[contains(., 'Sent to lab: ')]");
+  await here.wait(line("second set", "Sent"));
   same(trees[1], join(lab.inbox, basename(trees[1])));
 });
 
@@ -99,14 +106,17 @@ driven("a window sends to a machine without one, whose service takes it by its r
   await show(here, "Devices");
   await here.fill(field("pair-address"), target);
   await here.fill(field("pair-code"), shown);
-  await here.click("//section[@aria-labelledby = 'pair']//button");
+  await here.click(exactly("Pair"));
   await here.wait(showing("Paired with server."));
   const ruled = await server.run(["devices", "rule", "near", "--accept"]);
   assert.equal(ruled.status, EXIT.all, ruled.said());
 
   await hand(here, near, tree);
+  await pick(here, "server");
+  await here.click(button("Options"));
   await here.click("//label[contains(., 'Verify afterwards')]");
-  await sendToCard(here, "server");
+  await here.click(exactly("Send"));
+  await here.click(line("results", "Sent"));
   await here.wait(showing("read back from server's disk, identical."));
   await keepPicture(here, "send-verified");
   same(tree, join(inbox, basename(tree)));
@@ -127,7 +137,7 @@ driven("a window sends to a machine without one, whose service takes it by its r
   await keepPicture(here, "activity-reconnecting");
   serving = await serve();
   await here.click("//button[contains(., 'Try now')]");
-  await here.wait("//article[contains(., 'bulk')]//*[contains(., 'Sent to server: ')]");
+  await here.wait(line("bulk", "Sent"));
   same(bulk, join(inbox, "bulk"));
   const [{ outcome, reconnected }] = (await near.run(["inbox", "--sent", "--json"])).events;
   assert.equal(outcome, "complete");

@@ -15,7 +15,7 @@ import { OUT, onPrivateDisplay } from "./lib/display.mjs";
 import { middleOf, placeWindow } from "./lib/drag.mjs";
 import { AXE, THEMES, checked, fits } from "./lib/looks.mjs";
 import { capture } from "../setup/process.mjs";
-import { KEYS, eventually, showing } from "./lib/webdriver.mjs";
+import { KEYS, eventually, exactly, line, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
@@ -53,7 +53,8 @@ for (const [theme, name] of Object.entries(THEMES)) {
     const placed = await placeWindow(page, ...SIZE);
     await page.evaluate(AXE);
     await page.wait(showing("scan-0412"));
-    await page.click("//button[@data-card][contains(., 'lab-ws')]");
+    await page.click("//main//button[@data-card][contains(., 'lab-ws')]");
+    await page.click(exactly("Send"));
     await page.wait(showing("Sending to lab-ws"));
     await eventually("some seconds of it", () => page.script(() => Number(document.querySelector("[role=slider]")?.getAttribute("aria-valuemax")) > 1.5));
     await keepPicture(page, `under-way-${theme}`);
@@ -81,7 +82,8 @@ for (const [theme, name] of Object.entries(THEMES)) {
 
     for (const network of networks) network.release();
     await page.click("//button[contains(., 'Resume')]");
-    await page.wait(showing("Sent to lab-ws: "), 120_000);
+    await page.click(line("scan-0412", "Sent"), 120_000);
+    await page.wait(showing("Sent to lab-ws: "));
     await checked(page, `a transfer that has arrived in ${theme}`);
     if (writes) copyFileSync(join(OUT, `under-way-${theme}.png`), join(DOCS, `window-${theme}.png`));
   });

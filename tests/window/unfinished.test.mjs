@@ -68,7 +68,7 @@ driven("what broke off is told with its sender, goes on when it is sent again, a
   await page.click('//*[@role = "alertdialog"]//button[. = "Cancel"]');
   assert.deepEqual(hidden(near.inbox), kept);
   await page.click(`${KEPT}//button`);
-  await page.click('//*[@role = "alertdialog"]//button[. = "Remove"]');
+  await page.click('//*[@role = "alertdialog"]//button[. = "Delete"]');
   await eventually("it to be gone from the list", async () => !(await page.find(KEPT)));
   assert.deepEqual(hidden(near.inbox), []);
 });

@@ -30,7 +30,7 @@ test("what an unfinished transfer keeps is told, and goes only after a question"
   const { shell, user } = await showActivity({ unfinished: () => list, discardUnfinished: () => void (list = []) });
   expect(await screen.findByText("photos and 1 more")).toBeVisible();
   expect(screen.getByText(bytes(12_000_000_000))).toBeVisible();
-  const remove = { name: `${t("unfinished.remove")}: photos and 1 more` };
+  const remove = { name: `${t("unfinished.delete")}: photos and 1 more` };
   await user.click(screen.getByRole("button", remove));
   await user.click(screen.getByRole("button", { name: t("common.cancel") }));
   expect(shell.called("discardUnfinished")).toEqual([]);
@@ -45,7 +45,7 @@ test("one that a transfer went on with meanwhile is not removed, which is said",
     throw { code: "gone" };
   };
   const { user } = await showActivity({ unfinished: () => [{ ...kept, from: null, names: [], more_names: 0 }], discardUnfinished: gone });
-  await user.click(await screen.findByRole("button", { name: `${t("unfinished.remove")}: ${t("unfinished.unknown")}` }));
+  await user.click(await screen.findByRole("button", { name: `${t("unfinished.delete")}: ${t("unfinished.unknown")}` }));
   await user.click(screen.getByRole("button", { name: t("unfinished.yes") }));
   expect(await screen.findByText(t("fault.gone"), { exact: false })).toBeVisible();
 });

@@ -66,10 +66,13 @@ describe("copying on this computer", () => {
     shell.update("c1", { is: "moved", progress: progress({ ...quiet, stage: "verifying", seconds: 2, bytes_done: 0 }) });
     await waitFor(() => expect(moved).toHaveTextContent("Verifying…"));
     end(shell, { copy: { ...copyReport, verified: 9 }, arrived: [{ path: "/data/sets/dataset-v3" }] }, 40);
-    await waitFor(() => expect(moved).toHaveTextContent("Copied: 9 files, 1 folder, 900 B in 0.5 s."));
-    expect(moved).toHaveTextContent("Verified: 9 files read back from the disk, identical.");
+    await screen.findByText(t("state.copied"));
+    const ended = screen.getByRole("article", { name: "dataset-v3" });
+    await user.click(within(ended).getByText(t("state.copied")));
+    expect(ended).toHaveTextContent("Copied: 9 files, 1 folder, 900 B in 0.5 s.");
+    expect(ended).toHaveTextContent("Verified: 9 files read back from the disk, identical.");
     expect(shell.app.announcement).toMatch(/^dataset-v3: Copied/);
-    await user.click(within(moved).getByRole("button", { name: t("common.openFolder") }));
+    await user.click(within(ended).getByRole("button", { name: t("common.openFolder") }));
     expect(shell.called("open_arrived")).toEqual([{ id: "c1" }]);
   });
 
@@ -162,15 +165,17 @@ describe("copying on this computer", () => {
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
     expect(await screen.findByRole("button", { name: t("stage.starting") })).toBeDisabled();
-    expect(card()).toBeDisabled();
-    expect(screen.getByRole("button", { name: /^Send to lab-ws/ })).toBeDisabled();
+    expect(card()).toHaveAttribute("aria-disabled", "true");
+    expect(screen.getByRole("button", { name: /^Send to lab-ws/ })).toHaveAttribute("aria-disabled", "true");
     expect(screen.getByRole("button", { name: t("send.clear") })).toBeDisabled();
     await user.click(screen.getByRole("button", { name: t("common.cancel") }));
     expect(shell.called("cancel")).toEqual([]);
     answer(copy());
-    await waitFor(() => expect(shell.called("cancel")).toEqual([{ id: "c1" }]));
+    await waitFor(() => expect(shell.called("cancel")).toEqual([{ id: "c1", then: "keep" }]));
     end(shell, { outcome: "failed", error: { code: "cancelled", by: "here" }, files: 0, folders: 0, bytes: 0 });
-    expect(await screen.findByRole("alert")).toHaveTextContent("Cancelled.");
+    await user.click(await screen.findByText(t("state.cancelled")));
+    expect(screen.getByText("Cancelled.")).toBeVisible();
+    expect(screen.queryByRole("alert")).toBeNull();
     expect(screen.queryByRole("form", { name: t("copy.form") })).toBeNull();
   });
 
@@ -181,7 +186,6 @@ describe("copying on this computer", () => {
     const failures: Report["failures"] = [{ path: "/data/sets/dataset-v3/old", side: "here", operation: "write", reason: "cut_short", errno: 125, detail: null }];
     end(shell, { outcome: "failed", error: { code: "destination_full", shortage: null }, files: 0, folders: 0, bytes: 0, failed: 1, failures });
     expect(await screen.findByRole("alert")).toHaveTextContent("No space left in /data/sets.");
-    await user.click(screen.getByText(t("activity.notCopied", { n: 1 })));
     expect(screen.getByText(/is incomplete: copy it again/)).toBeVisible();
   });
 
@@ -210,7 +214,7 @@ describe("copying on this computer", () => {
     expect(alert).toHaveTextContent("Nothing was copied. dataset-v3 cannot be copied into itself.");
     expect(alert).toHaveTextContent("Choose a folder outside the one that is copied.");
     expect(shell.app.transfers.list).toEqual([]);
-    expect(screen.getByText("dataset-v3", { selector: "li span" })).toBeVisible();
+    expect(screen.getByText("dataset-v3", { selector: "li strong" })).toBeVisible();
     expect(screen.getByRole("button", { name: t("copy.button") })).toBeEnabled();
   });
 
@@ -240,7 +244,6 @@ describe("copying on this computer", () => {
     const failures: Report["failures"] = [{ path: "dataset-v3/late", side: "here", operation: "write", reason: "os", errno: 28, detail: "" }];
     end(shell, { outcome: "failed", error: { code: "destination_full", shortage: null }, failed: 1, failures }, 10);
     expect(await screen.findByRole("alert")).toHaveTextContent("No space left in /data/sets. Complete files stay there.");
-    await user.click(screen.getByText(t("activity.notCopied", { n: 1 })));
     expect(screen.getByText(/could not be written: the disk is full/)).toBeVisible();
   });
 
@@ -249,15 +252,17 @@ describe("copying on this computer", () => {
     await dropHere(shell);
     await user.click(screen.getByRole("button", { name: t("copy.button") }));
     expect(await screen.findByRole("button", { name: t("stage.starting") })).toBeDisabled();
-    expect(card()).toBeDisabled();
-    expect(screen.getByRole("button", { name: /^Send to lab-ws/ })).toBeDisabled();
+    expect(card()).toHaveAttribute("aria-disabled", "true");
+    expect(screen.getByRole("button", { name: /^Send to lab-ws/ })).toHaveAttribute("aria-disabled", "true");
     await shell.app.copying.start();
     expect(shell.called("copy")).toHaveLength(1);
     shell.update("c1", { is: "moved", progress: progress(quiet) });
     await user.click(await screen.findByRole("button", { name: `${t("common.cancel")}: dataset-v3` }));
-    expect(shell.called("cancel")).toEqual([{ id: "c1" }]);
+    expect(shell.called("cancel")).toEqual([{ id: "c1", then: "keep" }]);
     end(shell, { outcome: "failed", error: { code: "cancelled", by: "here" } }, 10);
-    expect(await screen.findByRole("alert")).toHaveTextContent("Cancelled. Files copied so far stay in /data/sets.");
+    await user.click(await screen.findByText(t("state.cancelled")));
+    expect(screen.getByText(/^Files copied so far stay in \/data\/sets\./)).toBeVisible();
+    expect(screen.queryByRole("alert")).toBeNull();
   });
 
   test.each([["with", sets], ["without", null]])("the form %s a folder has names, roles and order for everyone", async (_, folder) => {

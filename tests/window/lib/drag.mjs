@@ -5,6 +5,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { capture, which } from "../../setup/process.mjs";
 import { eventually, sleep, windowId } from "./webdriver.mjs";
 
+const COPIED = join(dirname(fileURLToPath(import.meta.url)), "copy-source.py");
 const SOURCE = join(dirname(fileURLToPath(import.meta.url)), "drag-source.py");
 /**
  * The position of the drag source: beside the window under test, which is in the top left corner.
@@ -62,11 +63,13 @@ export async function placeWindow(page, width, height, enlarged = 1) {
 
 /**
  * The middle of the element that `selector` finds in the page of a placed window, on the screen,
- * once it does not move any more.
+ * scrolled into sight and once it does not move any more.
  */
 export async function middleOf(page, { x, y, enlarged }, selector) {
   const look = (wanted, more) => {
-    const { left, top, width, height } = document.querySelector(wanted).getBoundingClientRect();
+    const element = document.querySelector(wanted);
+    element.scrollIntoView({ block: "center" });
+    const { left, top, width, height } = element.getBoundingClientRect();
     return [left + width / 2, top + height / 2].map((length) => Math.round(length * devicePixelRatio * more));
   };
   let before = "";
@@ -94,6 +97,20 @@ export async function dragOnto(t, paths, to, before) {
   // It ends by itself once the other side has the dropped data. If it were ended sooner, the data
   // would be lost.
   await eventually("the drop to be taken", () => hasEnded);
+}
+
+/** Copies `paths` in another program, which has them on the clipboard until the test ends. */
+export async function copyElsewhere(t, paths) {
+  const source = spawn("/usr/bin/python3", [COPIED, ...paths.map((path) => pathToFileURL(path).href)], { stdio: ["ignore", "pipe", "ignore"] });
+  t.after(() => source.kill());
+  let said = "";
+  source.stdout.on("data", (data) => (said += data));
+  await eventually("the clipboard to be taken", () => said.includes("owned"));
+}
+
+/** Clicks at a position on the screen with the pointer, so often. */
+export function clickAt({ x, y }, times = 1) {
+  pointer("mousemove", x, y, "click", "--repeat", times, "--delay", 60, 1);
 }
 
 /** Why nothing can be dragged from a file manager here; empty if it can. */

@@ -69,9 +69,11 @@ export function calm(page) {
       [/\b\d+-[a-z]+-[a-z]+\b/g, "42-river-castle"],
       [/\/tmp\/[^\s,]+/g, "/home/ada/Downloads"],
       [/(Linux|kernel) \d[\w.+-]*/gi, "$1 6.12"],
-      [/[\w ]+ \d+, \d{4}, [\d:]+ [AP]M/g, "Paired Nov 22, 2026, 11:26 AM"],
+      [/\w+ \d+, \d{4}, [\d:]+ [AP]M/g, "Nov 22, 2026, 11:26 AM"],
       [/\d+ minutes? ago/g, "just now"],
       [/[\d.,]+ \w+ free\b/g, "120.0 GB free"],
+      [/[\d.,]+ \w+ afterwards\b/g, "119.9 GB afterwards"],
+      [/Version \d\S*/g, "Version 1.0.0"],
       [/[\d.]+ s\./g, "2.3 s."],
       [/[\d.]+ (\w+)\/s on average/g, "2.5 MB/s on average"],
       [/Valid for \d+ min/g, "Valid for 10 min"],
@@ -84,9 +86,10 @@ export function calm(page) {
     // The fastest rates differ in each run.
     for (const drawn of document.querySelectorAll("canvas, figcaption")) drawn.style.visibility = "hidden";
     for (const timed of document.querySelectorAll("[data-limited-by], [data-limited-by] + ul, .encryption")) timed.style.display = "none";
-    // Ports are free ones. The number of addresses and the features differ between machines.
-    for (const field of document.querySelectorAll("input[name=port]")) field.value = "17464";
-    const others = "dl > div:first-child dd:nth-of-type(n + 2), section[aria-labelledby=machine] dd";
+    // Ports are free ones, and a value would be stored when the view goes. The number of addresses
+    // and the features differ between machines.
+    for (const field of document.querySelectorAll("input[name=port]")) field.style.color = "transparent";
+    const others = ".told .copyable ~ .copyable, .system dd, .system dl ~ div, [data-firewalls]";
     for (const other of document.querySelectorAll(others)) other.style.display = "none";
     document.activeElement?.blur();
     scrollTo(0, 0);

@@ -184,12 +184,13 @@ export class Page {
 
   /**
    * Clicks once the element does not move. The driver aims first and clicks then, so an element
-   * that appears above it would move it away.
+   * that appears above it would move it away. At the window's lower edge the bar of the view "Send"
+   * would lie over it.
    */
-  async click(xpath) {
-    const element = await this.wait(xpath);
+  async click(xpath, patience) {
+    const element = await this.wait(xpath, patience);
     await this.later(async (element, looks, every) => {
-      element.scrollIntoView({ block: "nearest" });
+      element.scrollIntoView({ block: "center" });
       const place = () => Object.values(element.getBoundingClientRect().toJSON()).join(" ");
       for (let before = "", look = 0; before !== place() && look < looks; look += 1) {
         before = place();
@@ -284,5 +285,14 @@ export const button = (name) =>
   `//main//button[starts-with(normalize-space(@aria-label), "${name}") or (not(@aria-label) and starts-with(normalize-space(.), "${name}"))]`;
 /** XPath of a field by its `name`. */
 export const field = (name) => `//input[@name="${name}"]`;
-/** XPath of the element that contains `text` itself. */
-export const showing = (text) => `//*[text()[contains(., "${text}")]]`;
+/** XPath of a button of the shown view by its whole text. */
+export const exactly = (name) => `//main//button[normalize-space(.) = "${name}"]`;
+/**
+ * XPath of the element that contains `text` itself, where it can be seen: what only a screen reader
+ * says does not count.
+ */
+export const showing = (text) => `//*[not(contains(@class, "unseen"))][text()[contains(., "${text}")]]`;
+/** XPath of the line of a transfer that has ended so, which a click opens. */
+export const line = (title, outcome) => `//main//*[@data-ended]//button[@aria-expanded][.//strong[. = "${title}"]][.//*[. = "${outcome}"]]`;
+/** XPath of a paired device's row under Devices. */
+export const device = (name) => `//li[@data-device][.//strong[starts-with(., "${name}")]]`;

@@ -43,7 +43,7 @@ pub fn run(options: &ModesOptions, stop: &AtomicBool, tell: &mut dyn FnMut(Modes
         tell(ModesEvent::Making { dataset, files, bytes: files * file_len });
         let data =
             Data::make(&work.path().join("data"), dataset, files, file_len, stop).map_err(|error| match error {
-                _ if stop.load(Ordering::Relaxed) => Fault::Cancelled { by: Side::Here },
+                _ if stop.load(Ordering::Relaxed) => Fault::cancelled(Side::Here),
                 source => work.error(source),
             })?;
         work.settle().map_err(|source| work.error(source))?;
@@ -81,7 +81,7 @@ impl Bench<'_> {
             for cell in &mut cells {
                 let Ok(so_far) = &mut cell.rounds else { continue };
                 match self.run_once(cell.mode, data, lanes, round == 0) {
-                    _ if self.stop.load(Ordering::Relaxed) => return Err(Fault::Cancelled { by: Side::Here }),
+                    _ if self.stop.load(Ordering::Relaxed) => return Err(Fault::cancelled(Side::Here)),
                     Ok(done) if round > 0 => so_far.push(done),
                     Ok(_) => {}
                     Err(why) => cell.rounds = Err(why),

@@ -142,7 +142,7 @@ fn stopping_ends_a_measurement_soon_and_leaves_nothing() {
                 stopped = Some(Instant::now());
             }
         });
-        assert!(matches!(ended, Err(Fault::Cancelled { by: Side::Here })), "{ended:?}");
+        assert!(matches!(ended, Err(Fault::Cancelled { by: Side::Here, .. })), "{ended:?}");
         assert!(stopped.unwrap().elapsed() < Duration::from_secs(20));
         assert!(is_empty(base.path()));
     }
@@ -166,7 +166,7 @@ fn stopping_in_the_middle_of_a_mode_ends_both_ends() {
             stop.store(true, Ordering::Relaxed);
             let asked = Instant::now();
             let ended = ended.join().unwrap();
-            assert!(matches!(ended, Err(Fault::Cancelled { by: Side::Here })), "{ended:?}");
+            assert!(matches!(ended, Err(Fault::Cancelled { by: Side::Here, .. })), "{ended:?}");
             assert!(asked.elapsed() < Duration::from_secs(20), "{part:?}");
         });
         assert!(is_empty(base.path()));

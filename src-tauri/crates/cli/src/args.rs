@@ -28,7 +28,7 @@ pub(crate) use listen_address::ListenAddress;
 pub(crate) use retry::RetryArg;
 pub(crate) use rule::RuleArgs;
 use service::{ACCEPT_HELP, SERVE_HELP};
-pub(crate) use service::{AcceptArgs, CodeShownArgs, OfferArgs, ServeArgs, TransferArgs};
+pub(crate) use service::{AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, ServeArgs, TransferArgs};
 
 const ABOUT: &str = "Moves folders between Linux machines, encrypted, and copies them inside one, with nothing lost";
 
@@ -100,7 +100,7 @@ pub(crate) enum Command {
     /// Show the service's code, or draw a new one
     Code(CodeShownArgs),
     /// Cancel a transfer of the service
-    Cancel(TransferArgs),
+    Cancel(CancelArgs),
     /// Pause a transfer of the service, sent or received, until it is resumed here, for 8 hours at
     /// most. A copy that the window started can be paused too, for any length of time
     Pause(TransferArgs),
@@ -163,7 +163,8 @@ impl Command {
             Self::Accept(args) => args.report,
             Self::Decline(args) => args.report,
             Self::Code(args) => args.report,
-            Self::Cancel(args) | Self::Pause(args) | Self::Resume(args) => args.report,
+            Self::Cancel(args) => args.transfer.report,
+            Self::Pause(args) | Self::Resume(args) => args.report,
             Self::Bench(args) => args.report(),
             Self::Completions { .. } | Self::Man { .. } => ReportArgs { json: false },
         }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use ringway_engine::Transfer;
-use ringway_model::{Direction, Fault, Outcome, PackedBytes, Progress, Proven, Report, Stage};
+use ringway_model::{Direction, Fault, OnCancel, Outcome, PackedBytes, Progress, Proven, Report, Stage};
 
 use crate::ask::prompt;
 use crate::exit::Exit;
@@ -73,7 +73,7 @@ pub(crate) async fn follow(transfer: &Transfer, out: &Output, interrupts: &Inter
                     _ => {}
                 }
                 out.say("Stopping cleanly; Ctrl-C again quits at once.");
-                transfer.cancel();
+                transfer.cancel(OnCancel::Keep);
             }
             Ok(()) = continued.changed() => transfer.resume(),
             _ = ticks.tick() => view.show(&transfer.progress()),

@@ -22,11 +22,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_engine::{Engine, Transfer};
-use ringway_model::{Direction, Fault, Stage};
+use ringway_engine::{Engine, Paths, Transfer};
+use ringway_model::{Direction, Fault, OnCancel, Stage};
 
-use crate::dto::Everything;
+use crate::doctor;
+use crate::dto::{About, Everything};
+use crate::login;
+use crate::text::shown;
 use choices::Choices;
+pub(crate) use choices::{Counted, Counting};
 use copying::Copying;
 use devices::Devices;
 use history::History;
@@ -36,7 +40,8 @@ use nearby::NearbyDevices;
 use receiving::Receiving;
 pub use receiving::Reception;
 use receiving::offers::Offers;
-use sending::Sending;
+pub(crate) use sending::HowToSend;
+use sending::{Queue, Sending};
 use settings::SettingsKept;
 use transfers::Transfers;
 use unfinished::UnfinishedTransfers;
@@ -94,12 +99,13 @@ impl App {
             nearby: nearby.clone(),
             receiving: receiving.clone(),
         };
+        let queue = Queue::new(engine.clone(), listeners.clone(), transfers.clone());
         let sending = Sending {
             engine: engine.clone(),
             choices: choices.clone(),
             nearby: nearby.clone(),
             devices: devices.clone(),
-            transfers: transfers.clone(),
+            queue: Arc::new(queue),
         };
         Self {
             settings,
@@ -145,7 +151,26 @@ impl App {
             listening: self.receiving.listening(),
             offers: self.offers.shown(),
             transfers: self.transfers.shown(),
+            waiting: self.sending.queue.shown(),
         })
+    }
+
+    /// This program's version, and where it keeps what it owns.
+    ///
+    /// # Errors
+    /// The environment names no folders.
+    pub(crate) fn about(&self) -> Result<About, Fault> {
+        let Paths { config, data, .. } = Paths::from_env()?;
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Ok(About { version, settings_folder: shown(config), data_folder: shown(data) })
+    }
+
+    /// What `ringway doctor` prints. Waits for its checks.
+    ///
+    /// # Errors
+    /// The command is not there, or ends without having printed anything.
+    pub(crate) fn diagnose(&self) -> Result<String, Fault> {
+        doctor::report(&login::own_program().ok_or(Fault::NoProgram)?)
     }
 
     /// Takes no further offers, declines those that wait, gives what runs `grace` to end, and stops
@@ -153,6 +178,7 @@ impl App {
     /// on later. Copies have none: they end in good order.
     pub async fn wind_down(&self, grace: Duration) -> usize {
         self.offers.close();
+        self.sending.queue.close();
         self.receiving.turn_away().await;
         // Nobody will resume it.
         self.cancel_copies(|stage| stage == Stage::Paused);
@@ -167,7 +193,7 @@ impl App {
 
     fn cancel_copies(&self, of: impl Fn(Stage) -> bool) {
         let running = self.transfers.running_of(is_copy);
-        running.iter().filter(|copy| of(copy.progress().stage)).for_each(Transfer::cancel);
+        running.iter().filter(|copy| of(copy.progress().stage)).for_each(|copy| copy.cancel(OnCancel::Keep));
     }
 }
 

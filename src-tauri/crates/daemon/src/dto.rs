@@ -1,6 +1,8 @@
 //! What crosses to windows and commands beyond the model's nouns: what composes several of them,
 //! and what only a window has.
 #![expect(missing_docs, reason = "what a field's name says already is not said again: the bindings show both")]
+mod about;
+mod choice;
 mod copying;
 mod given_path;
 mod machine;
@@ -9,10 +11,12 @@ mod settings;
 
 use ringway_model::{
     Device, Fault, LookAlike, Offer, OpenCode, Past, Progress, Remedy, Report, SeriesPoint, SettingsInForce, Text,
-    ThisDevice, TransferId, TurnedAway, UnderWay,
+    ThisDevice, TransferId, TransferStatus, TurnedAway, UnderWay,
 };
 use serde::{Deserialize, Serialize};
 
+pub use about::About;
+pub use choice::{Chosen, ChosenSize, ChosenSource, ItemSize, MergedSource, Sent, SizeState, SourceKind, Waiting};
 pub use copying::CopyFolder;
 pub use given_path::GivenPath;
 pub use machine::Machine;
@@ -29,6 +33,22 @@ pub struct PairedDevice {
     pub looks_like: Option<LookAlike>,
     /// The latest transfer with it that ended and is remembered.
     pub last_transfer: Option<Past>,
+}
+
+/// A past transfer, as the window lists it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct Earlier {
+    #[serde(flatten)]
+    pub past: Past,
+    /// How it ended, and what a person can do about it.
+    pub status: TransferStatus,
+}
+
+impl From<Past> for Earlier {
+    fn from(past: Past) -> Self {
+        Self { status: TransferStatus::past(past.direction, &past.report), past }
+    }
 }
 
 /// Whether and where this device listens.
@@ -82,42 +102,12 @@ pub enum Recipient {
 pub struct Moving {
     #[serde(flatten)]
     pub transfer: UnderWay,
+    /// Its state, and what a person can do about it.
+    pub status: TransferStatus,
     /// What it has done so far, for those who see it late.
     pub series: Vec<SeriesPoint>,
     /// Once it has ended.
     pub report: Option<Report>,
-}
-
-/// What kind of thing is to be sent or copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[serde(rename_all = "camelCase")]
-pub enum SourceKind {
-    Folder,
-    File,
-    /// A link, or something that is reported when it is sent.
-    Other,
-    /// It cannot be looked at.
-    Unreadable,
-}
-
-/// One thing to be sent or copied.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-pub struct ChosenSource {
-    pub name: String,
-    pub kind: SourceKind,
-}
-
-/// What a person chose or dropped; the paths themselves stay on this side.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-pub struct Chosen {
-    pub id: u32,
-    /// The first few.
-    pub items: Vec<ChosenSource>,
-    /// Items beyond those.
-    pub more: u64,
 }
 
 /// What the picker should pick.
@@ -158,6 +148,8 @@ pub struct Everything {
     pub listening: Listening,
     pub offers: Vec<Offer>,
     pub transfers: Vec<Moving>,
+    /// In the order in which they begin.
+    pub waiting: Vec<Waiting>,
 }
 
 /// Something dragged over the window. Positions are from its top left corner, in CSS pixels: GTK
@@ -230,6 +222,17 @@ pub enum AppEvent {
     TransferStarted {
         transfer: Box<Moving>,
     },
+    /// How large a choice is, whose items are being counted for this client: items whose size has
+    /// changed since this was told last, and all together.
+    ChosenCounted {
+        chosen: u32,
+        sizes: Vec<ItemSize>,
+        total: ChosenSize,
+    },
+    /// What waits for its turn, all of it.
+    WaitingChanged {
+        waiting: Vec<Waiting>,
+    },
     Dragged {
         drag: Drag,
     },
@@ -251,6 +254,6 @@ pub enum AppEvent {
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "is", rename_all = "camelCase")]
 pub enum Update {
-    Moved { progress: Box<Progress> },
-    Ended { progress: Box<Progress>, report: Box<Report> },
+    Moved { progress: Box<Progress>, status: TransferStatus },
+    Ended { progress: Box<Progress>, report: Box<Report>, status: TransferStatus },
 }

@@ -6,6 +6,7 @@ mod app;
 pub mod control;
 #[cfg(feature = "desktop")]
 pub mod desktop;
+mod doctor;
 pub mod dto;
 pub mod language;
 pub mod login;

@@ -40,11 +40,7 @@ impl Login {
         let runs = absolute_in_env("XDG_RUNTIME_DIR").is_some_and(|runtime| runtime.join("systemd/private").exists());
         let own_units = config.join("systemd/user");
         let has_unit = runs && UNIT_FOLDERS.iter().map(Path::new).chain([&*own_units]).any(|at| at.join(UNIT).exists());
-        Self {
-            config,
-            program: program(std::env::current_exe().ok(), &std::env::var_os("PATH").unwrap_or_default()),
-            has_unit,
-        }
+        Self { config, program: own_program(), has_unit }
     }
 
     /// Whether it starts, and by what.
@@ -223,6 +219,11 @@ fn unescaped(value: &[u8]) -> Vec<u8> {
 
 fn absolute_in_env(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// The `ringway` that runs now or lies beside what runs, else the one on PATH.
+pub(crate) fn own_program() -> Option<PathBuf> {
+    program(std::env::current_exe().ok(), &std::env::var_os("PATH").unwrap_or_default())
 }
 
 /// The command that will be there at the next login: the one that runs, the one beside what runs,

@@ -36,6 +36,7 @@ pub use receiving::receive::{IncomingOffer, Receiver, ShownCode};
 pub use ringway_sys::heap::return_large_blocks;
 pub use ringway_tree::filesystem::free_space;
 pub use ringway_tree::receive::{close_folders, covered_by};
+pub use ringway_tree::send::{Measured, measure};
 pub use ringway_wire::ProtocolError;
 pub use ringway_wire::announcement::{Announcement, Fingerprint};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};

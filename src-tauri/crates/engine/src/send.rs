@@ -189,7 +189,7 @@ impl Job<'_> {
                 () = self.transfer.paused(), if lanes.as_ref().is_some_and(|lanes| !lanes.are_over()) => {
                     return Err(Fault::Paused { by: Side::Here });
                 }
-                () = self.transfer.cancelled() => return Err(Fault::Cancelled { by: Side::Here }),
+                stopped = self.transfer.cancelled() => return Err(stopped),
             }
         }
     }
@@ -213,7 +213,7 @@ impl Job<'_> {
                 () = tokio::time::sleep_until(answer_by) => {
                     return Err(Fault::Stalled { seconds: ANSWER_TIME_MAX.as_secs() });
                 }
-                () = self.transfer.cancelled() => return Err(Fault::Cancelled { by: Side::Here }),
+                stopped = self.transfer.cancelled() => return Err(stopped),
             }
         }
     }

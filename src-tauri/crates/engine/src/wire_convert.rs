@@ -165,7 +165,8 @@ pub(crate) fn decode_proven(proven: control::Proven) -> Proven {
 /// Why the other end has cancelled, as it ends here.
 pub(crate) fn decode_cancel(cancel: Cancel) -> Fault {
     match cancel {
-        Cancel::ByPerson => Fault::Cancelled { by: Side::There },
+        Cancel::ByPerson => Fault::cancelled(Side::There),
+        Cancel::ByPersonKeeping => Fault::Cancelled { by: Side::There, kept: true },
         Cancel::DestinationFull(shortage) => Fault::DestinationFull { shortage: Some(shortage) },
         Cancel::ConnectionLost => Fault::ConnectionLost(std::io::ErrorKind::ConnectionReset.into()),
         Cancel::TooMuch(bytes_max) => Fault::TooMuch { bytes_max, by: Side::There },

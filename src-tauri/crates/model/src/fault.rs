@@ -452,6 +452,9 @@ pub enum Fault {
     Cancelled {
         /// The side that cancelled.
         by: Side,
+        /// Whether what arrived was to be kept at the receiver, so that the same send resumes.
+        #[serde(default)]
+        kept: bool,
     },
     /// The connection ended before the receipt.
     ConnectionLost(OsError),
@@ -686,9 +689,9 @@ impl Fault {
         Self::Listen { address, source, remedies }
     }
 
-    /// Cancelled on that side.
+    /// Cancelled on that side; what arrived is removed.
     pub const fn cancelled(by: Side) -> Self {
-        Self::Cancelled { by }
+        Self::Cancelled { by, kept: false }
     }
 
     /// Paused on that side, and not resumed in time.

@@ -29,7 +29,7 @@ pub use id::{TransferId, TransferKey};
 pub use machine::{Capabilities, OpenCode, RateLimit, Settings, SettingsInForce, StartsBy};
 pub use offer::{FreeSpace, Offer};
 pub use paired::{AskedBecause, Consent, Device, DeviceRule};
-pub use progress::{Progress, UnderWay};
+pub use progress::{Progress, TransferAction, TransferState, TransferStatus, UnderWay};
 pub use report::{
     CopyReport, Counts, Edit, Outcome, PackedBytes, Past, PastDetails, PastQuery, Proven, Report, SeriesPoint,
     StageTimes,
@@ -37,6 +37,6 @@ pub use report::{
 pub use text::{PathJson, PathText, Text, misleading};
 pub use time::moment;
 pub use transfer::{
-    Bottleneck, Compression, Delta, Direction, IntoHome, IoMode, IoPath, OnConflict, OnExisting, PathTaken, Planned,
-    ShownSize, Side, Source, Stage, SyncIoReason, TlsMode, TlsPath, Unconfined, Unfinished, UserTlsReason,
+    Bottleneck, Compression, Delta, Direction, IntoHome, IoMode, IoPath, OnCancel, OnConflict, OnExisting, PathTaken,
+    Planned, ShownSize, Side, Source, Stage, SyncIoReason, TlsMode, TlsPath, Unconfined, Unfinished, UserTlsReason,
 };

@@ -1,4 +1,6 @@
 //! The state of transfers at one moment.
+mod state;
+
 use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime};
 
@@ -8,6 +10,8 @@ use crate::device::DeviceId;
 use crate::fault::Interruption;
 use crate::text::{PathText, Text};
 use crate::transfer::{Bottleneck, Direction, PathTaken, Stage};
+
+pub use state::{TransferAction, TransferState, TransferStatus};
 
 /// A transfer's figures at one moment. They are cheap to take and meant to be polled 10 to 20 times
 /// a second.

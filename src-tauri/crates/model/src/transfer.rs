@@ -104,6 +104,19 @@ impl Bottleneck {
     ];
 }
 
+/// What becomes of what a transfer has brought so far when a person cancels it. It is about the
+/// staging folder of that transfer alone; a copy inside this machine has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "snake_case")]
+pub enum OnCancel {
+    /// It stays at the receiver: the same sent again resumes.
+    #[default]
+    Keep,
+    /// The receiver removes it.
+    Remove,
+}
+
 /// What happens to a file that exists already. Nothing else is ever deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]

@@ -34,6 +34,8 @@ use lane::delta_decision::Worth;
 use queue::Queue;
 use walk::{gather, roots};
 
+pub use walk::measure::{Measured, measure};
+
 /// A tree that is being sent: one walk, and any number of lanes that read and send what it finds.
 pub struct Outgoing {
     names: Arc<OfferedNames>,

@@ -169,8 +169,10 @@ pub struct Wanted {
 /// Why a session is cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cancel {
-    /// A person cancelled it.
+    /// A person cancelled it. What was received is removed.
     ByPerson,
+    /// A person cancelled it, and complete files stay for the next attempt. The transfer is over.
+    ByPersonKeeping,
     /// Something failed at the side that sends this.
     Failed,
     /// The destination has no free space. Complete files stay, and the transfer may be offered

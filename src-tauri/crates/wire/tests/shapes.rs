@@ -220,6 +220,7 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("no-receipt", Message::NoReceipt),
         ("cancel-failed", Message::Cancel(Cancel::Failed)),
         ("cancel-by-person", Message::Cancel(Cancel::ByPerson)),
+        ("cancel-by-person-keeping", Message::Cancel(Cancel::ByPersonKeeping)),
         ("cancel-destination-full", Message::Cancel(Cancel::DestinationFull(shortage))),
         ("cancel-connection-lost", Message::Cancel(Cancel::ConnectionLost)),
         ("cancel-too-much", Message::Cancel(Cancel::TooMuch(0x7b7c_7d7e_7f80))),

@@ -90,7 +90,18 @@ pub(crate) struct CodeShownArgs {
     pub(crate) report: ReportArgs,
 }
 
-/// `ringway cancel`, `ringway pause` and `ringway resume`.
+/// `ringway cancel`.
+#[derive(Debug, Args)]
+pub(crate) struct CancelArgs {
+    #[command(flatten)]
+    pub(crate) transfer: TransferArgs,
+    /// Remove what has arrived; by default the receiver keeps it, and sending the same again
+    /// resumes
+    #[arg(long)]
+    pub(crate) remove: bool,
+}
+
+/// `ringway pause` and `ringway resume`.
 #[derive(Debug, Args)]
 pub(crate) struct TransferArgs {
     /// The transfer: the other device's name, or the beginning of the transfer's id

@@ -55,7 +55,7 @@ pub(crate) async fn run(args: CopyArgs, interrupts: &Interrupts) -> Result<Exit>
     let made = !was_folder && !args.no_target_directory && destination.is_dir();
     conclude(&transfer, &report, Destination { path: &destination, made }, &args, &out);
     Ok(match report.outcome {
-        Outcome::Failed(Fault::Cancelled { by: Side::Here }) => interrupts.exit(),
+        Outcome::Failed(Fault::Cancelled { by: Side::Here, .. }) => interrupts.exit(),
         _ => (&*report).into(),
     })
 }

@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(ending(&failed), "failed");
         let text = shown(&failed, &PastDetails::default(), false, SystemTime::now()).join("\n");
         assert!(text.contains("Ended:       The disk filled up during the transfer."), "{text}");
-        assert_eq!(ending(&past(Outcome::Failed(Fault::Cancelled { by: Side::There }))), "stopped");
+        assert_eq!(ending(&past(Outcome::Failed(Fault::cancelled(Side::There)))), "stopped");
         assert_eq!(ending(&past(Outcome::Partial)), "101 failed");
     }
 

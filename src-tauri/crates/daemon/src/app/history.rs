@@ -3,9 +3,10 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use ringway_engine::Engine;
-use ringway_model::{Fault, Past, PastDetails, PastQuery};
+use ringway_model::{Fault, PastDetails, PastQuery};
 
 use super::transfers::folder_of;
+use crate::dto::Earlier;
 
 /// Transfers that one page of the list has.
 const PAGE: u32 = 30;
@@ -19,8 +20,8 @@ pub(crate) struct History {
 impl History {
     /// The latest past transfers of those that are asked for; a page that is not full is the last
     /// one.
-    pub(crate) fn page(&self, query: &PastQuery) -> Result<Vec<Past>, Fault> {
-        self.engine.past(query, PAGE)
+    pub(crate) fn page(&self, query: &PastQuery) -> Result<Vec<Earlier>, Fault> {
+        Ok(self.engine.past(query, PAGE)?.into_iter().map(Earlier::from).collect())
     }
 
     /// What is long of one of them.

@@ -1,25 +1,36 @@
 //! Sending what was chosen, to whom a person means; pairing without sending; and sending again what
 //! the history has.
+mod queue;
+
 use std::sync::Arc;
 
 use ringway_engine::{Engine, Fingerprint, GivenSecret, PairingSecret, Resend, SendRequest, Target};
-use ringway_model::{Compression, Delta, Fault, IoMode, Text, TlsMode};
+use ringway_model::{Compression, Delta, Fault, IoMode, RateLimit, Text, TlsMode};
 
 use super::choices::{Choices, Elsewhere};
 use super::devices::Devices;
 use super::nearby::NearbyDevices;
-use super::transfers::Transfers;
-use crate::dto::{Again, Moving, Recipient};
+use crate::dto::{Again, Recipient, Sent};
 use crate::text::shown_text;
+pub(crate) use queue::Queue;
 
-/// No state of its own.
+/// How something is to be sent.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct HowToSend {
+    /// Whether it is read back there.
+    pub(crate) verify: bool,
+    /// Bytes a second; none is what the settings say.
+    pub(crate) limit: Option<u64>,
+}
+
+/// No state of its own but the queue.
 #[derive(Clone)]
 pub(crate) struct Sending {
     pub(super) engine: Engine,
     pub(super) choices: Arc<Choices>,
     pub(super) nearby: Arc<NearbyDevices>,
     pub(super) devices: Devices,
-    pub(super) transfers: Arc<Transfers>,
+    pub(crate) queue: Arc<Queue>,
 }
 
 impl Sending {
@@ -42,21 +53,20 @@ impl Sending {
     }
 
     /// Starts sending choice `chosen` to `target`, with a code if the two devices have not met.
-    /// With `verify` it is read back there. `confirmed` is the target that a person said yes to
-    /// outside the page, in the words of [`Fault::NewTarget`].
+    /// What goes to a paired device waits for what goes there already. `confirmed` is the target
+    /// that a person said yes to outside the page, in the words of [`Fault::NewTarget`].
     ///
     /// # Errors
     /// [`Fault::NewTarget`] where the choice comes from the history, went to another target, and
-    /// nobody has confirmed this one.
+    /// nobody has confirmed this one; a limit of nothing; and where too much waits.
     pub(crate) fn send(
         &self,
         chosen: u32,
         target: Target,
         code: Option<String>,
-        verify: bool,
+        how: HowToSend,
         confirmed: Option<&str>,
-    ) -> Result<Moving, Fault> {
-        let label = self.engine.label(&target);
+    ) -> Result<Sent, Fault> {
         let (sources, elsewhere) = self.choices.to_send(chosen, &target).ok_or(Fault::Gone)?;
         if let Some(Elsewhere { what, more, was }) = elsewhere {
             let to = self.in_full(&target);
@@ -66,6 +76,10 @@ impl Sending {
             }
         }
         let code = code.as_deref().map(secret).transpose()?;
+        let limit = match how.limit {
+            Some(bytes_per_s) => Some(RateLimit::new(bytes_per_s)?),
+            None => self.engine.settings().send_limit,
+        };
         let request = SendRequest {
             sources,
             target,
@@ -75,13 +89,13 @@ impl Sending {
             lanes: None,
             compression: Compression::Auto,
             delta: Delta::Auto,
-            limit: self.engine.settings().send_limit,
-            verify,
+            limit,
+            verify: how.verify,
             records_per_key: None,
             retry: Some(ringway_engine::limits::RETRY_DEFAULT),
             timeout: Some(ringway_engine::limits::STALL_TIME_DEFAULT),
         };
-        Ok(self.transfers.add(self.engine.send(request), Some(label.into())))
+        self.queue.send(request)
     }
 
     /// A target in words that stand for no other one: a device's name here and its id, or an
@@ -116,7 +130,7 @@ impl Sending {
         let sent = self.engine.past_sent(id)?.ok_or(Fault::Gone)?;
         let target = self.engine.target_of(&sent)?;
         let Resend { sources, verify } = sent.resend.ok_or(Fault::TooManySent)?;
-        let chosen = self.choices.keep_sent(sources, target.clone()).ok_or(Fault::Gone)?;
+        let chosen = self.choices.keep_sent(sources, target.clone())?.ok_or(Fault::Gone)?;
         let label = self.engine.label(&target);
         let shown_label = Text::from(label.as_str());
         let target = match &target {

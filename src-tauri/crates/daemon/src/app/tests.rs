@@ -2,6 +2,7 @@
 mod copying;
 mod devices;
 mod offers;
+mod queue;
 mod receiving;
 mod rules;
 mod sending;
@@ -15,17 +16,19 @@ use std::time::Duration;
 
 use ringway_engine::{Announced, Announcement, Engine, Fingerprint, Paths, Target};
 use ringway_model::{
-    AuthError, DeclineReason, Direction, FailureReason, Fault, LookAlike, Offer, OnConflict, OnExisting, Outcome,
-    PastQuery, Report, ShownSize, Side, Stage, TransferKey,
+    AuthError, DeclineReason, Direction, FailureReason, Fault, LookAlike, Offer, OnCancel, OnConflict, OnExisting,
+    Outcome, PastQuery, Report, ShownSize, Side, Stage, TransferKey,
 };
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use crate::app::Reception;
 use crate::app::testing::{PATIENCE, TestDevice};
-use crate::app::{App, Listener};
-use crate::dto::SettingsChange;
-use crate::dto::{AppEvent, Left, Listening, Recipient};
+use crate::app::{App, HowToSend, Listener};
+use crate::dto::{AppEvent, Left, Listening, Moving, Recipient, Sent, SettingsChange};
+
+/// As most tests send: read back there.
+const VERIFIED: HowToSend = HowToSend { verify: true, limit: None };
 
 struct Machine {
     app: App,
@@ -108,9 +111,9 @@ impl Machine {
 
     /// Sends `path` and gives the transfer's id.
     fn send(&self, path: &Path, target: &str, code: Option<&str>) -> String {
-        let chosen = self.app.choices.keep(vec![path.to_owned()]).unwrap();
+        let chosen = self.app.choices.keep(vec![path.to_owned()]).unwrap().unwrap();
         let target = self.app.engine.resolve(target).unwrap();
-        self.app.sending.send(chosen.id, target, code.map(str::to_owned), true, None).unwrap().transfer.id
+        begun(self.app.sending.send(chosen.id, target, code.map(str::to_owned), VERIFIED, None).unwrap()).transfer.id
     }
 
     /// A folder to copy into, picked.
@@ -123,7 +126,7 @@ impl Machine {
 
     /// Copies `path` and gives the transfer's id and end.
     async fn copy(&self, path: &Path, existing: OnExisting, verify: bool) -> (String, Report) {
-        let chosen = self.app.choices.keep(vec![path.to_owned()]).unwrap();
+        let chosen = self.app.choices.keep(vec![path.to_owned()]).unwrap().unwrap();
         let id = self.app.copying.start(chosen.id, existing, verify).unwrap().transfer.id;
         let ended = self.ended(&id).await;
         (id, ended)
@@ -134,6 +137,13 @@ impl Machine {
         std::fs::create_dir_all(source.join("below")).unwrap();
         std::fs::write(source.join("below/file"), "content").unwrap();
         source
+    }
+}
+
+fn begun(sent: Sent) -> Moving {
+    match sent {
+        Sent::Begun { transfer } => *transfer,
+        Sent::Waits { waiting } => panic!("{waiting:?}"),
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use ringway_engine::Transfer;
-use ringway_model::{Fault, Report, Text, UnderWay};
+use ringway_model::{Fault, Report, Text, TransferStatus, UnderWay};
 use tokio::sync::Notify;
 
 use super::devices::Devices;
@@ -44,16 +44,18 @@ struct Listed {
 impl Listed {
     fn shown(&self) -> Moving {
         let (title, more_names) = self.transfer.title();
+        let (direction, progress) = (self.transfer.direction(), self.transfer.progress());
+        let status = TransferStatus::of(direction, &progress, self.ended.as_ref());
         let transfer = UnderWay {
             id: self.id.clone(),
-            direction: self.transfer.direction(),
+            direction,
             target: self.target.clone(),
             title: title.into(),
             more_names,
             started_at: self.started_at,
-            progress: self.transfer.progress(),
+            progress,
         };
-        Moving { transfer, series: self.transfer.series(), report: self.ended.clone() }
+        Moving { transfer, status, series: self.transfer.series(), report: self.ended.clone() }
     }
 }
 

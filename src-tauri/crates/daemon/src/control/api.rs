@@ -15,11 +15,13 @@
 /// The types of fields and answers, for the modules that use the rows.
 pub(super) mod types {
     pub(crate) use ringway_model::{
-        Consent, IntoHome, OnConflict, OnExisting, Past, PastDetails, PastQuery, SettingsInForce, ShownSize, Unfinished,
+        Consent, IntoHome, OnCancel, OnConflict, OnExisting, PastDetails, PastQuery, SettingsInForce, ShownSize,
+        Unfinished,
     };
 
     pub(crate) use crate::dto::{
-        Again, Chosen, CopyFolder, Everything, GivenPath, Moving, Recipient, SettingsChange, StartAtLogin, View,
+        About, Again, Chosen, CopyFolder, Earlier, Everything, GivenPath, Moving, Recipient, Sent, SettingsChange,
+        StartAtLogin, View,
     };
 }
 
@@ -34,13 +36,32 @@ macro_rules! operations {
     ($generate:ident) => {
         $generate! {
             page {
+                /// Two choices as one, each thing once.
+                JoinChosen join_chosen(chosen: u32, added: u32) -> Chosen =
+                    blocking |app| app.choices.join(chosen, added)?;
+                /// A choice without one of its items; none if it was the only one.
+                WithoutItem without_item(chosen: u32, item: u32) -> Option<Chosen> =
+                    blocking |app| app.choices.without_item(chosen, item)?;
+                /// A choice without the items of another one; none if nothing is left.
+                WithoutChosen without_chosen(chosen: u32, other: u32) -> Option<Chosen> =
+                    blocking |app| app.choices.without_chosen(chosen, other)?;
+                /// Counts a choice's items for this client, which is sent their sizes; none ends
+                /// that.
+                CountChosen count_chosen(chosen: Option<u32>) -> () = ordered |guest| guest.count_chosen(chosen)?;
+                /// Has a waiting transfer change places with the one before or behind it that goes
+                /// to the same device.
+                ShiftWaiting shift_waiting(id: String, up: bool) -> () =
+                    blocking |app| app.sending.queue.shift(&id, up)?;
+                /// Removes a transfer that waits for its turn.
+                RemoveWaiting remove_waiting(id: String) -> () = blocking |app| app.sending.queue.remove(&id)?;
                 /// Where a copy of a choice would go; none if a folder must be picked first.
                 CopyFolder copy_folder(chosen: u32) -> Option<CopyFolder> = blocking |app| app.copying.folder(chosen);
                 /// Copies a choice into that folder.
                 Copy copy(chosen: u32, existing: OnExisting, verify: bool) -> Moving =
                     blocking |app| app.copying.start(chosen, existing, verify)?;
-                /// Cancels a transfer.
-                Cancel cancel(id: String) -> () = blocking |app| app.transfers.find(&id)?.cancel();
+                /// Cancels a transfer, and says whether the receiver keeps what has arrived.
+                Cancel cancel(id: String, then: OnCancel) -> () =
+                    blocking |app| app.transfers.find(&id)?.cancel(then);
                 /// Pauses a transfer.
                 Pause pause(id: String) -> () = blocking |app| app.transfers.find(&id)?.pause()?;
                 /// Resumes a paused transfer. One that waits to reconnect tries at once.
@@ -48,7 +69,7 @@ macro_rules! operations {
                 /// Takes an ended transfer off the list.
                 Dismiss dismiss(id: String) -> () = blocking |app| app.transfers.dismiss(&id);
                 /// The latest past transfers that match; 30 at a time.
-                Past past(query: PastQuery) -> Vec<Past> = blocking |app| app.history.page(&query)?;
+                Past past(query: PastQuery) -> Vec<Earlier> = blocking |app| app.history.page(&query)?;
                 /// The details of one, which may be long.
                 PastDetails past_details(number: u64) -> PastDetails = blocking |app| app.history.details(number)?;
                 /// Removes one from the history; its files stay.
@@ -115,18 +136,30 @@ macro_rules! operations {
                 /// Switches the start at login on or off.
                 SetStartAtLogin set_start_at_login(on: bool) -> StartAtLogin =
                     blocking |app| app.settings.set_start_at_login(on)?;
+                /// This program's version, and where it keeps what it owns.
+                About about -> About = blocking |app| app.about()?;
+                /// What `ringway doctor` prints, which has no secrets.
+                Diagnose diagnose -> String = blocking |app| app.diagnose()?;
             }
             programs {
                 /// Everything to show. The client is sent events from then on.
                 Start start -> Everything = ordered |guest| guest.start()?;
                 /// Everything to show, without events.
                 Look look -> Everything = blocking |app| app.everything()?;
-                /// Sends a choice. `confirmed` is a new target that a person confirmed in a dialog
-                /// that no page draws.
-                Send send(chosen: u32, target: Recipient, code: Option<String>, verify: bool, confirmed: Option<String>)
-                    -> Moving = task |shared| {
+                /// Sends a choice, `limit` bytes/s at most if that is not what the settings say.
+                /// `confirmed` is a new target that a person confirmed in a dialog that no page
+                /// draws.
+                Send send(
+                    chosen: u32,
+                    target: Recipient,
+                    code: Option<String>,
+                    verify: bool,
+                    limit: Option<u64>,
+                    confirmed: Option<String>
+                ) -> Sent = task |shared| {
                         let (app, target) = (shared.app.clone(), shared.app.sending.target(&target).await?);
-                        aside(move || app.sending.send(chosen, target, code, verify, confirmed.as_deref())).await?
+                        let how = HowToSend { verify, limit };
+                        aside(move || app.sending.send(chosen, target, code, how, confirmed.as_deref())).await?
                     };
                 /// The folder in which a picker for the folder of copies begins.
                 CopyFolderPicked copy_folder_picked -> Option<GivenPath> =

@@ -21,7 +21,8 @@ use super::lines::read_line;
 use super::outbox::{Outbox, write_lines};
 use super::protocol::{Call, Hello, PROTOCOL, REQUEST_LEN_MAX, Request, Told};
 use super::shared::Shared;
-use crate::app::Listener;
+use crate::app::{Counted, Counting, HowToSend, Listener};
+use crate::dto::AppEvent;
 
 /// Calls of one client under way at a time; what comes beyond waits in its socket.
 const CALLS_MAX: usize = 32;
@@ -49,6 +50,7 @@ pub(crate) async fn serve(shared: &Arc<Shared>, stream: UnixStream, number: u64)
         gathered: Vec::new(),
         gathered_bytes: 0,
         watched: HashMap::new(),
+        counting: None,
     };
     tokio::select! {
         () = guest.hear(BufReader::new(reading)) => {}
@@ -72,6 +74,8 @@ struct Guest {
     gathered_bytes: usize,
     /// By transfer: a page that was loaded anew watches again.
     watched: HashMap<String, AbortHandle>,
+    /// The choice that is being counted.
+    counting: Option<Counting>,
 }
 
 impl Drop for Guest {
@@ -137,7 +141,19 @@ impl Guest {
         self.gather(paths)?;
         let (app, paths) = (self.shared.app.clone(), std::mem::take(&mut self.gathered));
         self.gathered_bytes = 0;
-        aside(move || Ok(app.choices.keep(paths))).await
+        aside(move || app.choices.keep(paths)).await
+    }
+
+    fn count_chosen(&mut self, chosen: Option<u32>) -> Result<(), Fault> {
+        // The old one ends first: what both have is not counted twice.
+        self.counting = None;
+        let Some(chosen) = chosen else { return Ok(()) };
+        let outbox = self.outbox.clone();
+        let show = move |Counted { sizes, total }| {
+            outbox.say(&Told::Event(AppEvent::ChosenCounted { chosen, sizes, total }));
+        };
+        self.counting = Some(self.shared.app.choices.count(chosen, show)?);
+        Ok(())
     }
 
     fn look_around(&self, on: bool) {

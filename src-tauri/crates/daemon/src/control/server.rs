@@ -50,7 +50,8 @@ impl Server {
             // The sender is ours: it does not go.
             let _ = present.wait_for(|present| *present == 0).await;
             let has_come = tokio::time::timeout(LINGER, present.wait_for(|present| *present > 0)).await.is_ok();
-            if !has_come && self.shared.app.transfers.running() == 0 && !is_wanted() {
+            let app = &self.shared.app;
+            if !has_come && app.transfers.running() == 0 && app.sending.queue.is_empty() && !is_wanted() {
                 return;
             }
         }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use ringway_model::{Fault, IntoHome, OnConflict};
+use ringway_model::{Fault, IntoHome, OnCancel, OnConflict};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::app::Reception;
 use crate::app::testing::{PATIENCE, TestDevice};
 use crate::dto::SettingsChange;
-use crate::dto::{AppEvent, Listening, Recipient, Update, View};
+use crate::dto::{AppEvent, Listening, Recipient, Sent, SizeState, Update, View};
 
 struct Service {
     place: Place,
@@ -83,9 +83,10 @@ async fn a_send_between_two_services_is_driven_by_their_clients() {
     let chosen = near.choose(vec![source]).await.unwrap().unwrap();
     assert_eq!(chosen.items[0].name, "caf\\xe9");
     let sent = near
-        .send(chosen.id, Recipient::Typed { text: format!("127.0.0.1:{port}") }, code.code, false, None)
+        .send(chosen.id, Recipient::Typed { text: format!("127.0.0.1:{port}") }, code.code, false, None, None)
         .await
         .unwrap();
+    let Sent::Begun { transfer: sent } = sent else { panic!("{sent:?}") };
     let mut updates = near.watch(sent.transfer.id.clone()).await.unwrap();
 
     let offer = event(&mut told, |event| match event {
@@ -114,7 +115,7 @@ async fn a_send_between_two_services_is_driven_by_their_clients() {
     assert!(soon("the last update", updates.recv()).await.is_none());
     let arrived = elsewhere.join(OsStr::from_bytes(b"caf\xe9"));
     assert_eq!(std::fs::read_to_string(arrived).unwrap(), "content");
-    assert!(matches!(near.cancel("no such transfer".into()).await, Err(Fault::Gone)));
+    assert!(matches!(near.cancel("no such transfer".into(), OnCancel::Keep).await, Err(Fault::Gone)));
     assert_eq!(far.past(Default::default()).await.unwrap().len(), 1);
 }
 
@@ -196,6 +197,30 @@ async fn more_paths_than_a_line_holds_are_one_choice() {
     assert_eq!(chosen.items.len() as u64 + chosen.more, 20_000);
     let next = client.choose(vec!["/one".into()]).await.unwrap().unwrap();
     assert_eq!((next.items.len(), next.more), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sizes_of_a_choice_are_told_to_whoever_asked_and_to_nobody_else() {
+    let service = Service::start("sizes");
+    let ((asking, mut told), (other, mut told_other)) = (service.client().await, service.client().await);
+    other.start().await.unwrap();
+    let set = service.folder.path().join("set");
+    std::fs::create_dir(&set).unwrap();
+    std::fs::write(set.join("three"), "abc").unwrap();
+    let [chosen, one] = [set, "/one".into()].map(|path: PathBuf| asking.choose(vec![path]));
+    let (chosen, one) = (chosen.await.unwrap().unwrap(), one.await.unwrap().unwrap());
+    let joined = asking.join_chosen(one.id, chosen.id).await.unwrap();
+    assert_eq!(asking.join_chosen(one.id, 99).await, Err(Fault::Gone));
+    asking.count_chosen(Some(joined.id)).await.unwrap();
+    let total = event(&mut told, |event| match event {
+        AppEvent::ChosenCounted { chosen, total, .. } => {
+            (chosen == joined.id && total.state != SizeState::Counting).then_some(total)
+        }
+        _ => None,
+    });
+    assert_eq!((total.await.bytes, joined.more_merged), (3, 0));
+    asking.count_chosen(None).await.unwrap();
+    assert!(told_other.try_recv().is_err());
 }
 
 #[tokio::test(flavor = "multi_thread")]

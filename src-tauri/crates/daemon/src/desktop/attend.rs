@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use ringway_engine::Transfer;
-use ringway_model::{Direction, Fault, Offer, OnConflict, Outage, Outcome, Report, Side, Stage};
+use ringway_model::{Direction, Fault, Offer, OnConflict, Outcome, Report, Stage, TransferState};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
@@ -68,17 +68,17 @@ enum Happened {
 /// is full is said once of each.
 async fn follow(transfer: Transfer, target: String, events: mpsc::Sender<Happened>) {
     let mut stages = transfer.stages();
-    let (mut was_paused, mut said_full) = (false, false);
+    let (mut was, mut said_full) = (None, false);
     loop {
-        let stage = *stages.borrow_and_update();
-        if stage == Stage::Ended {
+        if *stages.borrow_and_update() == Stage::Ended {
             break;
         }
-        let is_paused = stage == Stage::Paused;
-        if is_paused != was_paused {
-            let news = (is_paused && !said_full).then(|| no_room(&transfer, &target)).flatten();
-            said_full |= news.is_some();
-            was_paused = is_paused;
+        let state = TransferState::of(&transfer.progress(), None);
+        let waits = matches!(state, TransferState::Paused | TransferState::OutOfSpace).then_some(state);
+        if waits != was {
+            let is_full = state == TransferState::OutOfSpace && !std::mem::replace(&mut said_full, true);
+            let news = is_full.then(|| no_room(&transfer, &target));
+            was = waits;
             // The listener ends with the service.
             let _ = events.send(Happened::Stands(news)).await;
         }
@@ -98,19 +98,14 @@ fn now(app: &App) -> Shown {
     };
     let mut shown = Shown { receives, code, waiting: app.offers.shown().len(), active: 0, paused: 0, without_room: 0 };
     for transfer in app.transfers.running_of(|_| true) {
-        match transfer.progress().stage {
-            Stage::Paused if lacks_space(&transfer) => shown.without_room += 1,
-            Stage::Paused => shown.paused += 1,
+        match TransferState::of(&transfer.progress(), None) {
+            // Where the other machine's disk is full, that machine says so.
+            TransferState::OutOfSpace if transfer.direction() != Direction::Sending => shown.without_room += 1,
+            TransferState::Paused | TransferState::OutOfSpace => shown.paused += 1,
             _ => shown.active += 1,
         }
     }
     shown
-}
-
-/// Whether it is paused because this machine's disk is full.
-fn lacks_space(transfer: &Transfer) -> bool {
-    let why = transfer.progress().interruption.map(|interruption| interruption.why);
-    transfer.direction() != Direction::Sending && matches!(why, Some(Outage::Full(_)))
 }
 
 fn tell(desktop: &Desktop, event: AppEvent) {
@@ -143,19 +138,19 @@ fn offered(offer: Offer) -> News {
 
 /// What somebody here stopped is no news to them.
 fn ended(transfer: &Transfer, report: &Report, target: &str) -> Option<News> {
-    if matches!(report.outcome, Outcome::Failed(Fault::Cancelled { by: Side::Here })) {
+    let state = TransferState::ended(&report.outcome);
+    if state == TransferState::CancelledHere {
         return None;
     }
     let Named { direction, title, more, peer } = named(transfer, target);
-    let (outcome, bytes) = (report.outcome.clone(), report.counts.bytes);
-    Some(News::Ended { direction, title, more, peer, outcome, bytes })
+    let bytes = report.counts.bytes;
+    Some(News::Ended { direction, title, more, peer, state, bytes })
 }
 
-/// What waits because a disk is full, here or there; none where it waits for a person.
-fn no_room(transfer: &Transfer, target: &str) -> Option<News> {
-    let why = transfer.progress().interruption?.why;
+/// What waits because a disk is full, here or there.
+fn no_room(transfer: &Transfer, target: &str) -> News {
     let Named { direction, title, more, peer } = named(transfer, target);
-    matches!(why, Outage::Full(_)).then_some(News::NoRoom { direction, title, more, peer })
+    News::NoRoom { direction, title, more, peer }
 }
 
 /// What a transfer is called in a notification.
@@ -230,8 +225,8 @@ fn not_received(offer: Offer, fault: Fault) -> News {
     let peer = offer.from.to_string();
     match offered(offer) {
         News::Offer { title, more, .. } => {
-            let outcome = Outcome::Failed(fault);
-            News::Ended { direction: Direction::Receiving, title, more, peer, outcome, bytes: 0 }
+            let state = TransferState::ended(&Outcome::Failed(fault));
+            News::Ended { direction: Direction::Receiving, title, more, peer, state, bytes: 0 }
         }
         other => other,
     }

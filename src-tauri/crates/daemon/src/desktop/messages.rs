@@ -226,6 +226,27 @@ pub(super) fn notice_copying_failed(language: Language) -> &'static str {
     }
 }
 
+pub(super) fn notice_declined(language: Language, peer: &str) -> String {
+    match language {
+        Language::En => format!("Declined by {peer}"),
+        Language::De => format!("Abgelehnt von {peer}"),
+    }
+}
+
+pub(super) fn notice_cancelled(language: Language, peer: &str) -> String {
+    match language {
+        Language::En => format!("Cancelled by {peer}"),
+        Language::De => format!("Abgebrochen von {peer}"),
+    }
+}
+
+pub(super) fn notice_unanswered(language: Language, peer: &str) -> String {
+    match language {
+        Language::En => format!("{peer} did not answer"),
+        Language::De => format!("{peer} hat nicht geantwortet"),
+    }
+}
+
 pub(super) fn notice_full_here(language: Language) -> &'static str {
     match language {
         Language::En => "The disk is full",

@@ -1,12 +1,11 @@
 //! Notifications (org.freedesktop.Notifications): what is worth one is shown, offers with their
 //! answers where the desktop has buttons, and taken back when it no longer holds. What is answered
 //! becomes what is asked.
-use ringway_model::ShownSize;
+use ringway_model::{ShownSize, TransferState};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
-use ringway_model::Outcome;
 use tokio::sync::mpsc;
 use zbus::Proxy;
 use zbus::names::{OwnedUniqueName, UniqueName};
@@ -172,8 +171,9 @@ impl Board {
             return Ok(());
         }
         let (category, view) = match news {
-            News::Ended { outcome: Outcome::Complete, .. } => ("transfer.complete", None),
-            News::Ended { .. } => ("transfer.error", None),
+            News::Ended { state: TransferState::Done, .. } => ("transfer.complete", None),
+            News::Ended { state, .. } if state.has_failed() => ("transfer.error", None),
+            News::Ended { .. } => ("transfer", None),
             News::NoRoom { .. } => ("transfer.error", None),
             // The inbox says why at length, with the commands that help.
             News::NotReceiving { .. } => ("network.error", Some(View::Inbox)),

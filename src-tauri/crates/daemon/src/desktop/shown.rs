@@ -1,7 +1,7 @@
 //! What the tray shows, what is announced, and what a person asks for there: plain values between
 //! the controller and the bus.
 
-use ringway_model::{Direction, Outcome, ShownSize};
+use ringway_model::{Direction, ShownSize, TransferState};
 
 use crate::dto::View;
 
@@ -157,7 +157,7 @@ pub enum News {
         /// The other device, or the folder of a copy.
         peer: String,
         /// How it ended.
-        outcome: Outcome,
+        state: TransferState,
         /// What was moved.
         bytes: u64,
     },

@@ -1,6 +1,6 @@
 //! The sentences of tray and notifications, in the session's language. Their text is the window's
 //! catalogues' (`messages`).
-use ringway_model::{Direction, Outcome};
+use ringway_model::{Direction, TransferState};
 
 use super::messages;
 use super::shown::{News, Obstacle, Receives, Shown};
@@ -72,17 +72,26 @@ pub(super) fn news(news: &News, language: Language) -> Option<Words> {
             Words { title: messages::notice_offers(language, from), body }
         }
         News::OfferGone { .. } => return None,
-        News::Ended { direction, title, more, peer, outcome, bytes: count } => {
-            let (head, end) = match (outcome, direction) {
-                (Outcome::Complete, Direction::Sending) => (messages::notice_sent(language), bytes(*count, language)),
-                (Outcome::Complete, Direction::Receiving) => {
-                    (messages::notice_received(language), bytes(*count, language))
+        News::Ended { direction, title, more, peer, state, bytes: count } => {
+            let what = named(title, *more, language);
+            let size = || bytes(*count, language);
+            let (head, end) = match (state, direction) {
+                (TransferState::Declined, _) => {
+                    return Some(Words { title: messages::notice_declined(language, peer), body: what });
                 }
-                (Outcome::Complete, Direction::Copying) => (messages::notice_copied(language), bytes(*count, language)),
-                (Outcome::Partial, _) => {
+                (TransferState::Unanswered, _) => {
+                    return Some(Words { title: messages::notice_unanswered(language, peer), body: what });
+                }
+                (TransferState::CancelledHere | TransferState::CancelledThere, _) => {
+                    return Some(Words { title: messages::notice_cancelled(language, peer), body: what });
+                }
+                (TransferState::Done, Direction::Sending) => (messages::notice_sent(language), size()),
+                (TransferState::Done, Direction::Receiving) => (messages::notice_received(language), size()),
+                (TransferState::Done, Direction::Copying) => (messages::notice_copied(language), size()),
+                (TransferState::DoneWithFailures, _) => {
                     (messages::notice_partial(language), messages::notice_see_missing(language).to_owned())
                 }
-                (Outcome::Failed(_), direction) => {
+                (_, direction) => {
                     let head = match direction {
                         Direction::Sending => messages::notice_sending_failed(language),
                         Direction::Receiving => messages::notice_receiving_failed(language),
@@ -91,7 +100,6 @@ pub(super) fn news(news: &News, language: Language) -> Option<Words> {
                     (head, messages::notice_see_why(language).to_owned())
                 }
             };
-            let what = named(title, *more, language);
             let body = match direction {
                 Direction::Sending => messages::notice_to(language, &end, peer, &what),
                 Direction::Receiving => messages::notice_from(language, &end, peer, &what),
@@ -286,10 +294,30 @@ mod tests {
             title: "{x}".into(),
             more: 0,
             peer: "/mnt".into(),
-            outcome: Outcome::Partial,
+            state: TransferState::DoneWithFailures,
             bytes: 0,
         };
         assert_eq!(news(&ended, de).unwrap().body, "{x} nach /mnt: Ringway zeigt, was fehlt");
+    }
+
+    #[test]
+    fn what_people_decided_is_not_announced_as_a_failure() {
+        let ended = |state| News::Ended {
+            direction: Direction::Sending,
+            title: "data".into(),
+            more: 0,
+            peer: "lab-ws".into(),
+            state,
+            bytes: 0,
+        };
+        for (state, title) in [
+            (TransferState::Declined, "Declined by lab-ws"),
+            (TransferState::CancelledThere, "Cancelled by lab-ws"),
+            (TransferState::Unanswered, "lab-ws did not answer"),
+            (TransferState::Failed, "Sending failed"),
+        ] {
+            assert_eq!(news(&ended(state), Language::En).unwrap().title, title);
+        }
     }
 
     #[test]

@@ -100,7 +100,7 @@ impl IncomingOffer {
     /// gone.
     pub async fn accept(mut self, options: AcceptOptions) -> Result<Transfer, Fault> {
         let (done, outcome) = oneshot::channel();
-        let gone = || Fault::Cancelled { by: Side::There };
+        let gone = || Fault::cancelled(Side::There);
         let answer = self.answer.take().ok_or_else(gone)?;
         answer.send(Answer::Accept(options, done)).map_err(|_| gone())?;
         outcome.await.map_err(|_| gone())?

@@ -125,16 +125,16 @@ async fn wait(
             biased;
             why = &mut taken_back => {
                 why.tell(session);
-                return Err(Fault::Cancelled { by: Side::Here });
+                return Err(Fault::cancelled(Side::Here));
             }
-            () = &mut stopped => {
+            stopped = &mut stopped => {
                 // A program that stops receiving also stops its transfers.
                 let why = match listening.queue.why_none() {
                     reason @ DeclineReason::Stopped => TakenBack::Declined(reason),
                     _ => TakenBack::Cancelled,
                 };
                 why.tell(session);
-                return Err(Fault::Cancelled { by: Side::Here });
+                return Err(stopped);
             }
             turn = waiting.turn() => match turn {
                 Turn::Begin(place) => return Ok(place),
@@ -144,7 +144,7 @@ async fn wait(
                     session.machine.decline(why);
                     // Where this receiver has stopped, that was no fault of the transfer's.
                     return Err(match why {
-                        DeclineReason::Stopped => Fault::Cancelled { by: Side::Here },
+                        DeclineReason::Stopped => Fault::cancelled(Side::Here),
                         why => Fault::Declined(why),
                     });
                 }
@@ -156,7 +156,7 @@ async fn wait(
                         transfer.figures().found(totals);
                     }
                 }
-                Ok(Some(AcceptorEvent::Cancelled(_))) => return Err(Fault::Cancelled { by: Side::There }),
+                Ok(Some(AcceptorEvent::Cancelled(_))) => return Err(Fault::cancelled(Side::There)),
                 Ok(Some(_)) => {}
                 Ok(None) => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
                 Err(error) => return Err(error),
@@ -378,7 +378,7 @@ async fn begin(
         Ok(()) => accepted.open(visitor).await,
         Err(why) => {
             why.tell(&mut visitor.session);
-            Err((Fault::Cancelled { by: Side::Here }, visitor.into_session()))
+            Err((Fault::cancelled(Side::Here), visitor.into_session()))
         }
     };
     match (opened, done) {

@@ -133,7 +133,7 @@ async fn try_all(
                 until_resumed(transfer, pause_ends(), Some(Instant::now())).await?;
                 continue;
             }
-            () = transfer.cancelled() => return Err(Fault::Cancelled { by: Side::Here }),
+            stopped = transfer.cancelled() => return Err(stopped),
         }
         transfer.figures().interrupt(outage, None, next.gives_up.into_std());
     }
@@ -146,7 +146,7 @@ async fn until_resumed(transfer: &Transfer, gives_up: Instant, tell_at: Option<I
     let mut pauses = transfer.pauses();
     tokio::select! {
         biased;
-        () = transfer.cancelled() => Err(Fault::Cancelled { by: Side::Here }),
+        stopped = transfer.cancelled() => Err(stopped),
         _ = pauses.wait_for(|paused| !*paused) => Ok(true),
         () = tokio::time::sleep_until(gives_up) => Err(Fault::Paused { by: Side::Here }),
         () = tokio::time::sleep_until(tell_at.unwrap_or(gives_up)) => Ok(false),
@@ -225,7 +225,7 @@ impl Sending<'_> {
                     transfer.figures().turn_away();
                 }
             })?,
-            () = transfer.cancelled() => return Err(Fault::Cancelled { by: Side::Here }),
+            stopped = transfer.cancelled() => return Err(stopped),
         };
         transfer.known_peer(reached.device.id, &reached.device.name);
         if self.first.is_none() {
@@ -276,6 +276,7 @@ impl Sending<'_> {
         job.relay.stop();
         let outage = ended.as_ref().err().and_then(Fault::outage);
         session.machine.cancel(match &ended {
+            Err(Fault::Cancelled { kept: true, .. }) => Cancel::ByPersonKeeping,
             Err(Fault::Cancelled { .. }) => Cancel::ByPerson,
             Err(Fault::Paused { .. }) => Cancel::Paused,
             _ if outage.is_some() => Cancel::ConnectionLost,

@@ -168,7 +168,7 @@ async fn reach_once(
                 }
                 break shared.store.by_id(peer)?.ok_or(AuthError::NoCodeOpen)?;
             }
-            Some(InitiatorEvent::Cancelled(_)) => return Err(Fault::Cancelled { by: Side::There }),
+            Some(InitiatorEvent::Cancelled(_)) => return Err(Fault::cancelled(Side::There)),
             Some(_) | None => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
         }
     };

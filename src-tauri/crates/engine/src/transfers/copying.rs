@@ -115,7 +115,7 @@ async fn run(request: CopyRequest, transfer: Transfer) {
                     copy.resume();
                 }
             }
-            () = &mut cancelled, if !cancelling => {
+            _ = &mut cancelled, if !cancelling => {
                 cancelling = true;
                 copy.stop(Fault::cancelled(Side::Here));
             }

@@ -8,8 +8,8 @@ use parking_lot::{Mutex, MutexGuard};
 use ringway_link::bottleneck::Gauge;
 use ringway_model::{
     Bottleneck, CopyReport, Counts, DeviceId, Direction, Edit, Failure, FailureReason, Fault, Interruption, Invalid,
-    Operation, Outage, Outcome, PackedBytes, PathTaken, PathText, Progress, Proven, Report, SeriesPoint, Side, Stage,
-    Text, TransferId, TransferKey,
+    OnCancel, Operation, Outage, Outcome, PackedBytes, PathTaken, PathText, Progress, Proven, Report, SeriesPoint,
+    Side, Stage, Text, TransferId, TransferKey,
 };
 use ringway_tree::filesystem::free_space::Rest;
 use ringway_wire::control::{Receipt, Totals};
@@ -49,7 +49,7 @@ struct Shared {
 /// Why a person's word here stops it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
-    Cancelled,
+    Cancelled(OnCancel),
     /// The person forgot the other device.
     Forgotten,
 }
@@ -524,9 +524,11 @@ impl Transfer {
         self.figures().series.points()
     }
 
-    /// Stops it cleanly: the other side is told, what is whole stays, staging goes.
-    pub fn cancel(&self) {
-        self.stop(Stop::Cancelled);
+    /// Stops it cleanly: the other side is told. `then` says whether the receiver keeps or removes
+    /// its staging folder. Whole files that were merged into existing folders stay, and so does
+    /// what a copy inside this machine has made.
+    pub fn cancel(&self, then: OnCancel) {
+        self.stop(Stop::Cancelled(then));
     }
 
     /// Stops it in the same way because a person here forgot the other device.
@@ -570,12 +572,15 @@ impl Transfer {
         }
     }
 
-    /// Resolves when a person cancels, or forgets the other device. Its driver then ends it as
-    /// cancelled here, and [`Self::end`] says which it was.
-    pub(crate) async fn cancelled(&self) {
+    /// Resolves when a person cancels, or forgets the other device, with the fault that its driver
+    /// then ends it by. [`Self::end`] says which of both it was.
+    pub(crate) async fn cancelled(&self) -> Fault {
         let mut stop = self.shared.stop.subscribe();
         // The sender lives in self, so this cannot fail.
-        let _ = stop.wait_for(Option::is_some).await;
+        let stop = stop.wait_for(Option::is_some).await.ok().and_then(|stop| *stop);
+        // Before bytes move there is nothing to keep.
+        let kept = stop == Some(Stop::Cancelled(OnCancel::Keep)) && self.figures().has_begun();
+        Fault::Cancelled { by: Side::Here, kept }
     }
 
     /// Whether a person here has paused it.
@@ -629,7 +634,7 @@ impl Transfer {
         figures.set_stage(Stage::Ended);
         let failed = arrived.counts.failed.max(figures.failed_here.saturating_add(figures.failed_there));
         let outcome = match error {
-            Some(Fault::Cancelled { by: Side::Here }) if *self.shared.stop.borrow() == Some(Stop::Forgotten) => {
+            Some(Fault::Cancelled { by: Side::Here, .. }) if *self.shared.stop.borrow() == Some(Stop::Forgotten) => {
                 Outcome::Failed(Fault::PeerForgotten)
             }
             Some(error) => Outcome::Failed(error),

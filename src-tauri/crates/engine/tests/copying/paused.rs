@@ -11,7 +11,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use ringway_engine::{CopyOptions, ReflinkMode, Transfer};
-use ringway_model::{FailureReason, Fault, Outage, Outcome, Progress, Report, Side, Stage};
+use ringway_model::{FailureReason, Fault, OnCancel, Outage, Outcome, Progress, Report, Side, Stage};
 use ringway_sys::attributes::{Timestamp, metadata_of};
 
 use crate::both::{copy_watched, drivers, request};
@@ -218,7 +218,7 @@ pub(crate) fn cancelled(place: &Place) {
     let source = one_large(place);
     let begun = |_: &Progress, got: &Path| got.join("inner/large").exists();
     let end = |transfer: &Transfer, _: &Path| {
-        transfer.cancel();
+        transfer.cancel(OnCancel::Remove);
         let asked = Instant::now();
         while transfer.progress().stage != Stage::Ended {
             assert!(asked.elapsed() < SOON, "it rests on");
@@ -226,7 +226,10 @@ pub(crate) fn cancelled(place: &Place) {
         }
     };
     amid(place, &source, false, begun, end, |report, got, driver| {
-        assert!(matches!(report.outcome, Outcome::Failed(Fault::Cancelled { by: Side::Here })), "{driver}: {report:?}");
+        assert!(
+            matches!(report.outcome, Outcome::Failed(Fault::Cancelled { by: Side::Here, .. })),
+            "{driver}: {report:?}"
+        );
         assert!(!got.join("inner/large").exists(), "{driver}: half of it stays");
         all_whole(&source, got, driver);
     });

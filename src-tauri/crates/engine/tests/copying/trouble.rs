@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ringway_engine::CopyOptions;
-use ringway_model::{FailureReason, Fault, Outcome, Report, Stage};
+use ringway_model::{FailureReason, Fault, OnCancel, Outcome, Report, Stage};
 use ringway_sys::attributes::Kind;
 use ringway_sys::dir::Dir;
 use rustix::io::Errno;
@@ -165,7 +165,7 @@ pub(crate) fn cancelled(place: &Place) {
             let report = copy_watched(request(&[&source], &got, &options), |transfer| {
                 let is_seen = || seen.exists() || transfer.progress().stage == Stage::Ended;
                 crate::deadline::until("the copy has begun", is_seen);
-                transfer.cancel();
+                transfer.cancel(OnCancel::Remove);
                 asked = Some(Instant::now());
             });
             assert!(asked.unwrap().elapsed() < SOON, "{driver}: it went on");

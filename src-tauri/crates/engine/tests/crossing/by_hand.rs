@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use ringway_engine::Transfer;
 use ringway_engine::limits::FULL_LOOK_EVERY;
-use ringway_model::{Outage, Side, Stage};
+use ringway_model::{OnCancel, Outage, Side, Stage};
 
 use super::interrupted::{MIDWAY_BYTES, UnderWay, until};
 use super::*;
@@ -140,9 +140,9 @@ async fn what_is_paused_can_be_cancelled_at_either_end() {
         both.sending.pause().unwrap();
         until(|| paused_by(&both, Side::Here, Side::There)).await;
         let one = if by_sender { &both.sending } else { &both.receiving };
-        one.cancel();
+        one.cancel(OnCancel::Remove);
         let report = timeout(LONG, one.wait()).await.unwrap();
-        assert!(matches!(report.outcome, Outcome::Failed(Fault::Cancelled { by: Side::Here })), "{report:?}");
+        assert!(matches!(report.outcome, Outcome::Failed(Fault::Cancelled { by: Side::Here, .. })), "{report:?}");
         if !by_sender {
             both.sending.resume();
             let report = timeout(LONG, both.sending.wait()).await.unwrap();

@@ -61,7 +61,7 @@ async fn what_comes_from_a_forgotten_device_ends_and_nothing_of_it_is_published(
     let received = ends(&receiving).await;
     assert!(matches!(failed(&received), Fault::PeerForgotten), "{received:?}");
     let sent = ends(&sending).await;
-    assert!(matches!(failed(&sent), Fault::Cancelled { by: Side::There }), "{sent:?}");
+    assert!(matches!(failed(&sent), Fault::Cancelled { by: Side::There, .. }), "{sent:?}");
     assert_eq!(left(&lab), Vec::<std::ffi::OsString>::new(), "as with a cancel");
     let past = lab.engine.past(&PastQuery::default(), 1).unwrap().pop().unwrap();
     assert!(matches!(past.report.outcome, Outcome::Failed(Fault::PeerForgotten)), "{past:?}");
@@ -78,7 +78,7 @@ async fn what_goes_to_a_forgotten_device_ends() {
     let sent = ends(&sending).await;
     assert!(matches!(failed(&sent), Fault::PeerForgotten), "{sent:?}");
     let received = ends(&receiving).await;
-    assert!(matches!(failed(&received), Fault::Cancelled { by: Side::There }), "{received:?}");
+    assert!(matches!(failed(&received), Fault::Cancelled { by: Side::There, .. }), "{received:?}");
     assert_eq!(left(&lab), Vec::<std::ffi::OsString>::new());
 }
 

@@ -1,4 +1,6 @@
 //! Lines that are slow, limited, or break for lanes that were added.
+use ringway_model::OnCancel;
+
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -107,11 +109,11 @@ async fn cancelling_is_heard_while_a_limit_is_waited_for() {
     while transfer.progress().limited_by.is_none() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    transfer.cancel();
+    transfer.cancel(OnCancel::Remove);
     let sent = timeout(LONG, transfer.wait()).await.unwrap();
-    assert!(matches!(failed(&sent), Fault::Cancelled { by: Side::Here }), "{sent:?}");
+    assert!(matches!(failed(&sent), Fault::Cancelled { by: Side::Here, .. }), "{sent:?}");
     let (_receiver, received) = timeout(LONG, accepting).await.unwrap().unwrap();
-    assert!(matches!(failed(&received[0]), Fault::Cancelled { by: Side::There }), "{received:?}");
+    assert!(matches!(failed(&received[0]), Fault::Cancelled { by: Side::There, .. }), "{received:?}");
     assert_nothing_left(&lab.path("in"));
 }
 

@@ -1,4 +1,6 @@
 //! What is asked and refused, stopped or only partly sent, and which targets and ports there are.
+use ringway_model::OnCancel;
+
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -44,8 +46,10 @@ async fn an_unusable_destination_is_told_to_both() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn cancelling_at_either_end_stops_both_and_leaves_nothing_half() {
-    for sender_cancels in [true, false] {
+async fn cancelling_at_either_end_stops_both_and_the_receiver_keeps_or_removes_what_arrived() {
+    for (sender_cancels, then) in
+        [true, false].map(|sender| [(sender, OnCancel::Remove), (sender, OnCancel::Keep)]).concat()
+    {
         let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
         fs::create_dir(laptop.path("tree")).unwrap();
         let sparse = fs::File::create(laptop.path("tree/endless")).unwrap();
@@ -55,28 +59,86 @@ async fn cancelling_at_either_end_stops_both_and_leaves_nothing_half() {
             sparse.write_all_at(&[7; 1_000_000], step * 1_000_000).unwrap();
         }
         let mut receiver = lab.receiver(Some("7-river-camera")).await;
-        let request =
+        let first =
             request(&[folder(laptop.path("tree"))], &target(&receiver), Some("7-river-camera"), IoMode::Auto, None);
-        let sending = laptop.engine.send(request);
+        let sending = laptop.engine.send(first);
         let receiving = loop {
             if let Some(ReceiverEvent::OfferReceived(offer)) = receiver.next_event().await {
                 break offer.accept(AcceptOptions::default()).await.unwrap();
             }
         };
-        while receiving.progress().bytes_done == 0 {
+        while receiving.progress().bytes_done < KEPT_MIN {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         if sender_cancels {
-            sending.cancel()
+            sending.cancel(then)
         } else {
-            receiving.cancel()
+            receiving.cancel(then)
         }
         let (sent, received) = timeout(LONG, async { (sending.wait().await, receiving.wait().await) }).await.unwrap();
         let (here, there) = if sender_cancels { (&sent, &received) } else { (&received, &sent) };
-        assert!(matches!(failed(here), Fault::Cancelled { by: Side::Here }), "{here:?}");
-        assert!(matches!(failed(there), Fault::Cancelled { by: Side::There }), "{there:?}");
-        assert_nothing_left(&lab.path("in"));
+        let keeps = then == OnCancel::Keep;
+        assert_eq!(*failed(here), Fault::Cancelled { by: Side::Here, kept: keeps }, "{here:?}");
+        assert_eq!(*failed(there), Fault::Cancelled { by: Side::There, kept: keeps }, "{there:?}");
+        let unfinished = lab.engine.unfinished_in(&lab.path("in")).unwrap();
+        assert_eq!(unfinished.len(), usize::from(keeps), "{unfinished:?}");
+        if !keeps {
+            assert_nothing_left(&lab.path("in"));
+            continue;
+        }
+        // A new offer of the same, about which the receiver is asked, resumes.
+        let again =
+            laptop.engine.send(request(&[folder(laptop.path("tree"))], &target(&receiver), None, IoMode::Auto, None));
+        let accepting = accept(receiver, AcceptOptions::default(), 1);
+        let (sent, (_receiver, received)) =
+            timeout(LONG, async { tokio::join!(async { again.wait().await }, accepting) }).await.unwrap();
+        assert_complete(&sent);
+        assert!(sent.counts.moved < sent.counts.bytes, "only the rest is sent: {sent:?}");
+        assert_complete(&received[0]);
+        assert_eq!(listing(&laptop.path("tree")), listing(&lab.path("in/tree")));
     }
+}
+
+/// Bytes with which there are whole ranges of a large file to keep.
+const KEPT_MIN: u64 = 32 << 20;
+
+/// Has a receiver accept `name` and the sender cancel it once bytes have come.
+async fn cancelled_midway(laptop: &Device, receiver: &mut Receiver, name: &str, code: Option<&str>, then: OnCancel) {
+    let mut sent = request(&[folder(laptop.path(name))], &target(receiver), code, IoMode::Auto, None);
+    sent.limit = Some(RateLimit::new(100_000_000).unwrap());
+    let sending = laptop.engine.send(sent);
+    let receiving = loop {
+        if let Some(ReceiverEvent::OfferReceived(offer)) = timeout(LONG, receiver.next_event()).await.unwrap() {
+            break offer.accept(AcceptOptions::default()).await.unwrap();
+        }
+    };
+    while receiving.progress().bytes_done < KEPT_MIN {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    sending.cancel(then);
+    timeout(LONG, receiving.wait()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sender_that_cancels_removes_the_staging_folder_of_that_transfer_alone() {
+    let (laptop, lab) = (Device::new("laptop"), Device::new("lab"));
+    for name in ["one", "two"] {
+        fs::write(laptop.path(name), vec![7; 200 << 20]).unwrap();
+    }
+    fs::create_dir_all(lab.path("in")).unwrap();
+    fs::write(lab.path("in/own"), "mine").unwrap();
+    let mut receiver = lab.receiver(Some("7-river-camera")).await;
+    cancelled_midway(&laptop, &mut receiver, "one", Some("7-river-camera"), OnCancel::Keep).await;
+    cancelled_midway(&laptop, &mut receiver, "two", None, OnCancel::Remove).await;
+    let names = |lab: &Device| {
+        let kept = lab.engine.unfinished_in(&lab.path("in")).unwrap();
+        kept.into_iter().flat_map(|left| left.names).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&lab), ["one"]);
+    assert_eq!(fs::read(lab.path("in/own")).unwrap(), b"mine");
+    cancelled_midway(&laptop, &mut receiver, "one", None, OnCancel::Remove).await;
+    assert!(names(&lab).is_empty());
+    assert_eq!(fs::read_dir(lab.path("in")).unwrap().count(), 1, "nothing but what was there before");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,7 @@
 //! A rule that is set while something that it decides on has not begun.
 use ringway_engine::limits::TRANSFERS_OF_ONE_MAX;
 use ringway_engine::{Decision, IncomingOffer, Transfer};
-use ringway_model::{Consent, DeviceRule, Stage};
+use ringway_model::{Consent, DeviceRule, OnCancel, Stage};
 
 use super::*;
 
@@ -88,7 +88,7 @@ impl Crowded {
     }
 
     async fn end(self) {
-        self.running.iter().for_each(Transfer::cancel);
+        self.running.iter().for_each(|transfer| transfer.cancel(OnCancel::Remove));
         for running in &self.running {
             ends(running).await;
         }
@@ -101,7 +101,7 @@ async fn what_waits_for_a_place_is_asked_about_anew_once_its_rule_asks() {
     let (sending, receiving) = crowded.waiting().await;
     another_program_sets(&crowded.lab, &crowded.laptop, Consent::Ask);
     let report = ends(&receiving).await;
-    assert!(matches!(failed(&report), Fault::Cancelled { by: Side::Here }), "{report:?}");
+    assert!(matches!(failed(&report), Fault::Cancelled { by: Side::Here, .. }), "{report:?}");
     let offer = offered(&mut crowded.receiver).await;
     assert_eq!(offer.summary().names, ["waiting"]);
     assert_eq!(*offer.decision(), Decision::Ask(None));
@@ -132,7 +132,7 @@ async fn what_waits_for_a_place_is_declined_once_its_receiver_stops() {
     let (sending, receiving) = crowded.waiting().await;
     crowded.receiver.stop().await;
     let report = ends(&receiving).await;
-    assert!(matches!(failed(&report), Fault::Cancelled { by: Side::Here }), "{report:?}");
+    assert!(matches!(failed(&report), Fault::Cancelled { by: Side::Here, .. }), "{report:?}");
     let report = ends(&sending).await;
     assert!(matches!(failed(&report), Fault::Declined(DeclineReason::Stopped)), "{report:?}");
     timeout(LONG, crowded.receiver.no_offers()).await.expect("it has heard that");

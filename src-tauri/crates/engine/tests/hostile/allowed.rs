@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 
 use ringway_engine::{Decision, IncomingOffer};
-use ringway_model::{AskedBecause, Consent, DeclineReason, DeviceId, DeviceRule, Side, Stage};
+use ringway_model::{AskedBecause, Consent, DeclineReason, DeviceId, DeviceRule, OnCancel, Side, Stage};
 use ringway_wire::control::Cancel;
 use ringway_wire::lane::{Attributes, Entry, EntryKind, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs};
 use ringway_wire::name::Name;
@@ -291,7 +291,7 @@ async fn a_rule_to_refuse_holds_for_what_was_accepted_before_and_interrupted() {
     ruled.set(Consent::Refuse, None);
     let mut inside = ruled.offers(&renewing).await;
     assert!(matches!(inside.session.hear().await, Some(Message::Decline(DeclineReason::ByChoice))));
-    transfer.cancel();
+    transfer.cancel(OnCancel::Remove);
     timeout(LONG, transfer.wait()).await.unwrap();
 }
 
@@ -334,6 +334,6 @@ async fn a_rules_folder_takes_what_comes_and_one_that_has_gone_is_not_made() {
     assert!(matches!(inside.session.hear().await, Some(Message::Accept(_))));
     let left = fs::read_dir(&folder).unwrap().count();
     assert_eq!((left, fs::read_dir(ruled.lab.path("in")).unwrap().count()), (1, 0), "the staging folder is there");
-    transfer.cancel();
+    transfer.cancel(OnCancel::Remove);
     timeout(LONG, transfer.wait()).await.unwrap();
 }

@@ -3,7 +3,9 @@ use std::time::Instant;
 
 use ringway_engine::Decision;
 use ringway_engine::limits::RULE_WAIT_MAX;
-use ringway_model::{AskedBecause, Consent, DeviceId, DeviceRule, Fault, OnConflict, Outcome, ShownSize, Side};
+use ringway_model::{
+    AskedBecause, Consent, DeviceId, DeviceRule, Fault, OnCancel, OnConflict, Outcome, ShownSize, Side,
+};
 use ringway_tree::limits::{ACCEPTED_GROWTH, ACCEPTED_GROWTH_MIN, ACCEPTED_MARGIN_MIN, ACCEPTED_MARGIN_PART};
 use ringway_tree::receive::covered_by;
 use ringway_wire::ProtocolError;
@@ -401,7 +403,7 @@ async fn a_second_offer_by_the_id_of_one_that_is_pending_or_received_is_declined
     let answer = timeout(LONG, third.session.hear()).await.unwrap();
     assert!(matches!(answer, Some(Message::Decline(_))), "{answer:?}");
     // An id that is over may come again.
-    transfer.cancel();
+    transfer.cancel(OnCancel::Remove);
     timeout(LONG, transfer.wait()).await.unwrap();
     let mut again = mallory.offers(address, "guest", None, &named(b"other")).await;
     let last = timeout(LONG, async {

@@ -185,6 +185,7 @@ fn of_the_peer(text: &str) -> Vec<Fault> {
     let mut all = Vec::new();
     for side in SIDES {
         all.extend([Fault::cancelled(side), Fault::paused(side), Fault::TooMuch { bytes_max: 20, by: side }]);
+        all.push(Fault::Cancelled { by: side, kept: true });
     }
     all.extend([
         Fault::TurnedAway,

@@ -38,7 +38,10 @@ impl Fault {
             Self::Unreachable { target, source, remedies } => unreachable(target, source, remedies),
             Self::Listen { address, source, remedies } => listen(address, source, remedies),
             Self::Declined(reason) => reason.says(),
-            Self::Cancelled { by } => at(*by, CANCELLED_HERE, CANCELLED_THERE).says(),
+            Self::Cancelled { by, kept: false } => at(*by, CANCELLED_HERE, CANCELLED_THERE).says(),
+            Self::Cancelled { by, kept: true } => {
+                at(*by, CANCELLED_HERE, CANCELLED_THERE).says().and_next(CANCELLED_KEPT)
+            }
             Self::ConnectionLost(source) => {
                 let row = match source.errno {
                     Some(ECONNRESET | EPIPE) => CONNECTION_CLOSED,

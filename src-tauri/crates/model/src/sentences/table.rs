@@ -661,6 +661,10 @@ rows! {
         terminal: "Complete files in folders that existed before are kept. A new folder was removed. Send the same again.",
         window: "",
     }
+    CANCELLED_KEPT: "fault.cancelled.kept" {
+        terminal: "What arrived is kept at the receiver. Send the same again to resume, or remove it there with `ringway inbox discard ID`.",
+        window: "What arrived is kept. Send the same again to resume.",
+    }
     CONNECTION_LOST: "fault.connectionLost" {
         what: "The connection to {peer} was lost before receipt was confirmed: {why}.",
         next: "No incomplete file appears under its final name. Send the same again to resume.",

@@ -2,6 +2,7 @@
 //! either to be sent or only to be counted.
 pub(super) mod count;
 pub(super) mod gather;
+pub(super) mod measure;
 pub(super) mod readahead;
 pub(super) mod roots;
 

@@ -160,11 +160,16 @@ impl Message {
                     Cancel::ConnectionLost => 3,
                     Cancel::TooMuch(_) => 4,
                     Cancel::Paused => 5,
+                    Cancel::ByPersonKeeping => 6,
                 });
                 match cancel {
                     Cancel::DestinationFull(shortage) => encode_shortage(*shortage, out),
                     Cancel::TooMuch(bytes_max) => out.put_u64(*bytes_max),
-                    Cancel::ByPerson | Cancel::Failed | Cancel::ConnectionLost | Cancel::Paused => {}
+                    Cancel::ByPerson
+                    | Cancel::ByPersonKeeping
+                    | Cancel::Failed
+                    | Cancel::ConnectionLost
+                    | Cancel::Paused => {}
                 }
             }
             Self::Ping => out.put_u8(18),
@@ -269,6 +274,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
             3 => Cancel::ConnectionLost,
             4 => Cancel::TooMuch(reader.u64()?),
             5 => Cancel::Paused,
+            6 => Cancel::ByPersonKeeping,
             value => return Err(ProtocolError::Unknown { what: "cancel", value }),
         }),
         18 => Message::Ping,

@@ -384,7 +384,7 @@ mod tests {
         let way = |report: &Report, began, made| go_on(&report.failures, &words, began, made);
         let error =
             |fault: &Fault, report: &Report, way: &str, dry_run| error(fault, report, Path::new("/c"), way, dry_run);
-        let cancelled = Fault::Cancelled { by: Side::Here };
+        let cancelled = Fault::cancelled(Side::Here);
         let plain = report(None);
         let stopped = error(&cancelled, &plain, &way(&plain, Some("1.5"), false), false);
         assert_eq!(stopped.what, "Cancelled. So far: 100,000 files, 100 folders, 410 MB. No new file is incomplete.");

@@ -128,6 +128,8 @@ impl Log {
             | AppEvent::NearbyChanged { .. }
             | AppEvent::Dragged { .. }
             | AppEvent::Opened { .. }
+            | AppEvent::ChosenCounted { .. }
+            | AppEvent::WaitingChanged { .. }
             | AppEvent::ServiceLost { .. }
             | AppEvent::ServiceFound => {}
         }

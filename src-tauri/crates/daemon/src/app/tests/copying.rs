@@ -6,7 +6,7 @@ async fn a_copy_stands_in_the_folder_that_was_picked() {
     let mut machine = Machine::new("near");
     let source = machine.source();
     std::fs::set_permissions(source.join("below/file"), Permissions::from_mode(0o640)).unwrap();
-    let chosen = machine.app.choices.keep(vec![source.clone()]).unwrap();
+    let chosen = machine.app.choices.keep(vec![source.clone()]).unwrap().unwrap();
     assert_eq!(machine.app.copying.folder(chosen.id), None);
     let sets = machine.destination();
     let shown = machine.app.copying.folder(chosen.id).unwrap();
@@ -71,7 +71,7 @@ async fn what_cannot_be_copied_is_told_with_its_reason() {
     }
 
     std::fs::remove_dir(&sets).unwrap();
-    let chosen = machine.app.choices.keep(vec![source]).unwrap();
+    let chosen = machine.app.choices.keep(vec![source]).unwrap().unwrap();
     match machine.app.copying.start(chosen.id, OnExisting::Replace, false) {
         Err(Fault::Path { path, source, .. }) => assert_eq!((path.0, source.errno), (sets.clone(), Some(2))),
         _ => panic!("copies into a folder that has gone"),
@@ -86,7 +86,7 @@ async fn a_copy_that_is_paused_when_the_service_ends_leaves_no_half() {
     let machine = Machine::new("lab");
     let (source, sets) = (machine.source(), machine.destination());
     std::fs::write(source.join("large"), vec![7; 256 << 20]).unwrap();
-    let chosen = machine.app.choices.keep(vec![source]).unwrap();
+    let chosen = machine.app.choices.keep(vec![source]).unwrap().unwrap();
     let id = machine.app.copying.start(chosen.id, OnExisting::Replace, false).unwrap().transfer.id;
     let copy = machine.app.transfers.find(&id).unwrap();
     while copy.pause().is_err() && copy.progress().stage != Stage::Ended {
@@ -100,6 +100,6 @@ async fn a_copy_that_is_paused_when_the_service_ends_leaves_no_half() {
         return;
     }
     assert_eq!(machine.app.wind_down(Duration::from_secs(60)).await, 0);
-    assert_eq!(fault(machine.ended(&id).await), Fault::Cancelled { by: Side::Here });
+    assert_eq!(fault(machine.ended(&id).await), Fault::cancelled(Side::Here));
     assert!(!sets.join("set/large").exists());
 }

@@ -7,9 +7,9 @@ async fn a_device_shows_what_was_last_moved_between_it_and_this_one() {
     let (address, code) = far.listen().await;
     let source = near.folder.path().join("survey");
     std::fs::write(&source, "abc").unwrap();
-    let chosen = near.app.choices.keep(vec![source]).unwrap();
-    let sent =
-        near.app.sending.send(chosen.id, near.app.engine.resolve(&address).unwrap(), Some(code), false, None).unwrap();
+    let chosen = near.app.choices.keep(vec![source]).unwrap().unwrap();
+    let target = near.app.engine.resolve(&address).unwrap();
+    let sent = begun(near.app.sending.send(chosen.id, target, Some(code), HowToSend::default(), None).unwrap());
     let offer = far.offer().await;
     far.app.offers.accept(&offer.id.to_string(), offer.size(), OnConflict::RenameTop).await.unwrap();
     near.ended(&sent.transfer.id).await;

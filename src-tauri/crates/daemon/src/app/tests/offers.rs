@@ -68,8 +68,8 @@ async fn a_cancelled_transfer_ends_here_and_its_offer_goes_there() {
     let (target, code) = far.listen().await;
     let sent = near.send(&near.source(), &target, Some(&code));
     let offer = far.offer().await;
-    near.app.transfers.find(&sent).unwrap().cancel();
-    assert_eq!(fault(near.ended(&sent).await), Fault::Cancelled { by: Side::Here });
+    near.app.transfers.find(&sent).unwrap().cancel(OnCancel::Remove);
+    assert_eq!(fault(near.ended(&sent).await), Fault::cancelled(Side::Here));
     let gone = far
         .event(|event| match event {
             AppEvent::OfferGone { id, how: Left::Withdrawn } => Some(id),
@@ -105,7 +105,7 @@ async fn an_answer_to_a_withdrawn_offer_is_none_to_the_one_that_came_in_its_plac
     let (target, code) = far.listen().await;
     let sent = near.send(&near.source(), &target, Some(&code));
     let first = far.offer().await;
-    near.app.transfers.find(&sent).unwrap().cancel();
+    near.app.transfers.find(&sent).unwrap().cancel(OnCancel::Remove);
     near.ended(&sent).await;
     let again = near.send(&near.source(), &target, None);
     let second = far.event(|event| match event {

@@ -20,12 +20,12 @@ async fn a_stranger_is_asked_for_a_code_and_a_wrong_one_is_told_at_both_ends() {
         .await;
     let wrong = (Ipv4Addr::LOCALHOST.into(), AuthError::WrongCode, Some(2));
     assert_eq!((failed.from, failed.why, failed.attempts_left), wrong);
-    let chosen = near.app.choices.keep(vec![source]).unwrap();
+    let chosen = near.app.choices.keep(vec![source]).unwrap().unwrap();
     let slip = near.app.sending.send(
         chosen.id,
         near.app.engine.resolve(&target).unwrap(),
         Some("7-zebra-zebar".into()),
-        false,
+        HowToSend::default(),
         None,
     );
     assert_eq!(slip.err(), Some(Fault::UnknownWord { position: 2 }), "a misspelt word never leaves this machine");
@@ -70,14 +70,16 @@ async fn what_went_to_an_announced_receiver_is_sent_again_to_that_one_alone() {
     let (address, code) = other.listen().await;
     let fingerprint = Fingerprint::of(&far.app.engine.this_device().id.0);
     let announced = Target::Announced { at: address.parse().unwrap(), fingerprint };
-    let chosen = near.app.choices.keep(vec![near.source()]).unwrap();
-    let sent = near.app.sending.send(chosen.id, announced.clone(), Some(code.clone()), false, None).unwrap();
+    let chosen = near.app.choices.keep(vec![near.source()]).unwrap().unwrap();
+    let send =
+        |id, target, code| begun(near.app.sending.send(id, target, Some(code), HowToSend::default(), None).unwrap());
+    let sent = send(chosen.id, announced.clone(), code.clone());
     let other_answered = |ended| matches!(fault(ended), Fault::Auth(AuthError::OtherAnswered { .. }));
     assert!(other_answered(near.ended(&sent.transfer.id).await));
     let again = near.app.sending.choose_again(&sent.transfer.id).unwrap();
     let target = near.app.sending.target(&again.target).await.unwrap();
     assert_eq!(target, announced, "through the window and back");
-    let sent = near.app.sending.send(again.chosen.id, target, Some(code), false, None).unwrap();
+    let sent = send(again.chosen.id, target, code);
     assert!(other_answered(near.ended(&sent.transfer.id).await));
 }
 
@@ -95,7 +97,7 @@ async fn what_was_sent_before_goes_to_a_new_target_only_once_that_was_confirmed(
 
     let again = near.app.sending.choose_again(&sent).unwrap();
     let send = |target: Target, confirmed: Option<&str>| {
-        near.app.sending.send(again.chosen.id, target, None, false, confirmed)
+        near.app.sending.send(again.chosen.id, target, None, HowToSend::default(), confirmed)
     };
     let was = format!("far ({})", far_id.short());
     let other_in_full = format!("other ({})", other_id.short());
@@ -113,7 +115,12 @@ async fn what_was_sent_before_goes_to_a_new_target_only_once_that_was_confirmed(
     assert_eq!(send(at_address, Some(&other_in_full)).err(), refused(&new_address));
     assert_eq!(send(other_at, Some("")).err(), refused(&format!("{other_in_full}, {new_address}")));
     assert!(
-        near.app.history.page(&PastQuery::default()).unwrap().iter().all(|past| past.key().to_string() == sent),
+        near.app
+            .history
+            .page(&PastQuery::default())
+            .unwrap()
+            .iter()
+            .all(|earlier| earlier.past.key().to_string() == sent),
         "nothing was begun"
     );
 
@@ -121,6 +128,6 @@ async fn what_was_sent_before_goes_to_a_new_target_only_once_that_was_confirmed(
     assert_eq!(far.offer().await.names, ["set"]);
     assert!(send(Target::Device(other_id), Some(&other_in_full)).is_ok());
     assert_eq!(other.offer().await.names, ["set"]);
-    let dropped = near.app.choices.keep(vec![near.folder.path().join("set")]).unwrap();
+    let dropped = near.app.choices.keep(vec![near.folder.path().join("set")]).unwrap().unwrap();
     assert_ne!(dropped.id, again.chosen.id, "a person's own choice goes anywhere");
 }

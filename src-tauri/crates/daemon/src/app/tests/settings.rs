@@ -123,7 +123,7 @@ async fn an_offer_that_waits_lands_where_it_was_shown_and_the_next_one_in_the_ne
     assert_eq!(next.destination.0, elsewhere);
     // A sender that waits while settings change is still noticed when it goes.
     far.app.settings.change(SettingsChange { announce: Some(false), ..Default::default() }).await.unwrap();
-    near.app.transfers.find(&second).unwrap().cancel();
+    near.app.transfers.find(&second).unwrap().cancel(OnCancel::Remove);
     far.event(|event| matches!(event, AppEvent::OfferGone { how: Left::Withdrawn, .. }).then_some(())).await;
 }
 

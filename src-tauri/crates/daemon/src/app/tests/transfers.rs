@@ -58,7 +58,7 @@ async fn what_is_accepted_by_the_id_of_what_has_ended_takes_no_card_away() {
     relaying.abort();
     let _ = relaying.await;
     let given_up = far.app.transfers.find(&first).unwrap();
-    given_up.cancel();
+    given_up.cancel(OnCancel::Remove);
     far.ended(&first).await;
     // When the sender comes again by itself, nothing is known of its offer but that card: a quarter
     // of an hour has passed, say.
@@ -86,7 +86,7 @@ async fn what_is_accepted_by_the_id_of_what_has_ended_takes_no_card_away() {
     app.transfers.dismiss(&first);
     let running = app.transfers.find(&second).unwrap();
     assert!(app.transfers.find(&first).is_err(), "each is dismissed by itself");
-    near.app.transfers.find(&sent).unwrap().cancel();
+    near.app.transfers.find(&sent).unwrap().cancel(OnCancel::Remove);
     tokio::time::timeout(PATIENCE, running.wait()).await.expect("it ends");
     relaying.abort();
 }
@@ -97,7 +97,7 @@ async fn of_two_hundred_that_have_ended_the_latest_stay_listed_and_the_history_h
     let (source, _) = (machine.source(), machine.destination());
     let mut ids = Vec::new();
     for _ in 0..200 {
-        let chosen = machine.app.choices.keep(vec![source.clone()]).unwrap();
+        let chosen = machine.app.choices.keep(vec![source.clone()]).unwrap().unwrap();
         let id = machine.app.copying.start(chosen.id, OnExisting::Keep, false).unwrap().transfer.id;
         // It may have been folded away by the time that it is asked for: then it has ended.
         if let Ok(transfer) = machine.app.transfers.find(&id) {
@@ -119,7 +119,7 @@ async fn of_two_hundred_that_have_ended_the_latest_stay_listed_and_the_history_h
     let latest = machine.app.history.page(&PastQuery::default()).unwrap();
     assert!(
         latest.len() >= 30
-            && listed.iter().all(|one| latest.iter().any(|past| past.key().to_string() == one.transfer.id))
+            && listed.iter().all(|one| latest.iter().any(|earlier| earlier.past.key().to_string() == one.transfer.id))
     );
     assert!(listed.iter().any(|one| Some(&one.transfer.id) == ids.last()));
 }

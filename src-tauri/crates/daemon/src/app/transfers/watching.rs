@@ -2,7 +2,7 @@
 use std::time::Duration;
 
 use ringway_engine::Transfer;
-use ringway_model::Stage;
+use ringway_model::{Stage, TransferStatus};
 use tokio::time::MissedTickBehavior;
 
 use super::Transfers;
@@ -24,7 +24,9 @@ impl Transfers {
         let mut stages = transfer.stages();
         let mut known = transfer.peer().is_some();
         while transfer.progress().stage != Stage::Ended {
-            if !show(Update::Moved { progress: Box::new(transfer.progress()) }) {
+            let progress = Box::new(transfer.progress());
+            let status = TransferStatus::of(transfer.direction(), &progress, None);
+            if !show(Update::Moved { progress, status }) {
                 return;
             }
             if !known && transfer.peer().is_some() {
@@ -39,7 +41,8 @@ impl Transfers {
             }
         }
         let report = transfer.wait().await;
-        let report = Box::new(report.as_ref().clone());
-        show(Update::Ended { progress: Box::new(transfer.progress()), report });
+        let (progress, report) = (Box::new(transfer.progress()), Box::new(report.as_ref().clone()));
+        let status = TransferStatus::of(transfer.direction(), &progress, Some(&report));
+        show(Update::Ended { progress, report, status });
     }
 }

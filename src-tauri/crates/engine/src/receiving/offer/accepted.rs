@@ -285,7 +285,7 @@ impl Accepted {
         };
         match (&ended, open.take()) {
             (Ok(whole), Some(open)) => open.received(self.retry, whole.receipt),
-            (Err(Fault::Cancelled { by: Side::Here }), Some(open)) => open.stopped(self.retry),
+            (Err(Fault::Cancelled { by: Side::Here, .. }), Some(open)) => open.stopped(self.retry),
             _ => {}
         }
         if let Err(Fault::TooMuch { bytes_max, .. }) = &ended {
@@ -315,7 +315,7 @@ impl Accepted {
             // What has its name by now stays, and its sender hears nothing of it any more.
             Ok((Ok(false), _)) => {
                 self.transfer.stop_as_forgotten();
-                Fault::Cancelled { by: Side::Here }
+                Fault::cancelled(Side::Here)
             }
             // Nor where nobody can tell.
             Ok((Err(error), _)) => error,
@@ -345,7 +345,8 @@ impl Accepted {
             job.report_failures(&mut session);
         }
         session.machine.cancel(match &error {
-            Fault::Cancelled { by: Side::Here } => Cancel::ByPerson,
+            Fault::Cancelled { by: Side::Here, kept: false } => Cancel::ByPerson,
+            Fault::Cancelled { by: Side::Here, kept: true } => Cancel::ByPersonKeeping,
             Fault::Paused { .. } => Cancel::Paused,
             Fault::DestinationFull { shortage } => Cancel::DestinationFull(shortage.unwrap_or_default()),
             Fault::TooMuch { bytes_max, .. } => Cancel::TooMuch(*bytes_max),
@@ -354,8 +355,9 @@ impl Accepted {
         });
         // The sender should hear at once, not after the cleaning; if it cannot, it notices the cut.
         let closing = tokio::spawn(session.close());
-        // Who stops a transfer, or breaks its rules, wants nothing of it to be continued.
-        let keep = outage.is_some() || !matches!(error, Fault::Cancelled { .. } | Fault::Protocol { .. });
+        // Who breaks the rules of a transfer does not continue it, nor does who stops it and says
+        // that nothing is to be kept.
+        let keep = outage.is_some() || !matches!(error, Fault::Cancelled { kept: false, .. } | Fault::Protocol { .. });
         job.abandon(keep).await;
         self.note_made(&incoming);
         match outage {

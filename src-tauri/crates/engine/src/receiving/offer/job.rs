@@ -224,7 +224,7 @@ impl Job<'_> {
                 }
                 // What is nearly through is let through.
                 () = self.transfer.paused(), if declared.is_none() => return Err(Fault::Paused { by: Side::Here }),
-                () = self.transfer.cancelled() => return Err(Fault::Cancelled { by: Side::Here }),
+                stopped = self.transfer.cancelled() => return Err(stopped),
             }
         }
     }
@@ -482,7 +482,7 @@ fn lane_failed(destination: &Path, error: LaneError) -> Fault {
         LaneError::Source(error) => error.downcast::<Fault>().unwrap_or_else(Fault::lost),
         LaneError::DestinationFull => Fault::DestinationFull { shortage: None },
         LaneError::TooMuch { bytes_max } => Fault::TooMuch { bytes_max, by: Side::Here },
-        LaneError::Cancelled => Fault::Cancelled { by: Side::Here },
+        LaneError::Cancelled => Fault::cancelled(Side::Here),
         LaneError::DestinationGone => Fault::DestinationGone,
         LaneError::Refused { path, operation, source, published } => Fault::NotPublished {
             path: path.into(),

@@ -88,9 +88,11 @@ impl Accepted {
                 Ok(()) = pauses.changed() => silent_until = Instant::now() + silence,
                 () = sleep(FULL_LOOK_EVERY), if full.is_some() => {}
                 () = sleep_until(until) => return Err(error),
-                () = self.transfer.cancelled() => {
-                    self.leave(incoming, Incoming::discard_kept).await;
-                    return Err(Fault::Cancelled { by: Side::Here });
+                stopped = self.transfer.cancelled() => {
+                    if !matches!(stopped, Fault::Cancelled { kept: true, .. }) {
+                        self.leave(incoming, Incoming::discard_kept).await;
+                    }
+                    return Err(stopped);
                 }
             }
             if full.is_some() {

@@ -1,0 +1,348 @@
+//! What a transfer is doing, in the one word that people read, and what a person can do about it.
+//! Words, icons and colours are the window's and the tray's.
+use serde::{Deserialize, Serialize};
+
+use super::Progress;
+use crate::fault::{DeclineReason, Fault, Outage};
+use crate::report::{Outcome, Report};
+use crate::transfer::{Direction, Side, Stage};
+
+/// What a transfer is doing, or how it ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "snake_case")]
+pub enum TransferState {
+    /// It waits here for another transfer to the same device. It has not begun.
+    WaitingTurn,
+    /// The receiver has not answered the offer yet.
+    AwaitingAnswer,
+    /// It was accepted and waits for a place at the receiver.
+    Queued,
+    /// The sender reaches the receiver; a copy looks at what there is.
+    Preparing,
+    /// Bytes move.
+    Moving,
+    /// Nothing has moved for a while, although both ends are connected.
+    Stalled,
+    /// The connection was lost; it continues by itself once there is a new one.
+    Interrupted,
+    /// A person has paused it, here or there.
+    Paused,
+    /// The disk that it goes to is full; it continues by itself once there is space.
+    OutOfSpace,
+    /// Everything has been moved; it is synchronised, renamed or read back.
+    Finishing,
+    /// Everything arrived.
+    Done,
+    /// It ended, and some entries failed.
+    DoneWithFailures,
+    /// A person there, or a rule of theirs, said no.
+    Declined,
+    /// Nobody answered the offer in time.
+    Unanswered,
+    /// A person here stopped it.
+    CancelledHere,
+    /// A person there stopped it.
+    CancelledThere,
+    /// It failed.
+    Failed,
+}
+
+/// What a person can do about a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+#[serde(rename_all = "snake_case")]
+pub enum TransferAction {
+    /// Before the one in front of it.
+    MoveUp,
+    /// After the one behind it.
+    MoveDown,
+    /// Pause it.
+    Pause,
+    /// Let a paused one continue.
+    Resume,
+    /// Look at once whether it can continue.
+    TryNow,
+    /// Stop it.
+    Cancel,
+    /// Show what it brought.
+    OpenFolder,
+    /// Send the same to the same device once more.
+    SendAgain,
+    /// The same where something failed: what arrived is not sent again.
+    Retry,
+    /// Copy the list of failures.
+    CopyList,
+    /// Copy why it failed.
+    CopyDetails,
+    /// Take it off the list; files stay.
+    Remove,
+}
+
+impl TransferState {
+    /// All of them.
+    pub const ALL: [Self; 17] = [
+        Self::WaitingTurn,
+        Self::AwaitingAnswer,
+        Self::Queued,
+        Self::Preparing,
+        Self::Moving,
+        Self::Stalled,
+        Self::Interrupted,
+        Self::Paused,
+        Self::OutOfSpace,
+        Self::Finishing,
+        Self::Done,
+        Self::DoneWithFailures,
+        Self::Declined,
+        Self::Unanswered,
+        Self::CancelledHere,
+        Self::CancelledThere,
+        Self::Failed,
+    ];
+
+    /// The state of a transfer that stands at `progress`, and has ended if there is a report.
+    pub fn of(progress: &Progress, report: Option<&Report>) -> Self {
+        if let Some(report) = report {
+            return Self::ended(&report.outcome);
+        }
+        match progress.stage {
+            Stage::Connecting => Self::Preparing,
+            Stage::AwaitingAnswer => Self::AwaitingAnswer,
+            Stage::Queued => Self::Queued,
+            Stage::Running if progress.stalled_for.is_some() => Self::Stalled,
+            Stage::Running => Self::Moving,
+            // Its report is about to be there.
+            Stage::Finishing | Stage::Verifying | Stage::Ended => Self::Finishing,
+            Stage::Reconnecting => Self::Interrupted,
+            Stage::Paused => match progress.interruption.map(|interruption| interruption.why) {
+                Some(Outage::Full(_)) => Self::OutOfSpace,
+                _ => Self::Paused,
+            },
+        }
+    }
+
+    /// The state of a transfer that ended so.
+    pub fn ended(outcome: &Outcome) -> Self {
+        let fault = match outcome {
+            Outcome::Complete => return Self::Done,
+            Outcome::Partial => return Self::DoneWithFailures,
+            Outcome::Failed(fault) => fault,
+        };
+        match fault {
+            Fault::Cancelled { by: Side::Here, .. } | Fault::PeerForgotten => Self::CancelledHere,
+            Fault::Cancelled { by: Side::There, .. } => Self::CancelledThere,
+            Fault::Unanswered | Fault::Declined(DeclineReason::NoAnswer) => Self::Unanswered,
+            Fault::Declined(DeclineReason::ByChoice | DeclineReason::Stopped) => Self::Declined,
+            _ => Self::Failed,
+        }
+    }
+
+    /// Whether the transfer has ended.
+    pub const fn is_over(self) -> bool {
+        matches!(
+            self,
+            Self::Done
+                | Self::DoneWithFailures
+                | Self::Declined
+                | Self::Unanswered
+                | Self::CancelledHere
+                | Self::CancelledThere
+                | Self::Failed
+        )
+    }
+
+    /// Whether a person should look at it: something failed. What people decided is no failure.
+    pub const fn has_failed(self) -> bool {
+        matches!(self, Self::DoneWithFailures | Self::Failed)
+    }
+}
+
+/// A transfer's state, and what a person can do about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct TransferStatus {
+    /// Its state.
+    pub state: TransferState,
+    /// The actions that exist in it, the most likely first.
+    pub actions: Vec<TransferAction>,
+}
+
+impl TransferStatus {
+    /// The status of a transfer that goes `direction` and stands at `progress`.
+    pub fn of(direction: Direction, progress: &Progress, report: Option<&Report>) -> Self {
+        let state = TransferState::of(progress, report);
+        match report {
+            Some(report) => Self { state, actions: after(state, direction, report) },
+            None => Self { state, actions: meanwhile(state, direction, progress) },
+        }
+    }
+
+    /// The status of a past transfer.
+    pub fn past(direction: Direction, report: &Report) -> Self {
+        let state = TransferState::ended(&report.outcome);
+        Self { state, actions: after(state, direction, report) }
+    }
+
+    /// The status of what waits for its turn. `before` and `behind` say whether others wait.
+    pub fn waiting_turn(before: bool, behind: bool) -> Self {
+        let moves = [(before, TransferAction::MoveUp), (behind, TransferAction::MoveDown)];
+        let mut actions: Vec<_> = moves.into_iter().filter_map(|(can, action)| can.then_some(action)).collect();
+        actions.push(TransferAction::Remove);
+        Self { state: TransferState::WaitingTurn, actions }
+    }
+}
+
+fn meanwhile(state: TransferState, direction: Direction, progress: &Progress) -> Vec<TransferAction> {
+    let is_paused_there =
+        matches!(progress.interruption.map(|interruption| interruption.why), Some(Outage::Paused { by: Side::There }));
+    let mut actions = Vec::new();
+    match state {
+        TransferState::Paused if !is_paused_there => actions.push(TransferAction::Resume),
+        TransferState::OutOfSpace => actions.push(TransferAction::TryNow),
+        // A receiver can only wait for its sender.
+        TransferState::Interrupted if direction == Direction::Sending => actions.push(TransferAction::TryNow),
+        _ => {}
+    }
+    if progress.can_pause {
+        actions.push(TransferAction::Pause);
+    }
+    actions.push(TransferAction::Cancel);
+    actions
+}
+
+fn after(state: TransferState, direction: Direction, report: &Report) -> Vec<TransferAction> {
+    let mut actions = Vec::new();
+    if direction == Direction::Sending && state != TransferState::Done {
+        actions.push(if state.has_failed() { TransferAction::Retry } else { TransferAction::SendAgain });
+    }
+    if !report.arrived.is_empty() {
+        actions.push(TransferAction::OpenFolder);
+    }
+    if direction == Direction::Sending && state == TransferState::Done {
+        actions.push(TransferAction::SendAgain);
+    }
+    match state {
+        TransferState::DoneWithFailures => actions.push(TransferAction::CopyList),
+        TransferState::Failed => actions.push(TransferAction::CopyDetails),
+        _ => {}
+    }
+    actions.push(TransferAction::Remove);
+    actions
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+    use crate::fault::{Interruption, OsError, Shortage};
+    use crate::text::PathText;
+    use TransferAction::*;
+    use TransferState::*;
+
+    fn at(stage: Stage, why: Option<Outage>) -> Progress {
+        let interruption = why.map(|why| Interruption { why, next_try: None, gives_up: None });
+        Progress {
+            stage,
+            peer: None,
+            peer_id: None,
+            entries_done: 0,
+            entries_total: 0,
+            bytes_done: 0,
+            bytes_moved: 0,
+            bytes_total: 0,
+            totals_final: false,
+            failed: 0,
+            running_for: Duration::ZERO,
+            bytes_per_s: 0,
+            entries_per_s: 0,
+            time_left: None,
+            stalled_for: None,
+            limited_by: None,
+            interruption,
+            place: None,
+            can_pause: matches!(stage, Stage::Running),
+            lanes: 0,
+            here: None,
+            there: None,
+        }
+    }
+
+    fn ended(outcome: Outcome, arrived: &[&str]) -> Report {
+        let arrived = arrived.iter().map(|path| PathText::from(*path)).collect();
+        Report { arrived, ..Report::new(outcome, SystemTime::UNIX_EPOCH) }
+    }
+
+    const FULL: Outage = Outage::Full(Shortage { needed: 9, free: 4, entries: 0 });
+
+    #[test]
+    fn every_state_follows_from_progress_and_report_and_has_its_actions() {
+        use Direction::{Copying, Receiving, Sending};
+        let stalled = Progress { stalled_for: Some(Duration::from_secs(6)), ..at(Stage::Running, None) };
+        let paused = |by| at(Stage::Paused, Some(Outage::Paused { by }));
+        let under_way: &[(Direction, Progress, TransferState, &[TransferAction])] = &[
+            (Sending, at(Stage::Connecting, None), Preparing, &[Cancel]),
+            (Sending, at(Stage::AwaitingAnswer, None), AwaitingAnswer, &[Cancel]),
+            (Sending, at(Stage::Queued, None), Queued, &[Cancel]),
+            (Receiving, at(Stage::Running, None), Moving, &[Pause, Cancel]),
+            (Sending, stalled, Stalled, &[Pause, Cancel]),
+            (Sending, at(Stage::Reconnecting, Some(Outage::Broken)), Interrupted, &[TryNow, Cancel]),
+            (Receiving, at(Stage::Reconnecting, Some(Outage::Silent)), Interrupted, &[Cancel]),
+            (Sending, paused(Side::Here), Paused, &[Resume, Cancel]),
+            (Copying, paused(Side::Here), Paused, &[Resume, Cancel]),
+            (Receiving, paused(Side::There), Paused, &[Cancel]),
+            (Receiving, at(Stage::Paused, Some(FULL)), OutOfSpace, &[TryNow, Cancel]),
+            (Sending, at(Stage::Finishing, None), Finishing, &[Cancel]),
+            (Copying, at(Stage::Verifying, None), Finishing, &[Cancel]),
+            (Sending, at(Stage::Ended, None), Finishing, &[Cancel]),
+        ];
+        let declined = |reason| Outcome::Failed(Fault::Declined(reason));
+        let cancelled = |by| Outcome::Failed(Fault::cancelled(by));
+        let lost = Outcome::Failed(Fault::ConnectionLost(OsError::from(std::io::ErrorKind::ConnectionReset)));
+        let over: &[(Direction, Report, TransferState, &[TransferAction])] = &[
+            (Sending, ended(Outcome::Complete, &[]), Done, &[SendAgain, Remove]),
+            (Receiving, ended(Outcome::Complete, &["/in/a"]), Done, &[OpenFolder, Remove]),
+            (Sending, ended(Outcome::Partial, &[]), DoneWithFailures, &[Retry, CopyList, Remove]),
+            (Receiving, ended(Outcome::Partial, &["/in/a"]), DoneWithFailures, &[OpenFolder, CopyList, Remove]),
+            (Sending, ended(declined(DeclineReason::ByChoice), &[]), Declined, &[SendAgain, Remove]),
+            (Sending, ended(declined(DeclineReason::Stopped), &[]), Declined, &[SendAgain, Remove]),
+            (Sending, ended(declined(DeclineReason::NoAnswer), &[]), Unanswered, &[SendAgain, Remove]),
+            (Receiving, ended(Outcome::Failed(Fault::Unanswered), &[]), Unanswered, &[Remove]),
+            (Sending, ended(cancelled(Side::Here), &[]), CancelledHere, &[SendAgain, Remove]),
+            (Receiving, ended(Outcome::Failed(Fault::PeerForgotten), &[]), CancelledHere, &[Remove]),
+            (Sending, ended(cancelled(Side::There), &[]), CancelledThere, &[SendAgain, Remove]),
+            (Sending, ended(declined(DeclineReason::NotWritable), &[]), Failed, &[Retry, CopyDetails, Remove]),
+            (Sending, ended(lost, &[]), Failed, &[Retry, CopyDetails, Remove]),
+        ];
+        let mut seen = vec![TransferStatus::waiting_turn(true, true).state];
+        for (direction, progress, state, actions) in under_way {
+            let status = TransferStatus::of(*direction, progress, None);
+            assert_eq!((status.state, status.actions.as_slice()), (*state, *actions), "{progress:?}");
+            assert!(!state.is_over() && !state.has_failed());
+            seen.push(*state);
+        }
+        for (direction, report, state, actions) in over {
+            let status = TransferStatus::of(*direction, &at(Stage::Ended, None), Some(report));
+            assert_eq!(status, TransferStatus::past(*direction, report));
+            assert_eq!((status.state, status.actions.as_slice()), (*state, *actions), "{report:?}");
+            assert!(state.is_over());
+            seen.push(*state);
+        }
+        for state in TransferState::ALL {
+            assert!(seen.contains(&state), "{state:?} is in no row");
+        }
+    }
+
+    #[test]
+    fn what_people_decided_is_no_failure() {
+        let failures: Vec<_> = TransferState::ALL.into_iter().filter(|state| state.has_failed()).collect();
+        assert_eq!(failures, [DoneWithFailures, Failed]);
+    }
+
+    #[test]
+    fn what_waits_for_its_turn_moves_only_past_others() {
+        assert_eq!(TransferStatus::waiting_turn(false, false).actions, [Remove]);
+        assert_eq!(TransferStatus::waiting_turn(true, true).actions, [MoveUp, MoveDown, Remove]);
+    }
+}
