@@ -8,6 +8,7 @@ mod meeting;
 mod offers;
 mod paused;
 mod renewals;
+mod requests;
 mod rules;
 
 use std::fs;
