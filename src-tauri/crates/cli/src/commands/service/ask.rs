@@ -38,6 +38,7 @@ pub(crate) async fn status(report: ReportArgs) -> Result<Exit> {
     let now = SystemTime::now();
     out.event(&shown::service_event(client.hello(), &all, now));
     all.offers.iter().for_each(|offer| out.event(&Event::OfferWaits(offer)));
+    all.requests.iter().for_each(|request| out.event(&Event::PairingRequested(request)));
     let running = all.transfers.iter().filter(|moving| moving.report.is_none());
     running.for_each(|moving| out.event(&json::transfer(moving)));
     shown::status(client.hello(), &all, now).into_iter().for_each(|line| out.say(line));
@@ -47,8 +48,10 @@ pub(crate) async fn status(report: ReportArgs) -> Result<Exit> {
 /// `ringway offers`.
 pub(crate) async fn offers(report: ReportArgs) -> Result<Exit> {
     let out = Output::from(report);
-    let offers = look(&service().await?).await?.offers;
+    let Everything { requests, offers, .. } = look(&service().await?).await?;
     offers.iter().for_each(|offer| out.event(&Event::OfferWaits(offer)));
+    requests.iter().for_each(|request| out.event(&Event::PairingRequested(request)));
+    shown::requests(&requests).into_iter().for_each(|line| out.say(line));
     match offers.is_empty() {
         true => out.say("Nothing waits for an answer."),
         false => shown::offers(&offers).into_iter().for_each(|line| out.say(line)),
