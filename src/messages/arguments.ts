@@ -23,6 +23,7 @@ export interface Arguments {
   "unit.minutesSeconds": { minutes: string; seconds: string };
   "unit.hoursMinutes": { hours: string; minutes: string };
   "unit.percent": { value: string };
+  "send.dropFor": { name: string };
   "send.dropFolders": { n: number; name: string };
   "send.dropFiles": { n: number; name: string };
   "send.dropItems": { n: number; name: string };
@@ -45,7 +46,6 @@ export interface Arguments {
   "send.remove": { name: string };
   "send.total": { what: string };
   "send.what": { name: string; what: string };
-  "send.chooseFirst": { name: string };
   "send.limitStored": { limit: string };
   "send.firstContact": { name: string };
   "send.firstContactHint": { what: string };

@@ -35,7 +35,7 @@ test("a dialog gives the keyboard to what loses nothing, and back", async () => 
   await waitFor(() => expect(screen.queryByRole("dialog")).toBeNull());
 });
 
-test("rows open, switches and segments follow the keyboard, a short list is whole", async () => {
+test("rows open, switches follow the keyboard, a short list is whole", async () => {
   render(Kit, { onchosen: () => {} });
   const opens = screen.getByRole("button", { name: "More" });
   expect(opens).toHaveAttribute("aria-expanded", "false");
@@ -43,8 +43,6 @@ test("rows open, switches and segments follow the keyboard, a short list is whol
   expect(screen.getByText("Opened")).toBeVisible();
   screen.getByRole("switch", { name: "Receive" }).focus();
   await user.keyboard(" ");
-  screen.getByRole("radio", { name: "Ask" }).focus();
-  await user.keyboard("{ArrowRight}");
-  expect(screen.getByRole("status")).toHaveTextContent("true accept");
+  expect(screen.getByRole("status")).toHaveTextContent("true");
   expect(within(screen.getByRole("list", { name: "Names" })).getAllByRole("listitem")).toHaveLength(3);
 });

@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { folder, keepPicture, openWindow, show, windowDevice } from "./lib/device.mjs";
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { placeWindow } from "./lib/drag.mjs";
-import { AXE, SIZES, THEMES, checked, fits } from "./lib/looks.mjs";
+import { AXE, SIZES, THEMES, checked, fits, holdsItsText } from "./lib/looks.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
@@ -31,6 +31,19 @@ for (const [theme, name] of Object.entries(THEMES)) {
     }
   });
 }
+
+driven("a view that is shown while the window becomes narrower stays whole", async (t) => {
+  const page = await openWindow(t, await windowDevice(folder(), "laptop"));
+  for (const view of VIEWS) {
+    await placeWindow(page, 960, 640);
+    await show(page, view);
+    await holdsItsText(page, `${view} at 960`);
+    for (const width of [700, 360]) {
+      await placeWindow(page, width, 640);
+      await holdsItsText(page, `${view} made as narrow as ${width}`);
+    }
+  }
+});
 
 driven("every view is readable and fits where the desktop draws all of it twice as large, from 360 pixels to wide", async (t) => {
   const page = await openWindow(t, await windowDevice(folder(), "laptop"), { GDK_SCALE: "2" });

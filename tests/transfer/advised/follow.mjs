@@ -160,8 +160,8 @@ export async function says(device, args, status = EXIT.all, how = {}) {
 }
 
 /**
- * A command that strace has stopped at a call. Returns a function that continues it and returns the
- * rest of its output.
+ * A command that strace has stopped at a call. Returns a function that continues it, after `signal`
+ * if one is given, and returns its output for errors.
  */
 export async function stoppedAfter(t, device, args, injection) {
   const running = device.start(args, { wrap: ["strace", "-qq", "-o", "/dev/null", ...injection] });
@@ -171,7 +171,8 @@ export async function stoppedAfter(t, device, args, injection) {
     return pid && /^State:\t[tT]/m.test(readFileSync(`/proc/${pid}/status`, "utf8")) && Number(pid);
   });
   t.after(() => running.status === undefined && process.kill(stopped, "SIGKILL"));
-  return async () => {
+  return async (signal) => {
+    if (signal) process.kill(stopped, signal);
     process.kill(stopped, "SIGCONT");
     await running.exit();
     return running.stderr;

@@ -173,6 +173,7 @@ export default [
       "Transfer {short} is paused. It goes on with `{}`.",
       "advised::resume(&short)",
       "`ringway status` lists what there is, with ids.",
+      "What arrived is kept at the receiver. Send the same again to resume, or remove it there with `ringway inbox discard ID`.",
     ],
     async run(t, follower) {
       const all = await served(t);
@@ -205,6 +206,10 @@ export default [
       await follower.runs(far, cancel, { fill: { ID: id } });
       assert.equal(await sending.exit(), EXIT.failed, sending.said());
       assert.ok(!existsSync(join(inbox, "large")));
+      const [discard] = follower.reads(sending.said(), this.keys[6]);
+      const kept = await eventually("what is kept", async () => idOf(await says(far, ["inbox", "unfinished"])));
+      await follower.runs(far, discard, { fill: { ID: kept } });
+      assert.equal(idOf(await says(far, ["inbox", "unfinished"])), undefined);
     },
   },
   {

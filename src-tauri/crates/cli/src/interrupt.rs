@@ -1,9 +1,9 @@
 //! Ctrl-C, SIGTERM and SIGHUP: the first asks for a stop, the second quits at once. SIGCONT, as
 //! after Ctrl-Z and fg: has a transfer that waits go on.
 //!
-//! After Ctrl-C a person wants no more of it. SIGTERM (a logout, a shutdown, timeout(1), systemd)
-//! does not say that, and neither does SIGHUP (a terminal that was closed). Where SIGHUP is
-//! ignored, as nohup(1) does, it stays ignored.
+//! None of them removes what arrived. With Ctrl-C a person cancels, and the other end hears of it.
+//! SIGTERM (a logout, a shutdown, timeout(1), systemd) and SIGHUP (a terminal that was closed) only
+//! end the connection. Where SIGHUP is ignored, as nohup(1) does, it stays ignored.
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};

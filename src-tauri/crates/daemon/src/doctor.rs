@@ -35,7 +35,7 @@ pub(crate) fn report(program: &Path) -> Result<String, Fault> {
     let _ = child.kill();
     let _ = child.wait();
     if bytes.is_empty() {
-        return Err(Fault::machine("`ringway doctor` printed nothing"));
+        return Err(Fault::machine("the doctor printed nothing"));
     }
     Ok(safe(&bytes))
 }

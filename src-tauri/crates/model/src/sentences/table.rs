@@ -662,7 +662,7 @@ rows! {
         window: "",
     }
     CANCELLED_KEPT: "fault.cancelled.kept" {
-        terminal: "What arrived is kept at the receiver. Send the same again to resume, or remove it there with `ringway inbox discard`.",
+        terminal: "What arrived is kept at the receiver. Send the same again to resume, or remove it there with `ringway inbox discard ID`.",
         window: "What arrived is kept. Send the same again to resume.",
     }
     CONNECTION_LOST: "fault.connectionLost" {

@@ -126,8 +126,8 @@ pub(crate) async fn cancel(args: CancelArgs) -> Result<Exit> {
     let short = shown::short(&id);
     match then {
         OnCancel::Keep => out.say(format_args!(
-            "Transfer {short} is cancelled. The receiver keeps what arrived: sending the same again resumes. \
-             `ringway inbox discard` removes it there."
+            "Transfer {short} is cancelled. What arrived is kept at the receiver. Send the same again to resume, \
+             or remove it there with `ringway inbox discard ID`."
         )),
         OnCancel::Remove => out.say(format_args!("Transfer {short} is cancelled. What arrived is removed.")),
     }
