@@ -52,21 +52,19 @@ impl Requests {
         let mut state = self.state();
         state.pass(now_ms);
         let requester = Requester::of(&request);
-        let is_one = |other: &Requester| other.may_be(&requester);
-        let is_known = state.shown.iter().any(|(shown, _)| is_one(&Requester::of(shown)))
-            || state.paused.iter().any(|(paused, _)| is_one(paused))
-            || state.blocked.iter().any(is_one);
-        let of_one = state.counted.iter().filter(|(counted, _)| is_one(counted)).count();
-        if is_known
-            || state.shown.len() >= REQUESTS_MAX
-            || state.counted.len() >= REQUESTS_OF_ALL_MAX
-            || of_one >= REQUESTS_OF_ONE_MAX
-        {
-            return false;
+        let may = state.may_take(&requester);
+        if may {
+            state.counted.push_back((requester, now_ms));
+            state.shown.push((request, now_ms));
         }
-        state.counted.push_back((requester, now_ms));
-        state.shown.push((request, now_ms));
-        true
+        may
+    }
+
+    /// Whether one of that device and from there would be shown: what is shown with it costs time.
+    pub(crate) fn may_take(&self, id: DeviceId, origin: Origin, now_ms: u64) -> bool {
+        let mut state = self.state();
+        state.pass(now_ms);
+        state.may_take(&Requester { id, origin })
     }
 
     /// Those that are shown now, the oldest first.
@@ -137,6 +135,18 @@ impl State {
         self.shown.retain(|(_, since)| is_within(*since, REQUEST_TIME_MAX_MS));
         self.counted.retain(|(_, since)| is_within(*since, REQUESTS_COUNTED_MS));
         self.paused.retain(|(_, since)| is_within(*since, REQUEST_PAUSE_MS));
+    }
+
+    fn may_take(&self, requester: &Requester) -> bool {
+        let is_one = |other: &Requester| other.may_be(requester);
+        let is_known = self.shown.iter().any(|(shown, _)| is_one(&Requester::of(shown)))
+            || self.paused.iter().any(|(paused, _)| is_one(paused))
+            || self.blocked.iter().any(is_one);
+        let of_one = self.counted.iter().filter(|(counted, _)| is_one(counted)).count();
+        !is_known
+            && self.shown.len() < REQUESTS_MAX
+            && self.counted.len() < REQUESTS_OF_ALL_MAX
+            && of_one < REQUESTS_OF_ONE_MAX
     }
 
     fn remove(&mut self, id: DeviceId) -> Option<Requester> {

@@ -324,32 +324,37 @@ impl Visit {
         }
         let open = self.listening.with_code(|code, now_ms| is_open(code, now_ms)).unwrap_or(false);
         session.machine.welcome(known, open);
-        // The answer is the same whether or not anybody is shown that.
         if !has_code && !(known && is_known_there) {
-            self.request_pairing().await?;
+            self.request_pairing();
         }
         Ok(())
     }
 
     /// Has a person shown that this peer wants to pair, if that is to be shown. It is not of an
     /// address that has to wait because it failed to pair.
-    async fn request_pairing(&self) -> Result<(), Fault> {
-        let (listening, now_ms) = (&self.listening, boot_ms());
-        let may_ask = listening.pairing && listening.back_off.wait_ms(&Origin::of(self.from.ip()), now_ms) == 0;
-        let Some(name) = self.name.as_ref().filter(|_| may_ask) else { return Ok(()) };
-        let store = &listening.shared.store;
-        let request = PairingRequest {
-            id: self.peer,
-            name: name.as_str().into(),
-            paired_as: store.by_id(self.peer)?.map(|device| device.name),
-            looks_like: look_alike::find(store, self.peer, name.as_str())?,
-            from: self.from.ip().to_canonical(),
-            allowed: false,
-        };
-        if listening.listeners.requests.take(request.clone(), now_ms) {
-            listening.tell(ReceiverEvent::PairingRequested(request)).await;
-        }
-        Ok(())
+    fn request_pairing(&self) {
+        let Some(name) = self.name.clone().filter(|_| self.listening.pairing) else { return };
+        let (listening, peer, from) = (Arc::clone(&self.listening), self.peer, self.from.ip().to_canonical());
+        // Apart from the session, whose answer neither waits for this nor tells of it.
+        tokio::spawn(async move {
+            let (now_ms, origin, requests) = (boot_ms(), Origin::of(from), &listening.listeners.requests);
+            if listening.back_off.wait_ms(&origin, now_ms) > 0 || !requests.may_take(peer, origin, now_ms) {
+                return;
+            }
+            // A store that cannot be read leaves out what it would add.
+            let store = &listening.shared.store;
+            let request = PairingRequest {
+                id: peer,
+                name: name.as_str().into(),
+                paired_as: store.by_id(peer).ok().flatten().map(|device| device.name),
+                looks_like: look_alike::find(store, peer, name.as_str()).ok().flatten(),
+                from,
+                allowed: false,
+            };
+            if requests.take(request.clone(), now_ms) {
+                listening.tell(ReceiverEvent::PairingRequested(request)).await;
+            }
+        });
     }
 
     async fn pair(&mut self, session: &mut Session<Acceptor>, exporter: &[u8; 32]) -> Result<(), Fault> {
@@ -378,7 +383,7 @@ impl Visit {
                 session.machine.refuse(Refusal::NoCodeOpen);
                 self.auth_failed(AuthError::NoCodeOpen, None).await;
                 // Its code is of no use: it may ask for another one.
-                self.request_pairing().await?;
+                self.request_pairing();
             }
         }
         Ok(())
