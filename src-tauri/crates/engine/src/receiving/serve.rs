@@ -324,7 +324,7 @@ impl Visit {
         }
         let open = self.listening.with_code(|code, now_ms| is_open(code, now_ms)).unwrap_or(false);
         session.machine.welcome(known, open);
-        if !has_code && !(known && is_known_there) {
+        if !(has_code || known && is_known_there) {
             self.request_pairing();
         }
         Ok(())
