@@ -179,11 +179,11 @@ async fn sends(laptop: &Device, receiver: &mut Receiver, code: Option<&str>) {
     loop {
         if let ReceiverEvent::OfferReceived(offer) = timeout(LONG, receiver.next_event()).await.unwrap().unwrap() {
             let options = AcceptOptions { on_conflict: OnConflict::RenameTop, ..AcceptOptions::default() };
-            assert_complete(&*timeout(LONG, offer.accept(options).await.unwrap().wait()).await.unwrap());
+            assert_complete(&timeout(LONG, offer.accept(options).await.unwrap().wait()).await.unwrap());
             break;
         }
     }
-    assert_complete(&*timeout(LONG, sending.wait()).await.unwrap());
+    assert_complete(&timeout(LONG, sending.wait()).await.unwrap());
 }
 
 fn names(folder: &Path) -> Vec<String> {
