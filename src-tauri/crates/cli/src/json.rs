@@ -16,7 +16,7 @@ mod tests;
 use std::fmt::Write;
 use std::path::Path;
 
-use ringway_daemon::dto::Moving;
+use ringway_daemon::dto::{Moving, Waiting};
 use ringway_engine::{Decision, Transfer};
 use ringway_model::{
     Consent, DeclineReason, Device, Direction, Edit, Failure, Fault, LookAlike, Offer, OpenCode, Past, PastDetails,
@@ -123,6 +123,12 @@ pub(crate) fn finished<'a>(transfer: &Transfer, report: &'a Report, words: Optio
 /// `transfer`.
 pub(crate) fn transfer(moving: &Moving) -> Event<'_> {
     Event::Transfer(&moving.transfer)
+}
+
+/// `transfer_waits`.
+pub(crate) fn transfer_waits(waiting: &Waiting) -> Event<'_> {
+    let Waiting { id, device, target, title, more_names } = waiting;
+    Event::TransferWaits { id, peer_id: *device, peer: target, title, more_names: *more_names }
 }
 
 /// `past`; with `details`, if it is shown by itself.

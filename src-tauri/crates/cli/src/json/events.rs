@@ -2,7 +2,7 @@
 //! events and their fields; the comment of an event begins with the commands that write it.
 use ringway_model::{
     Consent, DeclineReason, Device, DeviceId, DeviceRule, Edit, LookAlike, NearbyDevice, Offer, OpenCode,
-    PairingRequest, PathText, Planned, Progress, SettingsInForce, TransferId, TurnedAway, UnderWay, Unfinished,
+    PairingRequest, PathText, Planned, Progress, SettingsInForce, Text, TransferId, TurnedAway, UnderWay, Unfinished,
 };
 use serde::Serialize;
 
@@ -146,12 +146,25 @@ pub(crate) enum Event<'a> {
     OfferWaits(&'a Offer),
     /// `status`, `accept`: A transfer that the service has under way.
     Transfer(&'a UnderWay),
+    /// `status`: A transfer that waits until another one to the same device has ended.
+    TransferWaits {
+        /// Its id while it waits, for `cancel`.
+        id: &'a str,
+        /// The device's id.
+        peer_id: DeviceId,
+        /// What the device is called here.
+        peer: &'a Text,
+        /// The name of what is sent, the first one of several.
+        title: &'a PathText,
+        /// How many names follow it.
+        more_names: u64,
+    },
     /// `decline`: An offer is declined.
     Declined {
         /// The offer's id.
         id: &'a str,
     },
-    /// `cancel`: A transfer is cancelled.
+    /// `cancel`: A transfer is cancelled, or one that waited does not begin.
     Cancelled {
         /// The transfer's id.
         id: &'a str,

@@ -1,5 +1,5 @@
 //! What a person chose to send or copy, and what waits for its turn.
-use ringway_model::{PathText, Text};
+use ringway_model::{DeviceId, PathText, Text};
 use serde::{Deserialize, Serialize};
 
 use super::Moving;
@@ -96,7 +96,7 @@ pub struct ItemSize {
 pub struct Waiting {
     pub id: String,
     /// The device's id.
-    pub device: String,
+    pub device: DeviceId,
     /// What the device is called here.
     pub target: Text,
     pub title: PathText,

@@ -3,7 +3,7 @@ use std::time::SystemTime;
 
 use anyhow::Result;
 use ringway_daemon::control::{Client, Place};
-use ringway_daemon::dto::{Everything, Listening, Moving, PairedDevice};
+use ringway_daemon::dto::{Everything, Listening, Moving, PairedDevice, Waiting};
 use ringway_model::{DeviceId, Fault, Offer, OnCancel, OpenCode};
 
 use super::{refusal, shown};
@@ -39,8 +39,8 @@ pub(crate) async fn status(report: ReportArgs) -> Result<Exit> {
     out.event(&shown::service_event(client.hello(), &all, now));
     all.offers.iter().for_each(|offer| out.event(&Event::OfferWaits(offer)));
     all.requests.iter().for_each(|request| out.event(&Event::PairingRequested(request)));
-    let running = all.transfers.iter().filter(|moving| moving.report.is_none());
-    running.for_each(|moving| out.event(&json::transfer(moving)));
+    under_way(&all).for_each(|moving| out.event(&json::transfer(moving)));
+    all.waiting.iter().for_each(|waiting| out.event(&json::transfer_waits(waiting)));
     shown::status(client.hello(), &all, now).into_iter().for_each(|line| out.say(line));
     Ok(Exit::All)
 }
@@ -119,11 +119,22 @@ pub(crate) async fn code(args: CodeShownArgs) -> Result<Exit> {
 
 /// `ringway cancel`.
 pub(crate) async fn cancel(args: CancelArgs) -> Result<Exit> {
-    let (out, client, id) = running(args.transfer).await?;
+    let client = service().await?;
+    let all = client.look().await?;
+    let waiting = all.waiting.iter().map(of_waiting);
+    let listed: Vec<_> = under_way(&all).map(of_transfer).chain(waiting).collect();
+    let id = one(&listed, &all.devices, &args.transfer.transfer, "transfer", Meant::clone)?.id.clone();
+    let out = Output::from(args.transfer.report);
+    let short = shown::short(&id);
+    if all.waiting.iter().any(|waiting| waiting.id == id) {
+        client.remove_waiting(id.clone()).await?;
+        out.event(&Event::Cancelled { id: &id });
+        out.say(format_args!("Transfer {short} does not begin."));
+        return Ok(Exit::All);
+    }
     let then = if args.remove { OnCancel::Remove } else { OnCancel::Keep };
     client.cancel(id.clone(), then).await?;
     out.event(&Event::Cancelled { id: &id });
-    let short = shown::short(&id);
     match then {
         OnCancel::Keep => out.say(format_args!(
             "Transfer {short} is cancelled. What arrived is kept at the receiver. Send the same again to resume, \
@@ -157,13 +168,8 @@ pub(crate) async fn resume(args: TransferArgs) -> Result<Exit> {
 async fn running(args: TransferArgs) -> Result<(Output, Client, String)> {
     let client = service().await?;
     let all = client.look().await?;
-    let running: Vec<_> = all.transfers.into_iter().filter(|moving| moving.report.is_none()).collect();
-    let found = one(&running, &all.devices, &args.transfer, "transfer", |Moving { transfer, .. }| Meant {
-        id: transfer.id.clone(),
-        called: transfer.progress.peer.as_deref().or(transfer.target.as_deref()).unwrap_or_default(),
-        device: transfer.progress.peer_id,
-    })?;
-    let id = found.transfer.id.clone();
+    let listed: Vec<_> = under_way(&all).map(of_transfer).collect();
+    let id = one(&listed, &all.devices, &args.transfer, "transfer", Meant::clone)?.id.clone();
     Ok((Output::from(args.report), client, id))
 }
 
@@ -197,7 +203,13 @@ async fn look(client: &Client) -> Result<Everything> {
     Ok(all)
 }
 
+/// Those that have not ended.
+fn under_way(all: &Everything) -> impl Iterator<Item = &Moving> {
+    all.transfers.iter().filter(|moving| moving.report.is_none())
+}
+
 /// What a command may mean: an offer, or a transfer.
+#[derive(Clone)]
 struct Meant<'a> {
     id: String,
     /// What its device was called when it began.
@@ -223,6 +235,18 @@ impl<'a> Meant<'a> {
 
 fn of_offer(offer: &Offer) -> Meant<'_> {
     Meant { id: offer.id.to_string(), called: &offer.from, device: Some(offer.from_id) }
+}
+
+fn of_transfer(Moving { transfer, .. }: &Moving) -> Meant<'_> {
+    Meant {
+        id: transfer.id.clone(),
+        called: transfer.progress.peer.as_deref().or(transfer.target.as_deref()).unwrap_or_default(),
+        device: transfer.progress.peer_id,
+    }
+}
+
+fn of_waiting(waiting: &Waiting) -> Meant<'_> {
+    Meant { id: waiting.id.clone(), called: &waiting.target, device: Some(waiting.device) }
 }
 
 /// Whether a paired device is called that, as the trust store compares names.

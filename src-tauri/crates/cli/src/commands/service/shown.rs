@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use ringway_daemon::control::protocol::Hello;
-use ringway_daemon::dto::{Everything, Listening};
+use ringway_daemon::dto::{Everything, Listening, Waiting};
 use ringway_model::{Direction, Offer, OpenCode, PairingRequest, PathText, Stage, Text, UnderWay};
 
 use crate::json::{self, Event, Service, WhatFailed};
@@ -111,12 +111,29 @@ pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<St
         lines.extend([String::new(), "Under way (`ringway cancel ID`):".to_owned()]);
         lines.extend(transfers(&running));
     }
+    if !all.waiting.is_empty() {
+        lines.extend([
+            String::new(),
+            "Waiting until another one to the same device has ended (`ringway cancel ID`):".to_owned(),
+        ]);
+        lines.extend(waiting(&all.waiting));
+    }
     lines
 }
 
 /// A line for each device that wants to pair.
 pub(crate) fn requests(requests: &[PairingRequest]) -> Vec<String> {
     requests.iter().map(words::pairing_requested).collect()
+}
+
+/// A table of what waits, in the order in which it begins.
+fn waiting(waiting: &[Waiting]) -> Vec<String> {
+    let heading = ["ID", "DEVICE", "WHAT"].map(str::to_owned);
+    let rows = waiting.iter().map(|waits| {
+        let title = names(std::slice::from_ref(&waits.title), waits.more_names);
+        [short(&waits.id), waits.target.to_string(), title]
+    });
+    table(std::iter::once(heading).chain(rows).collect())
 }
 
 /// A table of offers.

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use ringway_engine::{Engine, SendRequest, Target, Transfer};
-use ringway_model::{DeviceId, Fault, Invalid, Source};
+use ringway_engine::{Engine, SendRequest, Target, Transfer, draw_transfer_id};
+use ringway_model::{DeviceId, Fault, Invalid, Source, TransferId};
 
 use super::super::listeners::Listeners;
 use super::super::transfers::Transfers;
@@ -30,7 +30,6 @@ struct State {
     running: Vec<Running>,
     /// In the order in which they begin, those of all devices.
     waiting: VecDeque<Waits>,
-    last_id: u64,
     /// Nothing that waits begins any more.
     closed: bool,
 }
@@ -48,7 +47,8 @@ impl Running {
 }
 
 struct Waits {
-    id: u64,
+    /// As long as it waits. The transfer that begins draws its own.
+    id: TransferId,
     to: DeviceId,
     request: SendRequest,
 }
@@ -71,7 +71,7 @@ impl Queue {
     /// Begins a transfer, or has it wait until what goes to the same paired device has ended.
     ///
     /// # Errors
-    /// Too many wait.
+    /// Too many wait; the kernel gives no random bytes.
     pub(super) fn send(self: &Arc<Self>, request: SendRequest) -> Result<Sent, Fault> {
         let to = device_of(&request.target);
         let mut state = self.state.lock();
@@ -81,8 +81,7 @@ impl Queue {
         if state.waiting.len() >= WAITING_MAX {
             return Err(Fault::Invalid(Invalid::TooMany));
         }
-        state.last_id += 1;
-        let waits = Waits { id: state.last_id, to: device, request };
+        let waits = Waits { id: draw_transfer_id()?, to: device, request };
         let waiting = self.shown_one(&waits);
         state.waiting.push_back(waits);
         drop(state);
@@ -178,7 +177,7 @@ impl Queue {
         }
         Waiting {
             id: waits.id.to_string(),
-            device: waits.to.to_string(),
+            device: waits.to,
             target: self.engine.label(&waits.request.target).into(),
             title: sources.first().map_or_else(|| Path::new(""), name).into(),
             more_names: (sources.len() as u64).saturating_sub(1),

@@ -39,7 +39,7 @@ async fn what_goes_to_one_device_waits_its_turn_and_goes_on_after_a_refusal() {
     let offer = far.offer().await;
     let second = near.waits("second", &far);
     assert_eq!((second.target.to_string(), second.title.to_string()), ("far".to_owned(), "second".to_owned()));
-    assert_eq!(second.device, far.app.engine.this_device().id.to_string());
+    assert_eq!(second.device, far.app.engine.this_device().id);
     near.waits("third", &far);
     near.waits("fourth", &far);
     let (all, _listener) = near.app.start(Box::new(|_| ())).unwrap();
