@@ -9,6 +9,17 @@ import { createInterface } from "node:readline";
  */
 const OUTPUT_AFTER_MS = 5000;
 
+const SIGNALS = ["SIGINT", "SIGTERM"];
+
+/** Kills what each running command has started. */
+const kills = new Set();
+
+/** The terminal's Ctrl+C reaches only this process. */
+function interrupted(signal) {
+  kills.forEach((kill) => kill());
+  process.exit(signal === "SIGINT" ? 130 : 143);
+}
+
 /**
  * Runs a command and passes its output on line by line. Resolves to its exit status (null after a
  * signal), and whether it reached the limit.
@@ -25,12 +36,8 @@ export function runLimited(command, args, options, limitMs, onLine) {
       // It has just ended.
     }
   };
-  // The terminal's Ctrl+C reaches only this process.
-  const interrupted = (signal) => {
-    kill();
-    process.exit(signal === "SIGINT" ? 130 : 143);
-  };
-  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, interrupted);
+  if (kills.size === 0) SIGNALS.forEach((signal) => process.on(signal, interrupted));
+  kills.add(kill);
   const ends = [child.stdout, child.stderr].map((output) => {
     const lines = createInterface({ input: output, crlfDelay: Infinity });
     lines.on("line", onLine);
@@ -44,7 +51,8 @@ export function runLimited(command, args, options, limitMs, onLine) {
     }, limitMs);
     const end = (status) => {
       clearTimeout(limit);
-      for (const signal of ["SIGINT", "SIGTERM"]) process.removeListener(signal, interrupted);
+      kills.delete(kill);
+      if (kills.size === 0) SIGNALS.forEach((signal) => process.removeListener(signal, interrupted));
       resolve({ status, hung });
     };
     child.on("error", (error) => {

@@ -1,7 +1,9 @@
-// `npm test`: every suite in order, each with its set-up, continuing after a failure. The last line
-// is the count of all.
+// `npm test`: the set-ups of all suites, then the suites, beside each other where that harms none,
+// continuing after a failure. The last line is the count of all.
 import { readdirSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { besides } from "./beside.mjs";
 import { runSteps } from "./limited.mjs";
 import { rustSteps } from "./rust.mjs";
 import { APART, canBeApart } from "./setup/apart.mjs";
@@ -10,8 +12,11 @@ import { needModules } from "./setup/npm.mjs";
 import { CannotInstall, needGroup, wantGroup } from "./setup/packages.mjs";
 import { ROOT, run, say } from "./setup/process.mjs";
 import { Tally } from "./tally.mjs";
+import { hostHasKernelTls, vmMissing } from "./vm/vm.mjs";
 
 const quick = process.argv.includes("--quick");
+/** With `--in-turn`, one suite runs after the other. */
+const inTurn = process.argv.includes("--in-turn");
 /**
  * With `--release`, packages of release builds, as `npm run package` makes them. Otherwise the
  * builds of the other tests are packed.
@@ -43,6 +48,12 @@ const PROGRAMS_AT_ONCE = 3;
 const WINDOWS_AT_ONCE = 2;
 
 /**
+ * How much suites beside each other may keep busy, for each processor that there is. Deadlines in
+ * the tests hold at nearly twice that.
+ */
+const BUSY_MAX = 1.2;
+
+/**
  * A program or file of tests that takes this long is named among the slowest, of which this many
  * are named.
  */
@@ -51,10 +62,14 @@ const SLOW_MAX = 25;
 
 /**
  * A suite: its set-up first, then the command whose output is counted, or the steps, each with its
- * own limit. Those with `quick` also run in the inner loop.
+ * own limit. Those with `quick` also run in the inner loop. `busy` is how many processors it keeps
+ * busy on average: its processor time by its time alone. Beside it only those run that are named in
+ * `beside`, if it names any. They start in this order, as soon as there is room, so the order
+ * decides which meet.
  */
 const SUITES = [
-  { name: "house", quick: true, setUp: needRust, command: () => nodeTests("house") },
+  // Before anything is built.
+  { name: "house", quick: true, isFirst: true, setUp: needRust, command: () => nodeTests("house") },
   {
     name: "rust",
     quick: true,
@@ -65,11 +80,19 @@ const SUITES = [
     },
     steps: () => rustSteps(scope({ withWindow: !quick }), { quick }),
     atOnce: canBeApart() ? PROGRAMS_AT_ONCE : 1,
+    busy: 1,
   },
   {
-    name: "front end",
-    setUp: needModules,
-    command: () => ["npx", ["--no-install", "vitest", "run"]],
+    name: "vm",
+    setUp: () => {
+      needModules();
+      needGroup("transfer", "comparing trees");
+      buildCommand(BUILDS);
+      buildTools();
+      fetchGuest("cloud", "generic");
+    },
+    command: () => nodeTests("vm"),
+    busy: 1.2,
   },
   {
     name: "transfer",
@@ -83,6 +106,23 @@ const SUITES = [
     },
     steps: () => filesApart("transfer", quick ? ["main.test.mjs"] : testFiles("transfer")),
     atOnce: canBeApart() ? FILES_AT_ONCE : 1,
+    busy: 1.25,
+  },
+  {
+    name: "package",
+    setUp: () => {
+      needGroup("package", "packing");
+      needGroup("packed", "judging packages");
+      needGroup("window", "opening the installed window");
+      needGroup("transfer", "comparing trees");
+      fetchGuest("cloud");
+      run("npm", ["run", "--silent", "package"], { env: { ...process.env, ...packing } });
+    },
+    command: () => nodeTests("package"),
+    env: packing,
+    busy: 1.1,
+    // It may install the package into this machine, and compares /usr and /etc before and after.
+    beside: ["vm", "front end", "transfer"],
   },
   {
     name: "desktop",
@@ -94,16 +134,13 @@ const SUITES = [
       buildTools();
     },
     command: () => nodeTests("desktop"),
+    busy: 0.5,
   },
   {
-    name: "vm",
-    setUp: () => {
-      needModules();
-      needGroup("transfer", "comparing trees");
-      buildCommand(BUILDS);
-      buildTools();
-    },
-    command: () => nodeTests("vm"),
+    name: "front end",
+    setUp: needModules,
+    command: () => ["npx", ["--no-install", "vitest", "run"]],
+    busy: 1.5,
   },
   {
     name: "window",
@@ -117,18 +154,7 @@ const SUITES = [
     },
     steps: () => filesApart("window", testFiles("window")),
     atOnce: canBeApart() ? WINDOWS_AT_ONCE : 1,
-  },
-  {
-    name: "package",
-    setUp: () => {
-      needGroup("package", "packing");
-      needGroup("packed", "judging packages");
-      needGroup("window", "opening the installed window");
-      needGroup("transfer", "comparing trees");
-      run("npm", ["run", "--silent", "package"], { env: { ...process.env, ...packing } });
-    },
-    command: () => nodeTests("package"),
-    env: packing,
+    busy: 1.8,
   },
 ];
 
@@ -166,32 +192,53 @@ function filesApart(folder, names) {
   });
 }
 
-async function runSuite(suite) {
-  const tally = new Tally();
-  say(`\n== ${suite.name}`);
+/**
+ * Loads this machine's own module of TLS if it has one, and fetches the guest's kernels and
+ * emulator. So nothing is installed, and no module loaded, while other suites run. The tests report
+ * what is missing.
+ */
+function fetchGuest(...flavours) {
+  hostHasKernelTls();
+  flavours.forEach((flavour) => vmMissing(flavour));
+}
+
+/** Sets a suite up. Returns it with what is to be run, without steps if it cannot be run. */
+function prepare(suite) {
+  const [tally, started] = [new Tally(), Date.now()];
+  let steps;
+  say(`\n== ${suite.name}: set-up`);
   try {
     suite.setUp?.(tally);
+    steps = suite.steps?.() ?? oneStep(suite);
   } catch (error) {
     if (error instanceof CannotInstall) {
       say(`skipped: ${suite.name}: ${error.message}`);
       tally.skip(suite.name, error.message);
-      return tally;
+    } else {
+      say(`${suite.name}: set-up failed: ${error.message}`);
+      tally.end(`${suite.name}: set-up`, 1);
     }
-    say(`${suite.name}: set-up failed: ${error.message}`);
-    tally.end(`${suite.name}: set-up`, 1);
-    return tally;
   }
+  return { ...suite, tally, steps, setUpMs: Date.now() - started };
+}
+
+/** Runs what was set up, and says its lines by `show`. */
+async function runSuite({ name, tally, steps, env: own, atOnce, setUpMs }, show) {
+  const started = Date.now();
+  show(`\n== ${name}`);
   // No colours, because a program reads the lines, here and in CI.
-  const env = { ...process.env, ...suite.env, NO_COLOR: "1", FORCE_COLOR: "0", CARGO_TERM_COLOR: "never", RINGWAY_TARGET: TARGET };
+  const env = { ...process.env, ...own, NO_COLOR: "1", FORCE_COLOR: "0", CARGO_TERM_COLOR: "never", RINGWAY_TARGET: TARGET };
   try {
-    const steps = (suite.steps ?? (() => oneStep(suite)))();
-    const limited = steps.map((step) => ({ ...step, options: { cwd: ROOT, ...step.options, env: { ...env, ...step.options?.env } } }));
-    tally.end(suite.name, await runSteps(limited, tally, say, { atOnce: suite.atOnce }));
+    const limited = steps?.map((step) => ({ ...step, options: { cwd: ROOT, ...step.options, env: { ...env, ...step.options?.env } } }));
+    if (limited) tally.end(name, await runSteps(limited, tally, show, { atOnce }));
   } catch (error) {
-    say(`${suite.name}: ${error.message}`);
-    tally.end(suite.name, 1);
+    show(`${name}: ${error.message}`);
+    tally.end(name, 1);
   }
-  return tally;
+  const [took, before] = [Date.now() - started, setUpMs].map((ms) => (ms / 1000).toFixed(0));
+  const row = `${name}: ${tally} (${took} s, set-up ${before} s)`;
+  show(row);
+  return row;
 }
 
 function oneStep(suite) {
@@ -199,19 +246,22 @@ function oneStep(suite) {
   return [{ name: suite.name, command, args, limitMs: SUITE_HANGS_AFTER_MS }];
 }
 
-const total = new Tally();
-const rows = [];
-for (const suite of SUITES) {
-  if (quick && !suite.quick) continue;
-  if (only.length > 0 && !only.includes(suite.name)) continue;
-  const started = Date.now();
-  const tally = await runSuite(suite);
-  rows.push(`${suite.name}: ${tally} (${((Date.now() - started) / 1000).toFixed(0)} s)`);
-  total.add(tally);
+const begun = Date.now();
+const chosen = SUITES.filter(({ name, quick: isQuick }) => (!quick || isQuick) && (only.length === 0 || only.includes(name)));
+const rows = new Map();
+const tallies = [];
+const busyMax = inTurn || !canBeApart() ? 0 : BUSY_MAX * availableParallelism();
+for (const suites of [chosen.filter(({ isFirst }) => isFirst), chosen.filter(({ isFirst }) => !isFirst)]) {
+  const prepared = suites.map(prepare);
+  await besides(prepared, busyMax, say, async (suite, show) => rows.set(suite.name, await runSuite(suite, show)));
+  tallies.push(...prepared.map(({ tally }) => tally));
 }
+const total = new Tally();
+tallies.forEach((tally) => total.add(tally));
 
 say("\n== all suites");
-rows.forEach(say);
+chosen.forEach(({ name }) => say(rows.get(name)));
+say(`all: ${((Date.now() - begun) / 1000).toFixed(0)} s`);
 const slow = total.times.filter(([, ms]) => ms >= SLOW_MS).sort(([, one], [, other]) => other - one);
 if (slow.length > 0) say(`\nslowest:\n${slow.slice(0, SLOW_MAX).map(([name, ms]) => `  ${(ms / 1000).toFixed(0)} s  ${name}`).join("\n")}`);
 if (total.skips.length > 0) say(`\nskipped here:\n${total.skips.map((skip) => `  ${skip}`).join("\n")}`);

@@ -35,12 +35,21 @@ export function canBuildWindow() {
   return capture("pkg-config", ["--exists", "webkit2gtk-4.1"]).status === 0;
 }
 
+const built = new Set();
+
+/** Builds something unless this process has. The set-ups of several suites ask for the same. */
+function once(what, build) {
+  if (built.has(what)) return;
+  build();
+  built.add(what);
+}
+
 /** The `ringway` command. Without the window, no WebKit is needed. */
 export function buildCommand(how = { withWindow: false }) {
   needRust();
   const chosen = scope(how);
   if (chosen.includes("--workspace")) buildFrontEnd();
-  run("cargo", ["build", "--locked", ...chosen], { cwd: WORKSPACE });
+  once(`command ${chosen}`, () => run("cargo", ["build", "--locked", ...chosen], { cwd: WORKSPACE }));
   if (!existsSync(RINGWAY)) throw new Error(`cargo built no ${RINGWAY}`);
 }
 
@@ -48,13 +57,13 @@ export function buildTools() {
   // Its own target folder, whatever CARGO_TARGET_DIR is set to, so that the two workspaces do not
   // rebuild each other's files.
   const env = { ...process.env, CARGO_TARGET_DIR: join(TOOLS_FOLDER, "target") };
-  run("cargo", ["build", "--locked", "--quiet"], { cwd: TOOLS_FOLDER, env });
+  once("tools", () => run("cargo", ["build", "--locked", "--quiet"], { cwd: TOOLS_FOLDER, env }));
 }
 
 /** The front end as static files in dist/, which are compiled into the shell. */
 export function buildFrontEnd() {
   needModules();
-  run("npm", ["run", "--silent", "build"]);
+  once("front end", () => run("npm", ["run", "--silent", "build"]));
 }
 
 /**

@@ -77,3 +77,23 @@ test("unfinished transfers are listed with sender and names, resumed, and remove
   assert.equal(again.events.find(({ event }) => event === "finished").unchanged, 0, "it begins anew");
   sameInside(source, inbox);
 });
+
+test("what the first transfer into a folder has left is listed, however early its receiver was killed", async (t) => {
+  const { base, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  mkdirSync(tree);
+  writeFileSync(join(tree, "file"), Buffer.alloc(BYTES));
+  let code;
+  for (const name of ["first", "second", "third"]) {
+    const inbox = join(base, name);
+    mkdirSync(inbox);
+    const receiving = await receiver(t, far, inbox, { code });
+    const sending = sender(t, near, tree, receiving.target, { code, args: SLOWLY });
+    code = null;
+    await eventually("it has begun", () => hidden(inbox).some((staging) => readdirSync(join(inbox, staging)).includes("begun")));
+    for (const end of [receiving, sending]) end.kill("SIGKILL");
+    await Promise.all([receiving.exit(), sending.exit()]);
+    const [left] = await listed(far, "--in", inbox);
+    assert.deepEqual((await listed(far)).filter(({ folder }) => folder.path === inbox), [left]);
+  }
+});

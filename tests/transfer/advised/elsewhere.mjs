@@ -23,6 +23,11 @@ export const ELSEWHERE = [
     test: "a damaged identity is named, and the advised command makes a new one",
   },
   {
+    keys: ["Waiting until another one to the same device has ended (`ringway cancel ID`):"],
+    file: "tests/window/queue.test.mjs",
+    test: "what is dropped on a card behind another transfer waits, is reordered and taken out, and begins by itself",
+  },
+  {
     keys: ["yes, by systemd (`systemctl --user status ringway`)"],
     file: "tests/desktop/login.test.mjs",
     test: "the unit receives under a user's systemd with all of its hardening, and ends in order",

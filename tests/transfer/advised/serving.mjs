@@ -202,6 +202,8 @@ export default [
       await follower.runs(far, decline, { fill: { ID: idOf(await says(far, ["offers"])) } });
       assert.equal(await other.exit(), EXIT.declined, other.said());
 
+      // Whole files have arrived, which are what is kept.
+      await sending.event(({ event, bytes_done: done }) => event === "progress" && done > 3_500_000);
       const [cancel] = follower.reads(await says(far, ["status"]), this.keys[1]);
       await follower.runs(far, cancel, { fill: { ID: id } });
       assert.equal(await sending.exit(), EXIT.failed, sending.said());

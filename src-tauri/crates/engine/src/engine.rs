@@ -292,15 +292,16 @@ impl Engine {
     }
 
     /// What transfers that did not end have left in the folders that this device receives into: the
-    /// receive folder, those of the rules, and those of past transfers. Folders that cannot be read
-    /// are passed over. It looks at every file that was left, so it takes a while.
+    /// receive folder, those of the rules, those of past transfers, and those into which one has
+    /// begun. Folders that cannot be read are passed over. It looks at every file that was left, so
+    /// it takes a while.
     ///
     /// # Errors
     /// The store cannot be read.
     pub fn unfinished(&self) -> Result<Vec<Unfinished>, Fault> {
         let rules = self.devices()?.into_iter().filter_map(|device| device.rule.folder).map(|folder| folder.0);
-        let folders =
-            [self.settings().receive_folder.0].into_iter().chain(rules).chain(self.shared.store.received_into()?);
+        let known = [self.shared.store.received_into()?, self.shared.store.begun_into()?];
+        let folders = [self.settings().receive_folder.0].into_iter().chain(rules).chain(known.into_iter().flatten());
         // Each by what it really is, so that nothing is told twice.
         let folders: BTreeSet<_> = folders.filter_map(|folder| folder.canonicalize().ok()).collect();
         let mut found: Vec<_> =

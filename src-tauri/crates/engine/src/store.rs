@@ -1,6 +1,7 @@
 //! The trust store: paired devices with their keys, what each sent, and ended transfers. One SQLite
 //! file, shared by every program of this device.
 mod answered;
+mod begun;
 pub mod history;
 pub(crate) mod look_alike;
 mod mounted;
@@ -302,6 +303,7 @@ fn open(path: &Path) -> Result<Opened, Fault> {
         rules::upgrade(&connection)?;
         connection.execute_batch(reached::SCHEMA)?;
         connection.execute_batch(answered::SCHEMA)?;
+        connection.execute_batch(begun::SCHEMA)?;
         connection.execute_batch(mounted::SCHEMA)?;
         connection.execute_batch(pairings::SCHEMA)?;
         Ok(connection)

@@ -294,7 +294,7 @@ impl Incoming {
         let is_suspect = self.staging.is_suspect();
         self.close_files();
         if is_suspect && self.staging.is_found_again {
-            return staging::leave_suspect(&self.staging.dir);
+            return staging::leave_suspect(&self.root.dir, &self.staging.dir);
         }
         removal::remove_staging(&self.root.dir, &self.staging.name)
     }

@@ -26,7 +26,7 @@ impl Staging {
             Spot::Own | Spot::Aside(..) => Ok(()),
             Spot::Part(..) => self.root.disk().write_out(file.as_fd(), self.root.filesystem),
             // In a folder of another filesystem, or subvolume.
-            Spot::Beside(_) => self.root.write_out_where_it_is(file.as_fd()),
+            Spot::Beside(..) => self.root.write_out_where_it_is(file.as_fd()),
         };
         self.noting_loss(written)
     }

@@ -382,11 +382,11 @@ pub(super) fn suspect(staging: &Dir) {
 }
 
 /// Empties a staging folder but for what tells the next attempt to compare all that is there, and
-/// lets go of it.
+/// lets go of it. The owner's files that it holds get names first.
 ///
 /// # Errors
-/// What could not be noted or removed.
-pub(super) fn leave_suspect(staging: &Dir) -> io::Result<()> {
+/// What could not be noted, named or removed.
+pub(super) fn leave_suspect(root: &Dir, staging: &Dir) -> io::Result<()> {
     match staging.rename_noreplace(resume::JOURNAL, staging, SUSPECT) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => match staging.create_new(SUSPECT, FILLING_FILE_MODE) {
@@ -395,6 +395,7 @@ pub(super) fn leave_suspect(staging: &Dir) -> io::Result<()> {
         },
         renamed => renamed?,
     }
+    exchanges::settle_left(root, staging)?;
     for name in names_of(staging, |name| name != BEGUN && name != SUSPECT)? {
         match staging.metadata(&name)?.kind {
             Kind::Dir => removal::remove_tree(staging, &name)?,
@@ -431,12 +432,15 @@ pub(super) fn remove_stale(root: &Dir) {
 /// Closes what an attempt that crashed has left open, and gives the owner's files names that its
 /// exchanges took, unless another transfer is at work in its staging folder.
 fn restore_unheld(root: &Dir, dir: &Dir) {
-    let is_noted = || names_of(dir, read_only_folders::is_record).is_ok_and(|records| !records.is_empty());
-    let is_ours = metadata_of(dir).is_ok_and(|there| is_ours(&there));
-    if is_ours && (is_noted() || exchanges::has_left(dir)) && lock(dir).is_ok() {
+    if !metadata_of(dir).is_ok_and(|there| is_ours(&there)) {
+        return;
+    }
+    let is_noted = names_of(dir, read_only_folders::is_record).is_ok_and(|records| !records.is_empty());
+    let left = exchanges::Left::find(dir).ok().filter(|left| !left.is_empty());
+    if (is_noted || left.is_some()) && lock(dir).is_ok() {
         read_only_folders::restore_left(root, dir);
         // What has no name yet gets one before the folder is removed, or that stays.
-        let _ = exchanges::settle_left(root, dir);
+        let _ = left.map_or(Ok(()), |left| left.settle(root, dir));
         // Whoever could not let go does so when the descriptor is closed.
         let _ = release(dir);
     }

@@ -34,6 +34,7 @@ mod oracle;
 mod own;
 mod parts;
 mod proving;
+mod saved;
 
 const MTIME: Timestamp = Timestamp { secs: 1_600_000_000, nanos: 123_456_789 };
 

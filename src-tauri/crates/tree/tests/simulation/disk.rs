@@ -95,6 +95,8 @@ type Save = Box<dyn FnOnce(&Path) + Send>;
 pub(crate) struct Plan {
     /// Somebody saves a file in the instant before names are exchanged.
     pub(crate) saves: Option<Save>,
+    /// From then on, folders that everybody sees take no names.
+    pub(crate) refuses_names: Option<Errno>,
     /// The program is killed before the operation of that number.
     pub(crate) dies_at: Option<usize>,
     /// Operations that still find room; None for any number.

@@ -445,6 +445,8 @@ impl Accepted {
         let shared = Arc::clone(&self.listening.shared);
         let confined = self.listening.confinement.is_ok();
         let begin = move || {
+            // Without it, what a receiver leaves that is killed is found by who names the folder.
+            let _ = std::path::absolute(&options.destination).map(|folder| shared.store.note_begun(&folder));
             let options =
                 DestinationOptions { own: own_folders::make(&shared.paths)?, homes: Homes::known(), ..options };
             if confined { Incoming::begin_confined(options) } else { Incoming::begin(options) }

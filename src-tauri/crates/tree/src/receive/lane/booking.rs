@@ -141,6 +141,9 @@ impl Worker<'_> {
         let (Spot::Part(dir, name) | Spot::Aside(dir, name), Some(id)) = (spot, link_id(entry)) else {
             return Ok(false);
         };
+        if spot.holds_owners() {
+            return Ok(false);
+        }
         let Ok(there) = dir.metadata(name) else { return Ok(false) };
         if let Some(proof) = &self.incoming.proof {
             let record = Record::new(At::Aside, (RelPath::ROOT.as_bytes(), name), entry, bytes);

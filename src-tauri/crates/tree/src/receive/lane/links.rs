@@ -9,6 +9,7 @@ use ringway_sys::attributes::Metadata;
 use ringway_wire::Name;
 use ringway_wire::lane::{Entry, EntryKind};
 
+use crate::disk::Dir;
 use crate::receive::failures::{EntryError, LaneError, Trouble, during, spool_error};
 use crate::receive::lane::Worker;
 use crate::receive::lane::small_files::taken_in_staging;
@@ -94,7 +95,8 @@ impl Worker<'_> {
     /// Where a link that replaces something is made first.
     fn spot(&mut self, folder: &Folder, name: &[u8]) -> Result<Spot, Trouble> {
         if self.incoming.is_foreign(folder, name, &self.parts)? {
-            return Ok(Spot::Beside(self.incoming.staging.temporaries.next()));
+            let staging = &self.incoming.staging;
+            return Ok(Spot::Beside(Arc::clone(&staging.dir), staging.temporaries.next()));
         }
         Ok(Spot::Part(self.parts.clone(), self.next_part()))
     }
@@ -158,8 +160,7 @@ impl Worker<'_> {
         match folder.dir.hard_link(&target.dir, target_name, name) {
             Ok(()) => {
                 if !folder.is_staged() && !folder.dir.metadata(name).is_ok_and(|there| is_it(&there)) {
-                    folder.dir.unlink(name).map_err(during(Operation::Link))?;
-                    return Ok(Linked::NoFile);
+                    return unlink_anothers((&target.dir, target_name), (&folder.dir, name));
                 }
                 self.note_link(folder, name, &Landed::There);
                 linked(name);
@@ -261,5 +262,19 @@ impl Worker<'_> {
         incoming.admit(folder, entry.name.as_bytes())?;
         let place = LinkRecord::of_unplaced(id, name, identity);
         self.link_to(&Folder::of_staging(dir), &place, folder, entry)
+    }
+}
+
+/// Removes a new name of a file that somebody has put in the place of the one to be linked to. What
+/// somebody has saved under the new name since stays.
+fn unlink_anothers((target, target_name): (&Dir, &[u8]), (dir, name): (&Dir, &[u8])) -> Result<Linked, Trouble> {
+    let identity = |dir: &Dir, name: &[u8]| dir.metadata(name).ok().map(|there| (there.dev, there.ino));
+    match (identity(target, target_name), identity(dir, name)) {
+        (Some(anothers), Some(there)) if anothers == there => {
+            dir.unlink(name).map_err(during(Operation::Link))?;
+            Ok(Linked::NoFile)
+        }
+        (_, None) => Ok(Linked::NoFile),
+        _ => Err(EntryError::IN_THE_WAY.into()),
     }
 }

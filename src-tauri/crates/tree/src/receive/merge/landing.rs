@@ -14,6 +14,7 @@ use crate::receive::failures::{EntryError, LaneError, Trouble, during, failed, i
 use crate::receive::merge::attributes::timestamp;
 use crate::receive::merge::folders::{Folder, Landing};
 use crate::receive::numbered::free_number;
+use crate::receive::staging::exchanges;
 use crate::receive::staging::spot::Spot;
 use crate::receive::{Incoming, OWN_PREFIX};
 
@@ -78,14 +79,27 @@ impl Spot {
         match self {
             Self::Own => (&folder.dir, name),
             Self::Part(dir, part) | Self::Aside(dir, part) => (dir, part),
-            Self::Beside(temporary) => (&folder.dir, temporary),
+            Self::Beside(_, temporary) => (&folder.dir, temporary),
         }
     }
 
-    /// Removes it. What cannot be removed in the staging folder goes with that, at the latest.
+    /// Removes it. What cannot be removed in the staging folder goes with that, at the latest. A
+    /// file of the owner's stays, which an exchange took and which has no name yet.
     pub(in crate::receive) fn discard(&self, folder: &Folder, name: &[u8]) {
-        let (dir, name) = self.place(folder, name);
-        let _ = dir.unlink(name);
+        if !self.holds_owners() {
+            let (dir, name) = self.place(folder, name);
+            let _ = dir.unlink(name);
+        }
+    }
+
+    /// Whether an exchange left a file of the owner's there.
+    pub(in crate::receive) fn holds_owners(&self) -> bool {
+        match self {
+            Self::Own => false,
+            Self::Part(records, name) | Self::Aside(records, name) | Self::Beside(records, name) => {
+                exchanges::is_recorded(records, name)
+            }
+        }
     }
 }
 
@@ -215,13 +229,14 @@ impl Incoming {
     }
 }
 
-/// Renames over what `was` under a name. What was saved there since stays: `AlreadyExists`, and
-/// both are where they were. Where the filesystem cannot exchange two names, what is saved in the
-/// instant before the rename is lost.
+/// Renames what is `staged` over what `was` under a name. What was saved there since stays:
+/// `AlreadyExists`, and both are where they were, or the owner's has a number. After another error
+/// the owner's may still be where the new one was staged. Where the filesystem cannot exchange two
+/// names, what is saved in the instant before the rename is lost.
 pub(in crate::receive) fn rename_over(
     (from, from_name): (&Dir, &[u8]),
     (dir, name): (&Dir, &[u8]),
-    was: &Metadata,
+    (staged, was): (&Metadata, &Metadata),
 ) -> io::Result<()> {
     match from.exchange(from_name, dir, name) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => return from.rename(from_name, dir, name),
@@ -230,12 +245,15 @@ pub(in crate::receive) fn rename_over(
         exchanged => exchanged?,
     }
     let version = |there: &Metadata| (there.dev, there.ino, there.kind, there.size, there.mtime);
-    if from.metadata(from_name).is_ok_and(|there| version(&there) == version(was)) {
+    let holds = |known| from.metadata(from_name).is_ok_and(|there| version(&there) == version(known));
+    if holds(was) {
         return from.unlink(from_name);
     }
-    if let Err(error) = from.exchange(from_name, dir, name) {
-        // What was saved stays, under a number if not under its name.
-        free_number(name, true, |name| from.rename_noreplace(from_name, dir, name)).map_err(|_| error)?;
+    let exchanged = from.exchange(from_name, dir, name);
+    // It may have been saved once more. What was saved stays, under a number if not under its name.
+    if exchanged.is_err() || !holds(staged) {
+        let numbered = free_number(name, true, |name| from.rename_noreplace(from_name, dir, name));
+        numbered.map_err(|error| exchanged.err().unwrap_or(error))?;
     }
     Err(io::ErrorKind::AlreadyExists.into())
 }
@@ -283,7 +301,10 @@ mod tests {
             fs::write(at(name), "before").unwrap();
             dir.metadata(name.as_bytes()).unwrap()
         };
-        let over = |name: &str, was: &Metadata| rename_over((&dir, b"part"), (&dir, name.as_bytes()), was);
+        let over = |name: &str, was: &Metadata| {
+            let staged = dir.metadata(b"part").unwrap();
+            rename_over((&dir, b"part"), (&dir, name.as_bytes()), (&staged, was))
+        };
 
         // As editors save: another file takes the name. Or the same one is written to.
         let replaced = before("a");

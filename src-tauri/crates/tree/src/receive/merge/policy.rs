@@ -149,6 +149,8 @@ impl MergePolicy {
         match was.filter(|_| self.keeps_edits(folder)) {
             Some(was) if self.top.is_edited(folder, name, &was) => return Err(io::ErrorKind::AlreadyExists.into()),
             Some(was) => exchange_with((from, from_name), folder, name, &was, staging)?,
+            // What is saved there from now on is the owner's.
+            None if self.keeps_edits(folder) => from.rename_noreplace(from_name, &folder.dir, name)?,
             None => from.rename(from_name, &folder.dir, name)?,
         }
         match (was, kept.and_then(|(was, file)| Some((was, metadata_of(&file).ok()?)))) {
@@ -291,17 +293,21 @@ impl MergePolicy {
     }
 }
 
-/// Exchanges what is whole with what `was` there, and removes that. After a crash in between, a
-/// record tells which of the two is the owner's.
+/// Exchanges what is whole with what `was` there, and removes that. After a crash in between, and
+/// as long as a file of the owner's that was taken can be given no name, a record tells which of
+/// the two is the owner's.
 fn exchange_with(
     (from, from_name): (&Dir, &[u8]),
     folder: &Folder,
     name: &[u8],
     was: &Metadata,
-    (staging, spot): (&Dir, &Spot),
+    staging: (&Dir, &Spot),
 ) -> io::Result<()> {
-    let recorded = exchanges::record(staging, spot, (from, from_name), (&folder.path, name), was)?;
-    let replaced = rename_over((from, from_name), (&folder.dir, name), was);
-    recorded.forget();
+    let staged = from.metadata(from_name)?;
+    let recorded = exchanges::record(staging, from_name, (&folder.path, name), (&staged, was))?;
+    let replaced = rename_over((from, from_name), (&folder.dir, name), (&staged, was));
+    if replaced.is_ok() || !recorded.may_hold_owners(from, from_name) {
+        recorded.forget();
+    }
     replaced
 }

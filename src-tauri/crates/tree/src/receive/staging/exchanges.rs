@@ -1,6 +1,6 @@
 //! Records each staged file that is about to be exchanged with a file that everybody sees. A file
 //! of the owner's that an exchange took, because it was saved an instant before, is found again by
-//! the record after a crash, and gets a name.
+//! the record after a crash, and gets a name. So is one that could be given no name at once.
 //!
 //! A record is a symbolic link. Like the exchange it is metadata alone, so a journaling filesystem
 //! brings it to the disk no later.
@@ -16,7 +16,6 @@ use crate::disk::Dir;
 use crate::receive::FILLING_FILE_MODE;
 use crate::receive::failures::is;
 use crate::receive::numbered::free_number;
-use crate::receive::staging;
 use crate::receive::staging::spot::Spot;
 
 /// What the names of records begin with. The name of the staged file follows.
@@ -48,9 +47,19 @@ struct Exchange {
 pub(in crate::receive) struct Recorded<'d> {
     dir: &'d Dir,
     record: Vec<u8>,
+    exchange: Exchange,
 }
 
 impl Recorded<'_> {
+    /// Whether a file of the owner's may be where the new one was staged. What cannot be examined
+    /// may be one.
+    pub(in crate::receive) fn may_hold_owners(&self, from: &Dir, from_name: &[u8]) -> bool {
+        match from.metadata(from_name) {
+            Ok(there) => self.exchange.is_owners(&there),
+            Err(error) => error.kind() != io::ErrorKind::NotFound,
+        }
+    }
+
     /// Removes it after the exchange, or after both got their old names back.
     pub(in crate::receive) fn forget(self) {
         // One that stays finds no staged file.
@@ -97,6 +106,11 @@ impl Exchange {
         (!path.is_empty()).then_some(Self { staged: version_in(staged)?, was: version_in(was)?, path })
     }
 
+    /// Whether it is neither of the two versions.
+    fn is_owners(&self, there: &Metadata) -> bool {
+        ![self.staged, self.was].contains(&version_of(there))
+    }
+
     /// Gives the file at `part` a name if it is the owner's: its own name, where what was received
     /// has that and gets a number, or a number.
     fn settle(&self, root: &Dir, parts: Option<&Dir>, part: &[u8]) -> io::Result<()> {
@@ -110,13 +124,11 @@ impl Exchange {
             Err(error) => return Err(error),
         };
         let Some(from) = parts.or(folder.as_ref()) else { return Ok(()) };
-        let there = match from.metadata(part) {
-            Ok(there) => version_of(&there),
+        match from.metadata(part) {
+            Ok(there) if self.is_owners(&there) => {}
+            Ok(_) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
-        };
-        if there == self.staged || there == self.was {
-            return Ok(());
         }
         let numbered = |to: &Dir| free_number(name, true, |name| from.rename_noreplace(part, to, name)).map(drop);
         let named = |to: &Dir| from.rename_noreplace(part, to, name).or_else(|_| numbered(to));
@@ -135,23 +147,22 @@ fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) || is(error, Errno::LOOP)
 }
 
-/// Records that what is staged at `spot` is about to be exchanged with what `was` at `name` in the
-/// folder at `folder`. `from` is where it is staged.
+/// Records that what is `staged` at `spot`, under `from_name` there, is about to be exchanged with
+/// what `was` at `name` in the folder at `folder`.
 pub(in crate::receive) fn record<'d>(
-    staging: &'d Dir,
-    spot: &'d Spot,
-    (from, from_name): (&Dir, &[u8]),
+    (staging, spot): (&'d Dir, &'d Spot),
+    from_name: &[u8],
     (folder, name): (&[u8], &[u8]),
-    was: &Metadata,
+    (staged, was): (&Metadata, &Metadata),
 ) -> io::Result<Recorded<'d>> {
     let dir = match spot {
         Spot::Part(dir, _) => dir,
         // What is staged in a folder that everybody sees is found from the staging folder.
-        Spot::Beside(_) | Spot::Own | Spot::Aside(..) => staging,
+        Spot::Beside(..) | Spot::Own | Spot::Aside(..) => staging,
     };
     let path = if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() };
-    let exchange = Exchange { staged: version_of(&from.metadata(from_name)?), was: version_of(was), path };
-    let (record, text) = ([RECORD_PREFIX, from_name].concat(), exchange.encode());
+    let exchange = Exchange { staged: version_of(staged), was: version_of(was), path };
+    let (record, text) = (name_of(from_name), exchange.encode());
     // A path may be too long for a link, and FAT has none.
     if dir.symlink(&text, &record).is_err() {
         let file = dir.create_new(&record, FILLING_FILE_MODE)?;
@@ -160,49 +171,104 @@ pub(in crate::receive) fn record<'d>(
             return Err(error);
         }
     }
-    Ok(Recorded { dir, record })
+    Ok(Recorded { dir, record, exchange })
 }
 
-fn read(dir: &Dir, record: &[u8]) -> Option<Exchange> {
-    let in_file = || {
+fn name_of(from_name: &[u8]) -> Vec<u8> {
+    [RECORD_PREFIX, from_name].concat()
+}
+
+/// Whether a folder has a record of what is staged under that name. What cannot be looked up may be
+/// recorded.
+pub(in crate::receive) fn is_recorded(records: &Dir, from_name: &[u8]) -> bool {
+    !records.metadata(&name_of(from_name)).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// What a record says; nothing of one that is damaged, or has gone.
+fn read(dir: &Dir, record: &[u8]) -> io::Result<Option<Exchange>> {
+    let in_file = || -> io::Result<Vec<u8>> {
         let mut text = Vec::new();
-        std::fs::File::from(dir.open_read(record).ok()?).take(RECORD_MAX).read_to_end(&mut text).ok()?;
-        Some(text)
+        std::fs::File::from(dir.open_read(record)?).take(RECORD_MAX).read_to_end(&mut text)?;
+        Ok(text)
     };
-    Exchange::decode(&dir.read_link(record).ok().or_else(in_file)?)
+    match dir.read_link(record).or_else(|_| in_file()) {
+        Ok(text) => Ok(Exchange::decode(&text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
-/// Gives the owner's files names that exchanges of a crashed attempt took. For whoever holds its
-/// staging folder, before anything in that is removed.
+/// Gives the owner's files names that exchanges took. For whoever holds the staging folder, before
+/// anything in that is removed.
 ///
 /// # Errors
 /// A file of the owner's has no name yet: the staging folder must stay.
 pub(in crate::receive) fn settle_left(root: &Dir, staging: &Dir) -> io::Result<()> {
-    settle_in(root, staging, None)?;
-    for lane in staging::names_of(staging, |name| name.starts_with(LANE_PREFIX))? {
-        match staging.open_dir(&lane) {
-            Ok(parts) => settle_in(root, &parts, Some(&parts))?,
-            Err(error) if is_gone(&error) => {}
-            Err(error) => return Err(error),
+    Left::find(staging)?.settle(root, staging)
+}
+
+/// Records that are in a staging folder.
+pub(super) struct Left {
+    /// In the folder itself.
+    here: Vec<Vec<u8>>,
+    /// In those of its lanes.
+    lanes: Vec<(Dir, Vec<Vec<u8>>)>,
+}
+
+impl Left {
+    /// Looks for all of them, however much else is there.
+    pub(super) fn find(staging: &Dir) -> io::Result<Self> {
+        let (mut here, mut lanes) = (Vec::new(), Vec::new());
+        for name in names_with(staging, &[RECORD_PREFIX, LANE_PREFIX])? {
+            if name.starts_with(RECORD_PREFIX) {
+                here.push(name);
+                continue;
+            }
+            match staging.open_dir(&name) {
+                Ok(parts) => {
+                    let records = names_with(&parts, &[RECORD_PREFIX])?;
+                    lanes.extend((!records.is_empty()).then_some((parts, records)));
+                }
+                Err(error) if is_gone(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Self { here, lanes })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.here.is_empty() && self.lanes.is_empty()
+    }
+
+    /// As [`settle_left`].
+    pub(super) fn settle(self, root: &Dir, staging: &Dir) -> io::Result<()> {
+        settle_in(root, (staging, &self.here), None)?;
+        self.lanes.iter().try_for_each(|(parts, records)| settle_in(root, (parts, records), Some(parts)))
+    }
+}
+
+/// Names in a folder that begin with one of those.
+fn names_with(dir: &Dir, prefixes: &[&[u8]]) -> io::Result<Vec<Vec<u8>>> {
+    let (mut names, mut entries) = (Vec::new(), dir.entries()?);
+    while let Some(entry) = entries.next() {
+        let name = entry?.name;
+        if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+            names.push(name.to_vec());
         }
     }
-    Ok(())
+    Ok(names)
 }
 
-/// Whether an attempt has left a record.
-pub(super) fn has_left(staging: &Dir) -> bool {
-    let is_record = |name: &[u8]| name.starts_with(RECORD_PREFIX);
-    let has = |dir: &Dir| staging::names_of(dir, is_record).is_ok_and(|records| !records.is_empty());
-    let lanes = || staging::names_of(staging, |name| name.starts_with(LANE_PREFIX)).unwrap_or_default();
-    has(staging) || lanes().iter().any(|lane| staging.open_dir(lane).is_ok_and(|parts| has(&parts)))
-}
-
-fn settle_in(root: &Dir, records: &Dir, parts: Option<&Dir>) -> io::Result<()> {
-    for record in staging::names_of(records, |name| name.starts_with(RECORD_PREFIX))? {
-        if let Some(exchange) = read(records, &record) {
+fn settle_in(root: &Dir, (dir, records): (&Dir, &[Vec<u8>]), parts: Option<&Dir>) -> io::Result<()> {
+    for record in records {
+        if let Some(exchange) = read(dir, record)? {
             exchange.settle(root, parts, &record[RECORD_PREFIX.len()..])?;
         }
-        records.unlink(&record)?;
+        match dir.unlink(record) {
+            // Who held the folder before has settled it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            unlinked => unlinked?,
+        }
     }
     Ok(())
 }
@@ -228,7 +294,8 @@ mod tests {
             let (folder, spot) = (site.dir("folder"), Spot::Part(Arc::new(site.dir("staging/parts-0")), b"1".to_vec()));
             let (staging, was) = (site.dir("staging"), folder.metadata(b"f").unwrap());
             let parts = site.dir("staging/parts-0");
-            let _ = record(&staging, &spot, (&parts, b"1"), (b"folder", b"f"), &was).unwrap();
+            let staged = parts.metadata(b"1").unwrap();
+            let _ = record((&staging, &spot), b"1", (b"folder", b"f"), (&staged, &was)).unwrap();
             fs::write(site.at("saved"), "saved").unwrap();
             fs::rename(site.at("saved"), site.at("folder/f")).unwrap();
             parts.exchange(b"1", &folder, b"f").unwrap();
@@ -302,7 +369,8 @@ mod tests {
             let (root, parts) = (site.dir(""), site.dir("staging/parts-0"));
             let spot = Spot::Part(Arc::new(site.dir("staging/parts-0")), b"1".to_vec());
             let was = root.metadata(b"f").unwrap();
-            let _ = record(&root, &spot, (&parts, b"1"), (b"", b"f"), &was).unwrap();
+            let staged = parts.metadata(b"1").unwrap();
+            let _ = record((&root, &spot), b"1", (b"", b"f"), (&staged, &was)).unwrap();
             if is_exchanged {
                 parts.exchange(b"1", &root, b"f").unwrap();
             }

@@ -99,7 +99,7 @@ impl Journal {
             Spot::Own => joined(&[TREE, &version.folder, &version.name]),
             Spot::Part(_, part) => joined(&[lane, part]),
             // In a folder that everybody sees: it goes with this attempt.
-            Spot::Beside(_) | Spot::Aside(..) => return None,
+            Spot::Beside(..) | Spot::Aside(..) => return None,
         };
         if version.size < NOTED_SIZE_MIN {
             return None;
@@ -239,7 +239,10 @@ mod tests {
         let large = version(b"large", NOTED_SIZE_MIN);
         let number = journal.begin(&large, &Spot::Own, b"parts-0", &had).unwrap();
         assert_eq!(journal.begin(&version(b"small", NOTED_SIZE_MIN - 1), &Spot::Own, b"parts-0", &had), None);
-        assert_eq!(journal.begin(&large, &Spot::Beside(b"x".to_vec()), b"parts-0", &had), None);
+        assert_eq!(
+            journal.begin(&large, &Spot::Beside(Arc::new(dir.try_clone().unwrap()), b"x".to_vec()), b"parts-0", &had),
+            None
+        );
         journal.range(number, 20, 30);
         journal.range(number, 50, NOTED_SIZE_MIN);
         let read = read_all(&dir);

@@ -10,8 +10,8 @@ pub(in crate::receive) enum Spot {
     Own,
     /// In the staging folder.
     Part(Arc<Dir>, Vec<u8>),
-    /// In its own folder under a temporary name.
-    Beside(Vec<u8>),
+    /// In its own folder under a temporary name. The staging folder has the record of its exchange.
+    Beside(Arc<Dir>, Vec<u8>),
     /// In the staging folder, to stay there: it cannot have its name.
     Aside(Arc<Dir>, Vec<u8>),
 }

@@ -40,6 +40,14 @@ impl State {
         }
     }
 
+    /// Whether a folder takes what is to be renamed into it.
+    fn takes_names(&self, folder: &Dir) -> io::Result<()> {
+        let Some(refused) = self.plan.refuses_names.filter(|_| self.plan.saves.is_none()) else { return Ok(()) };
+        let path = std::fs::read_link(format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd()))?;
+        let is_ours = path.iter().any(|part| super::super::receiver::is_staging(part.as_encoded_bytes()));
+        if is_ours { Ok(()) } else { Err(errno(refused)) }
+    }
+
     fn log(&mut self, undo: Undo) {
         self.log.push(Change { call: self.calls, undo });
     }
@@ -189,6 +197,7 @@ impl Disk for Simulated {
     fn rename(&self, from: (&Dir, &[u8]), to: (&Dir, &[u8])) -> io::Result<()> {
         let mut state = self.state();
         state.begin("rename over")?;
+        state.takes_names(to.0)?;
         let (what, over) = (stat_at(from.0, from.1), stat_at(to.0, to.1));
         let over = over.filter(|over| !is_folder(over) && what.is_some_and(|what| what.st_ino != over.st_ino));
         if let Some(over) = &over {
@@ -207,6 +216,7 @@ impl Disk for Simulated {
     fn rename_noreplace(&self, from: (&Dir, &[u8]), to: (&Dir, &[u8])) -> io::Result<()> {
         let mut state = self.state();
         state.begin("rename")?;
+        state.takes_names(to.0)?;
         from.0.rename_noreplace(from.1, to.0, to.1)?;
         let number = stat_at(to.0, to.1).expect("it was renamed").st_ino;
         state.name(ino(from.0), from.1, None);
@@ -217,6 +227,7 @@ impl Disk for Simulated {
     fn exchange(&self, from: (&Dir, &[u8]), to: (&Dir, &[u8])) -> io::Result<()> {
         let mut state = self.state();
         state.begin("exchange")?;
+        state.takes_names(to.0)?;
         if let Some(save) = state.plan.saves.take() {
             drop(state);
             self.outside(save);

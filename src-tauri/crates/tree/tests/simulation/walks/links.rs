@@ -16,6 +16,7 @@ use ringway_tree::disk::Disk;
 use ringway_tree::receive::{Brought, DestinationOptions, Incoming, discard, unfinished};
 use ringway_wire::lane::{Attributes, Counts, Entry, EntryKind, FrameHeader, HeadBuffer, Timestamp, Xattrs};
 use ringway_wire::{Name, RelPath};
+use rustix::io::Errno;
 
 use super::check_struck;
 use crate::disk::{BTRFS, EXT4, Found, Promise, Simulated};
@@ -430,24 +431,114 @@ fn a_save_in_the_instant_before_an_exchange_survives_a_crash_and_the_next_attemp
     check_struck(&struck, &["exchange", "unlink", "make a symbolic link"]);
 }
 
+/// A person discards what is left.
+fn discard_all(site: &Site) {
+    site.disk.outside(|inbox| {
+        for left in unfinished(inbox).expect("a folder") {
+            assert!(discard(inbox, &left.id).expect("it is removed"), "nobody uses it");
+        }
+        // Nothing was in it yet, or nothing was left in it.
+        for entry in fs::read_dir(inbox).expect("a folder").map(|entry| entry.expect("an entry")) {
+            if is_staging(entry.file_name().as_encoded_bytes()) {
+                fs::remove_dir(entry.path()).expect("an empty folder");
+            }
+        }
+    });
+}
+
 #[test]
 fn a_save_in_the_instant_before_an_exchange_survives_a_crash_and_discarding() {
     if Site::new(Case { on_conflict: OnConflict::RenameTop, ..REPLACED }, 0).brought.lock().is_empty() {
         println!("skipped: nothing here tells a folder from a later one");
         return;
     }
-    let discard_all = |site: &Site| {
-        site.disk.outside(|inbox| {
-            for left in unfinished(inbox).expect("a folder") {
-                assert!(discard(inbox, &left.id).expect("it is removed"), "nobody uses it");
-            }
-            // Nothing was in it yet, or nothing was left in it.
-            for entry in fs::read_dir(inbox).expect("a folder").map(|entry| entry.expect("an entry")) {
-                if is_staging(entry.file_name().as_encoded_bytes()) {
-                    fs::remove_dir(entry.path()).expect("an empty folder");
-                }
-            }
-        });
-    };
     check_struck(&walk_with_a_save(discard_all), &["exchange", "unlink", "make a symbolic link"]);
+}
+
+/// How an attempt ends that could not give the owner's file a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Receipt,
+    /// The disk has refused something, so that what was received is not believed.
+    Suspect,
+    Kept,
+    Abandoned,
+}
+
+/// Receives while somebody saves a file, and no folder that everybody sees takes a name after that.
+fn receive_refused(site: &Site, refused: Errno, ending: Ending) {
+    let disk = &site.disk;
+    let case = Case { on_conflict: OnConflict::RenameTop, ..REPLACED };
+    let save = |inbox: &Path| {
+        fs::write(inbox.join("save"), SAVED).expect("memory takes it");
+        fs::rename(inbox.join("save"), inbox.join("data/a")).expect("it is saved");
+    };
+    {
+        let plan = &mut disk.state().plan;
+        plan.saves = Some(Box::new(save));
+        plan.refuses_names = Some(refused);
+    }
+    let brought = Arc::clone(&site.brought);
+    let options = DestinationOptions {
+        on_conflict: case.on_conflict,
+        brought_before: Box::new(move |top| brought.lock().get(top).cloned()),
+        ..options(disk, [7; 16], false)
+    };
+    let on: Arc<dyn Disk> = disk.clone();
+    let incoming = Incoming::begin_on(options, on).expect("a folder");
+    let (bytes, counts) = lane(case);
+    let mut io = FileIo::new(IoMode::Sync, 64).expect("plain calls");
+    let ran = incoming.run_lane(&mut Bytes(Cursor::new(bytes)), &mut io);
+    if ending == Ending::Suspect {
+        disk.state().fails_to_sync();
+    }
+    let finished = match ending {
+        Ending::Receipt | Ending::Suspect if ran.is_ok() => incoming.finish(&counts).is_ok(),
+        _ => false,
+    };
+    if !finished {
+        let _ = if ending == Ending::Kept { incoming.keep().map(drop) } else { incoming.abandon() };
+    }
+    drop(incoming);
+    disk.state().plan.refuses_names = None;
+}
+
+/// `then` is what comes once names are taken again.
+fn check_a_save_without_a_name(then: impl Fn(&Site)) {
+    if Site::new(Case { on_conflict: OnConflict::RenameTop, ..REPLACED }, 0).brought.lock().is_empty() {
+        println!("skipped: nothing here tells a folder from a later one");
+        return;
+    }
+    for refused in [Errno::ACCESS, Errno::IO, Errno::NOSPC] {
+        for ending in [Ending::Receipt, Ending::Suspect, Ending::Kept, Ending::Abandoned] {
+            let case = Case { on_conflict: OnConflict::RenameTop, ..REPLACED };
+            let site = Site::new(case, 0);
+            receive_refused(&site, refused, ending);
+            let seen = |site: &Site| {
+                let files = site.disk.state().files(case.path(), None);
+                let shown: Vec<_> = files.keys().map(|path| path.escape_ascii().to_string()).collect();
+                (saved(&files), shown)
+            };
+            assert_eq!(seen(&site).0, 0, "{refused:?}, {ending:?}: it has a name already");
+            if (refused, ending) == (Errno::ACCESS, Ending::Suspect) {
+                let staged = site.disk.state().files(b"", None);
+                assert!(staged.keys().any(|path| path.ends_with(b"/suspect")), "nobody was suspicious");
+            }
+            then(&site);
+            let (saved, shown) = seen(&site);
+            assert_eq!(saved, 1, "{refused:?}, {ending:?}: {shown:?}");
+            assert!(site.disk.state().tops().iter().all(|name| !is_staging(name)), "a staging folder is left");
+        }
+    }
+}
+
+#[test]
+fn a_save_that_no_folder_takes_back_gets_its_name_in_the_next_attempt() {
+    let case = Case { on_conflict: OnConflict::RenameTop, ..REPLACED };
+    check_a_save_without_a_name(|site| assert!(site.receive(case, lane(case), 0..=1), "nothing went wrong"));
+}
+
+#[test]
+fn a_save_that_no_folder_takes_back_gets_its_name_when_its_staging_folder_is_discarded() {
+    check_a_save_without_a_name(discard_all);
 }

@@ -1,0 +1,144 @@
+//! What the owner saves between two of the receiver's calls to the disk: it stays.
+use std::os::fd::OwnedFd;
+
+use ringway_sys::dir::Dir as KernelDir;
+
+use super::*;
+use crate::disk::Disk;
+
+const UPDATE: OnConflict = OnConflict::RenameTop;
+
+/// Which of the receiver's calls the owner is quicker than.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    BeforeCreating,
+    BeforeExchanging,
+    BeforeNaming,
+    AfterLinking,
+}
+
+type Act = Box<dyn FnOnce() + Send>;
+
+/// The kernel's disk, and what the owner does meanwhile: each once, one after the other.
+struct Meanwhile(Mutex<Vec<(When, Act)>>);
+
+impl Meanwhile {
+    fn new(acts: Vec<(When, Act)>) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(acts)))
+    }
+
+    fn act(&self, when: When) {
+        let mut acts = self.0.lock();
+        if acts.first().is_some_and(|(first, _)| *first == when) {
+            acts.remove(0).1();
+        }
+    }
+
+    fn check_all_done(&self) {
+        assert_eq!(self.0.lock().iter().map(|(when, _)| *when).collect::<Vec<_>>(), []);
+    }
+}
+
+impl Disk for Meanwhile {
+    fn create_new(&self, dir: &KernelDir, name: &[u8], mode: u32) -> io::Result<OwnedFd> {
+        // The staging folder is prepared first.
+        if name == b"1" {
+            self.act(When::BeforeCreating);
+        }
+        dir.create_new(name, mode)
+    }
+
+    fn hard_link(&self, from: (&KernelDir, &[u8]), to: (&KernelDir, &[u8])) -> io::Result<()> {
+        to.0.hard_link(from.0, from.1, to.1)?;
+        self.act(When::AfterLinking);
+        Ok(())
+    }
+
+    fn rename(&self, from: (&KernelDir, &[u8]), to: (&KernelDir, &[u8])) -> io::Result<()> {
+        self.act(When::BeforeNaming);
+        from.0.rename(from.1, to.0, to.1)
+    }
+
+    fn rename_noreplace(&self, from: (&KernelDir, &[u8]), to: (&KernelDir, &[u8])) -> io::Result<()> {
+        self.act(When::BeforeNaming);
+        from.0.rename_noreplace(from.1, to.0, to.1)
+    }
+
+    fn exchange(&self, from: (&KernelDir, &[u8]), to: (&KernelDir, &[u8])) -> io::Result<()> {
+        self.act(When::BeforeExchanging);
+        from.0.exchange(from.1, to.0, to.1)
+    }
+}
+
+/// The sender has changed it since.
+fn newer<'a>(text: &'a str, contents: &[u8]) -> Entry<'a> {
+    let entry = file(text, contents.len(), 0o644);
+    let mtime = Timestamp { secs: 1_700_000_000, nanos: 1 };
+    Entry { attributes: Attributes { mtime, ..entry.attributes }, ..entry }
+}
+
+/// Saves as editors do.
+fn saves(site: &Site, rel: &str, text: &'static str) -> Act {
+    let (temporary, at) = (site.root.join(".saving"), site.at(rel));
+    Box::new(move || {
+        fs::write(&temporary, text).unwrap();
+        fs::rename(&temporary, at).unwrap();
+    })
+}
+
+fn received() -> Site {
+    let site = Site::new();
+    site.receive(site.options(UPDATE), vec![Lane::default().made("album", 0o755).file("a", b"old")]);
+    site
+}
+
+/// Receives a lane while the owner acts; what has failed.
+fn receive_while(site: &Site, lane: Lane, acts: Vec<(When, Act)>) -> Vec<Failure> {
+    let disk = Meanwhile::new(acts);
+    let incoming = Incoming::begin_on(site.options(UPDATE), Arc::clone(&disk) as Arc<dyn Disk>).unwrap();
+    let (_, _, failures) = cross(&incoming, vec![lane]);
+    disk.check_all_done();
+    assert_eq!(site.names(), ["album"]);
+    failures
+}
+
+/// All texts of the folder, sorted.
+fn texts(site: &Site) -> Vec<String> {
+    let mut texts: Vec<_> =
+        names_in(&site.at("album")).iter().map(|name| site.text(&format!("album/{name}"))).collect();
+    texts.sort();
+    texts
+}
+
+#[test]
+fn what_is_saved_before_an_exchange_and_again_before_it_is_undone_stays_twice() {
+    let site = received();
+    // The sender's version is there under a number already.
+    fs::write(site.at("album/a (1)"), "new").unwrap();
+    let time = std::time::UNIX_EPOCH + std::time::Duration::new(1_700_000_000, 1);
+    fs::File::options().write(true).open(site.at("album/a (1)")).unwrap().set_modified(time).unwrap();
+    let lane = Lane::default().folder("album").entry(&newer("a", b"new"), b"new");
+    let acts = ["saved", "saved again"].map(|text| (When::BeforeExchanging, saves(&site, "album/a", text)));
+    receive_while(&site, lane, acts.into());
+    assert_eq!(texts(&site), ["new", "saved", "saved again"]);
+}
+
+#[test]
+fn what_is_saved_under_a_name_that_was_free_a_moment_ago_stays() {
+    let site = received();
+    let lane = Lane::default().folder("album").entry(&newer("a", b"new"), b"new");
+    let (removed, saved) = (site.at("album/a"), saves(&site, "album/a", "saved"));
+    let removes: Act = Box::new(move || fs::remove_file(removed).unwrap());
+    let failures = receive_while(&site, lane, vec![(When::BeforeCreating, removes), (When::BeforeNaming, saved)]);
+    assert_eq!(failures, []);
+    assert_eq!((&*site.text("album/a"), &*site.text("album/a (1)")), ("saved", "new"));
+}
+
+#[test]
+fn what_is_saved_under_the_name_of_a_new_hard_link_stays() {
+    let site = received();
+    let lane = Lane::default().folder("album").entry(&linked("b", 4, 1), b"both").entry(&hard_link("c", 1, true), b"");
+    let failures = receive_while(&site, lane, vec![(When::AfterLinking, saves(&site, "album/c", "saved"))]);
+    println!("{failures:?}");
+    assert_eq!((&*site.text("album/b"), &*site.text("album/c")), ("both", "saved"));
+}
