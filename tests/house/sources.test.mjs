@@ -192,7 +192,7 @@ for (const page of ["SECURITY.md", "docs/environments.md"]) {
 
 test("every event of docs/json.schema.json is checked by a test", () => {
   const events = JSON.parse(text("docs/json.schema.json")).oneOf.map((event) => event.properties.event.const);
-  const tests = [...files("tests/transfer", ".mjs"), ...files("tests/desktop", ".mjs"), ...files("src-tauri/crates/cli/tests", ".rs")].map(text).join("\n");
+  const tests = [...files("tests/transfer", ".mjs"), ...files("tests/desktop", ".mjs"), ...files("tests/window", ".mjs"), ...files("src-tauri/crates/cli/tests", ".rs")].map(text).join("\n");
   assert.ok(events.includes("finished") && events.length > 35, events.join(", "));
   none(events.filter((event) => !tests.includes(`"${event}"`)));
 });
