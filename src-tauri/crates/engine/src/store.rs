@@ -212,7 +212,7 @@ impl Store {
 
     /// Notes what a device has brought under top-level paths, in place of what it brought there
     /// before. Of a device that was forgotten since that pairing nothing is noted: if it is paired
-    /// anew, it owns nothing here.
+    /// anew, it may replace nothing here.
     pub(crate) fn note_brought(
         &self,
         (id, pairing): (DeviceId, PairingNumber),
