@@ -49,7 +49,7 @@ describe("sending", () => {
     await shell.app.outbox.choose("folders");
     await shell.app.outbox.sendToTyped("10.0.0.5", "");
     shell.update("t1", failed({ code: "pairing_needed", peer_name: "lab-ws" }));
-    expect(await screen.findByText(t("send.firstStep", { name: "lab-ws" }))).toBeVisible();
+    expect(await screen.findByText(t("send.firstStep", { name: "lab-ws", device: "here" }))).toBeVisible();
     expect(screen.queryByRole("alert"), "that nobody has met before is no fault").toBeNull();
     const field = await screen.findByLabelText(t("send.code"), { selector: "[name=retry-code]" });
     await waitFor(() => expect(field).toHaveFocus());

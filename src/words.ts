@@ -593,7 +593,10 @@ export function codeNumber(typed: string): number | null {
  * A number and two words, with anything between that a hand or a messenger puts there; never what
  * is in an address.
  */
-const CODE = /^(?:.*[\s:])?(\d{1,5})[\s\p{Pd}_,+]+(\p{L}+)[\s\p{Pd}_,+]+(\p{L}+)[.!]?$/su;
+const CODE = /^(?:.*[\s:])?(\d{1,5})[\s\p{Pd}\p{Cf}_,;+/|*·]+(\p{L}+)[\s\p{Pd}\p{Cf}_,;+/|*·]+(\p{L}+)[.!]?$/su;
+
+/** What stands around a code that was quoted, and what nobody sees. */
+const AROUND = /^[\s\p{Cf}\p{Pi}\p{Ps}"'`*]+|[\s\p{Cf}\p{Pf}\p{Pe}"'`*]+$/gu;
 
 /**
  * A code as it is shown, however it was typed or pasted: with spaces, capitals, other dashes, or
@@ -601,7 +604,8 @@ const CODE = /^(?:.*[\s:])?(\d{1,5})[\s\p{Pd}_,+]+(\p{L}+)[\s\p{Pd}_,+]+(\p{L}+)
  */
 export function tidyCode(typed: string): string {
   const text = typed.normalize("NFC").trim();
-  const [, ...parts] = CODE.exec(text) ?? [];
+  // Also as a keyboard for Chinese or Japanese writes digits and letters.
+  const [, ...parts] = CODE.exec(text.normalize("NFKC").replace(AROUND, "")) ?? [];
   return parts.length > 0 ? parts.join("-").toLowerCase() : text;
 }
 

@@ -49,7 +49,8 @@ export interface Arguments {
   "send.limitStored": { limit: string };
   "send.firstContact": { name: string };
   "send.firstContactHint": { what: string };
-  "send.firstStep": { name: string };
+  "send.firstStep": { device: string; name: string };
+  "send.forgotten": { name: string };
   "send.waitsFor": { name: string };
   "send.waits": { name: string; what: string };
   "send.moveUp": { name: string };
@@ -71,6 +72,12 @@ export interface Arguments {
   "inbox.spaceAfter": { free: string; left: string };
   "inbox.expired": { n: number };
   "inbox.paired": { name: string };
+  "request.wants": { name: string };
+  "request.typeNow": { name: string };
+  "request.proof": { name: string };
+  "request.again": { name: string };
+  "request.looksLike": { id: string; name: string; other: string };
+  "request.blocked": { name: string };
   "inbox.overtaken": { from: string };
   "activity.items": { done: number; total: number };
   "activity.itemsCounting": { done: number; total: number };
@@ -300,12 +307,14 @@ export interface Arguments {
   "fault.discovery": { detail: string };
   "fault.other": { detail: string };
   "tray.offersWait": { n: number };
+  "tray.wantToConnect": { n: number };
   "tray.underWay": { n: number };
   "tray.paused": { n: number };
   "tray.withoutRoom": { n: number };
   "tray.code": { code: string };
   "tray.openInboxWaits": { n: number };
   "notice.offers": { from: string };
+  "notice.wantsToConnect": { name: string };
   "notice.named": { n: number; title: string };
   "notice.soFar": { size: string };
   "notice.items": { n: number };

@@ -14,7 +14,7 @@ import { Past } from "./past.svelte";
 import { forgetOptions } from "./send-options";
 import { Settings } from "./settings.svelte";
 import { Toasts } from "./toasts.svelte";
-import { Transfers } from "./transfers.svelte";
+import { type Transfer, Transfers } from "./transfers.svelte";
 import { Unfinished } from "./unfinished.svelte";
 import { WaitingTransfers } from "./waiting.svelte";
 
@@ -65,6 +65,7 @@ export class AppState {
     this.copying = new Copying(ipc, this.outbox, this.transfers);
     this.copying.onBegun = ({ title, target }) => (this.announcement = t("copy.started", { what: title, folder: target }));
     this.transfers.onUpdate = (transfer) => {
+      this.#noteKnown(transfer);
       this.outbox.follow(transfer);
       this.copying.follow(transfer);
       if (!transfer.report) {
@@ -134,6 +135,7 @@ export class AppState {
     this.#asked += 1;
     this.lost = fault;
     this.inbox.listening = { is: "off", refused: null };
+    this.inbox.requests = [];
     this.inbox.offers = [];
   }
 
@@ -152,6 +154,7 @@ export class AppState {
     this.devices.list = all.devices;
     this.surroundings.list = all.nearby;
     this.inbox.listening = all.listening;
+    this.inbox.requests = all.requests;
     this.inbox.offers = all.offers;
     this.waiting.list = all.waiting;
     all.transfers.forEach((moving) => this.transfers.add(moving));
@@ -180,8 +183,16 @@ export class AppState {
         this.surroundings.list = event.nearby;
         return;
       case "devicePaired":
+        this.devices.said(event.device.id, true);
         this.inbox.paired(event.device.name);
         return;
+      case "requestsChanged": {
+        const before = this.inbox.requests;
+        const added = event.requests.find(({ id }) => !before.some((other) => other.id === id));
+        if (added) this.announcement = t("request.wants", { name: added.name });
+        this.inbox.requests = event.requests;
+        return;
+      }
       case "pairingFailed":
         this.inbox.pairingFailed(event.failed);
         return;
@@ -216,6 +227,15 @@ export class AppState {
         this.view = event.view ?? (event.chosen ? "send" : this.view);
         return;
     }
+  }
+
+  /** What a transfer tells of whether the device that it goes to still knows this one. */
+  #noteKnown({ direction, progress, report, target }: Transfer): void {
+    if (direction !== "sending") return;
+    const device = this.devices.list.find(({ id, name }) => id === progress.peer_id || (progress.peer_id === null && name === target));
+    if (!device) return;
+    if (report?.outcome === "failed" && report.error.code === "pairing_needed") this.devices.said(device.id, false);
+    else if (!report && progress.peer_id === device.id && progress.stage !== "connecting") this.devices.said(device.id, true);
   }
 
   #drag(drag: Drag): void {

@@ -10,6 +10,8 @@ export class Devices {
   readonly draft = $state({ address: "", code: "", nearby: "" });
   /** The device nearby whose code is asked for. */
   asking = $state<string | null>(null);
+  /** Paired devices that have said that they do not know this one any more. */
+  #forgetful = $state.raw<string[]>([]);
   readonly #ipc: Ipc;
 
   constructor(ipc: Ipc) {
@@ -20,6 +22,26 @@ export class Devices {
   named(text: string): PairedDevice | undefined {
     const wanted = text.trim();
     return this.list.find((device) => device.name === wanted || (wanted !== "" && device.last_address === wanted));
+  }
+
+  /** Whether a paired device has said that it does not know this one any more. */
+  hasForgotten({ id }: PairedDevice): boolean {
+    return this.#forgetful.includes(id);
+  }
+
+  /** Notes whether a device says that it knows this one. */
+  said(id: string, knows: boolean): void {
+    if (this.#forgetful.includes(id) !== knows) return;
+    this.#forgetful = knows ? this.#forgetful.filter((other) => other !== id) : [...this.#forgetful, id];
+  }
+
+  /** Asks for the code of a device nearby, which shows it meanwhile. */
+  async ask(nearby: Nearby): Promise<void> {
+    if (this.asking !== nearby.id) this.draft.nearby = "";
+    this.asking = nearby.id;
+    const answer = await this.#ipc.call({ requestPairing: { target: { to: "nearby", id: nearby.id } } });
+    // Both know each other: no code is needed.
+    if (answer.status === "ok" && answer.data !== null && this.asking === nearby.id) this.asking = null;
   }
 
   /** Why that was refused, if it was: it is said beside the name. */

@@ -1,6 +1,6 @@
 // Receiving: whether this machine listens, the code on show, offers that wait, and who tried to
 // pair.
-import type { Difference, OnConflict, Fault, Ipc, Left, Listening, Offer, TurnedAway } from "../ipc";
+import type { Difference, OnConflict, Fault, Ipc, Left, Listening, Offer, OpenCode, PairingRequest, TurnedAway } from "../ipc";
 import { t } from "../messages";
 import { pairingFailedWords } from "../words";
 
@@ -18,6 +18,8 @@ export interface Notice {
 
 export class Inbox {
   listening = $state.raw<Listening>({ is: "off", refused: null });
+  /** Devices that want to pair and have no code, the one that waits longest first. */
+  requests = $state.raw<PairingRequest[]>([]);
   offers = $state.raw<Offer[]>([]);
   notices = $state.raw<Notice[]>([]);
   /** What went wrong with an answer to an offer, and whose it was. */
@@ -100,6 +102,38 @@ export class Inbox {
 
   async chooseFolder(offer: Offer): Promise<void> {
     await this.#ipc.chooseOfferFolder(offer.id);
+  }
+
+  /**
+   * The code that is open, and how long it is still good for. One that has run out is open no more,
+   * whether or not that has been told.
+   */
+  openCode(nowMs: number): (OpenCode & { validMs: number }) | null {
+    const { listening: on } = this;
+    if (on.is !== "on" || !on.code) return null;
+    const { code_valid_until: until } = on.code;
+    const validMs = until === null ? Infinity : until * 1000 - nowMs;
+    return validMs > 0 ? { ...on.code, validMs } : null;
+  }
+
+  /** Lets a device try a code; what it shows then comes as events. */
+  async allowPairing(id: string): Promise<void> {
+    await this.#answerRequest(id, await this.#ipc.call({ allowPairing: { id } }));
+  }
+
+  /** Takes a device's wish to pair off the screen for a while. */
+  async dismissPairing(id: string): Promise<void> {
+    await this.#answerRequest(id, await this.#ipc.call({ dismissPairing: { id } }));
+  }
+
+  async blockPairing(id: string): Promise<boolean> {
+    return this.#answerRequest(id, await this.#ipc.call({ blockPairing: { id } }));
+  }
+
+  /** One that is gone by now is there no more to be answered. */
+  #answerRequest(id: string, { status }: { status: "ok" | "error" }): boolean {
+    if (status === "error") this.requests = this.requests.filter((request) => request.id !== id);
+    return status === "ok";
   }
 
   async renewCode(): Promise<void> {

@@ -17,6 +17,7 @@ import {
   type Offer,
   type PageCall,
   type PairedDevice,
+  type PairingRequest,
   type Progress,
   type Report,
   type SettingsInForce,
@@ -164,6 +165,10 @@ export function offer(change: Partial<Offer> = {}): Offer {
   };
 }
 
+export function pairingRequest(change: Partial<PairingRequest> = {}): PairingRequest {
+  return { id: "adaadaadaadaadaa".repeat(4), name: "ada-laptop", paired_as: null, looks_like: null, from: "10.0.0.7", allowed: false, ...change };
+}
+
 /** With its title as text, and its report apart. Its status is derived, unless it is given. */
 type EarlierChange = Partial<Omit<Earlier, "title">> & { title?: string; report?: Partial<Report> };
 
@@ -252,6 +257,7 @@ export function everything(change: Partial<Everything> = {}): Everything {
     devices: [],
     nearby: [],
     listening: { is: "on", addresses: ["10.0.0.9"], port: 17464, other_port: false, code: { code: "42-river-castle", code_valid_until: Date.now() / 1000 + 590 }, firewalls: [] },
+    requests: [],
     offers: [],
     transfers: [],
     waiting: [],

@@ -4,7 +4,7 @@ import { chmodSync, copyFileSync, existsSync, readFileSync, readdirSync, writeFi
 import { join } from "node:path";
 import { test } from "node:test";
 import { RINGWAY } from "../setup/build.mjs";
-import { EXIT, oddTree, same, sender } from "../transfer/harness.mjs";
+import { Device, EXIT, oddTree, same, sender } from "../transfer/harness.mjs";
 import { eventually, notifier, onPrivateBus, pair } from "./lib/session.mjs";
 import { notices, service } from "./lib/service.mjs";
 
@@ -71,6 +71,44 @@ if (onPrivateBus(import.meta.url)) {
     click(server, (await offered(server)).id, "default");
     await eventually("the window", () => existsSync(seen));
     assert.equal(readFileSync(seen, "utf8"), "a-token --show inbox\n");
+  });
+
+  test("a device that wants to connect is announced once, without the code; Allow opens one, and Block is silent", async (t) => {
+    const { base, here, there, source, target } = await pair(t);
+    const [command, window, seen] = ["ringway", "ringway-desktop", "seen"].map((name) => join(base, name));
+    copyFileSync(RINGWAY, command);
+    writeFileSync(window, `#!/bin/sh\necho "$@" > '${seen}.new'; mv '${seen}.new' '${seen}'\n`);
+    chmodSync(window, 0o755);
+    const server = await notifier(t, "body", "actions");
+    const running = await service(t, here, { command });
+    oddTree(join(source, "tree"));
+    const asks = async (device) => {
+      const sending = sender(t, device, join(source, "tree"), target, { code: null });
+      assert.equal(await sending.exit(), EXIT.notAuthenticated, sending.said());
+    };
+    const code = await running.code();
+    await asks(there);
+    await asks(there);
+    const wants = ({ title }) => title === "there wants to connect";
+    const request = await shown(server, wants);
+    assert.deepEqual(request.actions, ["default", "Open Inbox", "allow", "Allow", "block", "Block"]);
+    assert.ok(!JSON.stringify(request).includes(code), "a locked screen may show it");
+    click(server, request.id, "allow");
+    await server.event(({ event, id }) => event === "closed" && id === request.id);
+    await eventually("the window", () => existsSync(seen));
+    assert.equal(readFileSync(seen, "utf8"), "--show inbox\n");
+    const paired = await there.run(["pair", target, "--code-file", there.codeFile(await running.code())]);
+    assert.equal(paired.status, EXIT.all, paired.said());
+    await shown(server, ({ title }) => title === "Paired");
+    assert.equal(server.events.filter((event) => event.event === "shown" && wants(event)).length, 1);
+
+    const other = new Device(base, "other");
+    await asks(other);
+    const second = await shown(server, ({ title }) => title === "other wants to connect");
+    click(server, second.id, "block");
+    await server.event(({ event, id }) => event === "closed" && id === second.id);
+    await asks(other);
+    assert.ok(!(await here.run(["status"])).stdout.includes("wants to connect"));
   });
 
   for (const [capabilities, body] of [

@@ -68,6 +68,8 @@ test("without a code a stranger is refused, and is not asked for one without a t
   const receiving = await receiver(t, far, inbox);
   const sending = sender(t, near, file, receiving.target, { code: null });
   assert.ok([EXIT.notAuthenticated, EXIT.usage].includes(await sending.exit()), sending.said());
+  const { name, paired_as, allowed } = await receiving.event("pairing_requested");
+  assert.deepEqual([name, paired_as, allowed], ["near", null, false], "a person there is told");
   untouched(inbox);
 });
 

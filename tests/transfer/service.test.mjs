@@ -33,6 +33,30 @@ async function service(t, device, inbox, { args = [], port } = {}) {
 /** The waiting offer, once there is one. */
 const waiting = (device) => eventually("an offer", async () => (await asked(device, ["offers"]))[0]);
 
+test("a device without a code is in the service's events, in status and offers, until it has paired", async (t) => {
+  const { inbox, source, near, far } = strangers(t);
+  const tree = join(source, "tree");
+  oddTree(tree);
+  const serving = await service(t, far, inbox);
+  for (let attempt = 0; attempt < 2; attempt += 1) {
+    const sending = sender(t, near, tree, serving.target, { code: null });
+    assert.equal(await sending.exit(), EXIT.notAuthenticated, sending.said());
+  }
+  const request = await serving.event("pairing_requested");
+  assert.deepEqual([request.name, request.from, request.allowed], ["near", "127.0.0.1", false]);
+  const requests = (events) => events.filter(({ event }) => event === "pairing_requested");
+  assert.equal(requests(serving.events).length, 1, "each device is said once");
+  for (const command of ["status", "offers"]) {
+    assert.deepEqual(requests(await asked(far, [command])).map(({ id }) => id), [request.id]);
+    const shown = await far.run([command]);
+    assert.match(shown.stdout, /^near \([0-9a-f-]+\) at 127\.0\.0\.1 wants to connect\./m);
+  }
+  const [{ code }] = await asked(far, ["code"]);
+  const paired = await near.run(["pair", serving.target, "--code-file", near.codeFile(code)]);
+  assert.equal(paired.status, EXIT.all, paired.said());
+  assert.deepEqual(requests(await asked(far, ["status"])), []);
+});
+
 test("a send with the code that `ringway code` shows is accepted, the next one declined, a third goes into another folder", async (t) => {
   const { base, inbox, source, near, far } = strangers(t);
   const elsewhere = join(base, "elsewhere");

@@ -10,8 +10,8 @@ use std::io;
 use ringway_engine::SecretError;
 use ringway_model::sentences::{self, Says, Unsuitable};
 use ringway_model::{
-    AuthError, DeviceId, Direction, Edit, Failure, FailureReason, Fault, FreeSpace, LookAlike, Offer, OsError, Remedy,
-    TurnedAway,
+    AuthError, DeviceId, Direction, Edit, Failure, FailureReason, Fault, FreeSpace, LookAlike, Offer, OsError,
+    PairingRequest, Remedy, TurnedAway,
 };
 
 use crate::exit::Refusal;
@@ -112,6 +112,21 @@ pub(crate) fn pairing_failed(TurnedAway { from, why, attempts_left }: &TurnedAwa
         AuthError::WrongCode | AuthError::NoCodeOpen => what,
         other => format!("{what} {}", error(&Fault::Auth(other.clone())).what),
     }
+}
+
+/// That a device wants to pair with this one and has no code: who, and what to do.
+pub(crate) fn pairing_requested(request: &PairingRequest) -> String {
+    let PairingRequest { id, name, paired_as, looks_like, from, .. } = request;
+    let again = match paired_as {
+        Some(here) => format!(", which is paired here as {} and has forgotten this device,", for_terminal(here)),
+        None => String::new(),
+    };
+    let who = format!("{} ({}) at {from}{again}", for_terminal(name), id.short());
+    let mut line = format!("{who} wants to connect. If you know this device, type the code of this one there.");
+    if let Some(other) = looks_like {
+        line.push_str(&format!(" WARNING: {}", self::looks_like(name, *id, other)));
+    }
+    line
 }
 
 /// Free space at an offer's destination, as text after the offer's size: `; 2.0 GB free here`, and
@@ -237,6 +252,22 @@ mod tests {
             let wrapped = anything(&anyhow::Error::new(error).context("somewhere"));
             assert_eq!(wrapped, words);
         }
+    }
+
+    #[test]
+    fn a_request_to_pair_says_who_it_is_and_warns_of_names_that_look_alike() {
+        let id = DeviceId([7; 32]);
+        let from = std::net::Ipv4Addr::new(10, 0, 0, 9).into();
+        let plain = PairingRequest { id, name: "ada".into(), paired_as: None, looks_like: None, from, allowed: false };
+        let line = pairing_requested(&plain);
+        assert!(line.starts_with("ada (0707-0707-0707-0707) at 10.0.0.9 wants to connect."), "{line}");
+        let other = LookAlike { id: DeviceId([8; 32]), name: "nas".into() };
+        let hostile = PairingRequest { name: samples::HOSTILE.into(), looks_like: Some(other), ..plain.clone() };
+        let line = pairing_requested(&hostile);
+        assert_sentence(&line);
+        assert!(line.contains("WARNING") && line.contains("nas"), "{line}");
+        let again = PairingRequest { paired_as: Some("ada".into()), ..plain };
+        assert!(pairing_requested(&again).contains("has forgotten this device"));
     }
 
     #[test]

@@ -149,6 +149,7 @@ impl App {
             devices: self.devices.shown()?,
             nearby: self.nearby.shown(),
             listening: self.receiving.listening(),
+            requests: self.receiving.requests.shown(),
             offers: self.offers.shown(),
             transfers: self.transfers.shown(),
             waiting: self.sending.queue.shown(),

@@ -10,8 +10,8 @@ mod nearby;
 mod settings;
 
 use ringway_model::{
-    Device, Fault, LookAlike, Offer, OpenCode, Past, Progress, Remedy, Report, SeriesPoint, SettingsInForce, Text,
-    ThisDevice, TransferId, TransferStatus, TurnedAway, UnderWay,
+    Device, Fault, LookAlike, Offer, OpenCode, PairingRequest, Past, Progress, Remedy, Report, SeriesPoint,
+    SettingsInForce, Text, ThisDevice, TransferId, TransferStatus, TurnedAway, UnderWay,
 };
 use serde::{Deserialize, Serialize};
 
@@ -146,6 +146,8 @@ pub struct Everything {
     pub devices: Vec<PairedDevice>,
     pub nearby: Vec<Nearby>,
     pub listening: Listening,
+    /// Devices that want to pair and have no code, the one that waits longest first.
+    pub requests: Vec<PairingRequest>,
     pub offers: Vec<Offer>,
     pub transfers: Vec<Moving>,
     /// In the order in which they begin.
@@ -208,6 +210,10 @@ pub enum AppEvent {
     },
     DevicePaired {
         device: Box<Device>,
+    },
+    /// The devices that want to pair and have no code, all of them.
+    RequestsChanged {
+        requests: Vec<PairingRequest>,
     },
     PairingFailed {
         failed: TurnedAway,

@@ -1,9 +1,10 @@
 //! Limits on strangers: admission slots, handshake rate limits, the accept queue of a code,
-//! back-off, and the shares of open descriptors.
+//! back-off, requests to pair, and the shares of open descriptors.
 pub(crate) mod accept_queue;
 pub(crate) mod back_off;
 pub(crate) mod descriptors;
 pub(crate) mod handshakes;
+pub(crate) mod requests;
 mod slots;
 pub(crate) mod token_bucket;
 

@@ -11,15 +11,16 @@ use ringway_link::key::DeviceKey;
 use ringway_link::lane;
 use ringway_link::tls::Tls;
 use ringway_model::{
-    Capabilities, Device, DeviceId, DeviceRule, Direction, Fault, IntoHome, Invalid, IoMode, IoPath, LookAlike, Past,
-    PastDetails, PastQuery, Settings, Source, SyncIoReason, ThisDevice, TlsMode, TlsPath, TransferId, Unfinished,
+    AuthError, Capabilities, Device, DeviceId, DeviceRule, Direction, Fault, IntoHome, Invalid, IoMode, IoPath,
+    LookAlike, PairingRequest, Past, PastDetails, PastQuery, Settings, Source, SyncIoReason, ThisDevice, TlsMode,
+    TlsPath, TransferId, Unfinished,
 };
 use ringway_sys::dir::Dir;
 use ringway_tree::random;
 use ringway_wire::DeviceName;
 use ringway_wire::code::PairingSecret;
 
-use crate::admission::descriptors;
+use crate::admission::{boot_ms, descriptors};
 use crate::devices::target::Target;
 use crate::limits;
 use crate::local::paths::Paths;
@@ -423,6 +424,47 @@ impl Engine {
         let destination = connect::Destination::of(&self.shared.store, &target)?;
         let destination = connect::Destination { is_to_pair: true, ..destination };
         Ok(send::reach(&self.shared, &destination, Some(code), limits::FIRST_CONTACT_TIME_MAX).await?.close().await)
+    }
+
+    /// Asks a receiver to pair: its person is shown that this device wants to. None if only a code
+    /// is missing now, and the device where both know each other already.
+    ///
+    /// # Errors
+    /// It cannot be reached, or is not who it was.
+    pub async fn request_pairing(&self, target: Target) -> Result<Option<Device>, Fault> {
+        let destination = connect::Destination::of(&self.shared.store, &target)?;
+        match send::reach(&self.shared, &destination, None, limits::FIRST_CONTACT_TIME_MAX).await {
+            Ok(reached) => Ok(Some(reached.close().await)),
+            Err(Fault::Auth(AuthError::PairingNeeded { .. })) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The requests to pair that a person is shown, the oldest first. Devices that no receiver of
+    /// this program has heard are not among them.
+    pub fn pairing_requests(&self) -> Vec<PairingRequest> {
+        self.listeners.requests.shown(boot_ms())
+    }
+
+    /// A person lets a device try a code, which has to be open; false if that device is not shown.
+    pub fn allow_pairing(&self, id: DeviceId) -> bool {
+        self.listeners.requests.allow(id, boot_ms())
+    }
+
+    /// A person does not want to see a device's request now; false if it is not shown.
+    pub fn dismiss_pairing(&self, id: DeviceId) -> bool {
+        self.listeners.requests.dismiss(id, boot_ms())
+    }
+
+    /// A person wants no more requests from a device, nor from its address, as long as this program
+    /// runs; false if it is not shown. The code remains valid for both, and lifts that.
+    pub fn block_pairing(&self, id: DeviceId) -> bool {
+        self.listeners.requests.block(id)
+    }
+
+    /// Takes all requests to pair off the screen, because nobody listens any more.
+    pub fn clear_pairing_requests(&self) {
+        self.listeners.requests.clear();
     }
 
     /// Listens for receivers that announce themselves on the local network.

@@ -92,6 +92,28 @@ pub const PAIRING_FAILURES_FREE: u32 = ringway_wire::pair::MAX_WRONG_ATTEMPTS + 
 /// Addresses remembered that failed to pair.
 pub const FAILING_ADDRESSES_MAX: usize = 1_024;
 
+/// How long a request to pair is shown that nobody answers, milliseconds: as long as a code lives.
+pub const REQUEST_TIME_MAX_MS: u64 = ringway_wire::pair::CODE_LIFETIME_MS;
+
+/// Requests to pair that are shown at a time: more than a person answers at once.
+pub const REQUESTS_MAX: usize = 4;
+
+/// How long it counts that a request was shown, milliseconds.
+pub const REQUESTS_COUNTED_MS: u64 = 60 * 60 * 1000;
+
+/// How often one device or address is shown in that time: two for a person who was not there.
+pub const REQUESTS_OF_ONE_MAX: usize = 3;
+
+/// How often any are: a flood from many addresses is a nuisance that ends. Those that pair do not
+/// count.
+pub const REQUESTS_OF_ALL_MAX: usize = 8;
+
+/// How long one is not shown that a person has sent away, milliseconds.
+pub const REQUEST_PAUSE_MS: u64 = 10 * 60 * 1000;
+
+/// Devices that are remembered as blocked: a person has clicked on each.
+pub const REQUESTERS_BLOCKED_MAX: usize = 256;
+
 /// Offers of all devices that wait for a person's answer, at most: with few descriptors
 /// `descriptors::ForReceiving` allows fewer. They take no place from transfers. More than a person
 /// answers at a time.

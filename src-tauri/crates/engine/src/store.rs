@@ -196,12 +196,14 @@ impl Store {
             .map(|changed| changed > 0)
     }
 
-    /// Forgets a device, its rule and what it sent; false if it was not known.
+    /// Forgets a device, its rule and which files it may replace; false if it was not known. What
+    /// it has sent keeps its name: if the same key is paired again, its folders are filled on, and
+    /// every file that lies in them stays.
     pub(crate) fn forget(&self, id: DeviceId) -> Result<bool, Fault> {
         self.with(|connection| {
             // One transaction: another program may receive from it and record that.
             let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
-            transaction.execute("DELETE FROM brought WHERE device = ?1", [id.0])?;
+            keep_names_alone(&transaction, id)?;
             let removed = transaction.execute("DELETE FROM device WHERE id = ?1", [id.0])?;
             transaction.commit()?;
             Ok(removed > 0)
@@ -210,7 +212,7 @@ impl Store {
 
     /// Notes what a device has brought under top-level paths, in place of what it brought there
     /// before. Of a device that was forgotten since that pairing nothing is noted: if it is paired
-    /// anew, it owns nothing here.
+    /// anew, it may replace nothing here.
     pub(crate) fn note_brought(
         &self,
         (id, pairing): (DeviceId, PairingNumber),
@@ -255,6 +257,26 @@ impl Store {
         }
         work(&opened.connection).map_err(|error| failed(&self.path, &error))
     }
+}
+
+/// Nothing of what a device brought may be replaced any more. Under which names it brought it is
+/// still known.
+fn keep_names_alone(transaction: &Transaction<'_>, id: DeviceId) -> rusqlite::Result<()> {
+    let mut of_device = transaction.prepare_cached("SELECT number FROM brought WHERE device = ?1")?;
+    let numbers = of_device.query_map([id.0], |row| row.get(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
+    let mut one = transaction.prepare_cached("SELECT what FROM brought WHERE number = ?1")?;
+    for number in numbers {
+        // One by one: a record may have 1.6 MB.
+        let what: Vec<u8> = one.query_row([number], |row| row.get(0))?;
+        match Brought::decode(&what) {
+            Some(brought) => {
+                let params = params![number, brought.without_files().encode()];
+                transaction.execute("UPDATE brought SET what = ?2 WHERE number = ?1", params)?
+            }
+            None => transaction.execute("DELETE FROM brought WHERE number = ?1", [number])?,
+        };
+    }
+    Ok(())
 }
 
 /// Opens the file, making it on first use.
@@ -449,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn forgetting_forgets_what_came_too() {
+    fn forgetting_leaves_the_names_of_what_came_and_no_right_to_replace_it() {
         let (_folder, store) = store();
         store.pin(A, "lab-ws", "").unwrap();
         let brought = Brought::of_number(7);
@@ -461,11 +483,17 @@ mod tests {
         assert_eq!(store.brought(B, b"/x/data").unwrap(), None);
         assert!(store.forget(A).unwrap());
         assert!(!store.forget(A).unwrap());
-        assert_eq!(store.brought(A, b"/x/data").unwrap(), None);
+        let names_alone = Some(brought.without_files());
+        assert_eq!(store.brought(A, b"/x/data").unwrap(), names_alone);
         assert!(store.devices().unwrap().is_empty());
-        store.note_brought(paired, &noted(&brought)).unwrap();
+        let later = Brought::of_number(8);
+        store.note_brought(paired, &noted(&later)).unwrap();
         store.pin(A, "lab-ws", "").unwrap();
-        store.note_brought(paired, &noted(&brought)).unwrap();
-        assert_eq!(store.brought(A, b"/x/data").unwrap(), None, "a transfer of the earlier pairing notes nothing");
+        store.note_brought(paired, &noted(&later)).unwrap();
+        assert_eq!(
+            store.brought(A, b"/x/data").unwrap(),
+            names_alone,
+            "a transfer of the earlier pairing notes nothing"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Paired devices.
+//! Paired devices, and those that want to be.
+mod request;
 mod rule;
 
 use std::time::SystemTime;
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::DeviceId;
 use crate::text::Text;
 
+pub use request::PairingRequest;
 pub use rule::{AskedBecause, Consent, DeviceRule};
 
 /// A device that was paired with this one.

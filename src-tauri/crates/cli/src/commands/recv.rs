@@ -267,6 +267,10 @@ impl Reception<'_> {
                     self.out.warn(words::looks_like(&device.name, device.id, &other));
                 }
             }
+            ReceiverEvent::PairingRequested(request) => {
+                self.out.event(&Event::PairingRequested(&request));
+                self.out.say(words::pairing_requested(&request));
+            }
             ReceiverEvent::TurnedAway(failed) => {
                 self.out.event(&json::auth_failed(&failed));
                 self.out.say(words::pairing_failed(&failed));

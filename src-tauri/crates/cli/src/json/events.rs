@@ -2,7 +2,7 @@
 //! events and their fields; the comment of an event begins with the commands that write it.
 use ringway_model::{
     Consent, DeclineReason, Device, DeviceId, DeviceRule, Difference, Edit, LookAlike, NearbyDevice, Offer, OpenCode,
-    PathText, Planned, Progress, SettingsInForce, Text, TransferId, TurnedAway, UnderWay, Unfinished,
+    PairingRequest, PathText, Planned, Progress, SettingsInForce, Text, TransferId, TurnedAway, UnderWay, Unfinished,
 };
 use serde::Serialize;
 
@@ -23,6 +23,9 @@ pub(crate) enum Event<'a> {
     Code(OpenCode),
     /// `recv`, `pair`, `serve`: A device was paired.
     Paired(Known<'a>),
+    /// `recv`, `serve`, `status`, `offers`: A device wants to pair and has no code. It gets nothing
+    /// by that.
+    PairingRequested(&'a PairingRequest),
     /// `recv`, `serve`: A device failed to pair, or to be recognised.
     AuthFailed {
         #[serde(flatten)]

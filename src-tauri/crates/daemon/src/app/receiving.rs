@@ -2,6 +2,7 @@
 //! on show.
 pub(super) mod folders;
 pub(super) mod offers;
+mod requests;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ use super::transfers::Transfers;
 use crate::dto::{AppEvent, Left, Listening};
 use folders::can_land;
 use offers::Offers;
+use requests::Requests;
 
 /// How often a waiting offer's growing totals are looked at: fast enough to be seen growing, slow
 /// enough to be read.
@@ -69,6 +71,8 @@ pub struct Receiving {
     devices: Devices,
     transfers: Arc<Transfers>,
     offers: Arc<Offers>,
+    /// Devices that want to pair and have no code.
+    pub(crate) requests: Requests,
     reception: Mutex<Reception>,
     /// Somebody has come: no firewall keeps everybody out.
     was_reached: AtomicBool,
@@ -81,6 +85,8 @@ type Orders = mpsc::Sender<Order>;
 
 enum Order {
     RenewCode(oneshot::Sender<Result<(), Fault>>),
+    /// The same, unless one is open.
+    OpenCode(oneshot::Sender<Result<(), Fault>>),
     /// Has the code run out soon, where nobody wants to wait ten minutes.
     #[cfg(test)]
     ShortenCode(Duration),
@@ -104,6 +110,7 @@ impl Receiving {
         Self {
             engine: devices.engine.clone(),
             listeners: devices.listeners.clone(),
+            requests: Requests::new(devices.engine.clone(), devices.listeners.clone()),
             devices,
             transfers,
             offers,
@@ -127,6 +134,9 @@ impl Receiving {
     }
 
     fn set_listening(&self, listening: Listening) {
+        if !matches!(listening, Listening::On { .. }) {
+            self.requests.clear();
+        }
         self.listening.lock().clone_from(&listening);
         self.listeners.tell(AppEvent::ListeningChanged { listening });
     }
@@ -245,11 +255,25 @@ impl Receiving {
 
     /// Draws a new code; without a receiver there is nothing to draw it for.
     pub(crate) async fn renew_code(&self) -> Result<(), Fault> {
+        self.draw_code(Order::RenewCode).await
+    }
+
+    async fn draw_code(&self, order: impl FnOnce(oneshot::Sender<Result<(), Fault>>) -> Order) -> Result<(), Fault> {
         let orders = self.orders.lock().await;
         let running = orders.as_ref().ok_or(Fault::Gone)?;
         let (done, drawn) = oneshot::channel();
-        running.send(Order::RenewCode(done)).await.map_err(|_| Fault::Gone)?;
+        running.send(order(done)).await.map_err(|_| Fault::Gone)?;
         drawn.await.map_err(|_| Fault::Gone)?
+    }
+
+    /// Lets a device that wants to pair try a code. Nothing but this click of a person's opens one.
+    ///
+    /// # Errors
+    /// [`Fault::Gone`] if that device is not shown any more, or nobody listens.
+    pub(crate) async fn allow_pairing(&self, id: &str) -> Result<(), Fault> {
+        let id = self.requests.id(id)?;
+        self.draw_code(Order::OpenCode).await?;
+        self.requests.allow(id)
     }
 
     #[cfg(test)]
@@ -275,6 +299,11 @@ impl Receiving {
                         self.show_receiver(&receiver);
                         // The client that asked may have disconnected.
                         let _ = done.send(drawn);
+                    }
+                    Order::OpenCode(done) => {
+                        let opened = if receiver.code().is_some() { Ok(()) } else { receiver.renew_code() };
+                        self.show_receiver(&receiver);
+                        let _ = done.send(opened);
                     }
                     #[cfg(test)]
                     Order::ShortenCode(life) => receiver.shorten_code(life),
@@ -309,7 +338,10 @@ impl Receiving {
                     }
                 },
                 _ = refresh.tick(), if self.offers.any() => self.offers.refresh(),
-                _ = look.tick() => self.look_at(&receiver),
+                _ = look.tick() => {
+                    self.requests.look();
+                    self.look_at(&receiver);
+                }
             }
         }
     }
@@ -318,6 +350,7 @@ impl Receiving {
         let is_visit = matches!(
             event,
             ReceiverEvent::DevicePaired(_)
+                | ReceiverEvent::PairingRequested(_)
                 | ReceiverEvent::TurnedAway(_)
                 | ReceiverEvent::OfferReceived(_)
                 | ReceiverEvent::OfferRefused(_)
@@ -328,9 +361,11 @@ impl Receiving {
         match event {
             ReceiverEvent::CodeChanged => self.show_receiver(receiver),
             ReceiverEvent::DevicePaired(device) => {
+                self.requests.look();
                 self.listeners.tell(AppEvent::DevicePaired { device: Box::new(device) });
                 self.devices.tell();
             }
+            ReceiverEvent::PairingRequested(_) => self.requests.look(),
             ReceiverEvent::TurnedAway(failed) => self.listeners.tell(AppEvent::PairingFailed { failed }),
             ReceiverEvent::OfferReceived(offer) => self.offers.came(offer),
             ReceiverEvent::OfferWithdrawn(key) => self.offers.gone(key, Left::Withdrawn),

@@ -119,6 +119,13 @@ impl Sending {
         Ok(shown_text(&device.name))
     }
 
+    /// Asks a receiver to show its code; what it is called where both are paired already.
+    pub(crate) async fn request_pairing(&self, recipient: &Recipient) -> Result<Option<String>, Fault> {
+        let target = self.target(recipient).await?;
+        let paired = self.engine.request_pairing(target).await?;
+        Ok(paired.map(|device| shown_text(&device.name)))
+    }
+
     /// Chooses once more what a transfer of that id sent, and says to whom it went. [`Self::send`]
     /// takes that choice to nobody else without a confirmation.
     ///

@@ -92,6 +92,19 @@ macro_rules! operations {
                     blocking |app| app.offers.differences(&id)?;
                 /// Declines an offer.
                 Decline decline(id: String) -> () = blocking |app| app.offers.decline(&id)?;
+                /// Lets a device that wants to pair try a code. If none is open, one is drawn.
+                AllowPairing allow_pairing(id: String) -> () =
+                    task |shared| shared.app.receiving.allow_pairing(&id).await?;
+                /// Takes a device's wish to pair off the screen for a while.
+                DismissPairing dismiss_pairing(id: String) -> () =
+                    blocking |app| app.receiving.requests.dismiss(&id)?;
+                /// Shows nothing of that device any more, nor of others at its address, until the
+                /// service ends.
+                BlockPairing block_pairing(id: String) -> () = blocking |app| app.receiving.requests.block(&id)?;
+                /// Asks a receiver to show its code; the answer is its name where both are paired
+                /// already.
+                RequestPairing request_pairing(target: Recipient) -> Option<String> =
+                    task |shared| shared.app.sending.request_pairing(&target).await?;
                 /// Draws a new code.
                 RenewCode renew_code -> () = task |shared| shared.app.receiving.renew_code().await?;
                 /// Listens on the port of the settings, or on another for this run (0: a free one).

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use ringway_engine::Transfer;
-use ringway_model::{Direction, Fault, Offer, OnConflict, Outcome, Report, Stage, TransferState};
+use ringway_model::{Direction, Fault, Offer, OnConflict, Outcome, PairingRequest, Report, Stage, TransferState};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
@@ -37,6 +37,7 @@ pub async fn attend(app: App, log: Log) {
         }
     };
     let (desktop, mut asked) = Desktop::start(&log);
+    let mut requests = Vec::new();
     loop {
         desktop.show(now(&app));
         tokio::select! {
@@ -48,6 +49,9 @@ pub async fn attend(app: App, log: Log) {
                         let target = transfer.transfer.target.unwrap_or_default().0;
                         tokio::spawn(follow(found, target, events));
                     }
+                }
+                Happened::Event(AppEvent::RequestsChanged { requests: now }) => {
+                    requested(&desktop, &mut requests, now);
                 }
                 Happened::Event(event) => tell(&desktop, event),
                 Happened::Stands(news) => news.into_iter().for_each(|news| desktop.tell(news)),
@@ -99,7 +103,10 @@ fn now(app: &App) -> Shown {
         Listening::On { code, .. } => (Receives::Yes, code.and_then(|code| code.code)),
         Listening::Failed { .. } => (Receives::Cannot, None),
     };
-    let mut shown = Shown { receives, code, waiting: app.offers.shown().len(), active: 0, paused: 0, without_room: 0 };
+    let waiting = app.offers.shown().len();
+    let asking = app.receiving.requests.shown().into_iter().filter(|request| !request.allowed);
+    let requests = asking.map(|request| request.name.to_string()).collect();
+    let mut shown = Shown { receives, code, waiting, requests, active: 0, paused: 0, without_room: 0 };
     for transfer in app.transfers.running_of(|_| true) {
         match TransferState::of(&transfer.progress(), None) {
             // Where the other machine's disk is full, that machine says so.
@@ -118,6 +125,23 @@ fn tell(desktop: &Desktop, event: AppEvent) {
         AppEvent::DevicePaired { device } => desktop.tell(News::Paired { name: device.name.to_string() }),
         _ => {}
     }
+}
+
+/// Announces each device once that wants to pair, and takes that back when it was answered.
+fn requested(desktop: &Desktop, before: &mut Vec<PairingRequest>, now: Vec<PairingRequest>) {
+    let waits = |request: &&PairingRequest| !request.allowed;
+    let is_among = |requests: &[PairingRequest], id| requests.iter().filter(waits).any(|other| other.id == id);
+    for request in before.iter().filter(waits).filter(|request| !is_among(&now, request.id)) {
+        desktop.tell(News::RequestGone { id: request.id.to_string() });
+    }
+    for request in now.iter().filter(waits).filter(|request| !is_among(before, request.id)) {
+        desktop.tell(News::Request {
+            id: request.id.to_string(),
+            name: request.name.to_string(),
+            looks_like: request.looks_like.as_ref().map(|other| other.name.to_string()),
+        });
+    }
+    *before = now;
 }
 
 fn offered(offer: Offer) -> News {
@@ -209,6 +233,13 @@ async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
         }
         // An error means that it has gone meanwhile.
         Asked::Decline(id) => drop(app.offers.decline(&id)),
+        Asked::AllowPairing { id, token } => {
+            if let Err(fault) = app.receiving.allow_pairing(&id).await {
+                log(&format!("a device that was allowed cannot pair: {fault:?}"));
+            }
+            open_window(Some(View::Inbox), token, log);
+        }
+        Asked::BlockPairing(id) => drop(app.receiving.requests.block(&id)),
         // The caller's.
         Asked::Quit => {}
     }

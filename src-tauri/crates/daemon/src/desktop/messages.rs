@@ -37,6 +37,13 @@ pub(super) fn tray_offers_wait(language: Language, n: u64) -> String {
     }
 }
 
+pub(super) fn tray_want_to_connect(language: Language, n: u64) -> String {
+    match language {
+        Language::En => match n { 1 => format!("{n} device wants to connect"), _ => format!("{n} devices want to connect") },
+        Language::De => match n { 1 => format!("{n} Gerät möchte sich verbinden"), _ => format!("{n} Geräte möchten sich verbinden") },
+    }
+}
+
 pub(super) fn tray_under_way(language: Language, n: u64) -> String {
     match language {
         Language::En => match n { 1 => format!("{n} transfer running"), _ => format!("{n} transfers running") },
@@ -146,6 +153,34 @@ pub(super) fn notice_decline(language: Language) -> &'static str {
     match language {
         Language::En => "Decline",
         Language::De => "Ablehnen",
+    }
+}
+
+pub(super) fn notice_wants_to_connect(language: Language, name: &str) -> String {
+    match language {
+        Language::En => format!("{name} wants to connect"),
+        Language::De => format!("{name} möchte sich verbinden"),
+    }
+}
+
+pub(super) fn notice_request_explained(language: Language) -> &'static str {
+    match language {
+        Language::En => "If you know this device, allow it. Ringway then shows a code to type there.",
+        Language::De => "Ist dieses Gerät bekannt, zulassen. Ringway zeigt dann einen Code, der dort einzugeben ist.",
+    }
+}
+
+pub(super) fn notice_allow(language: Language) -> &'static str {
+    match language {
+        Language::En => "Allow",
+        Language::De => "Zulassen",
+    }
+}
+
+pub(super) fn notice_block(language: Language) -> &'static str {
+    match language {
+        Language::En => "Block",
+        Language::De => "Blockieren",
     }
 }
 

@@ -69,7 +69,7 @@ async fn attend(
             },
             Some(signal) = signals.next() => if let Some(answer) = board.heard(&signal) {
                 // Answered is answered: what is shown of the offer after that is another question.
-                if let Asked::Accept { id, .. } = &answer {
+                if let Asked::Accept { id, .. } | Asked::AllowPairing { id, .. } = &answer {
                     let _ = board.gone(id).await;
                 }
                 // A queue that is full loses the click: the offer still waits in the inbox.
@@ -100,19 +100,36 @@ struct Open {
     id: u32,
     /// Which server numbered it.
     server: OwnedUniqueName,
-    /// The offer's id and what was said of its size; none where it only opens the window.
-    offer: Option<(String, ShownSize)>,
+    /// What it asks; none where it only opens the window.
+    question: Option<Question>,
     /// What that shows then.
     view: Option<View>,
 }
 
+/// What a notification asks.
+#[derive(Clone)]
+enum Question {
+    /// Whether to accept the offer with that id, of which this size was said.
+    Offer(String, ShownSize),
+    /// Whether the device with that id may try a code.
+    Request(String),
+}
+
+impl Question {
+    fn id(&self) -> &str {
+        match self {
+            Self::Offer(id, _) | Self::Request(id) => id,
+        }
+    }
+}
+
 impl Open {
-    fn is_about(&self, offer: &str) -> bool {
-        self.offer.as_ref().is_some_and(|(id, _)| id == offer)
+    fn is_about(&self, asked: &str) -> bool {
+        self.question.as_ref().is_some_and(|question| question.id() == asked)
     }
 
     fn is_final(&self) -> bool {
-        self.offer.as_ref().is_none_or(|(_, shown)| shown.is_final)
+        !matches!(&self.question, Some(Question::Offer(_, shown)) if !shown.is_final)
     }
 }
 
@@ -123,7 +140,8 @@ impl Board {
             News::Offer { id, bytes, is_final, .. } => {
                 self.offer(&news, id, ShownSize { bytes: *bytes, is_final: *is_final }).await
             }
-            News::OfferGone { id } => self.gone(id).await,
+            News::OfferGone { id } | News::RequestGone { id } => self.gone(id).await,
+            News::Request { id, .. } => self.request(&news, id).await,
             News::Ended { .. } | News::Paired { .. } | News::NotReceiving { .. } | News::NoRoom { .. } => {
                 self.passing(&news).await
             }
@@ -155,12 +173,36 @@ impl Board {
         ];
         let (id, server) = self.show(news, replaces, &actions, "transfer", FOR_EVER).await?;
         self.open.retain(|open| open.id != replaces && open.id != id);
-        self.open.push(Open { id, server, offer: Some((offer.to_owned(), shown)), view: Some(View::Inbox) });
+        let question = Some(Question::Offer(offer.to_owned(), shown));
+        self.open.push(Open { id, server, question, view: Some(View::Inbox) });
         Ok(())
     }
 
-    async fn gone(&mut self, offer: &str) -> zbus::Result<()> {
-        let Some(at) = self.open.iter().position(|open| open.is_about(offer)) else { return Ok(()) };
+    /// Once: whoever asks cannot change it. The code is never in it, because a locked screen may
+    /// show it.
+    async fn request(&mut self, news: &News, device: &str) -> zbus::Result<()> {
+        let is_open = self.open.iter().any(|open| open.is_about(device));
+        if is_open || self.open.len() >= OPEN_MAX || !self.allowance.take(Instant::now()) {
+            return Ok(());
+        }
+        let language = self.language;
+        let actions = [
+            "default",
+            messages::tray_open_inbox(language),
+            "allow",
+            messages::notice_allow(language),
+            "block",
+            messages::notice_block(language),
+        ];
+        let (id, server) = self.show(news, 0, &actions, "device", FOR_EVER).await?;
+        self.open.retain(|open| open.id != id);
+        let question = Some(Question::Request(device.to_owned()));
+        self.open.push(Open { id, server, question, view: Some(View::Inbox) });
+        Ok(())
+    }
+
+    async fn gone(&mut self, asked: &str) -> zbus::Result<()> {
+        let Some(at) = self.open.iter().position(|open| open.is_about(asked)) else { return Ok(()) };
         let id = self.open.remove(at).id;
         self.close(id).await
     }
@@ -184,12 +226,12 @@ impl Board {
             .await?;
         self.open.retain(|open| open.id != id);
         if self.open.len() >= OPEN_MAX
-            && let Some(oldest) = self.open.iter().position(|open| open.offer.is_none())
+            && let Some(oldest) = self.open.iter().position(|open| open.question.is_none())
         {
             self.open.remove(oldest);
         }
         if self.open.len() < OPEN_MAX {
-            self.open.push(Open { id, server, offer: None, view });
+            self.open.push(Open { id, server, question: None, view });
         }
         Ok(())
     }
@@ -245,17 +287,20 @@ impl Board {
     fn answered(&mut self, id: u32, server: &UniqueName<'_>, action: &str) -> Option<Asked> {
         let open = self.open.iter().find(|open| open.id == id && open.server == *server)?;
         let token = self.token.take_if(|(of, _)| *of == id).map(|(_, token)| token);
-        match (open.offer.clone(), action) {
-            (Some((id, shown)), "accept") => Some(Asked::Accept { id, shown }),
-            (Some((id, _)), "decline") => Some(Asked::Decline(id)),
-            (offer, "default") => Some(Asked::Open { view: open.view, offer: offer.map(|(id, _)| id), token }),
+        match (open.question.clone(), action) {
+            (Some(Question::Offer(id, shown)), "accept") => Some(Asked::Accept { id, shown }),
+            (Some(Question::Offer(id, _)), "decline") => Some(Asked::Decline(id)),
+            (Some(Question::Request(id)), "allow") => Some(Asked::AllowPairing { id, token }),
+            (Some(Question::Request(id)), "block") => Some(Asked::BlockPairing(id)),
+            (Some(Question::Offer(id, _)), "default") => Some(Asked::Open { view: open.view, offer: Some(id), token }),
+            (_, "default") => Some(Asked::Open { view: open.view, offer: None, token }),
             _ => None,
         }
     }
 
     /// Nobody is left to answer.
     async fn close_all(&mut self) {
-        for open in std::mem::take(&mut self.open).iter().filter(|open| open.offer.is_some()) {
+        for open in std::mem::take(&mut self.open).iter().filter(|open| open.question.is_some()) {
             // The server may have gone before us.
             let _ = self.close(open.id).await;
         }

@@ -38,13 +38,23 @@ pub struct Shown {
     pub without_room: usize,
     /// Offers that wait for a person.
     pub waiting: usize,
+    /// What the devices call themselves that want to pair and that nobody has allowed yet.
+    pub requests: Vec<String>,
     /// The code that is open.
     pub code: Option<String>,
 }
 
 impl Default for Shown {
     fn default() -> Self {
-        Self { receives: Receives::No, active: 0, paused: 0, without_room: 0, waiting: 0, code: None }
+        Self {
+            receives: Receives::No,
+            active: 0,
+            paused: 0,
+            without_room: 0,
+            waiting: 0,
+            requests: Vec::new(),
+            code: None,
+        }
     }
 }
 
@@ -55,7 +65,7 @@ pub enum State {
     Idle,
     /// A transfer is under way.
     Active,
-    /// An offer waits, a disk is full, or receiving has failed.
+    /// An offer or a new device waits, a disk is full, or receiving has failed.
     NeedsYou,
     /// Not receiving.
     Off,
@@ -64,7 +74,8 @@ pub enum State {
 impl Shown {
     /// What the icon says.
     pub fn state(&self) -> State {
-        if self.waiting > 0 || self.without_room > 0 || self.receives == Receives::Cannot {
+        let waits = self.waiting > 0 || !self.requests.is_empty();
+        if waits || self.without_room > 0 || self.receives == Receives::Cannot {
             State::NeedsYou
         } else if self.active > 0 {
             State::Active
@@ -106,6 +117,16 @@ pub enum Asked {
     },
     /// To decline the offer with this id.
     Decline(String),
+    /// To let the device with this id try a code, and the window that shows it; `token` as in
+    /// `Open`.
+    AllowPairing {
+        /// The device's id.
+        id: String,
+        /// None where the desktop gave none.
+        token: Option<String>,
+    },
+    /// To hear no more of the device with this id.
+    BlockPairing(String),
     /// To end the service.
     Quit,
 }
@@ -152,6 +173,20 @@ pub enum News {
     /// It waits no more: answered elsewhere, withdrawn or too late.
     OfferGone {
         /// As in `Offer`.
+        id: String,
+    },
+    /// A device wants to pair and has no code.
+    Request {
+        /// Its id.
+        id: String,
+        /// What it calls itself.
+        name: String,
+        /// The name of a paired device that this looks like.
+        looks_like: Option<String>,
+    },
+    /// It waits no more: answered elsewhere, paired, or too late.
+    RequestGone {
+        /// As in `Request`.
         id: String,
     },
     /// A transfer ended by itself, not because somebody here stopped it.
@@ -215,6 +250,8 @@ mod tests {
         shown = Shown { receives: Receives::Yes, paused: 1, ..Shown::default() };
         assert_eq!(shown.state(), State::Idle);
         shown.without_room = 1;
+        assert_eq!(shown.state(), State::NeedsYou);
+        shown = Shown { receives: Receives::Yes, requests: vec!["ada-laptop".into()], ..Shown::default() };
         assert_eq!(shown.state(), State::NeedsYou);
     }
 }

@@ -105,14 +105,19 @@ impl Tray for Item {
     }
 
     fn activate(&mut self, _x: i32, _y: i32) {
-        self.open((self.shown.waiting > 0).then_some(View::Inbox));
+        self.open((self.shown.waiting > 0 || !self.shown.requests.is_empty()).then_some(View::Inbox));
     }
 
     fn menu(&self) -> Vec<MenuItem<Self>> {
         let entry = |label: String, activate: fn(&mut Self)| -> MenuItem<Self> {
             StandardItem { label: words::label(&label), activate: Box::new(activate), ..StandardItem::default() }.into()
         };
-        let mut menu = vec![
+        // The window shows the code in large letters.
+        let asks = |name: &String| {
+            entry(messages::notice_wants_to_connect(self.language, name), |item| item.open(Some(View::Inbox)))
+        };
+        let mut menu: Vec<_> = self.shown.requests.iter().map(asks).collect();
+        menu.push(
             CheckmarkItem {
                 label: messages::tray_receiving(self.language).to_owned(),
                 checked: self.shown.receives.is_on(),
@@ -120,7 +125,7 @@ impl Tray for Item {
                 ..CheckmarkItem::default()
             }
             .into(),
-        ];
+        );
         match (&self.shown.code, self.shown.receives) {
             (Some(code), _) => {
                 menu.push(entry(messages::tray_code(self.language, code), |item| item.open(Some(View::Inbox))));

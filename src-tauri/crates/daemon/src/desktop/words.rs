@@ -22,6 +22,9 @@ pub(super) fn state(shown: &Shown, language: Language) -> String {
         Receives::Refused => messages::tray_refused(language),
     };
     let mut parts = Vec::new();
+    if !shown.requests.is_empty() {
+        parts.push(messages::tray_want_to_connect(language, shown.requests.len() as u64));
+    }
     if shown.waiting > 0 {
         parts.push(messages::tray_offers_wait(language, shown.waiting as u64));
     }
@@ -82,7 +85,15 @@ pub(super) fn news(news: &News, language: Language) -> Option<Words> {
             }
             Words { title: messages::notice_offers(language, from), body }
         }
-        News::OfferGone { .. } => return None,
+        News::OfferGone { .. } | News::RequestGone { .. } => return None,
+        News::Request { name, looks_like, .. } => {
+            let mut body = messages::notice_request_explained(language).to_owned();
+            if let Some(other) = looks_like {
+                body.push(' ');
+                body.push_str(&messages::notice_looks_like(language, name, other));
+            }
+            Words { title: messages::notice_wants_to_connect(language, name), body }
+        }
         News::Ended { direction, title, more, peer, state, bytes: count } => {
             let what = named(title, *more, language);
             let size = || bytes(*count, language);
@@ -213,6 +224,7 @@ mod tests {
             (Shown { active: 1, receives: Receives::No, ..idle.clone() }, "1 transfer running, receiving is off"),
             (Shown { active: 1, paused: 2, ..idle.clone() }, "1 transfer running, 2 paused"),
             (Shown { paused: 1, ..idle.clone() }, "1 paused"),
+            (Shown { requests: vec!["ada".into()], ..idle.clone() }, "1 device wants to connect"),
             (Shown { without_room: 1, ..idle.clone() }, "1 waiting for disk space"),
             (Shown { receives: Receives::Cannot, ..idle.clone() }, "cannot receive: open Ringway to see why"),
             (
@@ -274,6 +286,19 @@ mod tests {
         assert_eq!(said(0, Language::En), alike);
         assert_eq!(said(1, Language::En), format!("{alike} 1 name begins with a dot"));
         assert!(said(0, Language::De).contains("eines anderen Geräts, nas."));
+    }
+
+    #[test]
+    fn a_request_to_pair_says_who_and_that_the_code_decides() {
+        let request = |looks_like: Option<&str>| {
+            let looks_like = looks_like.map(str::to_owned);
+            news(&News::Request { id: "1".into(), name: "ada-laptop".into(), looks_like }, Language::En).unwrap()
+        };
+        let Words { title, body } = request(None);
+        assert_eq!(title, "ada-laptop wants to connect");
+        assert!(body.contains("code"), "{body}");
+        assert!(request(Some("ada-1aptop")).body.contains("looks like that of another device, ada-1aptop"));
+        assert_eq!(news(&News::RequestGone { id: "1".into() }, Language::En), None);
     }
 
     #[test]

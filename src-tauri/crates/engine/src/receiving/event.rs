@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use ringway_model::{
-    Comparison, Counts, DeclineReason, Device, Difference, Direction, Fault, Offer, Outcome, Report, Side, TransferKey,
-    TurnedAway,
+    Comparison, Counts, DeclineReason, Device, Difference, Direction, Fault, Offer, Outcome, PairingRequest, Report,
+    Side, TransferKey, TurnedAway,
 };
 use tokio::sync::oneshot;
 
@@ -24,6 +24,9 @@ pub enum ReceiverEvent {
     CodeChanged,
     /// A device was paired.
     DevicePaired(Device),
+    /// A device wants to pair and has no code. Told once of each that is to be shown:
+    /// [`Engine::pairing_requests`](crate::Engine::pairing_requests) has those that are shown.
+    PairingRequested(PairingRequest),
     /// A device tried to pair, or to be recognised, and failed.
     TurnedAway(TurnedAway),
     /// A known device offers something; it waits for [`IncomingOffer::accept`] or

@@ -7,6 +7,7 @@ use ringway_model::DeviceId;
 use super::door::LaneDoor;
 use super::renewals::Renewals;
 use super::shares::TakenIds;
+use crate::admission::requests::Requests;
 
 /// The transfers that are received and the offers that are asked about.
 #[derive(Default)]
@@ -17,6 +18,8 @@ pub(crate) struct Listeners {
     pub(crate) taken_ids: TakenIds,
     /// What was accepted and may be offered again.
     pub(crate) renewals: Renewals,
+    /// Devices that want to pair and have no code.
+    pub(crate) requests: Requests,
 }
 
 impl Listeners {

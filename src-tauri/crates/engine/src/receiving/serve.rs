@@ -7,7 +7,7 @@ use ringway_link::lane::Lane;
 use ringway_link::messages::MessageReader;
 use ringway_link::session::{Clock, Session};
 use ringway_link::tls::Channel;
-use ringway_model::{AuthError, Consent, Device, DeviceId, Fault, TurnedAway};
+use ringway_model::{AuthError, Consent, Device, DeviceId, Fault, PairingRequest, TurnedAway};
 use ringway_tree::random;
 use ringway_wire::control::{Message, Offer, Refusal, Ticket};
 use ringway_wire::pair::{self, AttemptToken, Binding, ENTROPY_LEN, EXPORTER_LABEL, Outcome};
@@ -19,14 +19,14 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::admission::accept_queue::Turn;
-use crate::admission::{AdmissionSlot, Origin};
+use crate::admission::{AdmissionSlot, Origin, boot_ms};
 use crate::limits::{FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, PARTING_TIME_MAX};
 use crate::receiving::arrivals::Arrival;
 use crate::receiving::event::ReceiverEvent;
 use crate::receiving::listening::{Listening, is_open};
 use crate::receiving::offer;
 use crate::receiving::visitor::Visitor;
-use crate::store::PairingNumber;
+use crate::store::{PairingNumber, look_alike};
 
 /// Resolves when a connection is evicted from its admission slot. It does not resolve after the
 /// connection has given its slot back.
@@ -251,9 +251,9 @@ impl Visit {
             };
             let Some(event) = event else { return Ok(Welcomed::Over) };
             match event {
-                AcceptorEvent::HelloReceived { peer_name, pairing: _ } => {
+                AcceptorEvent::HelloReceived { peer_name, known, pairing } => {
                     self.name = Some(peer_name);
-                    self.hello(session).await?;
+                    self.hello(session, known, pairing).await?;
                 }
                 AcceptorEvent::PairingStarted => self.pair(session, exporter).await?,
                 AcceptorEvent::CodeProven if self.may_conclude() => {
@@ -302,7 +302,14 @@ impl Visit {
         }
     }
 
-    async fn hello(&mut self, session: &mut Session<Acceptor>) -> Result<(), Fault> {
+    /// Answers hello. `is_known_there` is what the peer says, and `has_code` whether it wants to
+    /// pair.
+    async fn hello(
+        &mut self,
+        session: &mut Session<Acceptor>,
+        is_known_there: bool,
+        has_code: bool,
+    ) -> Result<(), Fault> {
         let store = &self.listening.shared.store;
         if self.peer == self.listening.shared.identity.id() {
             session.machine.refuse(Refusal::Ourselves);
@@ -317,7 +324,37 @@ impl Visit {
         }
         let open = self.listening.with_code(|code, now_ms| is_open(code, now_ms)).unwrap_or(false);
         session.machine.welcome(known, open);
+        if !(has_code || known && is_known_there) {
+            self.request_pairing();
+        }
         Ok(())
+    }
+
+    /// Has a person shown that this peer wants to pair, if that is to be shown. It is not of an
+    /// address that has to wait because it failed to pair.
+    fn request_pairing(&self) {
+        let Some(name) = self.name.clone().filter(|_| self.listening.pairing) else { return };
+        let (listening, peer, from) = (Arc::clone(&self.listening), self.peer, self.from.ip().to_canonical());
+        // Apart from the session, whose answer neither waits for this nor tells of it.
+        tokio::spawn(async move {
+            let (now_ms, origin, requests) = (boot_ms(), Origin::of(from), &listening.listeners.requests);
+            if listening.back_off.wait_ms(&origin, now_ms) > 0 || !requests.may_take(peer, origin, now_ms) {
+                return;
+            }
+            // A store that cannot be read leaves out what it would add.
+            let store = &listening.shared.store;
+            let request = PairingRequest {
+                id: peer,
+                name: name.as_str().into(),
+                paired_as: store.by_id(peer).ok().flatten().map(|device| device.name),
+                looks_like: look_alike::find(store, peer, name.as_str()).ok().flatten(),
+                from,
+                allowed: false,
+            };
+            if requests.take(request.clone(), now_ms) {
+                listening.tell(ReceiverEvent::PairingRequested(request)).await;
+            }
+        });
     }
 
     async fn pair(&mut self, session: &mut Session<Acceptor>, exporter: &[u8; 32]) -> Result<(), Fault> {
@@ -345,6 +382,8 @@ impl Visit {
             Some(Err(pair::Refusal::Expired | pair::Refusal::Burnt)) | None => {
                 session.machine.refuse(Refusal::NoCodeOpen);
                 self.auth_failed(AuthError::NoCodeOpen, None).await;
+                // Its code is of no use: it may ask for another one.
+                self.request_pairing();
             }
         }
         Ok(())
@@ -403,6 +442,7 @@ impl Visit {
         };
         session.machine.paired();
         self.give_back(Outcome::Paired);
+        self.listening.listeners.requests.paired(self.peer, Origin::of(self.from.ip()));
         self.listening.tell(ReceiverEvent::DevicePaired(device)).await;
         self.listening.tell(ReceiverEvent::CodeChanged).await;
         Ok(())

@@ -9,6 +9,7 @@ mod meeting;
 mod offers;
 mod paused;
 mod renewals;
+mod requests;
 mod rules;
 
 use std::fs;

@@ -34,6 +34,7 @@ mod memory;
 mod names;
 mod pairing;
 mod receivers;
+mod requests;
 
 const LONG: Duration = Duration::from_secs(30);
 const CODE: &str = "7-river-camera";

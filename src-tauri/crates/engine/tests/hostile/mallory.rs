@@ -203,12 +203,21 @@ impl Channel {
 
     /// A hello under a name that no device may have.
     pub(crate) async fn hello_as(&mut self, name: &str) {
+        self.hello_of(name, true).await;
+    }
+
+    /// The same of one who has no code.
+    pub(crate) async fn hello_without_code_as(&mut self, name: &str) {
+        self.hello_of(name, false).await;
+    }
+
+    async fn hello_of(&mut self, name: &str, pairing: bool) {
         let stands_for = "x".repeat(name.len());
         let message = Message::Hello(Hello {
             version: VERSION,
             name: DeviceName::new(&stands_for).unwrap(),
             known: false,
-            pairing: true,
+            pairing,
         });
         let mut bytes = Vec::new();
         message.encode(&mut bytes);

@@ -162,6 +162,12 @@ impl Brought {
         Self { identity, filled: None, files: Vec::new() }
     }
 
+    /// The same entry, in which nothing counts as received any more: whatever is there stays as it
+    /// is.
+    pub fn without_files(self) -> Self {
+        Self::new(self.identity)
+    }
+
     /// How many files are remembered by themselves.
     pub(in crate::receive) fn files(&self) -> usize {
         self.files.len()

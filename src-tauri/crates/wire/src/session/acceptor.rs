@@ -25,7 +25,9 @@ pub enum AcceptorEvent {
     HelloReceived {
         /// The name that it gives itself: untrusted text.
         peer_name: DeviceName,
-        /// Whether it wants to pair.
+        /// Whether it says that this device's key is on record there.
+        known: bool,
+        /// Whether it wants to pair, because it has a code.
         pairing: bool,
     },
     /// The peer wants to pair. *Answer*: [`Acceptor::pair`] or [`Acceptor::refuse`].
@@ -448,7 +450,11 @@ impl Acceptor {
             self.link.say(&Message::Refused(Refusal::Version));
             return State::Ended;
         }
-        self.link.tell(AcceptorEvent::HelloReceived { peer_name: hello.name, pairing: hello.pairing });
+        self.link.tell(AcceptorEvent::HelloReceived {
+            peer_name: hello.name,
+            known: hello.known,
+            pairing: hello.pairing,
+        });
         State::AwaitingWelcome
     }
 

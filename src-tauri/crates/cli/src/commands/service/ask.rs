@@ -38,6 +38,7 @@ pub(crate) async fn status(report: ReportArgs) -> Result<Exit> {
     let now = SystemTime::now();
     out.event(&shown::service_event(client.hello(), &all, now));
     all.offers.iter().for_each(|offer| out.event(&Event::OfferWaits(offer)));
+    all.requests.iter().for_each(|request| out.event(&Event::PairingRequested(request)));
     under_way(&all).for_each(|moving| out.event(&json::transfer(moving)));
     all.waiting.iter().for_each(|waiting| out.event(&json::transfer_waits(waiting)));
     shown::status(client.hello(), &all, now).into_iter().for_each(|line| out.say(line));
@@ -53,8 +54,10 @@ pub(crate) async fn offers(args: OffersArgs) -> Result<Exit> {
         let offer = one(&all.offers, &all.devices, typed, "offer", of_offer)?;
         return differences(&client, offer, &out).await;
     }
-    let offers = all.offers;
+    let Everything { requests, offers, .. } = all;
     offers.iter().for_each(|offer| out.event(&Event::OfferWaits(offer)));
+    requests.iter().for_each(|request| out.event(&Event::PairingRequested(request)));
+    shown::requests(&requests).into_iter().for_each(|line| out.say(line));
     match offers.is_empty() {
         true => out.say("Nothing waits for an answer."),
         false => shown::offers(&offers).into_iter().for_each(|line| out.say(line)),

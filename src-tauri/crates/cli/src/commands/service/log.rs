@@ -11,7 +11,9 @@ use anyhow::{Context, Result};
 use ringway_daemon::App;
 use ringway_daemon::dto::{AppEvent, Left, Listening};
 use ringway_engine::{Engine, Transfer, private};
-use ringway_model::{Direction, Fault, Offer, Outcome, Report, SettingsInForce, TransferId, UnderWay};
+use ringway_model::{
+    DeviceId, Direction, Fault, Offer, Outcome, PairingRequest, Report, SettingsInForce, TransferId, UnderWay,
+};
 use tokio::task::JoinSet;
 
 use super::shown;
@@ -67,6 +69,8 @@ pub(crate) struct Log {
     app: App,
     engine: Engine,
     offers: HashSet<TransferId>,
+    /// Devices that want to pair, as they were said last.
+    requests: HashSet<DeviceId>,
     ends: JoinSet<()>,
     port: Option<u16>,
 }
@@ -78,7 +82,15 @@ impl Log {
             redirect(path).with_context(|| for_terminal(path))?;
         }
         let lines = Lines { out: Output::from(report), is_journal: goes_to_journal(), file: file.map(Path::to_owned) };
-        Ok(Self { lines, app, engine, offers: HashSet::new(), ends: JoinSet::new(), port: None })
+        Ok(Self {
+            lines,
+            app,
+            engine,
+            offers: HashSet::new(),
+            requests: HashSet::new(),
+            ends: JoinSet::new(),
+            port: None,
+        })
     }
 
     pub(crate) fn say(&self, line: impl Display) {
@@ -112,6 +124,7 @@ impl Log {
                 self.event(&json::auth_failed(&failed));
                 self.lines.say(Level::Warning, words::pairing_failed(&failed));
             }
+            AppEvent::RequestsChanged { requests } => self.requested(&requests),
             AppEvent::OfferChanged { offer } => self.offered(&offer),
             AppEvent::OfferGone { id, how } => self.answered(id, how),
             AppEvent::TransferStarted { transfer } => self.started(&transfer.transfer),
@@ -160,6 +173,15 @@ impl Log {
                 self.event(&json::error(&fault, &words));
                 self.lines.say(Level::Error, format_args!("cannot receive at port {port}: {}", words.what));
             }
+        }
+    }
+
+    /// Each is said once, as long as it is shown.
+    fn requested(&mut self, requests: &[PairingRequest]) {
+        let before = std::mem::replace(&mut self.requests, requests.iter().map(|request| request.id).collect());
+        for request in requests.iter().filter(|request| !before.contains(&request.id)) {
+            self.event(&Event::PairingRequested(request));
+            self.say(words::pairing_requested(request));
         }
     }
 

@@ -4,7 +4,9 @@ use std::time::SystemTime;
 
 use ringway_daemon::control::protocol::Hello;
 use ringway_daemon::dto::{Everything, Listening, Waiting};
-use ringway_model::{Difference, Direction, Offer, OpenCode, PathText, Stage, Text, UnderWay, sentences};
+use ringway_model::{
+    Difference, Direction, Offer, OpenCode, PairingRequest, PathText, Stage, Text, UnderWay, sentences,
+};
 
 use crate::json::{self, Event, Service, WhatFailed};
 use crate::text::{ago, and_more, bytes, clock, count, for_how_long, rate, table};
@@ -97,6 +99,10 @@ pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<St
             lines.push(format!("  It cannot receive at port {port}: {}", words.what));
         }
     }
+    if !all.requests.is_empty() {
+        lines.push(String::new());
+        lines.extend(requests(&all.requests));
+    }
     if !all.offers.is_empty() {
         lines.extend([String::new(), "Waiting for an answer (`ringway accept ID`, `ringway decline ID`):".to_owned()]);
         lines.extend(offers(&all.offers));
@@ -115,6 +121,11 @@ pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<St
         lines.extend(waiting(&all.waiting));
     }
     lines
+}
+
+/// A line for each device that wants to pair.
+pub(crate) fn requests(requests: &[PairingRequest]) -> Vec<String> {
+    requests.iter().map(words::pairing_requested).collect()
 }
 
 /// A table of what waits, in the order in which it begins.
