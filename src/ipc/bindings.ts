@@ -98,7 +98,9 @@ export type Aim =
 /**  What happens while the window is open, in order. */
 export type AppEvent = { event: "listeningChanged"; listening: Listening } | { event: "settingsChanged"; settings: SettingsInForce } | { event: "devicesChanged"; devices: PairedDevice[] } | { event: "nearbyChanged"; nearby: Nearby[] } | { event: "devicePaired"; device: Device } | 
 /**  The devices that want to pair and have no code, all of them. */
-{ event: "requestsChanged"; requests: PairingRequest[] } | { event: "pairingFailed"; failed: TurnedAway } | { event: "offerChanged"; offer: Offer } | { event: "offerGone"; id: string; how: Left } | { event: "transferStarted"; transfer: Moving } | 
+{ event: "requestsChanged"; requests: PairingRequest[] } | { event: "pairingFailed"; failed: TurnedAway } | { event: "offerChanged"; offer: Offer } | 
+/**  A person looks at this offer: it comes first. */
+{ event: "offerPicked"; id: string } | { event: "offerGone"; id: string; how: Left } | { event: "transferStarted"; transfer: Moving } | 
 /**
  *  How large a choice is, whose items are being counted for this client: items whose size has
  *  changed since this was told last, and all together.
@@ -270,6 +272,36 @@ export type ChosenSource = {
 	same_name: boolean,
 };
 
+/**
+ *  How an offer compares with what is in its folder. It is advice: the transfer itself decides what
+ *  is received.
+ */
+export type Comparison = {
+	/**  How far it has got. */
+	state: ComparisonState,
+	/**  Files, folders and links of the offer that are not there. */
+	new: number,
+	/**  Those that are there with the same size and time; links with the same target. */
+	unchanged: number,
+	/**  Files and links that differ from the ones there. */
+	differing: number,
+	/**  Entries for which another kind of entry is in the way, and what is below them. */
+	in_the_way: number,
+	/**  Entries that could not be looked up there. */
+	unreadable: number,
+	/**  Whether the offer has more entries than were compared. */
+	at_least: boolean,
+};
+
+/**  How far a comparison has got. */
+export type ComparisonState = 
+/**  The counts still grow. */
+"comparing" | 
+/**  The counts are final. */
+"done" | 
+/**  There is nothing to tell: the folder cannot be read, or too much is compared already. */
+"unknown";
+
 /**  What is done with a device's offers. */
 export type Consent = 
 /**  A person is asked about each. */
@@ -435,6 +467,22 @@ export type DeviceRule = {
 	folder: PathText | null,
 	/**  The most bytes of contents of an offer that is accepted without asking; none for any number. */
 	bytes_max: number | null,
+};
+
+/**  An entry of an offer that differs from the one that has its name. */
+export type Difference = {
+	/**  Its path within the offer. */
+	path: PathText,
+	/**  How the one that is there differs. */
+	here_is: HereIs,
+	/**  The length of the offered file. */
+	offered_bytes: number | null,
+	/**  When the offered file was last changed, in seconds since 1970. */
+	offered_changed_at: number | null,
+	/**  The length of the file that is there. */
+	here_bytes: number | null,
+	/**  When the file that is there was last changed, in seconds since 1970. */
+	here_changed_at: number | null,
 };
 
 /**  Which way a transfer goes, seen from here. */
@@ -807,6 +855,20 @@ export type FreeSpace = {
 	is_exact: boolean,
 };
 
+/**  How an entry that is there differs from the offered one. */
+export type HereIs = 
+/**  It was changed later. */
+"newer" | 
+/**  It was changed earlier. */
+"older" | 
+/**
+ *  It has the same time and another size, or it is a link that leads elsewhere, or only one of
+ *  the two is a link.
+ */
+"other" | 
+/**  It is a folder where a file is offered, or the other way round, or a device or the like. */
+"in_the_way";
+
 /**  A transfer that was interrupted and waits to continue. */
 export type Interruption = {
 	/**  At the sender: the time until its next try. None during a try, and at the receiver. */
@@ -1025,6 +1087,8 @@ export type Offer = {
 	free_space: FreeSpace | null,
 	/**  Why a person is asked although the device's rule accepts. */
 	asked_because: AskedBecause | null,
+	/**  How it compares with what is in that folder. None until its sender lists it. */
+	comparison: Comparison | null,
 };
 
 /**
@@ -1191,6 +1255,11 @@ export type PageAnswers = {
 	chooseAgain: Again,
 	/**  Accepts an offer of the size that the person saw. */
 	accept: Moving,
+	/**
+	 *  The entries of an offer that differ from what is in its folder, as far as they
+	 *  were found; at most 1,000.
+	 */
+	offerDifferences: Difference[],
 	/**  Declines an offer. */
 	decline: null,
 	/**  Lets a device that wants to pair try a code. If none is open, one is drawn. */
@@ -1250,24 +1319,24 @@ export type PageCall =
 ({ joinChosen: {
 	chosen: number,
 	added: number,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  A choice without one of its items; none if it was the only one. */
 ({ withoutItem: {
 	chosen: number,
 	item: number,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never } | 
 /**  A choice without the items of another one; none if nothing is left. */
 ({ withoutChosen: {
 	chosen: number,
 	other: number,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutItem?: never } | 
 /**
  *  Counts a choice's items for this client, which is sent their sizes; none ends
  *  that.
  */
 ({ countChosen: {
 	chosen: number | null,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  Has a waiting transfer change places with the one before or behind it that goes
  *  to the same device.
@@ -1275,50 +1344,50 @@ export type PageCall =
 ({ shiftWaiting: {
 	id: string,
 	up: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Removes a transfer that waits for its turn. */
 ({ removeWaiting: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Where a copy of a choice would go; none if a folder must be picked first. */
 ({ copyFolder: {
 	chosen: number,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Copies a choice into that folder. */
 ({ copy: {
 	chosen: number,
 	existing: OnExisting,
 	verify: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Cancels a transfer, and says whether the receiver keeps what has arrived. */
 ({ cancel: {
 	id: string,
 	then: OnCancel,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Pauses a transfer. */
 ({ pause: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Resumes a paused transfer. One that waits to reconnect tries at once. */
 ({ resume: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Takes an ended transfer off the list. */
 ({ dismiss: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  The latest past transfers that match; 30 at a time. */
 ({ past: {
 	query: PastQuery,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  The details of one, which may be long. */
 ({ pastDetails: {
 	number: number,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Removes one from the history; its files stay. */
 ({ forgetPast: {
 	number: number,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Empties the history; the files stay. */
 "clearPast" | 
 /**  The staging folders of unfinished transfers. */
@@ -1327,67 +1396,74 @@ export type PageCall =
 ({ discardUnfinished: {
 	id: string,
 	folder: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Chooses again what the transfer of that id sent, and names its target. */
 ({ chooseAgain: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Accepts an offer of the size that the person saw. */
 ({ accept: {
 	id: string,
 	shown: ShownSize,
 	onConflict: OnConflict,
-} }) & { allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+/**
+ *  The entries of an offer that differ from what is in its folder, as far as they
+ *  were found; at most 1,000.
+ */
+({ offerDifferences: {
+	id: string,
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Declines an offer. */
 ({ decline: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Lets a device that wants to pair try a code. If none is open, one is drawn. */
 ({ allowPairing: {
 	id: string,
-} }) & { accept?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Takes a device's wish to pair off the screen for a while. */
 ({ dismissPairing: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  Shows nothing of that device any more, nor of others at its address, until the
  *  service ends.
  */
 ({ blockPairing: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  Asks a receiver to show its code; the answer is its name where both are paired
  *  already.
  */
 ({ requestPairing: {
 	target: Recipient,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Draws a new code. */
 "renewCode" | 
 /**  Listens on the port of the settings, or on another for this run (0: a free one). */
 ({ listen: {
 	port: number | null,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Starts or stops looking for nearby devices, for this client. */
 ({ lookAround: {
 	on: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Pairs with a receiver without sending anything; the answer is its name. */
 ({ pair: {
 	target: Recipient,
 	code: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Renames a paired device here. */
 ({ renameDevice: {
 	id: string,
 	name: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Forgets a paired device. */
 ({ forgetDevice: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  Sets how a paired device's offers are answered, and the size up to which they
  *  are accepted without asking.
@@ -1396,35 +1472,35 @@ export type PageCall =
 	id: string,
 	consent: Consent,
 	bytesMax: number | null,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Receives a paired device's offers into the receive folder. */
 ({ clearDeviceFolder: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores name, port, and the rate limit of each transfer that is sent, in bytes/s. */
 ({ saveSettings: {
 	name: string,
 	port: number,
 	sendLimit: number | null,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores whether the service continues when the window is closed. */
 ({ setBackground: {
 	background: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores whether this device announces itself, and looks for others. */
 ({ setAnnounce: {
 	announce: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores whether this device receives. */
 ({ setReceiving: {
 	receiving: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Whether, and by what, the service starts when this user logs in. */
 "startAtLogin" | 
 /**  Switches the start at login on or off. */
 ({ setStartAtLogin: {
 	on: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  This program's version, and where it keeps what it owns. */
 "about" | 
 /**  What `ringway doctor` prints, which has no secrets. */
