@@ -36,7 +36,7 @@ describe("how an offer compares with what is there", () => {
   test("is told above what is done with existing files, and not before it is known", async () => {
     const shell = await startWindow({ devices: [labWs], offers: [offer()] });
     await inbox();
-    expect(screen.queryByText(t("inbox.compared"))).toBeNull();
+    expect(screen.getByRole("group", { name: t("inbox.compared") }), "nothing moves when it is").toHaveTextContent(t("inbox.comparing"));
     shell.tell({ event: "offerChanged", offer: offer({ comparison: { ...album, state: "comparing", unchanged: 0, differing: 0 } }) });
     expect(await screen.findByText("18 new so far")).toBeVisible();
     expect(screen.getByRole("button", { name: t("inbox.accept") }), "nothing waits for it").toBeEnabled();
@@ -47,7 +47,7 @@ describe("how an offer compares with what is there", () => {
     expect(group.compareDocumentPosition(existing) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
     expect(existing, "what loses nothing").toHaveValue("rename_top");
     shell.tell({ event: "offerChanged", offer: offer({ comparison: { ...album, state: "unknown" } }) });
-    await waitFor(() => expect(screen.queryByText(t("inbox.compared"))).toBeNull());
+    await waitFor(() => expect(group).toHaveTextContent(t("inbox.notCompared")));
   });
 
   test("opens into what differs, by keyboard, and is another list in another folder", async () => {

@@ -136,6 +136,7 @@ export async function used(t, { env, language = "en" }, each) {
   const sending = sender(t, studio, tree(base, "renders", 12_000_000), device.target, { code, args: ["--limit", "6M", "--compress", "off"] });
   await page.wait("//*[@data-offer]");
   await page.wait(showing(ending(says["folder.free"])));
+  await page.wait("//*[@data-compared = 'done']");
   await each(page, "inbox-offer");
   await page.click(button(says["inbox.accept"]));
   assert.equal(await sending.exit(), EXIT.all, sending.said());
