@@ -684,7 +684,7 @@ describe("activity", () => {
     const shell = await startWindow({ transfers: [moving({ progress: progress() })] });
     await show("activity");
     await user.click(screen.getByRole("button", { name: `${t("common.cancel")}: dataset-v3` }));
-    expect(shell.called("cancel")).toEqual([{ id: "t1", then: "remove" }]);
+    expect(shell.called("cancel")).toEqual([{ id: "t1", then: "keep" }]);
   });
 
   test("much work is stopped after a question, which keeps it unless told otherwise", async () => {

@@ -46,6 +46,7 @@ export interface Arguments {
   "send.remove": { name: string };
   "send.total": { what: string };
   "send.what": { name: string; what: string };
+  "send.limited": { rate: string };
   "send.limitStored": { limit: string };
   "send.firstContact": { name: string };
   "send.firstContactHint": { what: string };

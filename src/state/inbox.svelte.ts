@@ -55,7 +55,9 @@ export class Inbox {
     this.#notice(() => pairingFailedWords(failed), true);
   }
 
+  /** What failed before that holds no more. */
   paired(name: string): void {
+    this.notices = this.notices.filter(({ bad }) => !bad);
     this.#notice(() => t("inbox.paired", { name }), false, name);
   }
 

@@ -193,7 +193,7 @@ if (onPrivateBus(import.meta.url)) {
     const paired = await server.event(({ title }) => title === "Gekoppelt");
     assert.equal(paired.body, "there ist jetzt mit diesem Gerät gekoppelt.");
     assert.deepEqual(paired.actions, ["default", "Ringway öffnen"]);
-    const offer = await server.event(({ title, body }) => title === "Angebot von there" && body === "daten, 1,5 MB");
+    const offer = await server.event(({ title, body }) => title === "Angebot von there" && /^daten, 2 Elemente, 1,5 MB\. Nach .+, danach .+ frei$/.test(body));
     assert.deepEqual(offer.actions, ["default", "Eingang öffnen", "accept", "Annehmen", "decline", "Ablehnen"]);
     const asked = await tray.says("1 Angebot wartet");
     assert.ok(labels(asked.menu).includes("Eingang öffnen (1 wartet)"));

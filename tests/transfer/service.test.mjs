@@ -49,7 +49,7 @@ test("a device without a code is in the service's events, in status and offers, 
   for (const command of ["status", "offers"]) {
     assert.deepEqual(requests(await asked(far, [command])).map(({ id }) => id), [request.id]);
     const shown = await far.run([command]);
-    assert.match(shown.stdout, /^near \([0-9a-f-]+\) at 127\.0\.0\.1 wants to connect\./m);
+    assert.match(shown.stdout, /^"near" \([0-9a-f-]+\) at 127\.0\.0\.1 wants to connect\./m);
   }
   const [{ code }] = await asked(far, ["code"]);
   const paired = await near.run(["pair", serving.target, "--code-file", near.codeFile(code)]);

@@ -23,10 +23,12 @@ const ICON = fileURLToPath(new URL("../../static/icons/ringway.svg", import.meta
 /** They stay for a quarter of an hour, so that they can be counted on a slow machine too. */
 const SETTINGS = `  <property name="expire-timeout" type="int" value="900"/>`;
 /**
- * Pixels from a notification's lower edge to the middle of its buttons. They form a row, all
- * equally wide.
+ * Pixels from a notification's lower edge, and from its right one, to the middle of its last
+ * button, and from one button to the next. They form a row at the right, all equally wide.
  */
 const BUTTONS_ABOVE = 29;
+const LAST_BEFORE_EDGE = 59;
+const BUTTONS_APART = 99;
 
 /** The server's notifications, newest last: the position and size of each. */
 function shown() {
@@ -40,7 +42,8 @@ const shows = (count) => eventually(`${count} notifications`, () => shown().leng
 
 /** Presses one of a notification's three buttons. */
 function press({ x, y, width, height }, which) {
-  capture("xdotool", ["mousemove", String(Math.round(x + (width * (which + 0.5)) / 3)), String(y + height - BUTTONS_ABOVE), "click", "1"]);
+  const middle = x + width - LAST_BEFORE_EDGE - (2 - which) * BUTTONS_APART;
+  capture("xdotool", ["mousemove", String(middle), String(y + height - BUTTONS_ABOVE), "click", "1"]);
 }
 
 if (inside) {

@@ -150,7 +150,7 @@ driven("what is dropped, dropped again and pasted is one list; a click picks a c
   await ended(receiving);
   for (const path of [tree, third]) same(path, join(inbox, basename(path)));
   assert.deepEqual(readdirSync(inbox).filter((name) => !name.startsWith(".")).sort(), [basename(tree), "third"].sort());
-  await page.wait(showing("Drop folders or files here"));
+  await page.wait(showing("Drop folders or files to send to far"));
 });
 
 driven("a wrong code is told at once, keeps what was chosen, and the right one goes through", async (t) => {

@@ -420,8 +420,8 @@ pub(crate) enum DevicesAction {
     /// Forget a device: it must pair again before it may send or be sent to
     ///
     /// Its transfers on this machine end within about a second, also those of the service and of
-    /// other commands. Unfinished files are removed, as after a cancel. What the device sent before
-    /// stays.
+    /// other commands, and their unfinished files are removed. What the device sent before stays,
+    /// and so does what was interrupted earlier, for a week.
     Forget {
         /// Its name or the beginning of its id
         device: String,

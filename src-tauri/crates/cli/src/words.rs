@@ -121,7 +121,7 @@ pub(crate) fn pairing_requested(request: &PairingRequest) -> String {
         Some(here) => format!(", which is paired here as {} and has forgotten this device,", for_terminal(here)),
         None => String::new(),
     };
-    let who = format!("{} ({}) at {from}{again}", for_terminal(name), id.short());
+    let who = format!("\"{}\" ({}) at {from}{again}", for_terminal(name), id.short());
     let mut line = format!("{who} wants to connect. If you know this device, type the code of this one there.");
     if let Some(other) = looks_like {
         line.push_str(&format!(" WARNING: {}", self::looks_like(name, *id, other)));
@@ -260,7 +260,7 @@ mod tests {
         let from = std::net::Ipv4Addr::new(10, 0, 0, 9).into();
         let plain = PairingRequest { id, name: "ada".into(), paired_as: None, looks_like: None, from, allowed: false };
         let line = pairing_requested(&plain);
-        assert!(line.starts_with("ada (0707-0707-0707-0707) at 10.0.0.9 wants to connect."), "{line}");
+        assert!(line.starts_with("\"ada\" (0707-0707-0707-0707) at 10.0.0.9 wants to connect."), "{line}");
         let other = LookAlike { id: DeviceId([8; 32]), name: "nas".into() };
         let hostile = PairingRequest { name: samples::HOSTILE.into(), looks_like: Some(other), ..plain.clone() };
         let line = pairing_requested(&hostile);

@@ -556,8 +556,8 @@ pub enum Fault {
         /// The side that paused it.
         by: Side,
     },
-    /// A person here forgot the other device while the transfer ran. Unfinished files are removed,
-    /// as after a cancel.
+    /// A person here forgot the other device while the transfer ran. Its unfinished files are
+    /// removed.
     PeerForgotten,
     /// The destination was removed, renamed or unmounted during the transfer.
     DestinationGone,

@@ -104,16 +104,17 @@ impl Questions {
     }
 
     /// Asks about the first offer unless that question is the last thing on the screen already.
-    /// What was typed before a new question is discarded.
+    /// What was typed and not entered before is discarded.
     pub(crate) fn ask(&mut self, out: &Output, lines: Option<&mut Lines>) {
         let Some(summary) = self.waiting.front().map(IncomingOffer::summary) else { return };
         let asked = self.asked.filter(|asked| asked.is_about(&summary));
         if asked.is_some() && out.is_asking() {
             return;
         }
-        // The same question below something else that was said: an answer to it may be half typed.
         let is_same = asked.is_some_and(|asked| asked.shows(&summary));
-        if let Some(lines) = lines.filter(|_| !is_same) {
+        // Also of the same question below something else that was said: an answer that is half
+        // typed is not on the screen any more, and was typed without knowing that.
+        if let Some(lines) = lines {
             lines.discard();
         }
         out.ask(&question(&summary));

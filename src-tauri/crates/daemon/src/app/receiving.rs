@@ -276,6 +276,19 @@ impl Receiving {
         self.requests.allow(id)
     }
 
+    /// Shows nothing of a device any more. A code that is open becomes another one: the device may
+    /// have heard it.
+    ///
+    /// # Errors
+    /// [`Fault::Gone`] if that device is not shown any more.
+    pub(crate) async fn block_pairing(&self, id: &str) -> Result<(), Fault> {
+        self.requests.block(id)?;
+        match self.listening() {
+            Listening::On { code: Some(OpenCode { code: Some(_), .. }), .. } => self.renew_code().await,
+            _ => Ok(()),
+        }
+    }
+
     #[cfg(test)]
     pub(super) async fn shorten_code(&self, life: Duration) {
         let orders = self.orders.lock().await;

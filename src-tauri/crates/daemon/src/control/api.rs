@@ -100,7 +100,7 @@ macro_rules! operations {
                     blocking |app| app.receiving.requests.dismiss(&id)?;
                 /// Shows nothing of that device any more, nor of others at its address, until the
                 /// service ends.
-                BlockPairing block_pairing(id: String) -> () = blocking |app| app.receiving.requests.block(&id)?;
+                BlockPairing block_pairing(id: String) -> () = task |shared| shared.app.receiving.block_pairing(&id).await?;
                 /// Asks a receiver to show its code; the answer is its name where both are paired
                 /// already.
                 RequestPairing request_pairing(target: Recipient) -> Option<String> =

@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 
 use ringway_engine::Transfer;
-use ringway_model::{Direction, Fault, Offer, OnConflict, Outcome, PairingRequest, Report, Stage, TransferState};
+use ringway_model::{
+    AuthError, Direction, Fault, Offer, OnConflict, Outcome, PairingRequest, Report, Stage, TransferState,
+};
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
@@ -168,7 +170,9 @@ fn offered(offer: Offer) -> News {
 /// What somebody here stopped is no news to them.
 fn ended(transfer: &Transfer, report: &Report, target: &str) -> Option<News> {
     let state = TransferState::ended(&report.outcome);
-    if state == TransferState::CancelledHere {
+    // That two devices have to be paired first is no failure: the window asks for the code.
+    let needs_code = matches!(report.outcome, Outcome::Failed(Fault::Auth(AuthError::PairingNeeded { .. })));
+    if state == TransferState::CancelledHere || needs_code {
         return None;
     }
     let Named { direction, title, more, peer } = named(transfer, target);
@@ -239,7 +243,7 @@ async fn act(app: &App, desktop: &Desktop, asked: Asked, log: &Log) {
             }
             open_window(Some(View::Inbox), token, log);
         }
-        Asked::BlockPairing(id) => drop(app.receiving.requests.block(&id)),
+        Asked::BlockPairing(id) => drop(app.receiving.block_pairing(&id).await),
         // The caller's.
         Asked::Quit => {}
     }

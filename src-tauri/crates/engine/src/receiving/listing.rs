@@ -213,6 +213,8 @@ impl Listing {
         let mut state = self.state.lock();
         if state.number == number && !state.is_over {
             match is_more {
+                // Nothing of it had a place.
+                Some(true) if state.counts == Comparison::default() => state.counts.state = ComparisonState::Unknown,
                 Some(at_least) => {
                     state.counts = Comparison { state: ComparisonState::Done, at_least, ..state.counts };
                 }

@@ -158,7 +158,7 @@ pub(crate) async fn cancel(args: CancelArgs) -> Result<Exit> {
             "Transfer {short} is cancelled. What arrived is kept at the receiver. Send the same again to resume, \
              or remove it there with `ringway inbox discard ID`."
         )),
-        OnCancel::Remove => out.say(format_args!("Transfer {short} is cancelled. What arrived is removed.")),
+        OnCancel::Remove => out.say(format_args!("Transfer {short} is cancelled. What arrived is removed, except complete files in folders that existed before.")),
     }
     Ok(Exit::All)
 }

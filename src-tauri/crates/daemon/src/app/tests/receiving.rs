@@ -71,7 +71,13 @@ async fn a_device_that_is_blocked_or_sent_away_is_shown_no_more() {
     assert_eq!(near.app.sending.request_pairing(&typed).await, Ok(None));
     assert_eq!(requests(&mut far).await.len(), 1);
     assert_eq!(far.app.receiving.requests.block("ada-laptop"), Err(Fault::Gone), "it is named by its key alone");
-    far.app.receiving.requests.block(&id).unwrap();
+    let code = |far: &Machine| match far.app.receiving.listening() {
+        Listening::On { code: Some(open), .. } => open.code,
+        _ => None,
+    };
+    let before = code(&far).unwrap();
+    far.app.receiving.block_pairing(&id).await.unwrap();
+    assert_ne!(code(&far).unwrap(), before, "it may have heard that one");
     assert_eq!(requests(&mut far).await, []);
     assert_eq!(near.app.sending.request_pairing(&typed).await, Ok(None), "it hears the same");
     assert_eq!(far.app.everything().unwrap().requests, []);
