@@ -113,6 +113,7 @@ impl Offers {
     }
 
     /// Has an offer stand first, because a person looks at it. One that is gone stays so.
+    #[cfg(any(feature = "desktop", test))]
     pub(crate) fn bring_forward(&self, id: &str) {
         let mut offers = self.waiting.lock();
         let Some(at) = offers.iter().position(|waiting| waiting.is(id)) else { return };
