@@ -474,6 +474,18 @@ describe("receiving", () => {
     await waitFor(() => expect(screen.getByRole("button", { name: t("inbox.accept") })).toHaveFocus());
   });
 
+  test("what came is removed once, from the history as well", async () => {
+    const { report } = failed({ code: "cancelled", by: "there" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
+    const came = moving({ id: "r1", title: "album", direction: "receiving", report: { ...report, ended_at: 2 }, progress: progress({ stage: "ended" }) });
+    const shell = await startWindow({ transfers: [came] }, { past: () => [earlier({ number: 30, id: "r1", title: "album", report }), earlier()] });
+    await show("inbox");
+    await user.click(await screen.findByText("album"));
+    await user.click(await screen.findByRole("button", { name: `${t("activity.remove")}: album` }));
+    await waitFor(() => expect(shell.called("forgetPast")).toEqual([{ number: 30 }]));
+    await waitFor(() => expect(screen.queryByText("album")).toBeNull());
+    expect(screen.getByText("survey")).toBeVisible();
+  });
+
   test("offers that expired are one line, which opens into them", async () => {
     const { report } = failed({ code: "unanswered" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
     const expired = (number: number) => earlier({ number, id: `x${number}`, title: `set ${number}`, report });

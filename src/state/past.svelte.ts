@@ -94,6 +94,11 @@ export class Past {
     }
   }
 
+  /** Takes one off that was forgotten elsewhere. */
+  drop(earlier: Earlier): void {
+    this.list = this.list.filter(({ number }) => number !== earlier.number);
+  }
+
   async clear(): Promise<void> {
     if (!this.#did(await this.#ipc.call("clearPast"))) return;
     this.list = [];
