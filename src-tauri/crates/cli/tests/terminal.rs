@@ -254,6 +254,35 @@ fn a_withdrawn_question_takes_its_answer_with_it(args: &[&str]) {
 }
 
 #[test]
+fn half_an_answer_is_gone_when_its_question_is_asked_again_below_news() {
+    let pair = Pair::new();
+    let (mut receiving, address, code) = pair.receiver(&[]);
+    let mut sending = pair.sender(&address);
+    sending.see("unseen): ");
+    sending.type_line(&code);
+    receiving.see("near offers 1 item: file");
+    receiving.see("Compared with that folder");
+    receiving.see("[y/n] ");
+    receiving.keyboard.write_all(b"y").unwrap();
+    // A stranger chooses this moment.
+    let other = pair.base.path().join("other");
+    fs::create_dir_all(other.join("ringway")).unwrap();
+    fs::write(other.join("ringway/config.toml"), "name = \"other\"\n").unwrap();
+    fs::write(other.join("file"), "content").unwrap();
+    let stranger = Terminal::start(&other, &["send", "file", &address]);
+    receiving.see("wants to connect");
+    receiving.see("[y/n] ");
+    receiving.type_line("");
+    receiving.see("Please type y or n");
+    assert!(!receiving.shows("Accepted from"));
+    assert_eq!(pair.arrived(), None);
+    for mut end in [stranger, sending, receiving] {
+        end.interrupt();
+        end.exit();
+    }
+}
+
+#[test]
 fn an_answer_counts_for_the_offer_that_was_asked_about() {
     a_withdrawn_question_takes_its_answer_with_it(&[]);
 }
