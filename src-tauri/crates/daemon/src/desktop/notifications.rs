@@ -178,8 +178,8 @@ impl Board {
         Ok(())
     }
 
-    /// Once: whoever asks cannot change it. The code is never in it, because a locked screen may
-    /// show it.
+    /// Shown once: the device that asks cannot change it. The code is never in it, because a locked
+    /// screen may show it.
     async fn request(&mut self, news: &News, device: &str) -> zbus::Result<()> {
         let is_open = self.open.iter().any(|open| open.is_about(device));
         if is_open || self.open.len() >= OPEN_MAX || !self.allowance.take(Instant::now()) {

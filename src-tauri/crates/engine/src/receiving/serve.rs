@@ -335,7 +335,7 @@ impl Visit {
     fn request_pairing(&self) {
         let Some(name) = self.name.clone().filter(|_| self.listening.pairing) else { return };
         let (listening, peer, from) = (Arc::clone(&self.listening), self.peer, self.from.ip().to_canonical());
-        // Apart from the session, whose answer neither waits for this nor tells of it.
+        // In a task of its own: the answer is the same, and as fast, whether it is shown or not.
         tokio::spawn(async move {
             let (now_ms, origin, requests) = (boot_ms(), Origin::of(from), &listening.listeners.requests);
             if listening.back_off.wait_ms(&origin, now_ms) > 0 || !requests.may_take(peer, origin, now_ms) {

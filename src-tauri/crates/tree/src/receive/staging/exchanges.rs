@@ -198,8 +198,8 @@ fn read(dir: &Dir, record: &[u8]) -> io::Result<Option<Exchange>> {
     }
 }
 
-/// Gives the owner's files names that exchanges took. For whoever holds the staging folder, before
-/// anything in that is removed.
+/// Gives the owner's files names that exchanges took. To be called by the holder of the staging
+/// folder, before anything in it is removed.
 ///
 /// # Errors
 /// A file of the owner's has no name yet: the staging folder must stay.
