@@ -291,11 +291,18 @@ export interface Arguments {
   "fault.unfit.ambiguousName.next": { name: string };
   "fault.unfit.ownFolder": { folder: string };
   "fault.unfit.homeFolder": { folder: string };
+  "fault.unfit.shareNameTaken": { name: string };
+  "fault.unfit.unknownShare": { name: string };
+  "fault.unfit.sharedOwnFolder": { folder: string };
+  "fault.unfit.sharedHomeFolder": { folder: string };
   "fault.destinationFull": { missing: string };
   "fault.tooMuchHere": { size: string };
   "fault.tooMuchThere": { peer: string; size: string };
   "fault.pausedThere": { peer: string };
   "fault.turnedAway": { peer: string };
+  "fault.notShared": { peer: string; share: string };
+  "fault.shareUnavailable": { peer: string; share: string; why: string };
+  "fault.pathThere": { operation: string; path: string; peer: string; why: string };
   "fault.failedThere": { peer: string };
   "fault.fewDescriptors": { has: number; least: number };
   "fault.misleadingName": { peer: string };
