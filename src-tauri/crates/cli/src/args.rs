@@ -812,9 +812,30 @@ mod tests {
             &["status", "x"],
             &["settings", "--port", "0"],
             &["devices", "rename", "x"],
+            &["share", "add"],
+            &["share", "remove"],
+            &["share", "add", "x", "--with", "a", "--with-all"],
+            &["ls"],
+            &["ls", "a", "b"],
+            &["ls", "-d", "-R", "a"],
         ] {
             assert_eq!(parse(bad).unwrap_err().exit_code(), 2, "{bad:?}");
         }
+    }
+
+    #[test]
+    fn several_devices_may_be_named_for_a_share_and_none_must_be() {
+        let with = |line: &[&str]| match parse(line) {
+            Ok(Command::Share(ShareArgs { action: Some(ShareAction::Add { with, with_all, .. }), .. })) => {
+                (with, with_all)
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(with(&["share", "add", "x"]), (Vec::new(), false));
+        assert_eq!(with(&["share", "add", "x", "--with", "a", "b"]).0, ["a", "b"]);
+        assert_eq!(with(&["share", "add", "x", "--with", "a", "--with", "all"]).0, ["a", "all"]);
+        assert!(with(&["share", "add", "x", "--with-all"]).1);
+        assert!(matches!(parse(&["share", "--json"]), Ok(Command::Share(ShareArgs { action: None, .. }))));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! What filesystems do each in its own way: listing in the order of inodes or of names, spelling of names, granularity of times,
-//! targets of links, free space.
+//! What filesystems do each in its own way: listing in the order of inodes or of names, spelling of
+//! names, granularity of times, targets of links, free space.
 pub mod browse;
 pub mod free_space;
 pub mod granularity;

@@ -7,6 +7,7 @@ mod receiving;
 mod rules;
 mod sending;
 mod settings;
+mod shares;
 mod transfers;
 
 use std::fs::Permissions;

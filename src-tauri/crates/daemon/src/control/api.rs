@@ -206,8 +206,9 @@ macro_rules! operations {
                 /// Sets the folder that a paired device's offers are received into.
                 SetDeviceFolder set_device_folder(id: String, folder: GivenPath, into_home: IntoHome) -> () =
                     blocking |app| app.devices.set_folder(&id, Some(folder.0), into_home)?;
-                /// Shares a folder with some paired devices, or with all. The same folder under the same
-                /// name is shared with those that are named now. `allow_home` lets it be a home folder.
+                /// Shares a folder with some paired devices, or with all. The same folder under the
+                /// same name is shared with those that are named now. `allow_home` lets it be a
+                /// home folder.
                 AddShare add_share(folder: GivenPath, name: String, with: SharedWith, allow_home: bool) -> Share =
                     blocking |app| app.shares.add(folder.0, &name, &with, allow_home)?;
                 /// Changes settings, all or none.

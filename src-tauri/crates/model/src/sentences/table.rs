@@ -952,7 +952,7 @@ rows! {
     }
     NOT_SHARED: "fault.notShared" {
         what: "{peer} does not share a folder “{share}” with this device.",
-        terminal: "`ringway ls DEVICE` lists what it shares. There, `ringway share add` shares a folder.",
+        terminal: "`ringway ls DEVICE` lists what it shares. There, `ringway share add FOLDER --with DEVICE` shares a folder.",
         window: "Share the folder on that device first.",
     }
     SHARE_UNAVAILABLE: "fault.shareUnavailable" {
