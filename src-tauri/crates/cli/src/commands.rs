@@ -7,6 +7,7 @@ pub(crate) mod inbox;
 pub(crate) mod manual;
 pub(crate) mod nearby;
 pub(crate) mod pair;
+mod planned;
 pub(crate) mod recv;
 pub(crate) mod send;
 pub(crate) mod service;
