@@ -244,7 +244,7 @@ describe("sending", () => {
     const merged = [{ name: "raw", within: "dataset-v3" }];
     const photos = source({ item: 2, name: "photos" });
     const shell = await startWindow({}, {
-      joinChosen: ({ chosen: id, added }) => selection({ id: 20, items: [source(), photos], merged: id === 7 && added === 8 ? merged : [], total: { files: 80, bytes: 8_000_000, state: "counting" } }),
+      joinChosen: ({ chosen: id, added }) => selection({ id: 20, items: [source(), photos], merged: id === 7 && added === 8 ? merged : [], total: { files: 80, bytes: 8_000_000, excluded: 0, state: "counting" } }),
     });
     const drop = (what: typeof chosen) => shell.tell({ event: "dragged", drag: { is: "dropped", chosen: what, x: 5, y: 5 } });
     drop(chosen);
@@ -253,10 +253,10 @@ describe("sending", () => {
     expect(screen.getByText("dataset-v3")).toBeVisible();
     expect(screen.getByText(t("send.mergedWithin", { name: "raw", folder: "dataset-v3" }))).toBeVisible();
     expect(shell.called("joinChosen")).toEqual([{ chosen: 7, added: 8 }]);
-    await waitFor(() => expect(shell.called("countChosen").at(-1)).toEqual({ chosen: 20 }));
-    shell.tell({ event: "chosenCounted", chosen: 20, sizes: [{ item: 2, size: { files: 1_204, bytes: 3_400_000_000, state: "exact" } }], total: { files: 1_244, bytes: 3_404_000_000, state: "exact" } });
+    await waitFor(() => expect(shell.called("countChosen").at(-1)).toEqual({ chosen: 20, leaveOut: "" }));
+    shell.tell({ event: "chosenCounted", chosen: 20, sizes: [{ item: 2, size: { files: 1_204, bytes: 3_400_000_000, excluded: 0, state: "exact" } }], total: { files: 1_244, bytes: 3_404_000_000, excluded: 0, state: "exact" } });
     expect(await screen.findByText("3.4 GB", { selector: "[data-item=photos] *" })).toBeVisible();
-    shell.tell({ event: "chosenCounted", chosen: 7, sizes: [], total: { files: 1, bytes: 1, state: "exact" } });
+    shell.tell({ event: "chosenCounted", chosen: 7, sizes: [], total: { files: 1, bytes: 1, excluded: 0, state: "exact" } });
     expect(shell.app.outbox.chosen?.total.files, "of an earlier list").toBe(1_244);
 
     const remove = screen.getByRole("button", { name: t("send.remove", { name: "photos" }) });
@@ -268,7 +268,7 @@ describe("sending", () => {
     await user.keyboard("{Escape}");
     expect(await screen.findByText(t("send.drop"))).toBeVisible();
     await waitFor(() => expect(document.body).not.toHaveFocus());
-    expect(shell.called("countChosen").at(-1)).toEqual({ chosen: null });
+    expect(shell.called("countChosen").at(-1)).toEqual({ chosen: null, leaveOut: "" });
     await user.click(screen.getByRole("button", { name: t("common.undo") }));
     expect(await screen.findByText("dataset-v3")).toBeVisible();
   });
@@ -1113,7 +1113,7 @@ describe("what has ended before", () => {
     await show("activity");
     await user.click(await screen.findByText("survey"));
     await user.click(await screen.findByRole("button", { name: `${t("activity.again")}: survey` }));
-    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: true, limit: null, leaveOut: "" }]));
+    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: true, limit: null, leaveOut: "*.tmp" }]));
     expect(shell.called("chooseAgain")).toEqual([{ id: "p12" }]);
     expect(screen.getByRole("heading", { level: 1 })).toHaveTextContent(t("view.send"));
   });

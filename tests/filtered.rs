@@ -1,4 +1,5 @@
-//! Trees and selections at random, for tests that compare what a dry run tells with what then moves.
+//! Trees and selections at random, for tests that compare what a dry run tells with what then
+//! moves.
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;

@@ -51,7 +51,7 @@ Environment:
 Files:
   ~/.config/ringway/config.toml  settings
   ~/.local/share/ringway         identity.pem (private key), ringway.db (devices, past transfers)
-  ~/.local/state/ringway         copy-folder (where the window copied to last)
+  ~/.local/state/ringway         copy-folder (where the window copied to last), left-out (what it left out of which folder)
 
 Sizes are in decimal units: 1 MB is 1,000,000 bytes.";
 

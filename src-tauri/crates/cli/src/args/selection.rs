@@ -122,8 +122,8 @@ impl SelectionArgs {
     /// What they ask for, with the files read. `sources` are those that are on this machine.
     ///
     /// # Errors
-    /// A pattern or a listed path is not understood, a file cannot be read or is too long, or a list
-    /// is given for other sources than one.
+    /// A pattern or a listed path is not understood, a file cannot be read or is too long, or a
+    /// list is given for other sources than one.
     pub(crate) fn selection(&self, sources: &[PathBuf]) -> Result<Selection, Refusal> {
         let is_input = |given: &Given| matches!(given, Given::ExcludeFrom(file) if file == "-");
         let inputs = self.given.iter().filter(|given| is_input(given)).count();

@@ -148,8 +148,8 @@ impl Choices {
         Ok(counting::start(kept.items.clone(), (leave_out, filter), ITEMS_SHOWN_MAX, show))
     }
 
-    /// Remembers what is left out of the folders of a choice, if a person chose them and they do not
-    /// come from the history.
+    /// Remembers what is left out of the folders of a choice, if a person chose them and they do
+    /// not come from the history.
     pub(super) fn remember_left_out(&self, id: u32, leave_out: &str) {
         let Ok(kept) = self.find(id) else { return };
         if kept.bound.is_empty() {

@@ -61,8 +61,8 @@ impl Sending {
     ///
     /// # Errors
     /// [`Fault::NewTarget`] where the choice comes from the history, went to another target, and
-    /// nobody has confirmed this one; a limit of nothing; a pattern that is not understood; and where
-    /// too much waits.
+    /// nobody has confirmed this one; a limit of nothing; a pattern that is not understood; and
+    /// where too much waits.
     pub(crate) fn send(
         &self,
         chosen: u32,

@@ -51,8 +51,8 @@ impl Item {
         self.size.lock().counted
     }
 
-    /// Whether the size of this folder is known without what is left out. If something else was left
-    /// out before, it is to be counted again.
+    /// Whether the size of this folder is known without what is left out. If something else was
+    /// left out before, it is to be counted again.
     pub(super) fn is_counted_without(&self, leave_out: &str) -> bool {
         let mut size = self.size.lock();
         if size.leave_out != leave_out {

@@ -26,8 +26,8 @@ pub struct Measured {
     pub excluded: u64,
 }
 
-/// Measures one source without what the filter leaves out. `goes_on` sees what was found after each entry, and ends the walk with
-/// false; then the answer is none. The calling thread gives way to all others from now on: it
+/// Measures one source without what the filter leaves out. `goes_on` sees what was found after each
+/// entry, and ends the walk with false; then the answer is none. The calling thread gives way to all others from now on: it
 /// should have no other use.
 ///
 /// # Errors
