@@ -76,6 +76,7 @@ export type Again = {
 	label: string,
 	/**  Whether it was to be verified. */
 	verify: boolean,
+	/**  What was left out: patterns as in a .gitignore file, one a line. */
 	leave_out: string,
 };
 
@@ -244,6 +245,10 @@ export type Chosen = {
 	more: number,
 	/**  Of all items together, as far as they have been counted. */
 	total: ChosenSize,
+	/**
+	 *  What was left out of these folders when they were sent last: patterns as in a .gitignore
+	 *  file, one a line.
+	 */
 	leave_out: string,
 	/**  The first few that were merged when this choice was made. */
 	merged: MergedSource[],
@@ -257,9 +262,7 @@ export type ChosenSize = {
 	files: number,
 	/**  Bytes of the files' contents. */
 	bytes: number,
-	/**
-	 *  Files, links and folders that are left out; a folder counts as one.
-	 */
+	/**  Files, links and folders that are left out; a folder counts as one. */
 	excluded: number,
 	state: SizeState,
 };
@@ -406,6 +409,10 @@ export type Counts = {
 	 *  kept: the sent versions are beside them.
 	 */
 	edited: number,
+	/**
+	 *  At the sender, and of a copy: entries that a pattern left out. A folder counts as one, with
+	 *  everything in it.
+	 */
 	excluded: number,
 	/**  Entries that failed, both ends together. */
 	failed: number,
@@ -936,6 +943,10 @@ folder: PathText } |
 { reason: "no_destination" } | 
 /**  More paths at once than are accepted. */
 { reason: "too_many" } | 
+/**
+ *  A pattern that leaves entries out and that cannot match: a bracket has no end, a class of
+ *  characters does not exist, or nothing follows a backslash.
+ */
 { reason: "pattern"; 
 /**  The pattern. */
 pattern: PathText } | 
@@ -1225,7 +1236,7 @@ export type PageAnswers = {
 	withoutChosen: Chosen | null,
 	/**
 	 *  Counts a choice's items for this client, which is sent their sizes; none ends
-	 *  that.
+	 *  that. What the patterns leave out is not in the sizes; their errors are told.
 	 */
 	countChosen: null,
 	/**
@@ -1340,7 +1351,7 @@ export type PageCall =
 } }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutItem?: never } | 
 /**
  *  Counts a choice's items for this client, which is sent their sizes; none ends
- *  that.
+ *  that. What the patterns leave out is not in the sizes; their errors are told.
  */
 ({ countChosen: {
 	chosen: number | null,

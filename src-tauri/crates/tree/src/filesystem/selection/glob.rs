@@ -172,6 +172,12 @@ impl PathGlob {
             let same = names.iter().all(|glob| components.next().is_some_and(|name| glob.matches(name)));
             return same && components.next().is_none();
         }
+        // Most paths end otherwise, and then nothing has to be collected.
+        let mut from_end = rest.rsplit(|byte| *byte == b'/');
+        let last = self.stretches.last().map_or(&[][..], |stretch| &stretch.names);
+        if !last.iter().rev().all(|glob| from_end.next().is_some_and(|name| glob.matches(name))) {
+            return false;
+        }
         let components: Vec<&[u8]> = components().collect();
         let mut at = 0;
         for (number, Stretch { skips, names }) in self.stretches.iter().enumerate() {
