@@ -35,6 +35,7 @@ use crate::limits::{EVENTS_QUEUED_MAX, OFFERS_IN_VAIN, PARTINGS_MAX, WRONG_ATTEM
 use crate::local::own_folders;
 use crate::reach::discovery::{Announcer, Announcing, kind_of_this};
 use crate::reach::interfaces;
+use crate::receiving::answer_places::AnswerPlaces;
 use crate::receiving::arrivals::Arrivals;
 use crate::receiving::event::ReceiverEvent;
 use crate::receiving::queue::Queue;
@@ -104,6 +105,7 @@ pub(crate) async fn listen(
         partings: Semaphore::new(PARTINGS_MAX),
         queue: Queue::default(),
         arrivals: Arrivals::default(),
+        answers: AnswerPlaces::default(),
         shares: Shares::default(),
         listings: Arc::default(),
         code: Mutex::new(None),
