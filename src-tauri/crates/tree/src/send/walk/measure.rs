@@ -27,8 +27,8 @@ pub struct Measured {
 }
 
 /// Measures one source without what the filter leaves out. `goes_on` sees what was found after each
-/// entry, and ends the walk with false; then the answer is none. The calling thread gives way to all
-/// others from now on: it should have no other use.
+/// entry, and ends the walk with false; then the answer is none. The calling thread gives way to
+/// all others from now on: it should have no other use.
 ///
 /// # Errors
 /// The source cannot be opened.
