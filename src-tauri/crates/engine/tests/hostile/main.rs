@@ -288,6 +288,7 @@ async fn crossing_works(laptop: &Device, mut receiver: Receiver, address: Socket
         panic!("no offer came");
     });
     let request = SendRequest {
+        selection: ringway_model::Selection::default(),
         sources: vec![Source { path: laptop.path("file"), contents_only: false }],
         target: at(address),
         // Who is paired needs none, and the receiver may have none open any more.

@@ -160,7 +160,10 @@ fn what_is_saved_in_the_instant_in_which_a_link_to_anothers_file_is_undone_stays
     let lane = Lane::default().folder("album").entry(&linked("b", 4, 1), b"both").entry(&hard_link("c", 1, true), b"");
     let acts = [("album/b", "another's", When::BeforeLinking), ("album/c", "saved", When::BeforeRemoving)];
     let failures = receive_while(&site, lane, acts.map(|(at, text, when)| (when, saves(&site, at, text))).into());
-    assert_eq!(failures.into_iter().map(|failure| failure.path).collect::<Vec<_>>(), ["album/c".into()] as [PathText; 1]);
+    assert_eq!(
+        failures.into_iter().map(|failure| failure.path).collect::<Vec<_>>(),
+        ["album/c".into()] as [PathText; 1]
+    );
     assert_eq!((&*site.text("album/b"), &*site.text("album/c")), ("another's", "saved"));
 }
 
