@@ -24,7 +24,7 @@ export const commands = {
 	 *  Starts sending what was chosen, or has it wait for its turn. What was chosen from the history
 	 *  goes to a new target only after a click in a native dialog.
 	 */
-	send: (chosen: number, target: Recipient, code: string | null, verify: boolean, limit: number | null) => typedError<Sent, Fault>(__TAURI_INVOKE("send", { chosen, target, code, verify, limit })),
+	send: (chosen: number, target: Recipient, code: string | null, verify: boolean, limit: number | null, leaveOut: string) => typedError<Sent, Fault>(__TAURI_INVOKE("send", { chosen, target, code, verify, limit, leaveOut })),
 	/**  Asks for another folder to copy into; none where none was picked. */
 	chooseCopyFolder: (chosen: number) => typedError<CopyFolder | null, Fault>(__TAURI_INVOKE("choose_copy_folder", { chosen })),
 	/**  Lets a transfer's snapshots flow through the channel until it ends. */
@@ -76,6 +76,8 @@ export type Again = {
 	label: string,
 	/**  Whether it was to be verified. */
 	verify: boolean,
+	/**  What was left out: patterns as in a .gitignore file, one a line. */
+	leave_out: string,
 };
 
 /**  What a command is for. */
@@ -243,6 +245,11 @@ export type Chosen = {
 	more: number,
 	/**  Of all items together, as far as they have been counted. */
 	total: ChosenSize,
+	/**
+	 *  What was left out of these folders when they were sent last: patterns as in a .gitignore
+	 *  file, one a line.
+	 */
+	leave_out: string,
 	/**  The first few that were merged when this choice was made. */
 	merged: MergedSource[],
 	/**  Merged ones beyond those. */
@@ -255,6 +262,8 @@ export type ChosenSize = {
 	files: number,
 	/**  Bytes of the files' contents. */
 	bytes: number,
+	/**  Files, links and folders that are left out; a folder counts as one. */
+	excluded: number,
 	state: SizeState,
 };
 
@@ -351,8 +360,6 @@ export type CopyReport = {
 	uring_bytes: number,
 	/**  FIFOs, sockets and device nodes. */
 	specials: number,
-	/**  Entries that a rule left out; a folder counts as one. */
-	excluded: number,
 	/**  Files that were read back and found equal. */
 	verified: number,
 	/**
@@ -402,6 +409,11 @@ export type Counts = {
 	 *  kept: the sent versions are beside them.
 	 */
 	edited: number,
+	/**
+	 *  At the sender, and of a copy: entries that a pattern left out. A folder counts as one, with
+	 *  everything in it.
+	 */
+	excluded: number,
 	/**  Entries that failed, both ends together. */
 	failed: number,
 };
@@ -974,6 +986,13 @@ folder: PathText } |
 { reason: "no_destination" } | 
 /**  More paths at once than are accepted. */
 { reason: "too_many" } | 
+/**
+ *  A pattern that leaves entries out and that cannot match: a bracket has no end, a class of
+ *  characters does not exist, or nothing follows a backslash.
+ */
+{ reason: "pattern"; 
+/**  The pattern. */
+pattern: PathText } | 
 /**  An option that can be given in a terminal, but not in the window. */
 { reason: "option"; 
 /**  What is wrong with it, in English. */
@@ -1260,7 +1279,7 @@ export type PageAnswers = {
 	withoutChosen: Chosen | null,
 	/**
 	 *  Counts a choice's items for this client, which is sent their sizes; none ends
-	 *  that.
+	 *  that. What the patterns leave out is not in the sizes; their errors are told.
 	 */
 	countChosen: null,
 	/**
@@ -1379,10 +1398,11 @@ export type PageCall =
 } }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutItem?: never } | 
 /**
  *  Counts a choice's items for this client, which is sent their sizes; none ends
- *  that.
+ *  that. What the patterns leave out is not in the sizes; their errors are told.
  */
 ({ countChosen: {
 	chosen: number | null,
+	leaveOut: string,
 } }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  Has a waiting transfer change places with the one before or behind it that goes

@@ -855,6 +855,12 @@ pub enum Invalid {
     NoDestination,
     /// More paths at once than are accepted.
     TooMany,
+    /// A pattern that leaves entries out and that cannot match: a bracket has no end, a class of
+    /// characters does not exist, or nothing follows a backslash.
+    Pattern {
+        /// The pattern.
+        pattern: PathText,
+    },
     /// An option that can be given in a terminal, but not in the window.
     Option {
         /// What is wrong with it, in English.

@@ -41,5 +41,6 @@ pub use text::{PathJson, PathText, Text, misleading};
 pub use time::moment;
 pub use transfer::{
     Bottleneck, Compression, Delta, Direction, IntoHome, IoMode, IoPath, OnCancel, OnConflict, OnExisting, PathTaken,
-    Planned, ShownSize, Side, Source, Stage, SyncIoReason, TlsMode, TlsPath, Unconfined, Unfinished, UserTlsReason,
+    Pattern, Planned, Selection, ShownSize, Side, Source, Stage, SyncIoReason, TlsMode, TlsPath, Unconfined,
+    Unfinished, UserTlsReason,
 };

@@ -270,6 +270,7 @@ fn invalid(text: &str) -> Vec<Invalid> {
         Invalid::CannotPause,
         Invalid::NoDestination,
         Invalid::TooMany,
+        Invalid::Pattern { pattern: path() },
         Invalid::Option { detail: Cow::Borrowed("no") },
     ]
 }

@@ -916,6 +916,10 @@ rows! {
         what: "Too many items were chosen.",
         next: "Choose the folder that contains them.",
     }
+    PATTERN: "fault.unfit.pattern" {
+        what: "The pattern “{pattern}” is not understood.",
+        next: "Close each bracket, and put a character after each backslash. Patterns are written as in a .gitignore file.",
+    }
     DESTINATION_FULL: "fault.destinationFull" {
         what: "The disk filled up during the transfer{missing}.",
         next: "Complete files are kept. Free up space or choose another folder there, then send the same again to resume.",
