@@ -87,7 +87,7 @@ describe("faults in words", () => {
 
   test("every reason of what is not acceptable has its own sentence", () => {
     const isText = (reason: string) => ["ambiguous_name", "share_name_taken", "unknown_share"].includes(reason);
-    const told = (reason: string) => faultWords({ code: "invalid", detail: "in English", reason, name: isText(reason) ? "photos" : { path: "photos" }, folder: { path: "f" } } as unknown as Fault);
+    const told = (reason: string) => faultWords({ code: "invalid", detail: "in English", reason, name: isText(reason) ? "photos" : { path: "photos" }, folder: { path: "f" }, pattern: { path: "p" } } as unknown as Fault);
     for (const reason of bindingsInvalidReasons().filter((reason) => reason !== "option")) {
       const { what, next } = told(reason);
       expect(what, reason).not.toContain("in English");
