@@ -123,6 +123,9 @@ async fn answer(
         let _ = ready.send(refused(NoAnswer::Busy)).await;
         return;
     };
+    if credit.has_ended() {
+        return;
+    }
     let (granted, grant) = oneshot::channel();
     let (over, mut ended) = oneshot::channel();
     let work = Work { listening: Arc::clone(&listening), device, number, credit: Arc::clone(&credit), place, over };
