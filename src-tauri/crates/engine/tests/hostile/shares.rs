@@ -341,6 +341,7 @@ async fn asked_of(lie: Lie, listed: Listed, wants: bool) -> (Vec<Browsed>, Resul
         delta: Delta::Auto,
         verify: false,
         limit: None,
+        selection: ringway_model::Selection::default(),
         records_per_key: None,
         retry: None,
         timeout: None,
