@@ -103,6 +103,7 @@ async fn paste_sources(link: State<'_, Link>, window: WebviewWindow) -> Answer<O
 
 /// Starts sending what was chosen, or has it wait for its turn. What was chosen from the history
 /// goes to a new target only after a click in a native dialog.
+#[allow(clippy::too_many_arguments, reason = "one for each field of the call")]
 #[tauri::command]
 #[specta::specta]
 async fn send(
