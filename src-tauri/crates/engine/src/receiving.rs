@@ -1,8 +1,10 @@
 //! Receiving: the listener and its open code, connections until they are known, offers until they
-//! are received.
+//! are received; what is got from another device's shares, and what other devices get from the
+//! shares here.
 mod arrivals;
 mod door;
 pub mod event;
+mod gets;
 pub(crate) mod listeners;
 mod listening;
 mod listing;
@@ -12,4 +14,5 @@ pub mod receive;
 mod renewals;
 mod serve;
 mod shares;
+mod taking;
 mod visitor;

@@ -18,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use ringway_model::{Delta, Failure, FailureReason, Fault, Operation, Side, Source};
 use ringway_sys::attributes::Metadata;
+use ringway_sys::dir::Dir;
 use ringway_sys::file_io::FileIo;
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{Totals, Wanted};
@@ -34,8 +35,9 @@ use lane::Lane;
 use lane::delta_decision::Worth;
 use queue::Queue;
 use walk::roots::{self, Root};
-use walk::{gather, listing};
+use walk::{beneath, gather, listing};
 
+pub use walk::beneath::{BeneathError, EntryBeneath, Guard, Hides};
 pub use walk::measure::{Measured, measure};
 
 /// A tree that is being sent: one walk, and any number of lanes that read and send what it finds.
@@ -63,6 +65,8 @@ struct Shared {
     proves: AtomicBool,
     /// Files changed in this second or later are listed with digests.
     doubts: OnceLock<i64>,
+    /// Folders that are passed over.
+    hides: OnceLock<Hides>,
     lanes: AtomicU64,
     /// Decides whether large files that have changed are sent in chunks.
     worth: Worth,
@@ -125,12 +129,48 @@ impl Outgoing {
             Some(names) => names,
             None => Arc::new(roots::names(&roots)?),
         };
+        Self::walk(roots, names, None).map_err(|source| Fault::path(PathBuf::new(), Operation::Read, source))
+    }
+
+    /// The same for entries beneath a folder: nothing is opened but beneath it. They are not listed
+    /// before the offer is answered.
+    ///
+    /// # Errors
+    /// An entry that cannot be opened, or names that collide.
+    pub fn start_beneath(
+        root: &Dir,
+        wanted: &[EntryBeneath],
+        offered: Option<Arc<OfferedNames>>,
+        guard: Guard,
+    ) -> Result<Arc<Self>, BeneathError> {
+        let roots = beneath::resolve(root, wanted, &guard.hides)?;
+        let names = match offered {
+            Some(names) => names,
+            None => Arc::new(roots::names(&roots).map_err(|_| BeneathError::Names)?),
+        };
+        let outgoing = Self::walk(roots, names, Some(guard)).map_err(|_| BeneathError::Names)?;
+        outgoing.answered_yes();
+        Ok(outgoing)
+    }
+
+    fn walk(roots: Vec<Root>, names: Arc<OfferedNames>, guard: Option<Guard>) -> io::Result<Arc<Self>> {
         let shared = Arc::<Shared>::default();
         let (for_walk, offered) = (shared.clone(), Arc::clone(&names));
         let unanswered = Mutex::new(roots.clone());
-        let walk = move || gather::run(roots, offered, &for_walk);
-        let spawned = std::thread::Builder::new().name("walk".to_owned()).spawn(walk);
-        spawned.map_err(|source| Fault::path(PathBuf::new(), Operation::Read, source))?;
+        let confine = guard.map(|guard| {
+            // It is set once.
+            let _ = shared.hides.set(guard.hides);
+            guard.confine
+        });
+        let walk = move || {
+            // What is not confined reads nothing.
+            if confine.is_none_or(|confine| confine().is_ok()) {
+                gather::run(roots, offered, &for_walk);
+            } else {
+                for_walk.queue.cancel();
+            }
+        };
+        std::thread::Builder::new().name("walk".to_owned()).spawn(walk)?;
         Ok(Arc::new(Self { names, shared, unanswered }))
     }
 

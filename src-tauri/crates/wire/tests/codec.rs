@@ -1,10 +1,12 @@
 //! The codec from a peer's side: what is written is read back, and no input can do harm.
+use std::num::NonZeroU64;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
-use ringway_model::{DeclineReason, Shortage};
+use ringway_model::{Compression, DeclineReason, Delta, Shortage};
 use ringway_wire::control::{
-    Accept, Cancel, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes, Progress,
-    Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
+    Accept, Cancel, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Get, GetPath, GetRefusal, Hello, Message, Micros, Offer,
+    PathCodes, Progress, Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
 };
 use ringway_wire::lane::{
     Attributes, Batch, ChunkLens, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader,
@@ -74,6 +76,28 @@ fn wanted() -> impl Strategy<Value = Wanted> {
     prop_oneof![many, one]
 }
 
+fn get() -> impl Strategy<Value = Get> {
+    let paths = vec((prop_oneof![path(), Just(Vec::new())], any::<bool>()), 1..=7)
+        .prop_map(|paths| paths.into_iter().map(|(path, contents_only)| GetPath { path, contents_only }).collect());
+    let delta = prop_oneof![Just(Delta::Auto), Just(Delta::On), Just(Delta::Off)];
+    let compression = prop_oneof![Just(Compression::Auto), Just(Compression::Off)];
+    let numbers = (any::<[u8; 16]>(), any::<[u64; 2]>(), any::<u32>());
+    (numbers, name(), paths, 1..=LANES_MAX, any::<bool>(), compression, delta).prop_map(
+        |((transfer, [limit, records], retry_s), share, paths, lanes, prove, compression, delta)| Get {
+            transfer,
+            share,
+            paths,
+            lanes,
+            prove,
+            compression,
+            delta,
+            limit: NonZeroU64::new(limit),
+            records_per_key: NonZeroU64::new(records),
+            retry_s,
+        },
+    )
+}
+
 /// Counts up to those of the receipt, and a duration.
 fn proof() -> impl Strategy<Value = Option<(u64, u64, Micros)>> {
     prop::option::of((any::<u64>(), any::<u64>(), micros()))
@@ -98,6 +122,8 @@ fn message() -> impl Strategy<Value = Message> {
         listing().prop_map(Message::OfferListing),
         any::<[u8; 16]>().prop_map(Message::ReceiptWanted),
         Just(Message::NoReceipt),
+        get().prop_map(Message::Get),
+        any::<(u16, i32)>().prop_map(|(path, errno)| Message::GetRefused(GetRefusal::Path(path, errno))),
         (1..=u32::MAX).prop_map(|place| Message::Queued(place.try_into().unwrap())),
         failed,
         totals().prop_map(Message::Totals),

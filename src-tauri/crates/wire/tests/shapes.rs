@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
-use ringway_model::{DeclineReason, Shortage};
+use ringway_model::{Compression, DeclineReason, Delta, Shortage};
 use ringway_wire::control::{
-    Accept, Cancel, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes, Progress,
-    Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
+    Accept, Cancel, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Get, GetPath, GetRefusal, Hello, Message, Micros, Offer,
+    PathCodes, Progress, Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
 };
 use ringway_wire::lane::{
     Attributes, Batch, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind,
@@ -76,7 +76,8 @@ fn shapes_are_read_back_as_written() {
 
 /// The kinds of values that are numbered in the codec, by their names in its errors, with the bytes
 /// before the number.
-const NUMBERED: [(&str, &[u8]); 4] = [("message", &[]), ("refusal", &[2]), ("decline", &[10]), ("cancel", &[17])];
+const NUMBERED: [(&str, &[u8]); 5] =
+    [("message", &[]), ("refusal", &[2]), ("decline", &[10]), ("cancel", &[17]), ("refusal of a request", &[41])];
 
 #[test]
 fn every_message_and_frame_of_the_codec_has_its_shape_here() {
@@ -113,6 +114,23 @@ fn written() -> String {
         text.push('\n');
     }
     text
+}
+
+/// A request with a value in every field.
+fn get() -> Get {
+    let path = |path: &[u8], contents_only| GetPath { path: path.to_vec(), contents_only };
+    Get {
+        transfer: [0x51; 16],
+        share: b"runs".to_vec(),
+        paths: vec![path(b"a/b\xff", false), path(b"c", true)],
+        lanes: 4,
+        prove: true,
+        compression: Compression::Auto,
+        delta: Delta::On,
+        limit: NonZeroU64::new(0x5253_5455),
+        records_per_key: NonZeroU64::new(0x5859),
+        retry_s: 0x5a5b,
+    }
 }
 
 fn encoded(message: &Message) -> Vec<u8> {
@@ -222,6 +240,25 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("receipt-proven", Message::Receipt(Receipt { proven, ..receipt })),
         ("receipt-wanted", Message::ReceiptWanted([0x50; 16])),
         ("no-receipt", Message::NoReceipt),
+        ("get", Message::Get(get())),
+        (
+            "get-plain",
+            Message::Get(Get {
+                paths: vec![GetPath { path: Vec::new(), contents_only: false }],
+                prove: false,
+                compression: Compression::Off,
+                delta: Delta::Off,
+                limit: None,
+                records_per_key: None,
+                ..get()
+            }),
+        ),
+        ("get-refused-no-share", Message::GetRefused(GetRefusal::NoShare)),
+        ("get-refused-unavailable", Message::GetRefused(GetRefusal::Unavailable(5))),
+        ("get-refused-path", Message::GetRefused(GetRefusal::Path(0x5657, 2))),
+        ("get-refused-same-name", Message::GetRefused(GetRefusal::SameName)),
+        ("get-refused-too-many-names", Message::GetRefused(GetRefusal::TooManyNames)),
+        ("get-refused-not-served", Message::GetRefused(GetRefusal::NotServed)),
         ("cancel-failed", Message::Cancel(Cancel::Failed)),
         ("cancel-by-person", Message::Cancel(Cancel::ByPerson)),
         ("cancel-by-person-keeping", Message::Cancel(Cancel::ByPersonKeeping)),

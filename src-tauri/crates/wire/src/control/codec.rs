@@ -5,7 +5,7 @@ use ringway_model::{DeclineReason, Shortage};
 
 use super::{
     Accept, Cancel, EntryFailed, EntryKept, Hello, Message, Micros, Offer, PathCodes, Progress, Proven, Receipt,
-    ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
+    ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted, get,
 };
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
@@ -83,6 +83,14 @@ impl Message {
                 out.extend_from_slice(transfer);
             }
             Self::NoReceipt => out.put_u8(29),
+            Self::Get(get) => {
+                out.put_u8(40);
+                get::encode(get, out);
+            }
+            Self::GetRefused(refusal) => {
+                out.put_u8(41);
+                get::encode_refusal(*refusal, out);
+            }
             Self::Queued(place) => {
                 out.put_u8(30);
                 out.put_u32(place.get());
@@ -314,6 +322,8 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         29 => Message::NoReceipt,
         30 => Message::Queued(NonZeroU32::new(reader.u32()?).ok_or(ProtocolError::BadValue("place in the queue"))?),
         31 => Message::OfferListing(ListingPage::decode(reader)?),
+        40 => Message::Get(get::decode(reader, decode_lanes)?),
+        41 => Message::GetRefused(get::decode_refusal(reader)?),
         value => return Err(ProtocolError::Unknown { what: "message", value }),
     })
 }

@@ -24,7 +24,8 @@ pub(in crate::send) fn start(roots: Vec<Root>, offered: Arc<OfferedNames>, share
 
 fn run(roots: &[Root], offered: Arc<OfferedNames>, shared: &Shared) {
     give_way();
-    let mut walk = Walk::new(Counting { shared, links: Links::default() }, offered);
+    let counting = Counting { shared, links: Links::default() };
+    let mut walk = Walk::new(counting, offered).hiding(shared.hides.get().cloned());
     // If a source cannot be opened again, only the walk's totals are used.
     let counted = roots.iter().try_for_each(|root| walk.root(root.again().map_err(|_| Cancelled)?));
     if counted.is_ok() {

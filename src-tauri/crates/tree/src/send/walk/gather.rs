@@ -37,7 +37,7 @@ pub(in crate::send) fn run(roots: Vec<Root>, offered: Arc<OfferedNames>, shared:
         ahead: Ahead::default(),
         uncounted: Some((roots.clone(), Arc::clone(&offered), WAIT_MAX)),
     };
-    let mut walk = Walk::new(finds, offered);
+    let mut walk = Walk::new(finds, offered).hiding(shared.hides.get().cloned());
     let walked = roots.into_iter().try_for_each(|root| walk.root(root));
     if walked.is_ok() {
         walk.report_vanished();

@@ -47,7 +47,7 @@ fn run(roots: &[Root], offered: Arc<OfferedNames>, shared: &Shared, give: impl F
         is_cut: false,
         is_unwanted: false,
     };
-    let mut walk = Walk::new(listing, offered);
+    let mut walk = Walk::new(listing, offered).hiding(shared.hides.get().cloned());
     let walked = roots.iter().try_for_each(|root| walk.root(root.again().map_err(|_| Cancelled)?));
     let mut listing = walk.into_finds();
     if !listing.is_unwanted && !shared.queue.is_cancelled() {

@@ -44,14 +44,29 @@ pub(in crate::send) fn resolve(sources: &[Source]) -> Result<Vec<Root>, Fault> {
         return Err(Fault::Invalid(Invalid::NothingToSend));
     }
     let roots = sources.iter().map(resolve_one).collect::<Result<Vec<_>, _>>()?;
-    for (at, first) in roots.iter().enumerate() {
-        for second in &roots[at + 1..] {
+    match first_in_two(&roots)? {
+        Some(name) => Err(Fault::Invalid(Invalid::SameName { name: OsString::from_vec(name).into() })),
+        None => Ok(roots),
+    }
+}
+
+/// A name under which two of the sources would put entries; `None` if there is none.
+pub(in crate::send) fn first_in_two(roots: &[Root]) -> Result<Option<Vec<u8>>, Fault> {
+    let named: Vec<_> = roots.iter().filter_map(Root::name).collect();
+    let mut sorted = named.clone();
+    sorted.sort_unstable();
+    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Ok(Some(pair[0].to_vec()));
+    }
+    let (contents, others): (Vec<_>, Vec<_>) = roots.iter().partition(|root| root.name().is_none());
+    for (at, first) in contents.iter().enumerate() {
+        for second in contents[at + 1..].iter().chain(&others) {
             if let Some(name) = in_both(first, second)? {
-                return Err(Fault::Invalid(Invalid::SameName { name: OsString::from_vec(name).into() }));
+                return Ok(Some(name));
             }
         }
     }
-    Ok(roots)
+    Ok(None)
 }
 
 fn resolve_one(source: &Source) -> Result<Root, Fault> {
