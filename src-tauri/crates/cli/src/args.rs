@@ -7,6 +7,7 @@ mod listen_address;
 mod retry;
 mod rule;
 mod service;
+mod share;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -29,6 +30,8 @@ pub(crate) use retry::RetryArg;
 pub(crate) use rule::RuleArgs;
 use service::{ACCEPT_HELP, SERVE_HELP};
 pub(crate) use service::{AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, ServeArgs, TransferArgs};
+use share::{LS_HELP, SHARE_HELP};
+pub(crate) use share::{LsArgs, ShareAction, ShareArgs};
 
 const ABOUT: &str = "Moves folders between Linux machines, encrypted, and copies them inside one, with nothing lost";
 
@@ -113,6 +116,12 @@ pub(crate) enum Command {
     Pair(PairArgs),
     /// List, rename or forget the devices that this machine knows, and set a rule for their offers
     Devices(DevicesArgs),
+    /// Share folders with paired devices, list the shared folders, or share one no longer
+    #[command(after_long_help = with_statuses(SHARE_HELP))]
+    Share(ShareArgs),
+    /// List what another device shares with this one, and what is in it
+    #[command(after_long_help = with_statuses(LS_HELP))]
+    Ls(LsArgs),
     /// Show past transfers and copies, and how they ended
     Inbox(InboxArgs),
     /// Show this device's settings, or change them
@@ -156,6 +165,8 @@ impl Command {
             Self::Copy(args) => ReportingArgs::from(args.said).report,
             Self::Pair(args) => args.reporting.report,
             Self::Devices(args) => args.report,
+            Self::Share(args) => args.report,
+            Self::Ls(args) => args.report,
             Self::Inbox(args) => args.report,
             Self::Settings(args) => args.report,
             Self::Doctor(report) | Self::Status(report) | Self::Stop(report) => *report,

@@ -11,6 +11,7 @@ mod nearby;
 mod receiving;
 mod sending;
 mod settings;
+mod shares;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
@@ -43,6 +44,7 @@ use receiving::offers::Offers;
 pub(crate) use sending::HowToSend;
 use sending::{Queue, Sending};
 use settings::SettingsKept;
+use shares::Shares;
 use transfers::Transfers;
 use unfinished::UnfinishedTransfers;
 
@@ -78,6 +80,8 @@ pub struct App {
     pub(crate) copying: Arc<Copying>,
     /// Past transfers.
     pub(crate) history: History,
+    /// Folders that paired devices may read.
+    pub(crate) shares: Shares,
     /// What transfers that did not end keep.
     pub(crate) unfinished: UnfinishedTransfers,
 }
@@ -112,6 +116,7 @@ impl App {
             sending,
             copying: Arc::new(Copying::new(engine.clone(), choices.clone(), transfers.clone(), state)),
             history: History { engine: engine.clone() },
+            shares: Shares { engine: engine.clone() },
             unfinished: UnfinishedTransfers { engine: engine.clone(), transfers: transfers.clone() },
             engine,
             listeners,

@@ -1,9 +1,12 @@
 //! Receiving: the listener and its open code, connections until they are known, offers until they
-//! are received; what is got from another device's shares, and what other devices get from the
-//! shares here.
+//! are received; what is got from another device's shares, what other devices get from the shares
+//! here, and answers about what is shared.
+mod answer_places;
+mod answering;
 mod arrivals;
 mod door;
 pub mod event;
+pub(crate) mod getting;
 mod gets;
 pub(crate) mod listeners;
 mod listening;
@@ -13,6 +16,7 @@ mod queue;
 pub mod receive;
 mod renewals;
 mod serve;
+mod serving;
 mod shares;
 mod taking;
 mod visitor;

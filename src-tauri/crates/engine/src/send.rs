@@ -1,6 +1,8 @@
 //! The sending job: offer, lanes, wait for the receipt; where the connection is lost, again. A job
-//! of another module ([`Job`]) sends what the other end has asked for.
+//! of another module ([`Job`]) sends what the other end has asked for. And what else is asked of a
+//! device that is reached.
 pub(crate) mod attempts;
+pub(crate) mod browse;
 mod find;
 pub(crate) mod lanes;
 mod listing;

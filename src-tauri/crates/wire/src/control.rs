@@ -2,6 +2,7 @@
 //! and versioned.
 mod codec;
 mod get;
+mod questions;
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use crate::stretches::Stretches;
 
 pub use codec::FRAME_PREFIX_LEN;
 pub use get::{Get, GetPath, GetRefusal};
+pub use questions::{Answer, EntriesWanted, NoAnswer, Question};
 
 /// A transfer's identity.
 pub type TransferId = [u8; 16];
@@ -410,6 +412,32 @@ pub enum Message {
     ReceiverTimes(ReceiverTimes),
     /// Receiver: the files of a list that it wants.
     Wanted(Wanted),
+    /// Initiator, instead of an offer: a question about the acceptor's shares.
+    Asked {
+        /// The question's number. Each is larger than the one before.
+        number: u32,
+        /// The question.
+        question: Question,
+    },
+    /// Acceptor: an answer, or a part of one.
+    Answered {
+        /// The question's number.
+        number: u32,
+        /// The answer.
+        answer: Answer,
+    },
+    /// Initiator: more pages of an answer may be sent.
+    MorePages {
+        /// The question's number.
+        number: u32,
+        /// How many, 1 to [`PAGES_AHEAD_MAX`](crate::limits::PAGES_AHEAD_MAX).
+        pages: u8,
+    },
+    /// Initiator: the rest of an answer is not wanted any more. Parts of it may be on their way.
+    NotWanted {
+        /// The question's number.
+        number: u32,
+    },
 }
 
 impl Message {
@@ -449,6 +477,10 @@ impl Message {
             Self::LaneReady => "lane ready",
             Self::SenderTimes(_) => "sender times",
             Self::ReceiverTimes(_) => "receiver times",
+            Self::Asked { .. } => "question",
+            Self::Answered { .. } => "answer",
+            Self::MorePages { .. } => "request for pages",
+            Self::NotWanted { .. } => "end of a question",
         }
     }
 }

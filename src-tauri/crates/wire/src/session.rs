@@ -16,8 +16,8 @@ use ringway_model::DeclineReason;
 
 use crate::ProtocolError;
 use crate::control::{
-    Cancel, EntryFailed, EntryKept, Get, GetRefusal, Greeting, Message, Offer, PathCodes, Progress, Receipt,
-    ReceiverTimes, Refusal, SenderTimes, Totals, TransferId, Wanted,
+    Answer, Cancel, EntryFailed, EntryKept, Get, GetRefusal, Greeting, Message, Offer, PathCodes, Progress, Question,
+    Receipt, ReceiverTimes, Refusal, SenderTimes, Totals, TransferId, Wanted,
 };
 use crate::lane::Counts;
 use crate::limits::{HELLO_TIME_MAX_MS, PING_AFTER_MS, SILENCE_MAX_MS};
@@ -25,6 +25,7 @@ use crate::listing::ListingPage;
 use crate::name::DeviceName;
 use crate::offered::OfferedNames;
 
+mod asking;
 mod destination;
 mod dialler;
 mod listener;
@@ -32,6 +33,8 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+pub use asking::QuestionNumber;
+use asking::{Answering, Asking};
 use destination::Destination;
 pub use dialler::Pairing;
 pub use source::HandedOver;
@@ -76,6 +79,17 @@ pub enum Event {
     /// Listener: the peer asks for the receipt of a transfer that was received in an earlier
     /// session. *Answer*: [`Machine::earlier_receipt`].
     ReceiptWanted(TransferId),
+    /// Listener: the peer asks about shares, and will offer nothing in this session. *Answer*:
+    /// [`Machine::answer`].
+    Asked(QuestionNumber, Question),
+    /// Listener: so many pages more of an answer may be given.
+    MorePages(QuestionNumber, u8),
+    /// Listener: the rest of an answer is not wanted any more.
+    NotWanted(QuestionNumber),
+    /// Listener: a page of an answer is on its way: the next one may be given.
+    PageTaken(QuestionNumber),
+    /// Dialler: an answer to a question, or a part of one.
+    Answered(QuestionNumber, Answer),
     /// Listener: the peer asks for entries of a share. *Answer*: [`Machine::offer_all`],
     /// [`Machine::refuse_get`] or [`Machine::decline`].
     GetReceived(Get),
@@ -170,12 +184,17 @@ pub struct Machine {
     was_asked: bool,
     source: Source,
     destination: Destination,
+    /// Questions about the listener's shares.
+    asking: Asking,
+    /// Questions about the shares of this device.
+    answering: Answering,
 }
 
 impl Machine {
     fn new(link: Link, state: State, greeting: Option<Greeting>) -> Self {
         let (source, destination) = (Source::default(), Destination::default());
-        Self { link, state, greeting, has_tried_secret: false, was_asked: false, source, destination }
+        let (asking, answering) = (Asking::default(), Answering::default());
+        Self { link, state, greeting, has_tried_secret: false, was_asked: false, source, destination, asking, answering }
     }
 
     /// Begins by dialling, with a hello. `known` says whether the peer's key is on record here.
@@ -234,6 +253,7 @@ impl Machine {
         if !self.link.has_more() {
             self.say_listing();
         }
+        self.say_answers();
         self.link.poll_transmit()
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use ringway_link::session::Session;
 use ringway_link::tls::TicketKey;
-use ringway_model::{Device, DeviceId};
+use ringway_model::{Device, DeviceId, ShareName};
 use ringway_wire::control::{Get, GetPath};
 use tokio::sync::mpsc;
 
@@ -13,7 +13,7 @@ use crate::limits::{GETS_MAX, GETS_OF_ONE_MAX};
 use crate::store::PairingNumber;
 
 /// A known device's session that has asked for entries of a share.
-pub(crate) struct Asker {
+pub(crate) struct Requester {
     pub(crate) session: Session,
     pub(crate) tickets: TicketKey,
     pub(crate) device: Device,
@@ -37,15 +37,15 @@ struct Running {
     device: DeviceId,
     pairing: PairingNumber,
     transfer: [u8; 16],
-    share: Vec<u8>,
+    share: ShareName,
     paths: Vec<GetPath>,
-    to: mpsc::Sender<Asker>,
+    to: mpsc::Sender<Requester>,
     /// It waits for its device.
     interrupted: bool,
 }
 
 impl Running {
-    fn is_of(&self, asker: &Asker) -> bool {
+    fn is_of(&self, asker: &Requester) -> bool {
         (self.device, self.pairing) == (asker.device.id, asker.pairing)
             && (&self.share, &self.paths) == (&asker.get.share, &asker.get.paths)
             // The same under another id goes on with one that waits: its device was started anew.
@@ -56,16 +56,16 @@ impl Running {
 /// What a request is to what runs.
 pub(crate) enum Entered {
     /// More of something that was begun: its session goes there.
-    Renewed(mpsc::Sender<Asker>),
+    Renewed(mpsc::Sender<Requester>),
     /// Something new.
-    New(Entry, mpsc::Receiver<Asker>),
+    New(Entry, mpsc::Receiver<Requester>),
     /// Something new, and its device, or all together, have as many as there may be.
     Full,
 }
 
 impl Gets {
     /// Looks what a request is, and counts it if it is new.
-    pub(crate) fn enter(&self, asker: &Asker) -> Entered {
+    pub(crate) fn enter(&self, asker: &Requester) -> Entered {
         let mut all = self.0.lock();
         if let Some(running) = all.running.iter().find(|running| running.is_of(asker)) {
             return Entered::Renewed(running.to.clone());

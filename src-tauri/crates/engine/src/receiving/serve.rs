@@ -9,9 +9,9 @@ use ringway_link::session::{Clock, Session};
 use ringway_link::tls::Channel;
 use ringway_model::{AuthError, Consent, Device, DeviceId, Fault, PairingRequest, TurnedAway};
 use ringway_tree::random;
-use ringway_wire::control::{Get, GetRefusal, Message, Offer, Refusal, Ticket};
+use ringway_wire::control::{Get, Message, Offer, Question, Refusal, Ticket};
 use ringway_wire::pair::{self, AttemptToken, Binding, ENTROPY_LEN, EXPORTER_LABEL, Outcome};
-use ringway_wire::session::{Event, Machine};
+use ringway_wire::session::{Event, Machine, QuestionNumber};
 use ringway_wire::{DeviceName, OfferedNames};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -21,12 +21,13 @@ use tokio::time::timeout;
 use crate::admission::accept_queue::Turn;
 use crate::admission::{AdmissionSlot, Origin, boot_ms};
 use crate::limits::{FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, PARTING_TIME_MAX};
+use crate::receiving::answering::{self, Asker};
 use crate::receiving::arrivals::Arrival;
 use crate::receiving::event::ReceiverEvent;
-use crate::receiving::gets::Asker;
+use crate::receiving::gets::Requester;
 use crate::receiving::listening::{Listening, is_open};
-use crate::receiving::offer;
 use crate::receiving::visitor::Visitor;
+use crate::receiving::{offer, serving};
 use crate::store::{PairingNumber, look_alike};
 
 /// Resolves when a connection is evicted from its admission slot. It does not resolve after the
@@ -172,7 +173,9 @@ struct FromKnown {
 enum Welcomed {
     Offered(Box<FromKnown>),
     /// A known device asks for entries of a share.
-    Asked(Box<(Device, PairingNumber, Get)>),
+    Getting(Box<(Device, PairingNumber, Get)>),
+    /// A known device asks about shares.
+    Asked(PairingNumber, (QuestionNumber, Question)),
     /// There is no memory for the names of its offer.
     TurnedAway,
     Over,
@@ -208,12 +211,16 @@ impl Visit {
                 offer::run(listening, Visitor { session, tickets, device, pairing, offer, names, arrival }).await;
                 Ok(())
             }
-            Ok(Welcomed::Asked(asked)) => {
+            Ok(Welcomed::Getting(asked)) => {
                 drop(slot);
                 let (device, pairing, get) = *asked;
-                let mut asker = Asker { session, tickets, device, pairing, get };
-                asker.session.machine.refuse_get(GetRefusal::NotServed);
-                asker.session.close().await;
+                serving::run(Arc::clone(&self.listening), Requester { session, tickets, device, pairing, get }).await;
+                Ok(())
+            }
+            Ok(Welcomed::Asked(pairing, first)) => {
+                drop(slot);
+                let asker = Asker { session, device: self.peer, pairing };
+                answering::run(Arc::clone(&self.listening), asker, first).await;
                 Ok(())
             }
             Ok(Welcomed::TurnedAway) => self.turn_away(session, slot).await,
@@ -306,7 +313,15 @@ impl Visit {
                         session.machine.refuse(Refusal::NotPaired);
                         return Ok(Welcomed::Over);
                     };
-                    return Ok(Welcomed::Asked(Box::new((device, pairing, get))));
+                    return Ok(Welcomed::Getting(Box::new((device, pairing, get))));
+                }
+                Event::Asked(number, question) => {
+                    let pairing = self.listening.shared.store.pairing(self.peer)?;
+                    if self.listening.shared.store.by_id(self.peer)?.is_none() {
+                        session.machine.refuse(Refusal::NotPaired);
+                        return Ok(Welcomed::Over);
+                    }
+                    return Ok(Welcomed::Asked(pairing, (number, question)));
                 }
                 Event::ReceiptWanted(transfer) => {
                     let device = self.listening.shared.store.by_id(self.peer)?;

@@ -35,6 +35,7 @@ mod names;
 mod pairing;
 mod receivers;
 mod requests;
+mod shares;
 
 const LONG: Duration = Duration::from_secs(30);
 const CODE: &str = "7-river-camera";

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use ringway_model::{DeclineReason, Shortage};
 
 use super::{
-    Accept, Cancel, EntryFailed, EntryKept, Hello, Message, Micros, Offer, PathCodes, Progress, Proven, Receipt,
-    ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted, get,
+    Accept, Answer, Cancel, EntryFailed, EntryKept, Hello, Message, Micros, Offer, PathCodes, Progress, Proven,
+    Question, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted, get, questions,
 };
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
@@ -84,11 +84,11 @@ impl Message {
             }
             Self::NoReceipt => out.put_u8(29),
             Self::Get(get) => {
-                out.put_u8(40);
+                out.put_u8(44);
                 get::encode(get, out);
             }
             Self::GetRefused(refusal) => {
-                out.put_u8(41);
+                out.put_u8(45);
                 get::encode_refusal(*refusal, out);
             }
             Self::Queued(place) => {
@@ -219,6 +219,25 @@ impl Message {
                 out.put_short_bytes(&kept.path);
                 out.put_short_bytes(&kept.beside);
             }
+            Self::Asked { number, question } => {
+                out.put_u8(40);
+                out.put_u32(*number);
+                question.encode(out);
+            }
+            Self::Answered { number, answer } => {
+                out.put_u8(41);
+                out.put_u32(*number);
+                answer.encode(out);
+            }
+            Self::MorePages { number, pages } => {
+                out.put_u8(42);
+                out.put_u32(*number);
+                out.put_u8(*pages);
+            }
+            Self::NotWanted { number } => {
+                out.put_u8(43);
+                out.put_u32(*number);
+            }
         }
     }
 
@@ -322,8 +341,12 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         29 => Message::NoReceipt,
         30 => Message::Queued(NonZeroU32::new(reader.u32()?).ok_or(ProtocolError::BadValue("place in the queue"))?),
         31 => Message::OfferListing(ListingPage::decode(reader)?),
-        40 => Message::Get(get::decode(reader, decode_lanes)?),
-        41 => Message::GetRefused(get::decode_refusal(reader)?),
+        40 => Message::Asked { number: reader.u32()?, question: Question::decode(reader)? },
+        41 => Message::Answered { number: reader.u32()?, answer: Answer::decode(reader)? },
+        42 => Message::MorePages { number: reader.u32()?, pages: questions::pages(reader)? },
+        43 => Message::NotWanted { number: reader.u32()? },
+        44 => Message::Get(get::decode(reader, decode_lanes)?),
+        45 => Message::GetRefused(get::decode_refusal(reader)?),
         value => return Err(ProtocolError::Unknown { what: "message", value }),
     })
 }

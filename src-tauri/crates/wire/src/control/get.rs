@@ -1,13 +1,13 @@
 //! A request for entries of a share, and why it cannot be met.
 use std::num::NonZeroU64;
 
-use ringway_model::{Compression, Delta};
+use ringway_model::{Compression, Delta, ShareName, ShareTrouble};
 
-use super::{Offer, TransferId};
+use super::{Offer, TransferId, questions};
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
-use crate::limits::{GET_PATHS_BYTES_MAX, GET_PATHS_MAX, NAME_MAX, PATH_MAX};
-use crate::name::{Name, RelPath};
+use crate::limits::{GET_PATHS_BYTES_MAX, GET_PATHS_MAX, PATH_MAX};
+use crate::name::RelPath;
 
 /// A request for entries of a share. The device that has the share offers them, and consents by the
 /// share. The device that asks has consented by asking.
@@ -15,8 +15,8 @@ use crate::name::{Name, RelPath};
 pub struct Get {
     /// The transfer's id, drawn by who asks. The offer has the same.
     pub transfer: TransferId,
-    /// The name of the share: one component.
-    pub share: Vec<u8>,
+    /// The share.
+    pub share: ShareName,
     /// What is asked for, 1 to [`GET_PATHS_MAX`].
     pub paths: Vec<GetPath>,
     /// The most lanes that who asks would open.
@@ -51,7 +51,7 @@ impl Get {
     pub fn name_of<'a>(&'a self, path: &'a GetPath) -> Option<&'a [u8]> {
         match path.path.rsplit(|byte| *byte == b'/').next() {
             _ if path.contents_only => None,
-            None | Some(b"") => Some(&self.share),
+            None | Some(b"") => Some(self.share.as_str().as_bytes()),
             name => name,
         }
     }
@@ -73,8 +73,8 @@ impl Get {
 pub enum GetRefusal {
     /// There is no such share, or it is not shared with this device. Which of the two is not said.
     NoShare,
-    /// The share cannot be read now. Why is a code that the engine defines.
-    Unavailable(u8),
+    /// The share cannot be read now.
+    Unavailable(ShareTrouble),
     /// An entry cannot be opened: its number among the paths, and the errno.
     Path(u16, i32),
     /// Two entries would have the same name at the top.
@@ -87,7 +87,7 @@ pub enum GetRefusal {
 
 pub(super) fn encode(get: &Get, out: &mut Vec<u8>) {
     out.extend_from_slice(&get.transfer);
-    out.put_short_bytes(&get.share);
+    out.put_short_bytes(get.share.as_str().as_bytes());
     out.put_u16(get.paths.len() as u16);
     for GetPath { path, contents_only } in &get.paths {
         out.put_short_bytes(path);
@@ -112,7 +112,7 @@ pub(super) fn decode(
 ) -> Result<Get, ProtocolError> {
     Ok(Get {
         transfer: reader.array()?,
-        share: Name::new(reader.short_bytes("share", NAME_MAX)?)?.as_bytes().to_vec(),
+        share: questions::share_name(reader)?,
         paths: decode_paths(reader)?,
         lanes: lanes(reader)?,
         prove: reader.bool("prove")?,
@@ -155,7 +155,7 @@ pub(super) fn encode_refusal(refusal: GetRefusal, out: &mut Vec<u8>) {
         GetRefusal::NoShare => out.put_u8(1),
         GetRefusal::Unavailable(why) => {
             out.put_u8(2);
-            out.put_u8(why);
+            out.put_u8(questions::number(why));
         }
         GetRefusal::Path(number, errno) => {
             out.put_u8(3);
@@ -171,7 +171,7 @@ pub(super) fn encode_refusal(refusal: GetRefusal, out: &mut Vec<u8>) {
 pub(super) fn decode_refusal(reader: &mut Reader<'_>) -> Result<GetRefusal, ProtocolError> {
     Ok(match reader.u8()? {
         1 => GetRefusal::NoShare,
-        2 => GetRefusal::Unavailable(reader.u8()?),
+        2 => GetRefusal::Unavailable(questions::trouble(reader.u8()?)?),
         3 => GetRefusal::Path(reader.u16()?, reader.i32()?),
         4 => GetRefusal::SameName,
         5 => GetRefusal::TooManyNames,

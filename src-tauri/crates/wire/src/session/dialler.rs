@@ -3,10 +3,11 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
+use super::asking::QuestionNumber;
 use super::{Event, Machine, State as MachineState, unexpected};
 use crate::ProtocolError;
 use crate::code::PairingSecret;
-use crate::control::{Cancel, Hello, Message, Refusal};
+use crate::control::{Cancel, Hello, Message, Question, Refusal};
 use crate::limits::{PAIRING_TIME_MAX_MS, VERSION};
 use crate::pair;
 
@@ -50,6 +51,33 @@ impl Machine {
         self.has_tried_secret
     }
 
+    /// Asks about the listener's shares; only when authenticated, and in a session that offers
+    /// nothing. None while as many questions are open as may be.
+    pub fn ask(&mut self, question: Question) -> Option<QuestionNumber> {
+        assert!(self.may_ask(), "questions follow authentication");
+        let (number, message) = self.asking.ask(question)?;
+        self.link.say(&message);
+        Some(number)
+    }
+
+    /// Lets an answer go on, once some of its pages were taken. Called for each page.
+    pub fn more_pages(&mut self, number: QuestionNumber) {
+        if let Some(message) = self.asking.more(number).filter(|_| self.may_ask()) {
+            self.link.say(&message);
+        }
+    }
+
+    /// The rest of an answer is not wanted any more.
+    pub fn abandon(&mut self, number: QuestionNumber) {
+        if let Some(message) = self.asking.abandon(number).filter(|_| self.may_ask()) {
+            self.link.say(&message);
+        }
+    }
+
+    fn may_ask(&self) -> bool {
+        matches!(self.state, MachineState::Dialler(State::Authenticated))
+    }
+
     pub(super) fn dialler_hears(&mut self, state: State, message: Message) -> Result<MachineState, ProtocolError> {
         Ok(match (state, message) {
             (State::AwaitingHello { known, pairing }, Message::Hello(hello)) => {
@@ -84,6 +112,11 @@ impl Machine {
             (State::AwaitingPaired, Message::Paired) => {
                 self.link.tell(Event::Paired);
                 self.authenticated()
+            }
+            (State::Authenticated, Message::Answered { number, answer }) => {
+                let answered = self.asking.answered(number, answer)?;
+                answered.into_iter().for_each(|(number, answer)| self.link.tell(Event::Answered(number, answer)));
+                MachineState::Dialler(State::Authenticated)
             }
             (state, message) => return Err(unexpected(&message, state.name())),
         })
