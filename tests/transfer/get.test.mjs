@@ -10,7 +10,7 @@ import { run } from "../setup/process.mjs";
 import { IN_FLIGHT_BYTES, missingBytes } from "../setup/wire.mjs";
 import { EXIT, asked, eventually, harmfulNetwork, listing, oddTree, receiver, same, sameInside, strangers } from "./harness.mjs";
 
-/** The harm is done after this many bytes, long before the end of the tree's 40 MB. */
+/** The harm is done after this many bytes to who gets, long before the end of the tree's 40 MB. */
 const MIDWAY_BYTES = 20_000_000;
 
 /** The link's rate in tests that act on what runs: a few seconds for the whole tree. */
@@ -154,7 +154,7 @@ test("lanes take new connections before their keys are used up", async (t) => {
 
 test("a connection that is lost is made again by who gets, and both ends count one transfer", async (t) => {
   const { near, inbox, shared, serving } = await sharing(t, { tree: ["--bulk-mib", "40"] });
-  const network = await harmfulNetwork(t, serving.target, "--cut-after", MIDWAY_BYTES);
+  const network = await harmfulNetwork(t, serving.target, "--cut-after", MIDWAY_BYTES, "--back");
   const getting = await got(t, near, [`${network.target}:runs/tree`, inbox], { args: ["--retry", "60s", "--compress", "off"] });
   same(join(shared, "tree"), join(inbox, "tree"));
   assert.deepEqual(readdirSync(inbox), ["tree"]);
@@ -168,7 +168,7 @@ test("a connection that is lost is made again by who gets, and both ends count o
 test("a requester that is killed: the same again sends hardly more than what is missing", async (t) => {
   const { near, inbox, shared, serving } = await sharing(t, { tree: ["--bulk-mib", "40"] });
   run("find", [shared, "-depth", "-exec", "touch", "-h", "-d", "2 days ago", "{}", "+"]);
-  const network = await harmfulNetwork(t, serving.target, "--hold-after", MIDWAY_BYTES);
+  const network = await harmfulNetwork(t, serving.target, "--hold-after", MIDWAY_BYTES, "--back");
   const first = getter(t, near, [`${network.target}:runs/tree`, inbox], { args: ["--compress", "off"] });
   await network.event("holding");
   await first.kill();

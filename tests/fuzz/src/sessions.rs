@@ -355,9 +355,7 @@ impl ReceiverSeen {
                 assert!(!self.offered && self.browsed.is_none_or(|before| before < number));
                 self.browsed = Some(number);
             }
-            Event::MorePages(number, _)
-            | Event::NotWanted(number)
-            | Event::PageTaken(number) => {
+            Event::MorePages(number, _) | Event::NotWanted(number) | Event::PageTaken(number) => {
                 assert!(self.browsed.is_some_and(|latest| number <= latest));
             }
             Event::TotalsChanged(_) => assert!(self.offered),

@@ -194,7 +194,17 @@ impl Machine {
     fn new(link: Link, state: State, greeting: Option<Greeting>) -> Self {
         let (source, destination) = (Source::default(), Destination::default());
         let (asking, answering) = (Asking::default(), Answering::default());
-        Self { link, state, greeting, has_tried_secret: false, was_asked: false, source, destination, asking, answering }
+        Self {
+            link,
+            state,
+            greeting,
+            has_tried_secret: false,
+            was_asked: false,
+            source,
+            destination,
+            asking,
+            answering,
+        }
     }
 
     /// Begins by dialling, with a hello. `known` says whether the peer's key is on record here.
@@ -218,6 +228,19 @@ impl Machine {
         }
         if !self.is_ended() {
             self.link.say(&Message::Refused(refusal));
+            self.state = State::Ended;
+        }
+    }
+
+    /// Declines the offer, or a request for entries of a share.
+    pub fn decline(&mut self, decline: DeclineReason) {
+        let may_decline = matches!(
+            self.state,
+            State::Destination(destination::State::AwaitingDecision { .. })
+                | State::Listener(listener::State::AwaitingGetAnswer { .. })
+        );
+        if may_decline {
+            self.link.say(&Message::Decline(decline));
             self.state = State::Ended;
         }
     }

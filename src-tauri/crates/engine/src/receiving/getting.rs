@@ -1,17 +1,16 @@
-//! Getting entries of another device's share: this end dials, for the session and for all lanes, and
-//! takes in what the other end then offers. The request itself is consent, and nothing that was not
-//! asked for is taken in.
+//! Getting entries of another device's share: this end dials, for the session and for all lanes,
+//! and takes in what the other end then offers. The request itself is consent, and nothing that was
+//! not asked for is taken in.
 use std::ffi::OsString;
 use std::num::NonZeroU64;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_link::lane::growth::initial_lanes;
 use ringway_link::lane::{self, LaneStops};
 use ringway_model::{
-    AuthError, DeclineReason, DeviceId, Fault, FreeSpace, Invalid, Operation, OsError, PathTaken, PathText, Side,
+    AuthError, DeclineReason, Device, Fault, FreeSpace, Invalid, Operation, PathTaken, PathText, Side,
 };
 use ringway_tree::filesystem::free_space;
 use ringway_tree::io_plan::IoPlan;
@@ -27,8 +26,8 @@ use crate::devices::reference::PathInShare;
 use crate::limits::{ANSWER_TIME_MAX, LANES_MAX, RETRY_MAX};
 use crate::local::own_folders;
 use crate::send::attempts::{Attempt, First, Paired, forgotten, try_all};
-use crate::send::lanes::LaneOpener;
 use crate::send::goodbye;
+use crate::send::lanes::LaneOpener;
 use crate::send::reach::{Reached, reach, refused};
 use crate::shared::Shared;
 use crate::transfers::forgetting::stop_when;
@@ -83,10 +82,8 @@ fn asked(request: &GetRequest, transfer: &Transfer, retry: Duration) -> Result<G
     if request.paths.iter().any(|path| path.share != *share) {
         return Err(Fault::option("everything that is got at once comes from one share"));
     }
-    let path = |path: &PathInShare| GetPath {
-        path: path.path().as_bytes().to_vec(),
-        contents_only: path.contents_only,
-    };
+    let path =
+        |path: &PathInShare| GetPath { path: path.path().as_bytes().to_vec(), contents_only: path.contents_only };
     let paths: Vec<_> = request.paths.iter().map(path).collect();
     let bytes: usize = paths.iter().map(|path| path.path.len()).sum();
     if paths.len() > limits::GET_PATHS_MAX || bytes > limits::GET_PATHS_BYTES_MAX {
@@ -148,10 +145,7 @@ impl Attempt for Getting<'_> {
         let before = self.transfer.figures().moved_in_all();
         let ended = self.session().await;
         self.moved = self.transfer.figures().moved_in_all().saturating_sub(before);
-        let is_full = matches!(
-            &ended,
-            Err(Fault::DestinationFull { .. } | Fault::Declined(DeclineReason::NoRoom(_)))
-        );
+        let is_full = matches!(&ended, Err(Fault::DestinationFull { .. } | Fault::Declined(DeclineReason::NoRoom(_))));
         if is_full {
             self.full = Some(free_space::look(&self.request.destination));
         }
@@ -198,7 +192,8 @@ impl Getting<'_> {
                 };
             }
         };
-        let taking = self.taken_from(&device, names)?;
+        self.take_from(&device, names)?;
+        let Some(taking) = &self.taking else { return Err(Fault::machine("nothing is taken in")) };
         transfer.figures().found(offer.so_far);
         let prepared = match taking.prepare(&offer).await {
             Ok(prepared) => prepared,
@@ -221,7 +216,8 @@ impl Getting<'_> {
         });
         let (dialling, admitted) = Dialling::new(opener, (first.max(1), Taking::lanes_max(&offer)));
         let opened = Opened { session, offer, prepared, lanes: (admitted, LanesFrom::Here(dialling)) };
-        match taking.session(opened, self.earlier, None).await {
+        let ended = taking.session(opened, self.earlier, None).await;
+        match ended {
             Ended::Over(ended) => ended.map(|whole| whole.arrived),
             Ended::Lost(lost) => {
                 self.earlier.add(lost.incoming.results());
@@ -274,7 +270,7 @@ impl Getting<'_> {
 
     /// How it is taken in: in every session as in the first one. A source that has other names at
     /// the top meanwhile begins anew there.
-    fn taken_from(&mut self, device: &ringway_model::Device, names: Arc<OfferedNames>) -> Result<&Taking, Fault> {
+    fn take_from(&mut self, device: &Device, names: Arc<OfferedNames>) -> Result<(), Fault> {
         if self.taking.as_ref().is_some_and(|taking| taking.names != names) {
             self.taking = None;
         }
@@ -293,7 +289,7 @@ impl Getting<'_> {
                 allowance: None,
             });
         }
-        self.taking.as_ref().ok_or(Fault::machine("nothing is taken in"))
+        Ok(())
     }
 
     /// Why nothing can be had, as a fault.
@@ -305,7 +301,11 @@ impl Getting<'_> {
             GetRefusal::Path(number, errno) => {
                 let path = self.request.paths.get(usize::from(number)).map(PathInShare::shown);
                 let path = path.unwrap_or_else(|| PathText::from(OsString::new()));
-                Fault::PathThere { path, operation: Operation::Open, source: OsError { errno } }
+                Fault::PathThere {
+                    path,
+                    operation: Operation::Open,
+                    source: std::io::Error::from_raw_os_error(errno).into(),
+                }
             }
             GetRefusal::SameName => Fault::option("two of these would have the same name"),
             GetRefusal::TooManyNames => {

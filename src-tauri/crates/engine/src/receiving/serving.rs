@@ -11,6 +11,7 @@ use ringway_link::rate_limit::RateLimiter;
 use ringway_model::{
     DeclineReason, Direction, Fault, Invalid, OnCancel, Outage, PathTaken, RateLimit, Side, TransferId,
 };
+use ringway_sys::attributes::Metadata;
 use ringway_sys::confine;
 use ringway_tree::compression::Packed;
 use ringway_tree::descriptors::ForSending;
@@ -22,7 +23,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use super::event::ReceiverEvent;
-use super::gets::{Requester, Entered, Entry};
+use super::gets::{Entered, Entry, Requester};
 use super::listening::Listening;
 use crate::admission::{Origin, boot_ms};
 use crate::devices::target::Target;
@@ -139,7 +140,7 @@ async fn open(
             Arc::new(move || if confined { confine::thread_reads_beneath(&*root) } else { Ok(()) })
         };
         let own = share.own;
-        let guard = Guard { confine: Arc::clone(&confine), hides: Arc::new(move |folder| own.has(folder)) };
+        let guard = Guard { confine: Arc::clone(&confine), hides: Arc::new(move |folder: &Metadata| own.has(folder)) };
         let wanted: Vec<_> = get.paths.iter().map(|path| beneath(&get, path)).collect();
         let outgoing = Outgoing::start_beneath(&root, &wanted, offered, guard).map_err(|error| match error {
             BeneathError::Entry(number, error) => {
@@ -285,7 +286,11 @@ impl Serving {
     }
 
     /// Waits until its device asks for it again.
-    async fn wait(&self, (mut why, error): (Outage, Fault), renewed: &mut mpsc::Receiver<Requester>) -> Result<Requester, Fault> {
+    async fn wait(
+        &self,
+        (mut why, error): (Outage, Fault),
+        renewed: &mut mpsc::Receiver<Requester>,
+    ) -> Result<Requester, Fault> {
         // The device may notice later than we do.
         let silence = self.retry + Duration::from_millis(SILENCE_MAX_MS);
         let mut silent_until = Instant::now() + silence;

@@ -13,7 +13,7 @@ use ringway_wire::session::{Event, Machine};
 use super::mallory::Channel;
 use super::*;
 
-fn name(text: &str) -> ShareName {
+pub(super) fn name(text: &str) -> ShareName {
     ShareName::new(text).unwrap()
 }
 
@@ -23,7 +23,7 @@ fn listing(share: &str, path: &str, depth: Depth) -> Question {
 }
 
 /// Mallory, paired with a device under the name `guest`.
-async fn paired(lab: &Device, address: SocketAddr) -> Mallory {
+pub(super) async fn paired(lab: &Device, address: SocketAddr) -> Mallory {
     let mallory = Mallory::new();
     mallory.offers(address, "guest", Some(CODE), &offer()).await;
     assert!(lab.engine.find_device("guest").unwrap().is_some());
@@ -31,14 +31,14 @@ async fn paired(lab: &Device, address: SocketAddr) -> Mallory {
 }
 
 /// Shares a folder of `lab` with Mallory.
-fn share(lab: &Device, folder: &Path, share: &str) {
+pub(super) fn share(lab: &Device, folder: &Path, share: &str) {
     let guest = lab.engine.find_device("guest").unwrap().unwrap().id;
     let with = SharedWith::Devices { devices: vec![guest] };
     lab.engine.share(folder, &name(share), &with, false).unwrap();
 }
 
 /// A session in which Mallory may ask.
-async fn asking(mallory: &Mallory, address: SocketAddr) -> Channel {
+pub(super) async fn asking(mallory: &Mallory, address: SocketAddr) -> Channel {
     let mut session = mallory.dial(address).await;
     session.hello("guest", true).await;
     assert!(matches!(session.hear().await, Some(Message::Hello(hello)) if hello.known));

@@ -2,10 +2,7 @@
 //! It was offered something by who dialled, or has dialled and asked for it.
 use std::num::NonZeroU32;
 
-use ringway_model::DeclineReason;
-
 use super::dialler::State as DiallerState;
-use super::listener::State as ListenerState;
 use super::{Event, Machine, State as MachineState, unexpected};
 use crate::ProtocolError;
 use crate::control::{Accept, EntryKept, Get, Message, Offer, Progress, Receipt, ReceiverTimes, Wanted};
@@ -81,19 +78,6 @@ impl Machine {
     pub fn queued(&mut self, place: NonZeroU32) {
         if matches!(self.state, MachineState::Destination(State::AwaitingDecision { .. })) {
             self.link.say(&Message::Queued(place));
-        }
-    }
-
-    /// Declines the offer, or a request for entries of a share.
-    pub fn decline(&mut self, decline: DeclineReason) {
-        let may_decline = matches!(
-            self.state,
-            MachineState::Destination(State::AwaitingDecision { .. })
-                | MachineState::Listener(ListenerState::AwaitingGetAnswer { .. })
-        );
-        if may_decline {
-            self.link.say(&Message::Decline(decline));
-            self.state = MachineState::Ended;
         }
     }
 

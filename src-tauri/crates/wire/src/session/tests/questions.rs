@@ -41,8 +41,7 @@ fn questions_are_answered_page_by_page_and_shares_at_once() {
     pair.run().unwrap();
     let first = Answer::Entries(page("a", false));
     // What is short does not wait behind pages.
-    let told =
-        [Event::Answered(shares, Answer::Shares(Vec::new())), Event::Answered(folder, first.clone())];
+    let told = [Event::Answered(shares, Answer::Shares(Vec::new())), Event::Answered(folder, first.clone())];
     assert_eq!(std::mem::take(&mut pair.told_initiator), told);
     assert_eq!(pair.acceptor.poll_event(), Some(Event::PageTaken(folder)));
     assert!(pair.acceptor.takes_page());
