@@ -136,7 +136,7 @@ test("no more bytes a second than --limit, and no more than the other device's s
   writeFileSync(join(shared, "bulk"), Buffer.alloc(6_000_000, 7));
   const took = async (args) => {
     rmSync(join(inbox, "bulk"), { force: true });
-    return finished(await got(t, near, [`${serving.target}:runs/bulk`, inbox], { args: ["--compress", "off", ...args] })).running_for_seconds;
+    return finished(await got(t, near, [`${serving.target}:runs/bulk`, inbox], { args: ["--compress", "off", ...args] })).seconds;
   };
   const limited = await took(["--limit", "3M"]);
   assert.ok(limited > 1.2, `${limited} s`);

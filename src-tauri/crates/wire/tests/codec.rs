@@ -16,9 +16,9 @@ use ringway_wire::lane::{
 };
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::limits::{
-    CHUNKED_SIZE_MIN, CONTROL_FRAME_MAX, ENTRIES_MAX, LANE_BODY_MAX, LANES_MAX, LISTING_PAGE_BYTES_MAX,
-    LISTING_PAGE_ENTRIES_MAX, OFFER_NAMES_MAX, OFFERED_NAMES_MAX, OFFERED_PAGE_BYTES_MAX, OPEN_RANGED_MAX,
-    PAGES_AHEAD_MAX, SHARES_MAX,
+    CHUNKED_SIZE_MIN, CONTROL_FRAME_MAX, ENTRIES_MAX, GET_PATHS_BYTES_MAX, GET_PATHS_MAX, LANE_BODY_MAX, LANES_MAX,
+    LISTING_PAGE_BYTES_MAX, LISTING_PAGE_ENTRIES_MAX, OFFER_NAMES_MAX, OFFERED_NAMES_MAX, OFFERED_PAGE_BYTES_MAX,
+    OPEN_RANGED_MAX, PAGES_AHEAD_MAX, SHARES_MAX,
 };
 use ringway_wire::listing::{ListedEntry, ListedKind, ListingEnd, ListingPage, ListingWriter};
 use ringway_wire::stretches::Stretches;
@@ -1138,4 +1138,34 @@ fn a_time_beyond_all_bounds_is_refused() {
     let refused = Message::decode(&bytes[FRAME_PREFIX_LEN..]);
     assert!(matches!(refused, Err(ProtocolError::TooLarge { what: "time", .. })), "{refused:?}");
     assert_eq!(Micros::from(std::time::Duration::MAX), Micros::MAX);
+}
+
+#[test]
+fn requests_beyond_the_limits_are_refused() {
+    let read = |paths: Vec<Vec<u8>>| {
+        let paths = paths.into_iter().map(|path| GetPath { path, contents_only: false }).collect();
+        let get = Get {
+            transfer: [1; 16],
+            share: ShareName::new("runs").unwrap(),
+            paths,
+            lanes: 1,
+            prove: false,
+            compression: Compression::Auto,
+            delta: Delta::Auto,
+            limit: None,
+            records_per_key: None,
+            retry_s: 0,
+        };
+        Message::decode(&encoded(&Message::Get(get))[FRAME_PREFIX_LEN..])
+    };
+    assert!(read(vec![b"a/b".to_vec()]).is_ok() && read(vec![Vec::new()]).is_ok());
+    assert_eq!(read(Vec::new()), Err(ProtocolError::BadValue("number of paths")));
+    assert!(read(vec![b"a".to_vec(); GET_PATHS_MAX]).is_ok());
+    let too_many = read(vec![b"a".to_vec(); GET_PATHS_MAX + 1]);
+    assert!(matches!(too_many, Err(ProtocolError::TooLarge { what: "number of paths", .. })), "{too_many:?}");
+    let too_long = read(vec![vec![b'a'; 200]; GET_PATHS_BYTES_MAX / 200 + 1]);
+    assert!(matches!(too_long, Err(ProtocolError::TooLarge { what: "length of paths", .. })), "{too_long:?}");
+    for bad in ["..", "a/../b", "/etc", "a//b", "a/.", "a\0b"] {
+        assert!(read(vec![bad.as_bytes().to_vec()]).is_err(), "{bad:?}");
+    }
 }

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use ringway_link::lane::growth::LaneGrowth;
 use ringway_link::lane::{Lane, LaneStops, Successor};
-use ringway_link::messages::MessageReader;
 use ringway_link::tls::{Channel, Expected, TicketKey};
 use ringway_model::{DeviceId, Fault, TlsPath};
-use ringway_wire::control::Message;
-use tokio::io::AsyncWriteExt;
+use ringway_wire::control::{FRAME_PREFIX_LEN, Message};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -172,16 +171,25 @@ impl LaneOpener {
         let joining = async {
             channel.stream.write_all(&join).await.map_err(Fault::lost)?;
             channel.stream.flush().await.map_err(Fault::lost)?;
-            MessageReader::default().next(&mut channel.stream).await
+            read_alone(&mut channel.stream).await
         };
         match timeout(HANDSHAKE_TIME_MAX, joining).await {
-            Ok(Ok(Some(Message::LaneReady))) => {}
+            Ok(Ok(Message::LaneReady)) => {}
             Ok(Err(error)) => return Err(error),
             Ok(Ok(_)) => return Err(Fault::lost(std::io::ErrorKind::ConnectionAborted)),
             Err(_) => return Err(Fault::lost(std::io::ErrorKind::TimedOut)),
         }
         Ok(channel)
     }
+}
+
+/// Reads one message and not a byte more: bulk may follow it at once, where the other end sends.
+async fn read_alone(stream: &mut (impl AsyncRead + Unpin)) -> Result<Message, Fault> {
+    let mut prefix = [0; FRAME_PREFIX_LEN];
+    stream.read_exact(&mut prefix).await.map_err(Fault::lost)?;
+    let mut payload = vec![0; Message::payload_len(prefix)?];
+    stream.read_exact(&mut payload).await.map_err(Fault::lost)?;
+    Ok(Message::decode(&payload)?)
 }
 
 impl LaneOrigin {
