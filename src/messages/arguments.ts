@@ -47,6 +47,7 @@ export interface Arguments {
   "send.total": { what: string };
   "send.what": { name: string; what: string };
   "send.limited": { rate: string };
+  "send.leftOut": { n: number };
   "send.limitStored": { limit: string };
   "send.firstContact": { name: string };
   "send.firstContactHint": { what: string };
@@ -146,6 +147,7 @@ export interface Arguments {
   "end.unchanged": { n: number };
   "end.kept": { n: number; size: string };
   "end.reused": { size: string };
+  "end.leftOut": { n: number };
   "end.reconnected": { n: number };
   "copied.whole": { moved: string };
   "copied.partial": { moved: string; n: number };
@@ -291,11 +293,19 @@ export interface Arguments {
   "fault.unfit.ambiguousName.next": { name: string };
   "fault.unfit.ownFolder": { folder: string };
   "fault.unfit.homeFolder": { folder: string };
+  "fault.unfit.shareNameTaken": { name: string };
+  "fault.unfit.unknownShare": { name: string };
+  "fault.unfit.sharedOwnFolder": { folder: string };
+  "fault.unfit.sharedHomeFolder": { folder: string };
+  "fault.unfit.pattern": { pattern: string };
   "fault.destinationFull": { missing: string };
   "fault.tooMuchHere": { size: string };
   "fault.tooMuchThere": { peer: string; size: string };
   "fault.pausedThere": { peer: string };
   "fault.turnedAway": { peer: string };
+  "fault.notShared": { peer: string; share: string };
+  "fault.shareUnavailable": { peer: string; share: string; why: string };
+  "fault.pathThere": { operation: string; path: string; peer: string; why: string };
   "fault.failedThere": { peer: string };
   "fault.fewDescriptors": { has: number; least: number };
   "fault.misleadingName": { peer: string };

@@ -30,19 +30,21 @@ use ringway_wire::offered::OfferedNames;
 use rustix::io::Errno;
 
 use crate::bulk::LaneSink;
+use crate::filesystem::selection::Filter;
 use crate::limits::NAMED_BYTES_MAX;
 use lane::Lane;
 use lane::delta_decision::Worth;
 use queue::Queue;
 use walk::roots::{self, Root};
-use walk::{beneath, gather, listing};
+use walk::{Scope, beneath, gather, listing};
 
 pub use walk::beneath::{BeneathError, EntryBeneath, Guard, Hides};
 pub use walk::measure::{Measured, measure};
+pub use walk::plan::plan;
 
 /// A tree that is being sent: one walk, and any number of lanes that read and send what it finds.
 pub struct Outgoing {
-    names: Arc<OfferedNames>,
+    scope: Scope,
     shared: Arc<Shared>,
     /// The sources, until the offer is answered.
     unanswered: Mutex<Vec<Root>>,
@@ -55,6 +57,8 @@ struct Shared {
     /// The entries that the walk has found.
     found: Tally,
     walked: AtomicBool,
+    /// Entries that a pattern left out.
+    excluded: AtomicU64,
     /// The entries that were counted ahead of the walk.
     counted: Counted,
     /// Entries that were found but could not be sent.
@@ -124,12 +128,25 @@ impl Outgoing {
     /// The same with the names that were offered before, if there were any. Entries that appeared
     /// since are not sent.
     pub fn start_as(sources: &[Source], offered: Option<Arc<OfferedNames>>) -> Result<Arc<Self>, Fault> {
-        let roots = roots::resolve(sources)?;
-        let names = match offered {
+        Self::start_selected(sources, None, offered)
+    }
+
+    /// The same without the entries that the filter leaves out.
+    ///
+    /// # Errors
+    /// As for [`Self::start`]; also if the filter has a list and there is not one source, a folder.
+    pub fn start_selected(
+        sources: &[Source],
+        filter: Option<Arc<Filter>>,
+        offered: Option<Arc<OfferedNames>>,
+    ) -> Result<Arc<Self>, Fault> {
+        let roots = roots::resolve(sources, filter.as_deref())?;
+        let offered = match offered {
             Some(names) => names,
-            None => Arc::new(roots::names(&roots)?),
+            None => Arc::new(roots::names(&roots, filter.as_deref())?),
         };
-        Self::walk(roots, names, None).map_err(|source| Fault::path(PathBuf::new(), Operation::Read, source))
+        let scope = Scope { offered, filter };
+        Self::walk(roots, scope, None).map_err(|source| Fault::path(PathBuf::new(), Operation::Read, source))
     }
 
     /// The same for entries beneath a folder: nothing is opened but beneath it. They are not listed
@@ -144,18 +161,19 @@ impl Outgoing {
         guard: Guard,
     ) -> Result<Arc<Self>, BeneathError> {
         let roots = beneath::resolve(root, wanted, &guard.hides)?;
-        let names = match offered {
+        let offered = match offered {
             Some(names) => names,
-            None => Arc::new(roots::names(&roots).map_err(|_| BeneathError::Names)?),
+            None => Arc::new(roots::names(&roots, None).map_err(|_| BeneathError::Names)?),
         };
-        let outgoing = Self::walk(roots, names, Some(guard)).map_err(|_| BeneathError::Names)?;
+        let scope = Scope { offered, filter: None };
+        let outgoing = Self::walk(roots, scope, Some(guard)).map_err(|_| BeneathError::Names)?;
         outgoing.answered_yes();
         Ok(outgoing)
     }
 
-    fn walk(roots: Vec<Root>, names: Arc<OfferedNames>, guard: Option<Guard>) -> io::Result<Arc<Self>> {
+    fn walk(roots: Vec<Root>, scope: Scope, guard: Option<Guard>) -> io::Result<Arc<Self>> {
         let shared = Arc::<Shared>::default();
-        let (for_walk, offered) = (shared.clone(), Arc::clone(&names));
+        let (for_walk, walked) = (shared.clone(), scope.clone());
         let unanswered = Mutex::new(roots.clone());
         let confine = guard.map(|guard| {
             // It is set once.
@@ -165,25 +183,25 @@ impl Outgoing {
         let walk = move || {
             // What is not confined reads nothing.
             if confine.is_none_or(|confine| confine().is_ok()) {
-                gather::run(roots, offered, &for_walk);
+                gather::run(roots, walked, &for_walk);
             } else {
                 for_walk.queue.cancel();
             }
         };
         std::thread::Builder::new().name("walk".to_owned()).spawn(walk)?;
-        Ok(Arc::new(Self { names, shared, unanswered }))
+        Ok(Arc::new(Self { scope, shared, unanswered }))
     }
 
     /// The first top-level names for the offer, and how many more there are.
     pub fn names(&self) -> (Vec<Vec<u8>>, u64) {
-        let first: Vec<_> = self.names.iter().take(OFFER_NAMES_MAX).map(<[u8]>::to_vec).collect();
-        let more = self.names.len() - first.len();
+        let first: Vec<_> = self.scope.offered.iter().take(OFFER_NAMES_MAX).map(<[u8]>::to_vec).collect();
+        let more = self.scope.offered.len() - first.len();
         (first, more as u64)
     }
 
     /// All top-level names. Nothing else is sent.
     pub fn offered(&self) -> &Arc<OfferedNames> {
-        &self.names
+        &self.scope.offered
     }
 
     /// The entries found so far, without those that could not be sent. Before the walk has ended,
@@ -212,7 +230,7 @@ impl Outgoing {
         if roots.is_empty() {
             return;
         }
-        listing::start(roots, Arc::clone(&self.names), &self.shared, give);
+        listing::start(roots, self.scope.clone(), &self.shared, give);
     }
 
     /// The offer is answered, so the sources need not be listed any more.
@@ -284,6 +302,11 @@ impl Outgoing {
     /// The counts of what was passed to the sinks, and of what the receiver had.
     pub fn sent(&self) -> Counts {
         *self.shared.sent.lock()
+    }
+
+    /// Entries that a pattern left out, as far as the walk has come. A folder counts as one.
+    pub fn excluded(&self) -> u64 {
+        self.shared.excluded.load(Ordering::Relaxed)
     }
 
     /// Entries that failed here, named or not.

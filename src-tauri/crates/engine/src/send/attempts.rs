@@ -11,6 +11,7 @@ use ringway_link::retry::{Headway, Tries};
 use ringway_model::{DeclineReason, Device, DeviceId, Fault, Outage, PathTaken, Side};
 use ringway_tree::compression::Packed;
 use ringway_tree::descriptors::ForSending;
+use ringway_tree::filesystem::selection::Filter;
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::random;
 use ringway_tree::send::Outgoing;
@@ -69,11 +70,13 @@ async fn try_sending(
     transfer.figures().here = Some(paths);
     let retry = request.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
     transfer.figures().goes_on = !retry.is_zero();
+    let filter = Filter::new(&request.selection)?;
     let mut sending = Sending {
         shared,
         transfer,
         paired,
         request,
+        filter,
         paths,
         retry,
         first: None,
@@ -196,6 +199,8 @@ struct Sending<'a> {
     transfer: &'a Transfer,
     paired: &'a Paired,
     request: SendRequest,
+    /// What is left out, the same in every attempt.
+    filter: Option<Arc<Filter>>,
     paths: PathTaken,
     retry: Duration,
     /// The device that the first attempt reached: every other one goes to it or fails.
@@ -240,8 +245,8 @@ impl Attempt for Sending<'_> {
         let (sources, code) = (request.sources.clone(), request.code.take());
         // Later attempts are made by who tries again.
         let patience = if self.first.is_none() { self.retry } else { Duration::ZERO };
-        let offered = self.offered.clone();
-        let outgoing = tokio::task::spawn_blocking(move || Outgoing::start_as(&sources, offered)).await;
+        let (filter, offered) = (self.filter.clone(), self.offered.clone());
+        let outgoing = tokio::task::spawn_blocking(move || Outgoing::start_selected(&sources, filter, offered)).await;
         let walk = WalkGuard(outgoing.expect("walk did not panic")?);
         self.offered = Some(Arc::clone(walk.0.offered()));
         if request.verify {

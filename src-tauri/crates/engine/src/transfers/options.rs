@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use ringway_model::{Compression, Delta, IntoHome, IoMode, OnConflict, RateLimit, ShownSize, Source, TlsMode};
+use ringway_model::{
+    Compression, Delta, IntoHome, IoMode, OnConflict, RateLimit, Selection, ShownSize, Source, TlsMode,
+};
 use ringway_wire::code::{GivenSecret, PairingSecret};
 
 use crate::devices::reference::PathInShare;
@@ -13,6 +15,8 @@ use crate::devices::target::Target;
 pub struct SendRequest {
     /// What to send; at least one.
     pub sources: Vec<Source>,
+    /// Which of their entries; every attempt and resumption keeps to it.
+    pub selection: Selection,
     /// To whom; [`Engine::resolve`](crate::Engine::resolve) reads one from what a person typed.
     pub target: Target,
     /// The code, if the two do not know each other yet.

@@ -46,7 +46,7 @@ pub enum BeneathError {
 pub(in crate::send) fn resolve(root: &Dir, wanted: &[EntryBeneath], hides: &Hides) -> Result<Vec<Root>, BeneathError> {
     let found = |(number, entry)| one(root, entry, hides).map_err(|error| BeneathError::Entry(number, error));
     let all = wanted.iter().enumerate().map(found).collect::<Result<Vec<_>, _>>()?;
-    match roots::first_in_two(&all) {
+    match roots::first_in_two(&all, None) {
         Ok(None) => Ok(all),
         Ok(Some(_)) => Err(BeneathError::SameName),
         Err(_) => Err(BeneathError::Names),
