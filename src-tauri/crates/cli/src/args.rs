@@ -2,6 +2,7 @@
 pub(crate) mod bench;
 pub(crate) mod copy;
 pub(crate) mod destination;
+mod get;
 mod limit;
 mod listen_address;
 mod retry;
@@ -25,6 +26,8 @@ use crate::exit::{COPY_EXIT_LINES, COPY_SIGNALS_HELP, EXIT_HELP};
 use bench::BenchArgs;
 pub(crate) use copy::CopyArgs;
 use copy::{COPY_HELP, COPY_USAGE};
+pub(crate) use get::GetArgs;
+use get::{GET_HELP, GET_USAGE};
 pub(crate) use limit::LimitArg;
 pub(crate) use listen_address::ListenAddress;
 pub(crate) use retry::RetryArg;
@@ -86,6 +89,9 @@ pub(crate) enum Command {
     /// Send folders and files to another machine
     #[command(override_usage = SEND_USAGE, after_long_help = with_statuses(&format!("{SEND_HELP}\n\n{SELECTION_HELP}")))]
     Send(Box<SendArgs>),
+    /// Get folders and files that another machine shares with this one
+    #[command(override_usage = GET_USAGE, after_long_help = with_statuses(GET_HELP))]
+    Get(Box<GetArgs>),
     /// Copy folders and files inside this machine, as `cp -a` does
     #[command(override_usage = COPY_USAGE, after_long_help = with_copy_statuses(), args_override_self = true)]
     Copy(Box<CopyArgs>),
@@ -153,7 +159,7 @@ impl Command {
     /// transfer.
     pub(crate) fn prints_its_result(&self) -> bool {
         let moves = match self {
-            Self::Recv(_) | Self::Serve(_) | Self::Pair(_) | Self::Accept(_) => true,
+            Self::Recv(_) | Self::Get(_) | Self::Serve(_) | Self::Pair(_) | Self::Accept(_) => true,
             Self::Send(args) => !args.dry_run,
             Self::Copy(args) => !args.dry_run,
             _ => false,
@@ -166,6 +172,7 @@ impl Command {
         match self {
             Self::Recv(args) => args.reporting.report,
             Self::Send(args) => args.reporting.report,
+            Self::Get(args) => args.reporting.report,
             Self::Copy(args) => ReportingArgs::from(args.said).report,
             Self::Pair(args) => args.reporting.report,
             Self::Devices(args) => args.report,

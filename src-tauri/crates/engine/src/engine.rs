@@ -22,6 +22,7 @@ use ringway_wire::DeviceName;
 use ringway_wire::code::PairingSecret;
 
 use crate::admission::{boot_ms, descriptors};
+use crate::devices::reference::PathInShare;
 use crate::devices::target::Target;
 use crate::limits;
 use crate::local::paths::Paths;
@@ -29,6 +30,7 @@ use crate::local::places::Places;
 use crate::local::{identity, private, settings};
 use crate::reach::connect;
 use crate::reach::discovery::{Announced, Nearby, Wanted};
+use crate::receiving::getting;
 use crate::receiving::listeners::Listeners;
 use crate::receiving::receive::{self, Receiver};
 use crate::send;
@@ -36,7 +38,7 @@ use crate::shared::{self, Shared, StoreChanges};
 use crate::store::history::{PAST_PATHS_MAX, Record, Remembered, Resend, is_remembered};
 use crate::store::{self, look_alike, targets};
 use crate::transfers::copying::{self, CopyRequest};
-use crate::transfers::options::{ReceiveOptions, SendRequest};
+use crate::transfers::options::{GetRequest, ReceiveOptions, SendRequest};
 use crate::transfers::transfer::Transfer;
 
 /// The engine's handle: cheap to clone, the same for every program. Methods that start jobs need a
@@ -390,6 +392,31 @@ impl Engine {
             }
             Err(error) => {
                 let transfer = Transfer::new(TransferId([0; 16]), Direction::Sending, title, None);
+                transfer.end(Err(error));
+                transfer
+            }
+        }
+    }
+
+    /// Starts to get entries of another device's share; what goes wrong is in the transfer's
+    /// report.
+    pub fn get(&self, request: GetRequest) -> Transfer {
+        let title = request.paths.first().map(PathInShare::title).unwrap_or_default();
+        let more = request.paths.len().saturating_sub(1) as u64;
+        let record = Record {
+            store: Arc::clone(&self.shared.store),
+            target: Some((request.target.clone(), request.target.label(&self.shared.store))),
+            paths: vec![request.destination.clone()],
+            resend: None,
+        };
+        match random() {
+            Ok(id) => {
+                let transfer = Transfer::new(TransferId(id), Direction::Receiving, (title, more), Some(record));
+                tokio::spawn(getting::run(Arc::clone(&self.shared), request, transfer.clone()));
+                transfer
+            }
+            Err(error) => {
+                let transfer = Transfer::new(TransferId([0; 16]), Direction::Receiving, (title, more), None);
                 transfer.end(Err(error));
                 transfer
             }

@@ -67,6 +67,20 @@ pub const HANDSHAKE_PAUSE: Duration = Duration::from_millis(20);
 /// asked no more often than that.
 pub const OFFERS_IN_VAIN: Allowance = Allowance { burst: 16, per_min: 4 };
 
+/// Requests of one device for entries of shares: a person who gets one after the other, and eight
+/// transfers that are asked for again every five seconds because they are paused here.
+pub const REQUESTS_FOR_SHARES: Allowance = Allowance { burst: 64, per_min: 120 };
+
+/// What other devices get from the shares here at a time, or may go on with. Each takes a walk, up
+/// to 16 lanes and their descriptors.
+pub const GETS_MAX: usize = 16;
+
+/// The same of one device.
+pub const GETS_OF_ONE_MAX: usize = 8;
+
+/// How long a device that gets something may take none of it, before it is given up.
+pub const SERVED_STALL_TIME_MAX: Duration = Duration::from_secs(10 * 60);
+
 /// Origins whose token buckets are remembered.
 pub const TOKEN_BUCKETS_MAX: usize = 4_096;
 

@@ -1,7 +1,7 @@
 //! What the connections of one receiver share: the open code, where offers land, the queue.
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use ringway_model::{Fault, IntoHome, PathTaken, Unconfined};
@@ -19,6 +19,7 @@ use super::listeners::Listeners;
 use super::listing::Listings;
 use super::queue::Queue;
 use super::shares::Shares;
+use super::taking::Site;
 use crate::admission::accept_queue::AcceptQueue;
 use crate::admission::back_off::BackOff;
 use crate::admission::boot_ms;
@@ -34,6 +35,10 @@ pub(crate) struct Listening {
     pub(crate) pairing: bool,
     pub(crate) paths: PathTaken,
     pub(crate) io: IoPlan,
+    /// How files of shares are read.
+    pub(crate) reading: IoPlan,
+    /// Whether the shares here are served.
+    pub(super) serves: AtomicBool,
     /// Whether what writes files is confined to the destination.
     pub(crate) confinement: Result<(), Unconfined>,
     pub(crate) events: mpsc::Sender<ReceiverEvent>,
@@ -42,6 +47,8 @@ pub(crate) struct Listening {
     pub(crate) handshakes: Handshakes,
     /// Offers of each device that a person is asked about.
     pub(crate) offers_in_vain: TokenBuckets,
+    /// Requests of each device for entries of shares.
+    pub(crate) requests_for_shares: TokenBuckets,
     /// How often the program is told that an offer of a device was refused.
     pub(crate) refusals_told: TokenBuckets,
     /// How many known devices' connections are told at a time that they have no place.
@@ -78,6 +85,17 @@ pub(super) struct Opened {
 }
 
 impl Listening {
+    /// Whether the shares here are served.
+    pub(super) fn serves(&self) -> bool {
+        self.serves.load(Ordering::Relaxed)
+    }
+
+    /// Where and by what it writes.
+    pub(super) fn site(&self) -> Site {
+        let (shared, confined) = (Arc::clone(&self.shared), self.confinement.is_ok());
+        Site { shared, paths: self.paths, io: self.io, confined }
+    }
+
     /// Works on the open code, if there is one.
     pub(crate) fn with_code<T>(&self, work: impl FnOnce(&mut OpenCode, u64) -> T) -> Option<T> {
         let now_ms = boot_ms();

@@ -6,7 +6,7 @@ use ringway_model::{DeclineReason, Device, EntryThere, Fault, Operation, OsError
 use ringway_wire::control::{Answer, Cancel, EntriesWanted, NoAnswer, Question};
 use ringway_wire::entries::{Depth, EntriesPage};
 use ringway_wire::limits::PAGES_AHEAD_MAX;
-use ringway_wire::session::{Initiator, InitiatorEvent, QuestionNumber};
+use ringway_wire::session::{Event, QuestionNumber};
 
 use super::reach::{Reached, reach, refused};
 use crate::devices::reference::PathInShare;
@@ -18,7 +18,7 @@ use crate::wire_convert::decode_entry;
 
 /// A session in which a device's shares are browsed.
 pub struct Browser {
-    session: Session<Initiator>,
+    session: Session,
     device: Device,
 }
 
@@ -122,9 +122,9 @@ impl Browser {
     async fn answer(&mut self, number: QuestionNumber) -> Result<Answer, Fault> {
         loop {
             match self.session.next().await? {
-                Some(InitiatorEvent::Answered(of, answer)) if of == number => return Ok(answer),
-                Some(InitiatorEvent::Refused(refusal)) => return Err(refused(refusal, None)),
-                Some(InitiatorEvent::Cancelled(_)) => return Err(Fault::cancelled(Side::There)),
+                Some(Event::Answered(of, answer)) if of == number => return Ok(answer),
+                Some(Event::Refused(refusal)) => return Err(refused(refusal, None)),
+                Some(Event::Cancelled(_)) => return Err(Fault::cancelled(Side::There)),
                 Some(_) => {}
                 None => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
             }

@@ -26,6 +26,7 @@ mod consent;
 #[path = "../../../../../tests/deadline.rs"]
 mod deadline;
 mod flood;
+mod getting;
 mod impostors;
 mod keys;
 mod listings;

@@ -51,14 +51,29 @@ pub(in crate::send) fn resolve(sources: &[Source], filter: Option<&Filter>) -> R
     if filter.is_some_and(Filter::is_listed) && !matches!(&*roots, [Root::Contents(_) | Root::Folder(..)]) {
         return Err(Fault::option(ONE_FOLDER));
     }
-    for (at, first) in roots.iter().enumerate() {
-        for second in &roots[at + 1..] {
+    match first_in_two(&roots, filter)? {
+        Some(name) => Err(Fault::Invalid(Invalid::SameName { name: OsString::from_vec(name).into() })),
+        None => Ok(roots),
+    }
+}
+
+/// A name under which two of the sources would put entries; `None` if there is none.
+pub(in crate::send) fn first_in_two(roots: &[Root], filter: Option<&Filter>) -> Result<Option<Vec<u8>>, Fault> {
+    let named: Vec<_> = roots.iter().filter_map(Root::name).collect();
+    let mut sorted = named.clone();
+    sorted.sort_unstable();
+    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Ok(Some(pair[0].to_vec()));
+    }
+    let (contents, others): (Vec<_>, Vec<_>) = roots.iter().partition(|root| root.name().is_none());
+    for (at, first) in contents.iter().enumerate() {
+        for second in contents[at + 1..].iter().chain(&others) {
             if let Some(name) = in_both(first, second, filter)? {
-                return Err(Fault::Invalid(Invalid::SameName { name: OsString::from_vec(name).into() }));
+                return Ok(Some(name));
             }
         }
     }
-    Ok(roots)
+    Ok(None)
 }
 
 fn resolve_one(source: &Source) -> Result<Root, Fault> {
