@@ -2,7 +2,7 @@
 //! needed.
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ const BUSY_WAIT_MAX: Duration = Duration::from_secs(30);
 /// Sends.
 pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts) -> Result<Exit> {
     let out = Output::from(args.reporting);
-    let Asked { sources, target, verify } = match args.again {
+    let Asked { sources, failed_before, target, verify } = match args.again {
         Some(number) => again(engine, number)?,
         None => named(engine, &args, &out)?,
     };
@@ -52,13 +52,16 @@ pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
             None => return Ok(Exit::Failed),
         },
     };
-    let sending = Sending { engine, args: &args, sources, target, verify, out: &out, interrupts, may_ask, lines };
+    let sending =
+        Sending { engine, args: &args, sources, failed_before, target, verify, out: &out, interrupts, may_ask, lines };
     sending.until_settled(given).await
 }
 
 /// The paths to send, and the target. Without a target, the code finds the receiver.
 struct Asked {
     sources: Vec<Source>,
+    /// What failed of it before.
+    failed_before: Vec<PathBuf>,
     target: Option<Target>,
     verify: bool,
 }
@@ -72,7 +75,7 @@ fn named(engine: &Engine, args: &SendArgs, out: &Output) -> Result<Asked> {
         Some(typed) => Some(target(engine, typed, out)?),
         None => None,
     };
-    Ok(Asked { sources, target, verify: args.verify })
+    Ok(Asked { sources, failed_before: Vec::new(), target, verify: args.verify })
 }
 
 fn target(engine: &Engine, typed: &OsStr, out: &Output) -> Result<Target> {
@@ -98,8 +101,8 @@ fn text_of(target: &OsStr) -> Result<&str, Refusal> {
 
 /// What was sent before, to the same device, wherever that is now.
 fn again(engine: &Engine, number: u64) -> Result<Asked> {
-    let sent = engine.past_transfer(number)?.map(|(found, _)| found);
-    let sent = sent.filter(|found| found.past.direction == Direction::Sending).ok_or_else(|| {
+    let sent = engine.past_transfer(number)?;
+    let (sent, details) = sent.filter(|(found, _)| found.past.direction == Direction::Sending).ok_or_else(|| {
         Refusal::usage(format!("Nothing that was sent has the number {number}."))
             .advise("`ringway inbox --sent` lists what was.")
     })?;
@@ -107,7 +110,8 @@ fn again(engine: &Engine, number: u64) -> Result<Asked> {
     let resend = sent.resend.ok_or_else(|| {
         Refusal::failed(format!("Of number {number} more was sent at once than is remembered: name it anew."))
     })?;
-    Ok(Asked { sources: resend.sources, target: Some(target), verify: resend.verify })
+    let failed_before = details.failures.into_iter().map(|failure| failure.path.0).collect();
+    Ok(Asked { sources: resend.sources, failed_before, target: Some(target), verify: resend.verify })
 }
 
 /// Looks before the first byte: a missing source would otherwise be found after a person at the
@@ -162,6 +166,7 @@ struct Sending<'a> {
     engine: &'a Engine,
     args: &'a SendArgs,
     sources: Vec<Source>,
+    failed_before: Vec<PathBuf>,
     target: Target,
     verify: bool,
     out: &'a Output,
@@ -242,6 +247,7 @@ impl Sending<'_> {
     async fn once(&self, secret: Option<&GivenSecret>) -> (Transfer, Arc<Report>) {
         let transfer = self.engine.send(SendRequest {
             sources: self.sources.clone(),
+            failed_before: self.failed_before.clone(),
             target: self.target.clone(),
             code: secret.map(GivenSecret::to_pairing_secret),
             tls: self.args.paths.tls.into(),

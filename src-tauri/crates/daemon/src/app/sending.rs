@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ringway_engine::{Engine, Fingerprint, GivenSecret, PairingSecret, Resend, SendRequest, Target};
 use ringway_model::{Compression, Delta, Fault, IoMode, RateLimit, Text, TlsMode};
 
-use super::choices::{Choices, Elsewhere};
+use super::choices::{Choices, Elsewhere, ToSend};
 use super::devices::Devices;
 use super::nearby::NearbyDevices;
 use crate::dto::{Again, Recipient, Sent};
@@ -67,7 +67,8 @@ impl Sending {
         how: HowToSend,
         confirmed: Option<&str>,
     ) -> Result<Sent, Fault> {
-        let (sources, elsewhere) = self.choices.to_send(chosen, &target).ok_or(Fault::Gone)?;
+        let (ToSend { sources, failed_before }, elsewhere) =
+            self.choices.to_send(chosen, &target).ok_or(Fault::Gone)?;
         if let Some(Elsewhere { what, more, was }) = elsewhere {
             let to = self.in_full(&target);
             if confirmed != Some(&to) {
@@ -82,6 +83,7 @@ impl Sending {
         };
         let request = SendRequest {
             sources,
+            failed_before,
             target,
             code,
             tls: TlsMode::Auto,
@@ -137,7 +139,9 @@ impl Sending {
         let sent = self.engine.past_sent(id)?.ok_or(Fault::Gone)?;
         let target = self.engine.target_of(&sent)?;
         let Resend { sources, verify } = sent.resend.ok_or(Fault::TooManySent)?;
-        let chosen = self.choices.keep_sent(sources, target.clone())?.ok_or(Fault::Gone)?;
+        let (_, details) = self.engine.past_transfer(sent.past.number)?.ok_or(Fault::Gone)?;
+        let failed = details.failures.into_iter().map(|failure| failure.path.0).collect();
+        let chosen = self.choices.keep_sent(sources, target.clone(), failed)?.ok_or(Fault::Gone)?;
         let label = self.engine.label(&target);
         let shown_label = Text::from(label.as_str());
         let target = match &target {

@@ -385,6 +385,7 @@ fn many_files(device: &Device, count: usize, length: usize) -> std::path::PathBu
 fn contents_of(folder: &std::path::Path, target: std::net::SocketAddr) -> SendRequest {
     SendRequest {
         sources: vec![Source { path: folder.to_owned(), contents_only: true }],
+        failed_before: Vec::new(),
         target: at(target),
         code: None,
         tls: TlsMode::Auto,

@@ -30,6 +30,7 @@ async fn paired() -> (Device, Device, Receiver, SocketAddr) {
 fn request(laptop: &Device, target: SocketAddr) -> SendRequest {
     SendRequest {
         sources: vec![Source { path: laptop.path("file"), contents_only: false }],
+        failed_before: Vec::new(),
         target: at(target),
         code: None,
         tls: TlsMode::Auto,

@@ -160,6 +160,7 @@ async fn the_process_under_test() {
 fn request(source: PathBuf, target: SocketAddr) -> SendRequest {
     SendRequest {
         sources: vec![Source { path: source, contents_only: false }],
+        failed_before: Vec::new(),
         target: at(target),
         code: Some(given(CODE).to_pairing_secret()),
         tls: TlsMode::User,

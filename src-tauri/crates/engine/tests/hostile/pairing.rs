@@ -22,6 +22,7 @@ async fn listening() -> (TcpListener, String) {
 fn request(laptop: &Device, target: &str, code: Option<&str>) -> SendRequest {
     SendRequest {
         sources: vec![Source { path: laptop.path("file"), contents_only: false }],
+        failed_before: Vec::new(),
         target: laptop.engine.resolve(target).unwrap(),
         code: code.map(|code| given(code).to_pairing_secret()),
         tls: TlsMode::Auto,

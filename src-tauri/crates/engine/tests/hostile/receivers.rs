@@ -21,6 +21,7 @@ use super::{CODE, Device, LONG, assert_about, at, given};
 fn request(path: PathBuf, target: &TcpListener) -> SendRequest {
     SendRequest {
         sources: vec![Source { path, contents_only: false }],
+        failed_before: Vec::new(),
         target: at(target.local_addr().unwrap()),
         code: Some(given(CODE).to_pairing_secret()),
         tls: TlsMode::Auto,
