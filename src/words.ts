@@ -16,6 +16,7 @@ import type {
   PathTaken,
   PathText,
   Remedy,
+  ShareTrouble,
   Shortage,
   StartAtLogin,
   StoreTrouble,
@@ -164,6 +165,20 @@ function invalid(why: Invalid): Sentence {
       return { what: t("fault.unfit.ownFolder", { folder: why.folder.path }), next: t("fault.unfit.folder.next") };
     case "home_folder":
       return says("fault.unfit.homeFolder", { folder: why.folder.path });
+    case "share_name":
+      return says("fault.unfit.shareName");
+    case "share_name_taken":
+      return says("fault.unfit.shareNameTaken", { name: why.name });
+    case "unknown_share":
+      return says("fault.unfit.unknownShare", { name: why.name });
+    case "shared_own_folder":
+      return { what: t("fault.unfit.sharedOwnFolder", { folder: why.folder.path }), next: t("fault.unfit.folder.next") };
+    case "shared_home_folder":
+      return says("fault.unfit.sharedHomeFolder", { folder: why.folder.path });
+    case "too_many_shares":
+      return says("fault.unfit.tooManyShares");
+    case "share_reference":
+      return says("fault.unfit.shareReference");
     case "rule_size":
       return says("fault.unfit.ruleSize");
     case "limit":
@@ -286,7 +301,16 @@ const STORE_NEXT = {
   other: "fault.store.other.next",
 } as const satisfies Record<StoreTrouble, Key>;
 
-function failedOn({ path, operation, source }: Pick<Extract<Fault, { code: "path" }>, "path" | "operation" | "source">) {
+/** Why a shared folder cannot be read. */
+const SHARE_WHY = {
+  missing: "share.why.missing",
+  not_mounted: "share.why.notMounted",
+  replaced: "share.why.replaced",
+  not_readable: "share.why.notReadable",
+  failed: "share.why.failed",
+} as const satisfies Record<ShareTrouble, Key>;
+
+function failedOn({ path, operation, source }: Pick<Extract<Fault, { code: "path" | "path_there" }>, "path" | "operation" | "source">) {
   return { path: path.path, operation: operationWords(operation), why: system(source) };
 }
 
@@ -368,6 +392,12 @@ function rowOf(fault: Fault, peer: string): Sentence {
       return { what: t("fault.path", failedOn(fault)), next: osNext(fault.source) ?? t("fault.path.next") };
     case "not_published":
       return notPublished(fault);
+    case "not_shared":
+      return says("fault.notShared", { peer, share: fault.share });
+    case "share_unavailable":
+      return says("fault.shareUnavailable", { peer, share: fault.share, why: t(SHARE_WHY[fault.trouble]) });
+    case "path_there":
+      return says("fault.pathThere", { ...failedOn(fault), peer });
     case "unknown_target":
       return fault.target.includes("%") ? says("fault.unknownTarget.scope", { target: fault.target }) : says("fault.unknownTarget", { target: fault.target });
     case "unreachable":

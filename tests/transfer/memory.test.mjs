@@ -13,8 +13,11 @@ import { watchMemory } from "./memory.mjs";
  */
 const HELD_MIB_MAX = 64;
 const MANY = 20_000;
-/** As many lanes as possible, all of them compressing, over a line that is slow for their data. */
-const ALL_AT_WORK = ["--lanes", "16", "--compress", "auto", "--limit", "20M"];
+/**
+ * As many lanes as possible, all of them compressing, over a line that is slow for their data, even
+ * where other programs keep the processors busy.
+ */
+const ALL_AT_WORK = ["--lanes", "16", "--compress", "auto", "--limit", "10M"];
 
 async function crossing(t, prepare, args = []) {
   const { inbox, source, near, far } = strangers(t);

@@ -1,12 +1,13 @@
 //! Inputs to start with: one of every message, item and range, and sessions that run to their end.
 use super::peers::{counts, offer, proven, receiver_times, sender_times};
-use ringway_model::{DeclineReason, DeviceKind, Shortage};
+use ringway_model::{DeclineReason, DeviceKind, ShareName, ShareThere, ShareTrouble, Shortage};
 use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
-    Accept, Cancel, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Offer, PathCodes, Progress, Receipt,
-    Refusal, Ticket, Totals, Wanted,
+    Accept, Answer, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, NoAnswer, Offer,
+    PathCodes, Progress, Question, Receipt, Refusal, Ticket, Totals, Wanted,
 };
+use ringway_wire::entries::{self, Depth, EntriesPage, EntriesWriter, FolderEntry};
 use ringway_wire::journal::{Recorder, Version};
 use ringway_wire::lane::{
     Attributes, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FrameHeader, HEADER_LEN, HeadBuffer, RangeHead,
@@ -38,6 +39,11 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     seeds.push(("codec", "cancel-disk-full".to_owned(), payload(&full)));
     seeds.push(("codec", "cancel-too-much".to_owned(), payload(&Message::Cancel(Cancel::TooMuch(20_000_000_000)))));
     seeds.push(("codec", "cancel-paused".to_owned(), payload(&Message::Cancel(Cancel::Paused))));
+    for (name, answer) in answers() {
+        seeds.push(("codec", name.to_owned(), payload(&Message::Answered { number: 9, answer })));
+    }
+    let shares = Message::Asked { number: 9, question: Question::Shares };
+    seeds.push(("codec", "question-shares".to_owned(), payload(&shares)));
     seeds.push(("codec", "queued".to_owned(), payload(&Message::Queued(std::num::NonZeroU32::MIN))));
     seeds.push(("codec", "decline-paused".to_owned(), payload(&Message::Decline(DeclineReason::Paused))));
     let files = (0..11).map(|file| file % 3 == 0).collect();
@@ -146,7 +152,44 @@ fn control_messages() -> Vec<Message> {
         Message::SenderTimes(sender_times()),
         Message::ReceiverTimes(receiver_times()),
         Message::Wanted(Wanted { list: 3, files: vec![true], has: stretches(), basis: 9 << 20, kept: vec![] }),
+        Message::Asked { number: 3, question: question() },
+        Message::Answered { number: 3, answer: Answer::Entries(entries_page()) },
+        Message::MorePages { number: 3, pages: 9 },
+        Message::NotWanted { number: 3 },
     ]
+}
+
+fn share_name() -> ShareName {
+    ShareName::new("runs 2026").expect("a name")
+}
+
+/// Every other answer about shares.
+fn answers() -> Vec<(&'static str, Answer)> {
+    let share = |unavailable| ShareThere { name: share_name(), unavailable };
+    vec![
+        ("answer-shares", Answer::Shares(vec![share(None), share(Some(ShareTrouble::NotMounted))])),
+        ("answer-not-shared", Answer::Refused(NoAnswer::NotShared)),
+        ("answer-unavailable", Answer::Refused(NoAnswer::Unavailable(ShareTrouble::Replaced))),
+        ("answer-no-path", Answer::Refused(NoAnswer::Path(2))),
+    ]
+}
+
+pub(crate) fn question() -> Question {
+    Question::Entries(EntriesWanted { share: share_name(), path: b"a/b\xff".to_vec(), depth: Depth::Tree, pages: 4 })
+}
+
+pub(crate) fn entries_page() -> EntriesPage {
+    let mut writer = EntriesWriter::default();
+    for (text, kind, target) in [
+        ("folder", ringway_model::EntryKind::Folder, &b""[..]),
+        ("folder/file", ringway_model::EntryKind::File, b""),
+        ("folder/link", ringway_model::EntryKind::Link, b"../x"),
+    ] {
+        let what = Ok(entries::Attributes { kind, mode: 0o755, size: 7, secs: 1_700_000_000, nanos: 5, target });
+        writer.push(&FolderEntry { path: path(text), what });
+    }
+    writer.push(&FolderEntry { path: path("other"), what: Err(13) });
+    writer.page(true)
 }
 
 pub(crate) fn listing() -> ListingPage {

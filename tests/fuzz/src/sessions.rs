@@ -3,15 +3,16 @@
 //! its own calls whenever it may.
 use super::input::Input;
 use super::peers::{HonestAcceptor, HonestInitiator, Setup, counts, offer, proven, receiver_times, sender_times};
-use super::seeds::listing;
+use super::seeds::{entries_page, listing, question};
 use ringway_model::{DeclineReason, Shortage};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{
-    Cancel, EntryFailed, FRAME_PREFIX_LEN, Message, PathCodes, Progress, Receipt, Refusal, Totals, Wanted,
+    Answer, Cancel, EntryFailed, FRAME_PREFIX_LEN, Message, NoAnswer, PathCodes, Progress, Receipt, Refusal, Totals,
+    Wanted,
 };
 use ringway_wire::lane::Counts;
 use ringway_wire::limits::{OFFERED_BYTES_MAX, OFFERED_NAMES_MAX};
-use ringway_wire::session::{Acceptor, AcceptorEvent, HandedOver, Initiator, InitiatorEvent};
+use ringway_wire::session::{Acceptor, AcceptorEvent, HandedOver, Initiator, InitiatorEvent, QuestionNumber};
 use std::collections::VecDeque;
 
 /// The shortage of a full disk.
@@ -171,6 +172,8 @@ struct SenderSeen {
     finished: bool,
     /// The last page of the listing was given.
     listed: bool,
+    /// The latest question about shares. A session that has one offers nothing.
+    browses: Option<QuestionNumber>,
     over: bool,
     reached: u8,
 }
@@ -209,6 +212,7 @@ impl SenderSeen {
             InitiatorEvent::Wanted(_) => {
                 assert!(self.lists && !self.finished, "an answer to no list")
             }
+            InitiatorEvent::Answered(number, _) => assert!(self.browses.is_some_and(|latest| number <= latest)),
             InitiatorEvent::Proving(_) => assert!(self.proves && self.finished, "a proof that nobody asked for"),
             InitiatorEvent::ReceiptReceived(receipt) => {
                 assert_eq!(receipt.proven.is_some(), self.proves);
@@ -226,6 +230,12 @@ impl SenderSeen {
     /// One of this side's own calls.
     fn act(&mut self, machine: &mut Initiator, choice: u8) {
         match choice % 6 {
+            0 if self.browses.is_some() => {}
+            2 if self.authenticated && !self.asked && !self.offered && choice & 0xe0 == 0xc0 && !machine.is_ended() => {
+                self.browses = machine.ask(question()).or(self.browses);
+            }
+            2 if choice & 0xe0 == 0xa0 => self.browses.into_iter().for_each(|number| machine.more_pages(number)),
+            2 if choice & 0xe0 == 0x80 => self.browses.into_iter().for_each(|number| machine.abandon(number)),
             0 if self.authenticated && !self.asked && !self.offered && choice & 0x40 != 0 && !machine.is_ended() => {
                 self.proves = choice & 0x80 != 0;
                 let handed = HandedOver { sent: counts(), failed: 0, names: 1, named: 0, kept: 0 };
@@ -337,6 +347,8 @@ struct ReceiverSeen {
     /// The transfer is to be verified.
     proves: bool,
     accepted: bool,
+    /// The latest question about shares.
+    browsed: Option<QuestionNumber>,
     over: bool,
     reached: u8,
 }
@@ -370,6 +382,16 @@ impl ReceiverSeen {
                 self.offered = true;
                 self.question = Some(Question::Decide);
                 reach(3);
+            }
+            AcceptorEvent::Asked(number, _) => {
+                assert!(self.welcomed_known || self.stored, "a question of a stranger");
+                assert!(!self.offered && self.browsed.is_none_or(|before| before < number));
+                self.browsed = Some(number);
+            }
+            AcceptorEvent::MorePages(number, _)
+            | AcceptorEvent::NotWanted(number)
+            | AcceptorEvent::PageTaken(number) => {
+                assert!(self.browsed.is_some_and(|latest| number <= latest));
             }
             AcceptorEvent::TotalsChanged(_) => assert!(self.offered),
             AcceptorEvent::ListingArrived(_) => assert!(self.offered && !self.accepted, "a listing of nothing"),
@@ -421,6 +443,13 @@ impl ReceiverSeen {
                 }
             },
             7 if choice & 0xf0 == 0xb0 && self.proves => machine.proving(Progress { entries: 1, bytes: 2 }),
+            4 if choice & 0x80 != 0 && self.browsed.is_some() => {
+                let answer = match (choice & 0x40 != 0, machine.takes_page()) {
+                    (true, true) => Answer::Entries(entries_page()),
+                    _ => Answer::Refused(NoAnswer::Busy),
+                };
+                self.browsed.into_iter().for_each(|number| machine.answer(number, answer.clone()));
+            }
             4 => machine.progress(Progress { entries: 1, bytes: 2 }),
             5 => machine.path_taken(PathCodes::default()),
             6 if self.named < NAMED_MAX => {

@@ -90,6 +90,8 @@ export async function startWindowManager() {
     if (Date.now() > until) throw new Error(`openbox did not start within ${START_MS_MAX / 1000} s`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
+  // A window that opens below the pointer keeps what is there marked, even when the pointer goes.
+  capture("xdotool", ["mousemove", "9999", "9999"]);
 }
 
 /** A picture of the whole screen. */

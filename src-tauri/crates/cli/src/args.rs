@@ -7,6 +7,7 @@ mod listen_address;
 mod retry;
 mod rule;
 mod service;
+mod share;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -31,6 +32,8 @@ use service::{ACCEPT_HELP, ALLOW_HELP, SERVE_HELP};
 pub(crate) use service::{
     AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, RequestArgs, ServeArgs, TransferArgs,
 };
+use share::{LS_HELP, SHARE_HELP};
+pub(crate) use share::{LsArgs, ShareAction, ShareArgs};
 
 const ABOUT: &str = "Moves folders between Linux machines, encrypted, and copies them inside one, with nothing lost";
 
@@ -124,6 +127,12 @@ pub(crate) enum Command {
     Pair(PairArgs),
     /// List, rename or forget the devices that this machine knows, and set a rule for their offers
     Devices(DevicesArgs),
+    /// Share folders with paired devices, list the shared folders, or share one no longer
+    #[command(after_long_help = with_statuses(SHARE_HELP))]
+    Share(ShareArgs),
+    /// List what another device shares with this one, and what is in it
+    #[command(after_long_help = with_statuses(LS_HELP))]
+    Ls(LsArgs),
     /// Show past transfers and copies, and how they ended
     Inbox(InboxArgs),
     /// Show this device's settings, or change them
@@ -167,6 +176,8 @@ impl Command {
             Self::Copy(args) => ReportingArgs::from(args.said).report,
             Self::Pair(args) => args.reporting.report,
             Self::Devices(args) => args.report,
+            Self::Share(args) => args.report,
+            Self::Ls(args) => args.report,
             Self::Inbox(args) => args.report,
             Self::Settings(args) => args.report,
             Self::Doctor(report) | Self::Status(report) | Self::Stop(report) => *report,

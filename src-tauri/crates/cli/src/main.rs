@@ -21,7 +21,7 @@ use ringway_engine::{Engine, Paths};
 use tokio::runtime::Builder;
 
 use crate::args::{Cli, Command};
-use crate::commands::{copy, devices, doctor, inbox, manual, pair, recv, send, service, settings};
+use crate::commands::{copy, devices, doctor, inbox, ls, manual, pair, recv, send, service, settings, share};
 use crate::exit::{Exit, status_of};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
@@ -97,6 +97,8 @@ async fn run(command: Command, interrupts: Option<std::io::Result<Interrupts>>) 
         Command::Send(args) => send::run(&engine, args, &interrupts).await,
         Command::Pair(args) => pair::run(&engine, args, &interrupts).await,
         Command::Devices(args) => devices::run(&engine, args).await,
+        Command::Share(args) => share::run(&engine, args),
+        Command::Ls(args) => ls::run(&engine, args).await,
         Command::Inbox(args) => inbox::run(&engine, args),
         Command::Settings(args) => settings::run(&engine, args).await,
         Command::Serve(args) => service::serve(engine, args, &interrupts).await,

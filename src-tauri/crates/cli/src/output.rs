@@ -51,6 +51,9 @@ fn draw_target(visible: bool) -> ProgressDrawTarget {
 /// Standard output did not take everything.
 static INCOMPLETE: AtomicBool = AtomicBool::new(false);
 
+/// Nobody reads standard output any more.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
 /// Whether something that was to be read could not be printed.
 pub(crate) fn is_incomplete() -> bool {
     INCOMPLETE.load(Ordering::Relaxed)
@@ -64,9 +67,11 @@ pub(crate) fn is_incomplete() -> bool {
 fn print_line(line: impl Display) -> io::Result<()> {
     let mut output = io::stdout().lock();
     match writeln!(output, "{line}").and_then(|()| output.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe && !INCOMPLETE.swap(true, Ordering::Relaxed) => {
-            Err(error)
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            CLOSED.store(true, Ordering::Relaxed);
+            Ok(())
         }
+        Err(error) if !INCOMPLETE.swap(true, Ordering::Relaxed) => Err(error),
         _ => Ok(()),
     }
 }
@@ -116,6 +121,18 @@ impl Output {
         if !self.json && !self.quiet {
             self.print(line);
         }
+    }
+
+    /// Lines of a result, each with its end, for people and programs alike.
+    pub(crate) fn lines(&self, lines: String) {
+        if let Some(lines) = lines.strip_suffix('\n') {
+            self.print(lines);
+        }
+    }
+
+    /// Whether nobody reads standard output any more, as far as that was seen.
+    pub(crate) fn is_closed(&self) -> bool {
+        CLOSED.load(Ordering::Relaxed)
     }
 
     /// A line for people who may not miss it.

@@ -64,6 +64,28 @@ pub(crate) fn for_how_long(moment: SystemTime, now: SystemTime) -> String {
     if seconds < 60 { counted(seconds, "second") } else { counted(seconds.div_ceil(60), "minute") }
 }
 
+/// Seconds from 1970 to the farthest moment that is shown: 30,000 years.
+const SECONDS_MAX: i64 = 1_000_000_000_000;
+
+/// A moment in seconds since 1970 as RFC 3339 writes it, in UTC.
+pub(crate) fn utc(seconds: i64) -> String {
+    // The kernel has no others; a peer may say anything.
+    let seconds = seconds.clamp(-SECONDS_MAX, SECONDS_MAX);
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // From days to a date by eras of 400 years that begin in March ("chrono-compatible low-level
+    // date algorithms", civil_from_days).
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + i64::from(month <= 2);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
 /// Rows with their columns set below each other.
 pub(crate) fn table<const COLUMNS: usize>(rows: Vec<[String; COLUMNS]>) -> Vec<String> {
     let widths: [usize; COLUMNS] =
@@ -155,6 +177,7 @@ mod tests {
         assert_eq!(ago(now - Duration::from_secs(59), now), "just now");
         assert_eq!(ago(now - Duration::from_secs(7_300), now), "2 hours ago");
         assert_eq!(ago(now + Duration::from_secs(5), now), "just now");
+        assert_eq!([utc(-1), utc(951_782_400)], ["1969-12-31T23:59:59Z", "2000-02-29T00:00:00Z"]);
         assert_eq!(for_how_long(now + Duration::from_secs(599), now), "10 minutes");
         assert_eq!(for_how_long(now - Duration::from_secs(1), now), "0 seconds");
     }

@@ -12,6 +12,7 @@ mod picked_folder;
 mod receiving;
 mod sending;
 mod settings;
+mod shares;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
@@ -47,6 +48,7 @@ use receiving::offers::Offers;
 pub(crate) use sending::HowToSend;
 use sending::{Queue, Sending};
 use settings::SettingsKept;
+use shares::Shares;
 use transfers::Transfers;
 use unfinished::UnfinishedTransfers;
 
@@ -84,6 +86,8 @@ pub struct App {
     pub(crate) copying: Arc<Copying>,
     /// Past transfers.
     pub(crate) history: History,
+    /// Folders that paired devices may read.
+    pub(crate) shares: Shares,
     /// What transfers that did not end keep.
     pub(crate) unfinished: UnfinishedTransfers,
 }
@@ -119,6 +123,7 @@ impl App {
             sources_picked: Arc::new(PickedFolder::open(state, picked_folder::OF_SOURCES)),
             copying: Arc::new(Copying::new(engine.clone(), choices.clone(), transfers.clone(), state)),
             history: History { engine: engine.clone() },
+            shares: Shares { engine: engine.clone() },
             unfinished: UnfinishedTransfers { engine: engine.clone(), transfers: transfers.clone() },
             engine,
             listeners,

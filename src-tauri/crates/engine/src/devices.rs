@@ -1,4 +1,5 @@
-//! Devices, their rules, and to whom something is sent.
+//! Devices, their rules, to whom something is sent, and what is meant in another device's shares.
 pub mod device;
+pub mod reference;
 pub mod rules;
 pub mod target;

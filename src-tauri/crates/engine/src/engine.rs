@@ -1,5 +1,6 @@
 //! The engine's handle: everything that programs ask of it.
 pub mod remedy;
+mod shares;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

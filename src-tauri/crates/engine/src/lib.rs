@@ -18,13 +18,14 @@ mod store;
 mod transfers;
 mod wire_convert;
 
-pub use devices::{device, rules, target};
+pub use devices::{device, reference, rules, target};
 pub use engine::remedy;
 pub use local::{paths, private};
 pub use receiving::{event, receive};
 pub use store::{history, series};
 pub use transfers::{copying, options, transfer};
 
+pub use devices::reference::{PathInShare, Reference};
 pub use devices::rules::Decision;
 pub use devices::target::{Address, Target, parse_zoned};
 pub use engine::{Engine, draw_transfer_id};
@@ -40,6 +41,7 @@ pub use ringway_tree::send::{Measured, measure};
 pub use ringway_wire::ProtocolError;
 pub use ringway_wire::announcement::{Announcement, Fingerprint};
 pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
+pub use send::browse::{Browsed, Browser, Listed, Unread};
 pub use store::history::{Remembered, Resend};
 pub use transfers::copying::{CopyOptions, CopyRequest, KernelCopy, PlannedFn, ReflinkMode, Rule};
 pub use transfers::options::{AcceptOptions, ReceiveOptions, SendRequest};

@@ -263,6 +263,30 @@ pub const QUEUE_BYTES_MAX: usize = 256 * QUEUED_BYTES;
 /// hundred at once take a small machine some ten seconds.
 pub const FIRST_CONTACT_TIME_MAX: Duration = Duration::from_secs(60);
 
+/// Folders that are shared at once: more than a person keeps in view.
+pub const SHARES_MAX: usize = ringway_wire::limits::SHARES_MAX;
+
+/// Sessions in which other devices ask about shares, and those of one device: a window and a few
+/// commands. Each takes a connection with TLS.
+pub const ASKING_MAX: usize = 32;
+/// See [`ASKING_MAX`].
+pub const ASKING_OF_ONE_MAX: usize = 8;
+
+/// Answers that are looked for in shared folders at once, each on a thread: together they take at
+/// most half of what this program may use, by their names
+/// ([`NAMES_BYTES_MAX`](ringway_tree::filesystem::browse::NAMES_BYTES_MAX)).
+pub const ANSWERS_MAX: usize = 8;
+
+/// Those of one device: two devices leave others a place.
+pub const ANSWERS_OF_ONE_MAX: usize = 3;
+
+/// How long a question waits for its place.
+pub const ANSWER_PLACE_TIME_MAX: Duration = Duration::from_secs(15);
+
+/// How long an answer waits for the other end to ask for more of it, before its place goes to
+/// others: a person who looks at a page asks anew.
+pub const ANSWER_PAUSE_MAX: Duration = Duration::from_secs(60);
+
 /// How often it is looked whether another program of this device has forgotten one that something
 /// runs with.
 pub const FORGOTTEN_LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -1,5 +1,7 @@
 //! Receiving: the listener and its open code, connections until they are known, offers until they
-//! are received.
+//! are received, and answers about what is shared.
+mod answer_places;
+mod answering;
 mod arrivals;
 mod door;
 pub mod event;

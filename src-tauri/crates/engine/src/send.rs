@@ -1,5 +1,7 @@
 //! The sending job: offer, open lanes, wait for the receipt; where the connection is lost, again.
+//! And what else is asked of a device that is reached.
 mod attempts;
+pub(crate) mod browse;
 mod find;
 mod lanes;
 mod listing;

@@ -13,6 +13,7 @@ mod past_at_limits;
 mod reached;
 mod rules;
 pub mod series;
+mod shares;
 pub(crate) mod targets;
 
 use std::net::{IpAddr, SocketAddr};
@@ -34,6 +35,7 @@ use crate::limits::DEFAULT_PORT;
 use crate::local::private;
 
 pub(crate) use pairings::PairingNumber;
+pub(crate) use shares::{ShareNumber, SharedFolder, StoredShare};
 
 const FILE_NAME: &str = "ringway.db";
 
@@ -308,6 +310,7 @@ fn open(path: &Path) -> Result<Opened, Fault> {
         connection.execute_batch(mounted::SCHEMA)?;
         connection.execute_batch(offer_folders::SCHEMA)?;
         connection.execute_batch(pairings::SCHEMA)?;
+        connection.execute_batch(shares::SCHEMA)?;
         Ok(connection)
     };
     let connection = open().map_err(|error| failed(path, &error))?;

@@ -1,10 +1,15 @@
 //! Conversions between model's types and the wire's: paths taken, operations, reasons, failures,
 //! edits. Numbers of operations and reasons also go into the store.
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use ringway_model::{
-    Edit, Failure, FailureReason, Fault, IoPath, Operation, PathTaken, Proven, Side, SyncIoReason, TlsPath,
-    UserTlsReason,
+    Edit, EntryKind, EntryThere, Failure, FailureReason, Fault, IoPath, Operation, PathTaken, PathText, Proven, Side,
+    SyncIoReason, TlsPath, UserTlsReason,
 };
+use ringway_sys::attributes::{Kind, Metadata};
 use ringway_wire::control::{self, Cancel, EntryFailed, EntryKept, PathCodes};
+use ringway_wire::entries::{Attributes, FolderEntry};
 use ringway_wire::limits::PATH_MAX;
 
 /// This end's paths, to tell the other.
@@ -51,6 +56,32 @@ pub(crate) fn decode_paths(codes: PathCodes) -> PathTaken {
         _ => IoPath::Sync(SyncIoReason::Refused(codes.io_errno)),
     };
     PathTaken { tls, io }
+}
+
+/// What a device says of an entry of one of its shares.
+pub(crate) fn encode_entry<'a>(there: &Metadata, target: &'a [u8]) -> Attributes<'a> {
+    let kind = match there.kind {
+        Kind::File => EntryKind::File,
+        Kind::Dir => EntryKind::Folder,
+        Kind::Symlink => EntryKind::Link,
+        Kind::Fifo => EntryKind::Fifo,
+        Kind::Socket => EntryKind::Socket,
+        Kind::CharDevice => EntryKind::CharDevice,
+        Kind::BlockDevice => EntryKind::BlockDevice,
+    };
+    let size = there.size.min(i64::MAX as u64);
+    Attributes { kind, mode: there.mode as u16, size, secs: there.mtime.secs, nanos: there.mtime.nanos, target }
+}
+
+/// The same at the other end; the errno of an entry that could not be read.
+pub(crate) fn decode_entry(entry: &FolderEntry<'_>) -> Result<EntryThere, (PathText, i32)> {
+    let path = PathText::from(OsStr::from_bytes(entry.path.as_bytes()));
+    let Attributes { kind, mode, size, secs, nanos, target } = match entry.what {
+        Ok(there) => there,
+        Err(errno) => return Err((path, errno)),
+    };
+    let target = (kind == EntryKind::Link).then(|| OsStr::from_bytes(target).into());
+    Ok(EntryThere { path, kind, size, mode, modified_seconds: secs, modified_nanos: nanos, target })
 }
 
 /// Operations by their number, on the wire and in the store: new ones go to the end.

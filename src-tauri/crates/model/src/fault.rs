@@ -13,6 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
 
 use crate::device::DeviceId;
+use crate::paired::ShareTrouble;
 use crate::text::{PathText, Text};
 use crate::transfer::{Side, SyncIoReason, UserTlsReason};
 
@@ -423,6 +424,28 @@ pub enum Fault {
         /// The first top-level paths that did get their names.
         published: Vec<PathText>,
     },
+    /// The other device has no share of that name that this device may read. It does not say which:
+    /// a share of others is not revealed.
+    NotShared {
+        /// The name that was asked for.
+        share: Text,
+    },
+    /// The other device shares that folder with this one, and cannot read it now.
+    ShareUnavailable {
+        /// The share's name.
+        share: Text,
+        /// Why.
+        trouble: ShareTrouble,
+    },
+    /// An operation on a path in a share of the other device.
+    PathThere {
+        /// The share's name and the path in it.
+        path: PathText,
+        /// What was being done.
+        operation: Operation,
+        /// What the kernel said there.
+        source: OsError,
+    },
     /// The target is neither a paired device's name nor an address.
     UnknownTarget {
         /// The text that was given.
@@ -791,6 +814,32 @@ pub enum Invalid {
     RuleFolder,
     /// A rule with a size of nothing, or of more than any disk has.
     RuleSize,
+    /// This cannot be the name of a share.
+    ShareName,
+    /// Another folder is shared under that name.
+    ShareNameTaken {
+        /// The name.
+        name: Text,
+    },
+    /// No folder is shared here under that name.
+    UnknownShare {
+        /// The name.
+        name: Text,
+    },
+    /// A folder to share that is one of Ringway's own folders, or lies in one.
+    SharedOwnFolder {
+        /// The folder.
+        folder: PathText,
+    },
+    /// A folder to share that is a home folder or holds this user's, which nobody has allowed.
+    SharedHomeFolder {
+        /// The folder.
+        folder: PathText,
+    },
+    /// More folders are to be shared than are remembered.
+    TooManyShares,
+    /// The text does not name a share of a device, or a path in one.
+    ShareReference,
     /// The rate limit is too small or too large.
     Limit,
     /// There is no code, because nobody can pair.

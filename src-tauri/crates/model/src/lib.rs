@@ -28,7 +28,10 @@ pub use fault::{
 pub use id::{TransferId, TransferKey};
 pub use machine::{Capabilities, OpenCode, RateLimit, Settings, SettingsInForce, StartsBy};
 pub use offer::{Comparison, ComparisonState, Difference, FreeSpace, HereIs, Offer};
-pub use paired::{AskedBecause, Consent, Device, DeviceRule, PairingRequest};
+pub use paired::{
+    AskedBecause, Consent, Device, DeviceRule, EntryKind, EntryThere, PairingRequest, Share, ShareName, ShareThere,
+    ShareTrouble, SharedWith,
+};
 pub use progress::{Progress, TransferAction, TransferState, TransferStatus, UnderWay};
 pub use report::{
     CopyReport, Counts, Edit, Outcome, PackedBytes, Past, PastDetails, PastQuery, Proven, Report, SeriesPoint,

@@ -1,6 +1,7 @@
-//! Paired devices, and those that want to be.
+//! Paired devices, those that want to be, and what paired devices may do here.
 mod request;
 mod rule;
+mod share;
 
 use std::time::SystemTime;
 
@@ -11,6 +12,7 @@ use crate::text::Text;
 
 pub use request::PairingRequest;
 pub use rule::{AskedBecause, Consent, DeviceRule};
+pub use share::{EntryKind, EntryThere, Share, ShareName, ShareThere, ShareTrouble, SharedWith};
 
 /// A device that was paired with this one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

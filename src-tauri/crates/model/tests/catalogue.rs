@@ -20,7 +20,7 @@ const CATALOGUE: &str = "../../../src/messages/en.json";
 const CHOICES: &str = "../../../src/testing/sentences.json";
 
 /// Keys that are written from the table.
-const GENERATED: [&str; 18] = [
+const GENERATED: [&str; 19] = [
     "stage.",
     "wait.",
     "pairing.",
@@ -38,6 +38,7 @@ const GENERATED: [&str; 18] = [
     "remedy.",
     "tls.why.",
     "files.why.",
+    "share.why.",
     "fault.",
 ];
 

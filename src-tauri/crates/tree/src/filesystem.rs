@@ -1,5 +1,6 @@
-//! What filesystems do each in its own way: listing, spelling of names, granularity of times,
+//! What filesystems do each in its own way: listing in the order of inodes or of names, spelling of names, granularity of times,
 //! targets of links, free space.
+pub mod browse;
 pub mod free_space;
 pub mod granularity;
 pub mod listing;

@@ -1,6 +1,7 @@
 //! Control messages: everything that is said on a session's own connection. They are small, bounded
 //! and versioned.
 mod codec;
+mod questions;
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use crate::pair::{Confirmation, PakeMessage};
 use crate::stretches::Stretches;
 
 pub use codec::FRAME_PREFIX_LEN;
+pub use questions::{Answer, EntriesWanted, NoAnswer, Question};
 
 /// A transfer's identity.
 pub type TransferId = [u8; 16];
@@ -404,6 +406,32 @@ pub enum Message {
     ReceiverTimes(ReceiverTimes),
     /// Receiver: the files of a list that it wants.
     Wanted(Wanted),
+    /// Initiator, instead of an offer: a question about the acceptor's shares.
+    Asked {
+        /// The question's number. Each is larger than the one before.
+        number: u32,
+        /// The question.
+        question: Question,
+    },
+    /// Acceptor: an answer, or a part of one.
+    Answered {
+        /// The question's number.
+        number: u32,
+        /// The answer.
+        answer: Answer,
+    },
+    /// Initiator: more pages of an answer may be sent.
+    MorePages {
+        /// The question's number.
+        number: u32,
+        /// How many, 1 to [`PAGES_AHEAD_MAX`](crate::limits::PAGES_AHEAD_MAX).
+        pages: u8,
+    },
+    /// Initiator: the rest of an answer is not wanted any more. Parts of it may be on their way.
+    NotWanted {
+        /// The question's number.
+        number: u32,
+    },
 }
 
 impl Message {
@@ -441,6 +469,10 @@ impl Message {
             Self::LaneReady => "lane ready",
             Self::SenderTimes(_) => "sender times",
             Self::ReceiverTimes(_) => "receiver times",
+            Self::Asked { .. } => "question",
+            Self::Answered { .. } => "answer",
+            Self::MorePages { .. } => "request for pages",
+            Self::NotWanted { .. } => "end of a question",
         }
     }
 }

@@ -14,7 +14,7 @@ mod progress;
 pub mod record;
 pub mod session;
 
-pub use names::{listing, name, offered};
+pub use names::{entries, listing, name, offered};
 pub use pairing::{code, pair};
 pub use progress::{journal, ledger, resume, stretches};
 

@@ -58,6 +58,26 @@ pub const LISTING_PAGE_BYTES_MAX: usize = CONTROL_FRAME_MAX / 2;
 /// Entries of one page, so that a page takes a receiver few milliseconds.
 pub const LISTING_PAGE_ENTRIES_MAX: usize = 1_000;
 
+/// Shares of one device, all of which fit into one answer.
+pub const SHARES_MAX: usize = 256;
+
+/// Questions about shares that one session may have open: those of one person who browses, and
+/// some for programs.
+pub const QUESTIONS_MAX: usize = 8;
+
+/// Bytes of one page of a shared folder: half a control frame.
+pub const ENTRIES_PAGE_BYTES_MAX: usize = CONTROL_FRAME_MAX / 2;
+
+/// Entries of one page, so that the first one comes soon.
+pub const ENTRIES_PAGE_LEN_MAX: usize = 1_000;
+
+/// Pages that a listing may send before the other end asks for more. They fill a link of 100 Mbit/s
+/// over 40 ms, and bound what a listing that nobody wants any more has under way.
+pub const PAGES_AHEAD_MAX: u8 = 16;
+
+/// A session that answers questions about shares ends after so many milliseconds without one.
+pub const QUESTIONS_IDLE_MAX_MS: u64 = 120_000;
+
 /// A lane frame's head. It fits 4,096 items of ordinary length, or one item with every limit
 /// reached.
 pub const LANE_HEAD_MAX: usize = 1024 * 1024;

@@ -1,4 +1,5 @@
 //! Names and paths from a peer, the list of names of an offer, and its listing.
+pub mod entries;
 pub mod listing;
 pub mod name;
 pub mod offered;

@@ -11,11 +11,13 @@ use crate::control::Message;
 use crate::limits::{PING_AFTER_MS, SILENCE_MAX_MS};
 
 mod acceptor;
+mod asking;
 mod initiator;
 #[cfg(test)]
 mod tests;
 
 pub use acceptor::{Acceptor, AcceptorEvent};
+pub use asking::QuestionNumber;
 pub use initiator::{HandedOver, Initiator, InitiatorEvent, Pairing};
 
 /// The state that both machines have: bytes to send, events to report, and the two clocks of

@@ -1,11 +1,12 @@
 //! The codec from a peer's side: what is written is read back, and no input can do harm.
 use proptest::collection::vec;
 use proptest::prelude::*;
-use ringway_model::{DeclineReason, Shortage};
+use ringway_model::{DeclineReason, ShareName, ShareThere, ShareTrouble, Shortage};
 use ringway_wire::control::{
-    Accept, Cancel, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes, Progress,
-    Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
+    Accept, Answer, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, NoAnswer,
+    Offer, PathCodes, Progress, Proven, Question, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
 };
+use ringway_wire::entries::{self, Depth, EntriesPage, EntriesWriter, FolderEntry};
 use ringway_wire::lane::{
     Attributes, Batch, ChunkLens, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader,
     FrameKind, HEADER_LEN, HeadBuffer, Item, RangeHead, RangeStep, Timestamp, XattrBuffer,
@@ -14,6 +15,7 @@ use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::limits::{
     CHUNKED_SIZE_MIN, CONTROL_FRAME_MAX, ENTRIES_MAX, LANE_BODY_MAX, LANES_MAX, LISTING_PAGE_BYTES_MAX,
     LISTING_PAGE_ENTRIES_MAX, OFFER_NAMES_MAX, OFFERED_NAMES_MAX, OFFERED_PAGE_BYTES_MAX, OPEN_RANGED_MAX,
+    PAGES_AHEAD_MAX, SHARES_MAX,
 };
 use ringway_wire::listing::{ListedEntry, ListedKind, ListingEnd, ListingPage, ListingWriter};
 use ringway_wire::stretches::Stretches;
@@ -98,6 +100,10 @@ fn message() -> impl Strategy<Value = Message> {
         listing().prop_map(Message::OfferListing),
         any::<[u8; 16]>().prop_map(Message::ReceiptWanted),
         Just(Message::NoReceipt),
+        (any::<u32>(), question()).prop_map(|(number, question)| Message::Asked { number, question }),
+        (any::<u32>(), answer()).prop_map(|(number, answer)| Message::Answered { number, answer }),
+        (any::<u32>(), 1..=PAGES_AHEAD_MAX).prop_map(|(number, pages)| Message::MorePages { number, pages }),
+        any::<u32>().prop_map(|number| Message::NotWanted { number }),
         (1..=u32::MAX).prop_map(|place| Message::Queued(place.try_into().unwrap())),
         failed,
         totals().prop_map(Message::Totals),
@@ -160,6 +166,54 @@ fn message() -> impl Strategy<Value = Message> {
     ]
 }
 
+fn share_name() -> impl Strategy<Value = ShareName> {
+    "[a-zA-Z0-9 ._-]{1,64}".prop_filter_map("a name", |text| ShareName::new(&text).ok())
+}
+
+fn question() -> impl Strategy<Value = Question> {
+    let depth = prop_oneof![Just(Depth::Itself), Just(Depth::Folder), Just(Depth::Tree)];
+    let entries = (share_name(), path(), depth, 1..=PAGES_AHEAD_MAX)
+        .prop_map(|(share, path, depth, pages)| Question::Entries(EntriesWanted { share, path, depth, pages }));
+    prop_oneof![Just(Question::Shares), entries]
+}
+
+fn answer() -> impl Strategy<Value = Answer> {
+    let trouble = || prop::sample::select(&ShareTrouble::ALL[..]);
+    let share =
+        (share_name(), prop::option::of(trouble())).prop_map(|(name, unavailable)| ShareThere { name, unavailable });
+    let refused = prop_oneof![
+        Just(NoAnswer::NotShared),
+        trouble().prop_map(NoAnswer::Unavailable),
+        any::<i32>().prop_map(NoAnswer::Path),
+        Just(NoAnswer::Busy),
+    ];
+    prop_oneof![
+        vec(share, 0..20).prop_map(Answer::Shares),
+        entries_page().prop_map(Answer::Entries),
+        refused.prop_map(Answer::Refused),
+    ]
+}
+
+/// A page of a shared folder, whose paths share what they happen to share.
+fn entries_page() -> impl Strategy<Value = EntriesPage> {
+    let kind = prop::sample::select(&ringway_model::EntryKind::ALL[..]);
+    let fields = (kind, 0..=0o7777u16, 0..=i64::MAX as u64, any::<i64>(), 0..1_000_000_000u32, "[a-z/.]{1,300}");
+    let entry = (vec("[ab]{1,2}", 1..6), prop::result::maybe_err(fields, any::<i32>()));
+    (vec(entry, 1..20), any::<bool>()).prop_map(|(entries, is_last)| {
+        let mut writer = EntriesWriter::default();
+        for (names, what) in entries {
+            let path = names.join("/");
+            let what = what.as_ref().map_err(|errno| *errno).map(|(kind, mode, size, secs, nanos, target)| {
+                let target: &[u8] = if *kind == ringway_model::EntryKind::Link { target.as_bytes() } else { b"" };
+                entries::Attributes { kind: *kind, mode: *mode, size: *size, secs: *secs, nanos: *nanos, target }
+            });
+            let path = RelPath::new(path.as_bytes()).unwrap();
+            assert!(writer.push(&FolderEntry { path, what }).is_none());
+        }
+        writer.page(is_last)
+    })
+}
+
 /// A page of a listing, whose paths share what they happen to share.
 fn listing() -> impl Strategy<Value = ListingPage> {
     let kind = prop_oneof![
@@ -200,6 +254,23 @@ proptest! {
                 true
             });
             prop_assert_eq!(entries, page.len());
+        }
+    }
+
+    #[test]
+    fn altered_pages_of_a_folder_lead_nowhere_else(
+        page in entries_page(), at in any::<prop::sample::Index>(), flipped in 1..=u8::MAX,
+    ) {
+        let answer = Answer::Entries(page);
+        let mut payload = encoded(&Message::Answered { number: 0, answer }).split_off(FRAME_PREFIX_LEN);
+        let at = 1 + at.index(payload.len() - 1);
+        payload[at] ^= flipped;
+        if let Ok(Message::Answered { answer: Answer::Entries(page), .. }) = Message::decode(&payload) {
+            page.each(|entry| {
+                let path = entry.path.as_bytes();
+                assert!(path.is_empty() || path.split(|byte| *byte == b'/').all(|name| Name::new(name).is_ok()));
+                assert!(entry.what.is_err() || entry.what.is_ok_and(|there| there.mode <= 0o7777));
+            });
         }
     }
 
@@ -702,6 +773,29 @@ fn page_of_a_listing_beyond_its_limits_is_refused() {
     };
     assert!(file(i64::MAX as u64, 999_999_999).is_ok());
     assert!(file(1 << 63, 0).is_err() && file(0, 1_000_000_000).is_err());
+}
+
+#[test]
+fn questions_that_lead_out_of_a_share_are_refused() {
+    let asked = |share: &[u8], path: &[u8], depth: u8, pages: u8| {
+        let lengths = [share.len() as u8, 0, path.len() as u8, 0];
+        let before = [&[40, 1, 0, 0, 0, 1][..], &lengths[..2], share, &lengths[2..], path].concat();
+        Message::decode(&[&before[..], &[depth, pages]].concat())
+    };
+    assert!(asked(b"runs", b"a/b", 1, 1).is_ok() && asked(b"runs", b"", 0, PAGES_AHEAD_MAX).is_ok());
+    for path in [&b".."[..], b"/etc", b"a/../b", b"a/..", b"./a", b"a//b", b"a/", b"a\0"] {
+        assert_eq!(asked(b"runs", path, 1, 1), Err(ProtocolError::BadName), "{path:?}");
+    }
+    for share in [&b""[..], b"..", b"a/b", b"ru\nns", b"ru\x1b[2Jns", b"\xff", b"../x", b"17"] {
+        assert_eq!(asked(share, b"a", 1, 1), Err(ProtocolError::BadText), "{share:?}");
+    }
+    for pages in [0, PAGES_AHEAD_MAX + 1, u8::MAX] {
+        assert_eq!(asked(b"runs", b"a", 1, pages), Err(ProtocolError::BadValue("pages")));
+        assert!(Message::decode(&[42, 0, 0, 0, 0, pages]).is_err());
+    }
+    assert_eq!(asked(b"runs", b"a", 3, 1), Err(ProtocolError::Unknown { what: "depth", value: 3 }));
+    let many = Message::decode(&[&[41, 0, 0, 0, 0, 0][..], &(SHARES_MAX as u16 + 1).to_le_bytes()].concat());
+    assert!(matches!(many, Err(ProtocolError::TooLarge { what: "shares", .. })), "{many:?}");
 }
 
 #[test]

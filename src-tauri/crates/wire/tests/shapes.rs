@@ -6,11 +6,12 @@ use std::fs;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use ringway_model::{DeclineReason, Shortage};
+use ringway_model::{DeclineReason, ShareName, ShareThere, ShareTrouble, Shortage};
 use ringway_wire::control::{
-    Accept, Cancel, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, Offer, PathCodes, Progress,
-    Proven, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
+    Accept, Answer, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, NoAnswer,
+    Offer, PathCodes, Progress, Proven, Question, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
 };
+use ringway_wire::entries::{self, Depth, EntriesWriter, FolderEntry};
 use ringway_wire::lane::{
     Attributes, Batch, ChunkWindow, Counts, DIGEST_LEN, Digest, Entry, EntryKind, FileList, FrameHeader, FrameKind,
     HEADER_LEN, HeadBuffer, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs,
@@ -76,7 +77,16 @@ fn shapes_are_read_back_as_written() {
 
 /// The kinds of values that are numbered in the codec, by their names in its errors, with the bytes
 /// before the number.
-const NUMBERED: [(&str, &[u8]); 4] = [("message", &[]), ("refusal", &[2]), ("decline", &[10]), ("cancel", &[17])];
+const NUMBERED: [(&str, &[u8]); 8] = [
+    ("message", &[]),
+    ("refusal", &[2]),
+    ("decline", &[10]),
+    ("cancel", &[17]),
+    ("question", &[40, 0, 0, 0, 0]),
+    ("answer", &[41, 0, 0, 0, 0]),
+    ("reason of no answer", &[41, 0, 0, 0, 0, 2]),
+    ("trouble with a share", &[41, 0, 0, 0, 0, 2, 1]),
+];
 
 #[test]
 fn every_message_and_frame_of_the_codec_has_its_shape_here() {
@@ -158,7 +168,7 @@ fn messages() -> Vec<(&'static str, Message)> {
         basis: 0,
         kept: many(&[false, true, false]),
     };
-    vec![
+    let mut messages = vec![
         (
             "hello",
             // Not this version's number, which is at the top of the file.
@@ -256,7 +266,57 @@ fn messages() -> Vec<(&'static str, Message)> {
         ),
         ("wanted-one", Message::Wanted(answer)),
         ("wanted-of-many", Message::Wanted(answer_for_many)),
+    ];
+    messages.extend(questions());
+    messages
+}
+
+/// What is asked about shares, and answered.
+fn questions() -> Vec<(&'static str, Message)> {
+    let asked = |question| Message::Asked { number: 0xa1a2_a3a4, question };
+    let answered = |answer| Message::Answered { number: 0xa5a6_a7a8, answer };
+    let refused = |why| answered(Answer::Refused(why));
+    let name = |text| ShareName::new(text).unwrap();
+    let wanted = |depth| {
+        asked(Question::Entries(EntriesWanted { share: name("runs"), path: b"a/b\xff".to_vec(), depth, pages: 9 }))
+    };
+    let shares = vec![
+        ShareThere { name: name("runs"), unavailable: None },
+        ShareThere { name: name("disk"), unavailable: Some(ShareTrouble::NotMounted) },
+    ];
+    vec![
+        ("asked-shares", asked(Question::Shares)),
+        ("asked-itself", wanted(Depth::Itself)),
+        ("asked-folder", wanted(Depth::Folder)),
+        ("asked-tree", wanted(Depth::Tree)),
+        ("answered-shares", answered(Answer::Shares(shares))),
+        ("answered-entries", answered(Answer::Entries(entries_page(true)))),
+        ("answered-entries-more", answered(Answer::Entries(entries_page(false)))),
+        ("answered-not-shared", refused(NoAnswer::NotShared)),
+        ("answered-missing", refused(NoAnswer::Unavailable(ShareTrouble::Missing))),
+        ("answered-not-mounted", refused(NoAnswer::Unavailable(ShareTrouble::NotMounted))),
+        ("answered-replaced", refused(NoAnswer::Unavailable(ShareTrouble::Replaced))),
+        ("answered-not-readable", refused(NoAnswer::Unavailable(ShareTrouble::NotReadable))),
+        ("answered-failed", refused(NoAnswer::Unavailable(ShareTrouble::Failed))),
+        ("answered-path", refused(NoAnswer::Path(-0xa9aa))),
+        ("answered-busy", refused(NoAnswer::Busy)),
+        ("more-pages", Message::MorePages { number: 0xabac_adae, pages: 7 }),
+        ("not-wanted", Message::NotWanted { number: 0xafb0_b1b2 }),
     ]
+}
+
+/// A page with an entry of each kind, and one that could not be read.
+fn entries_page(is_last: bool) -> entries::EntriesPage {
+    let mut writer = EntriesWriter::default();
+    for (at, kind) in ringway_model::EntryKind::ALL.into_iter().enumerate() {
+        let target: &[u8] = if kind == ringway_model::EntryKind::Link { b"../x" } else { b"" };
+        let (mode, secs) = (0o4751 + at as u16, -0x2526 - at as i64);
+        let what = Ok(entries::Attributes { kind, mode, size: 0x2122_2324, secs, nanos: 0x2728, target });
+        let path = format!("folder/{at}");
+        assert!(writer.push(&FolderEntry { path: folder(&path), what }).is_none());
+    }
+    writer.push(&FolderEntry { path: folder("other"), what: Err(-13) });
+    writer.page(is_last)
 }
 
 /// A page of a listing, with an entry of each kind.

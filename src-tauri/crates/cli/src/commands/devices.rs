@@ -42,7 +42,7 @@ pub(crate) async fn run(engine: &Engine, args: DevicesArgs) -> Result<Exit> {
     Ok(Exit::All)
 }
 
-fn find(engine: &Engine, text: &str) -> Result<Device> {
+pub(crate) fn find(engine: &Engine, text: &str) -> Result<Device> {
     Ok(engine.find_device(text)?.ok_or_else(|| {
         Refusal::failed(format!("No device called \"{}\" is known here.", for_terminal(text)))
             .advise("`ringway devices` lists them.")

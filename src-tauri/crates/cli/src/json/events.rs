@@ -1,8 +1,9 @@
 //! The events of `--json`. The schema, docs/json.md and the manual are made of the comments on
 //! events and their fields; the comment of an event begins with the commands that write it.
 use ringway_model::{
-    Consent, DeclineReason, Device, DeviceId, DeviceRule, Difference, Edit, LookAlike, NearbyDevice, Offer, OpenCode,
-    PairingRequest, PathText, Planned, Progress, SettingsInForce, Text, TransferId, TurnedAway, UnderWay, Unfinished,
+    Consent, DeclineReason, Device, DeviceId, DeviceRule, Difference, Edit, EntryThere, LookAlike, NearbyDevice, Offer,
+    OpenCode, PairingRequest, PathText, Planned, Progress, SettingsInForce, Share, ShareThere, Text, TransferId,
+    TurnedAway, UnderWay, Unfinished,
 };
 use serde::Serialize;
 
@@ -117,6 +118,17 @@ pub(crate) enum Event<'a> {
         /// What it was called.
         name: &'a str,
     },
+    /// `share add`, `share list`: A shared folder.
+    Share(&'a Share),
+    /// `share remove`: A folder is shared no longer.
+    Unshared {
+        /// The name of the share.
+        name: &'a str,
+    },
+    /// `ls` of a device: A folder that it shares with this one.
+    ShareThere(&'a ShareThere),
+    /// `ls` of a share: An entry. What could not be read comes as `error`.
+    Entry(&'a EntryThere),
     /// `inbox`: A transfer of the history.
     Past(Box<Remembered<'a>>),
     /// `inbox forget`, `inbox clear`: Transfers were removed from the history.

@@ -16,7 +16,7 @@
 pub(super) mod types {
     pub(crate) use ringway_model::{
         Consent, Difference, IntoHome, OnCancel, OnConflict, OnExisting, PastDetails, PastQuery, SettingsInForce,
-        ShownSize, Unfinished,
+        Share, SharedWith, ShownSize, Unfinished,
     };
 
     pub(crate) use crate::dto::{
@@ -132,6 +132,10 @@ macro_rules! operations {
                 /// Receives a paired device's offers into the receive folder.
                 ClearDeviceFolder clear_device_folder(id: String) -> () =
                     blocking |app| app.devices.set_folder(&id, None, ringway_model::IntoHome::Refuse)?;
+                /// The folders that paired devices may read, and which of them cannot be read now.
+                Shares shares -> Vec<Share> = blocking |app| app.shares.list()?;
+                /// Shares a folder no longer; its files stay.
+                RemoveShare remove_share(name: String) -> () = blocking |app| app.shares.remove(&name)?;
                 /// Stores name, port, and the rate limit of each transfer that is sent, in bytes/s.
                 SaveSettings save_settings(name: String, port: u16, send_limit: Option<u64>) -> SettingsInForce =
                     task |shared| {
@@ -216,6 +220,10 @@ macro_rules! operations {
                 /// Sets the folder that a paired device's offers are received into.
                 SetDeviceFolder set_device_folder(id: String, folder: GivenPath, into_home: IntoHome) -> () =
                     blocking |app| app.devices.set_folder(&id, Some(folder.0), into_home)?;
+                /// Shares a folder with some paired devices, or with all. The same folder under the same
+                /// name is shared with those that are named now. `allow_home` lets it be a home folder.
+                AddShare add_share(folder: GivenPath, name: String, with: SharedWith, allow_home: bool) -> Share =
+                    blocking |app| app.shares.add(folder.0, &name, &with, allow_home)?;
                 /// Changes settings, all or none.
                 ChangeSettings change_settings(change: SettingsChange) -> SettingsInForce =
                     task |shared| shared.app.settings.change(change).await?;

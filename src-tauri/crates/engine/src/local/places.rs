@@ -55,7 +55,7 @@ impl Places {
 
 /// Whether a folder that was on a disk mounted at `at` lies on what that was mounted onto. Its path
 /// may lead there by links.
-fn lacks_mount(folder: &Dir, at: &Path) -> bool {
+pub(crate) fn lacks_mount(folder: &Dir, at: &Path) -> bool {
     mount_point(folder).is_ok_and(|now| now != at && at.starts_with(now))
 }
 

@@ -13,6 +13,7 @@ use ringway_wire::pair::{Lifetime, OpenCode, Refusal};
 use tokio::sync::{Semaphore, mpsc};
 use zeroize::Zeroizing;
 
+use super::answer_places::AnswerPlaces;
 use super::arrivals::Arrivals;
 use super::event::ReceiverEvent;
 use super::listeners::Listeners;
@@ -54,6 +55,8 @@ pub(crate) struct Listening {
     pub(crate) queue: Queue,
     /// The names of offers that still arrive.
     pub(crate) arrivals: Arrivals,
+    /// What other devices ask about the folders that are shared with them.
+    pub(super) answers: AnswerPlaces,
     /// The offers that wait for a person's answer.
     pub(crate) shares: Shares,
     /// What those contain.

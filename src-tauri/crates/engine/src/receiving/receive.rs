@@ -37,6 +37,7 @@ use crate::limits::{
 use crate::local::own_folders;
 use crate::reach::discovery::{Announcer, Announcing, kind_of_this};
 use crate::reach::interfaces;
+use crate::receiving::answer_places::AnswerPlaces;
 use crate::receiving::arrivals::Arrivals;
 use crate::receiving::event::ReceiverEvent;
 use crate::receiving::queue::Queue;
@@ -108,6 +109,7 @@ pub(crate) async fn listen(
         partings: Semaphore::new(PARTINGS_MAX),
         queue: Queue::default(),
         arrivals: Arrivals::default(),
+        answers: AnswerPlaces::default(),
         shares: Shares::default(),
         listings: Arc::default(),
         code: Mutex::new(None),

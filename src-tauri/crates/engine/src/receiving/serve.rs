@@ -9,9 +9,9 @@ use ringway_link::session::{Clock, Session};
 use ringway_link::tls::Channel;
 use ringway_model::{AuthError, Consent, Device, DeviceId, Fault, PairingRequest, TurnedAway};
 use ringway_tree::random;
-use ringway_wire::control::{Message, Offer, Refusal, Ticket};
+use ringway_wire::control::{Message, Offer, Question, Refusal, Ticket};
 use ringway_wire::pair::{self, AttemptToken, Binding, ENTROPY_LEN, EXPORTER_LABEL, Outcome};
-use ringway_wire::session::{Acceptor, AcceptorEvent};
+use ringway_wire::session::{Acceptor, AcceptorEvent, QuestionNumber};
 use ringway_wire::{DeviceName, OfferedNames};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -21,6 +21,7 @@ use tokio::time::timeout;
 use crate::admission::accept_queue::Turn;
 use crate::admission::{AdmissionSlot, Origin, boot_ms};
 use crate::limits::{FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, PARTING_TIME_MAX};
+use crate::receiving::answering::{self, Asker};
 use crate::receiving::arrivals::Arrival;
 use crate::receiving::event::ReceiverEvent;
 use crate::receiving::listening::{Listening, is_open};
@@ -170,6 +171,8 @@ struct FromKnown {
 /// What a visit has come to.
 enum Welcomed {
     Offered(Box<FromKnown>),
+    /// A known device asks about shares.
+    Asked(PairingNumber, (QuestionNumber, Question)),
     /// There is no memory for the names of its offer.
     TurnedAway,
     Over,
@@ -203,6 +206,12 @@ impl Visit {
                 let FromKnown { device, pairing, offer, names, arrival } = *offered;
                 let (listening, names) = (Arc::clone(&self.listening), Arc::new(names));
                 offer::run(listening, Visitor { session, tickets, device, pairing, offer, names, arrival }).await;
+                Ok(())
+            }
+            Ok(Welcomed::Asked(pairing, first)) => {
+                drop(slot);
+                let asker = Asker { session, device: self.peer, pairing };
+                answering::run(Arc::clone(&self.listening), asker, first).await;
                 Ok(())
             }
             Ok(Welcomed::TurnedAway) => self.turn_away(session, slot).await,
@@ -287,6 +296,14 @@ impl Visit {
                     };
                     let offered = FromKnown { device, pairing, offer, names, arrival };
                     return Ok(Welcomed::Offered(Box::new(offered)));
+                }
+                AcceptorEvent::Asked(number, question) => {
+                    let pairing = self.listening.shared.store.pairing(self.peer)?;
+                    if self.listening.shared.store.by_id(self.peer)?.is_none() {
+                        session.machine.refuse(Refusal::NotPaired);
+                        return Ok(Welcomed::Over);
+                    }
+                    return Ok(Welcomed::Asked(pairing, (number, question)));
                 }
                 AcceptorEvent::ReceiptWanted(transfer) => {
                     let device = self.listening.shared.store.by_id(self.peer)?;

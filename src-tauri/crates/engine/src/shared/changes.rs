@@ -61,7 +61,7 @@ impl Shared {
         }
     }
 
-    fn follow_changes(self: &Arc<Self>) -> watch::Receiver<u64> {
+    pub(super) fn follow_changes(self: &Arc<Self>) -> watch::Receiver<u64> {
         let mut is_looking = self.changes.is_looking.lock();
         let followed = self.changes.seen.subscribe();
         if !std::mem::replace(&mut *is_looking, true) {

@@ -188,7 +188,7 @@ async fn offered(receiver: &mut Receiver) -> ringway_engine::IncomingOffer {
 }
 
 /// A batch with a file below `photos`.
-fn photo(name: &[u8], body: &[u8]) -> Vec<u8> {
+pub(super) fn photo(name: &[u8], body: &[u8]) -> Vec<u8> {
     let mut head = HeadBuffer::default();
     head.folder(path("photos"));
     head.entry(&entry(name, EntryKind::File { size: body.len() as u64, link_id: None }));

@@ -38,6 +38,7 @@ mod offered;
 mod pairing;
 mod receivers;
 mod requests;
+mod shares;
 
 const LONG: Duration = Duration::from_secs(30);
 const CODE: &str = "7-river-camera";
@@ -400,14 +401,22 @@ async fn lanes_that_came_besides_those_declared_are_waited_for() {
     let (receiver, address) = lab.receiver().await;
     let accepting = tokio::spawn(accept_first(receiver));
     let mallory = Mallory::new();
-    let mut inside = mallory.let_in(address, "guest", CODE, &Offer { lanes: 2, ..offer() }).await;
+    let offered = Offer { names: vec![b"photos".to_vec()], lanes: 2, ..offer() };
+    let mut inside = mallory.let_in(address, "guest", CODE, &offered).await;
     let (transfer, _receiver) = timeout(LONG, accepting).await.unwrap().unwrap();
     let mut first = mallory.joins(inside.exporter, address, 0, 0).await.unwrap();
     let mut second = mallory.joins(inside.exporter, address, 1, 0).await.unwrap();
-    second.say_raw(&frame_without_effect()).await;
+    let brought = b"brought";
+    second.say_raw(&consent::photo(b"a", brought)).await;
+    let arrives = async {
+        while transfer.progress().bytes_done == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LONG, arrives).await.unwrap();
     first.say_raw(&FrameHeader::END.encode()).await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    inside.session.say(&Message::Finish { sent: Counts::default(), failed: 0, lanes: 1 }).await;
+    let sent = Counts { files: 1, bytes: brought.len() as u64, ..Counts::default() };
+    inside.session.say(&Message::Finish { sent, failed: 0, lanes: 1 }).await;
     assert!(timeout(Duration::from_millis(300), transfer.wait()).await.is_err(), "the second may still write");
     second.say_raw(&FrameHeader::END.encode()).await;
     let report = timeout(LONG, transfer.wait()).await.unwrap();

@@ -8,6 +8,7 @@ use crate::fault::{
     Aim, AuthError, DeclineReason, Failure, FailureReason, Fault, Invalid, Operation, OsError, Outage, Remedy,
     Shortage, StoreTrouble,
 };
+use crate::paired::ShareTrouble;
 use crate::text::{PathText, Text};
 use crate::transfer::{Direction, Side, SyncIoReason, UserTlsReason};
 
@@ -199,7 +200,11 @@ fn of_the_peer(text: &str) -> Vec<Fault> {
         Fault::PeerForgotten,
         Fault::Unanswered,
         Fault::Grown { bytes: 5 },
+        Fault::NotShared { share: text() },
     ]);
+    all.extend(ShareTrouble::ALL.map(|trouble| Fault::ShareUnavailable { share: text(), trouble }));
+    let there = |errno| Fault::PathThere { path: (&*text()).into(), operation: Operation::Open, source: os(errno) };
+    all.extend([2, 13, 20, 40].map(there));
     all
 }
 
@@ -252,6 +257,13 @@ fn invalid(text: &str) -> Vec<Invalid> {
         Invalid::HomeFolder { folder: path() },
         Invalid::RuleFolder,
         Invalid::RuleSize,
+        Invalid::ShareName,
+        Invalid::ShareNameTaken { name: text() },
+        Invalid::UnknownShare { name: text() },
+        Invalid::SharedOwnFolder { folder: path() },
+        Invalid::SharedHomeFolder { folder: path() },
+        Invalid::TooManyShares,
+        Invalid::ShareReference,
         Invalid::Limit,
         Invalid::PairingOff,
         Invalid::TransferId,

@@ -3,7 +3,7 @@ use std::fmt::{self, Display, Formatter};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::reason::{missing, operation, sync_io, user_tls};
+use super::reason::{missing, operation, share_trouble, sync_io, user_tls};
 use super::step::step_after;
 use super::table::*;
 use super::{Row, Says, figures};
@@ -31,6 +31,11 @@ impl Fault {
                 let row = if published.is_empty() { PATH } else { NOT_PUBLISHED };
                 failed(row, path, *operation, source).and_next(NOT_PUBLISHED).with("names", listed(published))
             }
+            Self::NotShared { share } => NOT_SHARED.says().with("share", share),
+            Self::ShareUnavailable { share, trouble } => {
+                SHARE_UNAVAILABLE.says().with("share", share).with("why", share_trouble(*trouble))
+            }
+            Self::PathThere { path, operation, source } => failed(PATH_THERE, path, *operation, source),
             Self::UnknownTarget { target } => {
                 let row = if target.contains('%') { UNKNOWN_SCOPE } else { UNKNOWN_TARGET };
                 row.says().with("target", target)
@@ -208,6 +213,13 @@ impl Invalid {
             Self::OwnFolder { folder } => OWN_FOLDER.says().with("folder", folder).and_next(FOLDER),
             Self::HomeFolder { folder } => HOME_FOLDER.says().with("folder", folder),
             Self::RuleSize => RULE_SIZE.says(),
+            Self::ShareName => SHARE_NAME.says(),
+            Self::ShareNameTaken { name } => SHARE_NAME_TAKEN.says().with("name", name),
+            Self::UnknownShare { name } => UNKNOWN_SHARE.says().with("name", name),
+            Self::SharedOwnFolder { folder } => SHARED_OWN_FOLDER.says().with("folder", folder).and_next(FOLDER),
+            Self::SharedHomeFolder { folder } => SHARED_HOME_FOLDER.says().with("folder", folder),
+            Self::TooManyShares => TOO_MANY_SHARES.says(),
+            Self::ShareReference => SHARE_REFERENCE.says(),
             Self::Limit => LIMIT.says(),
             Self::PairingOff => PAIRING_OFF.says(),
             Self::TransferId => TRANSFER_ID.says(),

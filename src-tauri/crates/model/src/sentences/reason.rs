@@ -5,6 +5,7 @@ use super::table::*;
 use super::{Row, Says, figures};
 use crate::fault::errno::ECANCELED;
 use crate::fault::{Aim, Failure, FailureReason, Operation, OsError, Remedy, Shortage};
+use crate::paired::ShareTrouble;
 use crate::transfer::{Bottleneck, Direction, Side, SyncIoReason, UserTlsReason};
 
 /// The operation, as in "could not be …".
@@ -18,6 +19,18 @@ pub fn operation(operation: Operation) -> &'static str {
         Operation::Metadata => OPERATION_METADATA,
         Operation::Link => OPERATION_LINK,
         Operation::Sync => OPERATION_SYNC,
+    };
+    row.what
+}
+
+/// Why a share cannot be read, as the end of a sentence.
+pub fn share_trouble(trouble: ShareTrouble) -> &'static str {
+    let row = match trouble {
+        ShareTrouble::Missing => SHARE_MISSING,
+        ShareTrouble::NotMounted => SHARE_NOT_MOUNTED,
+        ShareTrouble::Replaced => SHARE_REPLACED,
+        ShareTrouble::NotReadable => SHARE_NOT_READABLE,
+        ShareTrouble::Failed => SHARE_FAILED,
     };
     row.what
 }

@@ -473,6 +473,23 @@ rows! {
         what: "the kernel refused io_uring: {why}",
     }
 
+    // Why a shared folder cannot be read.
+    SHARE_MISSING: "share.why.missing" {
+        what: "it does not exist",
+    }
+    SHARE_NOT_MOUNTED: "share.why.notMounted" {
+        what: "its disk is not mounted",
+    }
+    SHARE_REPLACED: "share.why.replaced" {
+        what: "another folder has its path",
+    }
+    SHARE_NOT_READABLE: "share.why.notReadable" {
+        what: "it is not readable",
+    }
+    SHARE_FAILED: "share.why.failed" {
+        what: "it cannot be opened",
+    }
+
     // Faults.
     PATH: "fault.path" {
         what: "{path} could not be {operation}: {why}.",
@@ -839,6 +856,37 @@ rows! {
         terminal: "Use another size, or refuse what the device offers.",
         window: "Use another size, or choose “Refuse” to accept nothing.",
     }
+    SHARE_NAME: "fault.unfit.shareName" {
+        what: "This name is not allowed for a shared folder.",
+        next: "Use 1 to 64 bytes of visible text without slashes, colons and spaces around it, and not digits alone.",
+    }
+    SHARE_NAME_TAKEN: "fault.unfit.shareNameTaken" {
+        what: "Another shared folder has the name “{name}”.",
+        terminal: "Give this one another name with --name.",
+        window: "Choose a different name.",
+    }
+    UNKNOWN_SHARE: "fault.unfit.unknownShare" {
+        what: "No folder is shared under the name “{name}”.",
+        terminal: "`ringway share list` lists the shared folders.",
+        window: "It may have been removed.",
+    }
+    SHARED_OWN_FOLDER: "fault.unfit.sharedOwnFolder" {
+        what: "{folder} belongs to Ringway and is never shared.",
+    }
+    SHARED_HOME_FOLDER: "fault.unfit.sharedHomeFolder" {
+        what: "{folder} is a home folder, or contains one. Sharing it shows private files, such as keys.",
+        terminal: "Name a folder inside it, or say --allow-home.",
+        window: "Choose a folder inside it.",
+    }
+    TOO_MANY_SHARES: "fault.unfit.tooManyShares" {
+        what: "Too many folders are shared.",
+        next: "Remove one, or share a folder that contains several.",
+    }
+    SHARE_REFERENCE: "fault.unfit.shareReference" {
+        what: "This is not a device, a shared folder or a path in one.",
+        terminal: "Say DEVICE, DEVICE:SHARE or DEVICE:SHARE/PATH, without .. in the path.",
+        window: "Choose the folder from the list.",
+    }
     LIMIT: "fault.unfit.limit" {
         what: "The upload limit must be between 1 kB/s and 1 PB/s.",
         next: "Enter another limit, or none.",
@@ -901,6 +949,19 @@ rows! {
     TURNED_AWAY: "fault.turnedAway" {
         what: "The connection to {peer} was closed before the offer. Nothing was sent.",
         next: "It may have too many connections, or be shutting down. Send again in a moment.",
+    }
+    NOT_SHARED: "fault.notShared" {
+        what: "{peer} does not share a folder “{share}” with this device.",
+        terminal: "`ringway ls DEVICE` lists what it shares. There, `ringway share add` shares a folder.",
+        window: "Share the folder on that device first.",
+    }
+    SHARE_UNAVAILABLE: "fault.shareUnavailable" {
+        what: "The shared folder “{share}” is unavailable on {peer}: {why}.",
+        next: "Make the folder available there, then try again.",
+    }
+    PATH_THERE: "fault.pathThere" {
+        what: "{path} could not be {operation} on {peer}: {why}.",
+        next: "Check the path, and its permissions on that device.",
     }
     FAILED_THERE: "fault.failedThere" {
         what: "The transfer failed on {peer}.",

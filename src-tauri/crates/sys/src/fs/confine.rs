@@ -31,6 +31,11 @@ const KEPT_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SYS_RESOURCE)
     .union(CapabilitySet::IPC_LOCK);
 
+/// What of those a thread keeps that only reads: to read the files of other users, which root shares
+/// on purpose, and to leave their access times alone.
+const READING_CAPABILITIES: CapabilitySet =
+    CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::DAC_READ_SEARCH).union(CapabilitySet::FOWNER);
+
 /// Why threads cannot be confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unconfined {
@@ -100,6 +105,20 @@ fn beneath() -> BitFlags<AccessFs> {
         | AccessFs::Refer
 }
 
+/// The access rights beneath a directory that is only read.
+fn reading() -> BitFlags<AccessFs> {
+    AccessFs::ReadFile | AccessFs::ReadDir
+}
+
+/// Confines the calling thread as [`thread_beneath`] does, to reading: beneath `dir` it opens
+/// nothing for writing, and makes, renames and removes nothing.
+///
+/// # Errors
+/// Those of [`thread_beneath`].
+pub fn thread_reads_beneath(dir: &impl AsFd) -> io::Result<()> {
+    confine(dir, reading(), READING_CAPABILITIES)
+}
+
 /// Confines the calling thread and the threads that it starts, permanently. Of all filesystems, it
 /// reaches only what is beneath `dir`, and descriptors that are open already. It executes nothing.
 /// If the kernel supports that, it binds and connects no TCP socket, and reaches no abstract socket
@@ -110,6 +129,10 @@ fn beneath() -> BitFlags<AccessFs> {
 /// # Errors
 /// The kernel's error. The thread may then be partly confined, and should not be used any more.
 pub fn thread_beneath(dir: &impl AsFd) -> io::Result<()> {
+    confine(dir, beneath(), KEPT_CAPABILITIES)
+}
+
+fn confine(dir: &impl AsFd, rights: BitFlags<AccessFs>, kept: CapabilitySet) -> io::Result<()> {
     let confined = || -> Result<(), RulesetError> {
         Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
@@ -119,7 +142,7 @@ pub fn thread_beneath(dir: &impl AsFd) -> io::Result<()> {
             .handle_access(AccessNet::from_all(ABI_MAX))?
             .scope(Scope::from_all(ABI_MAX))?
             .create()?
-            .add_rule(PathBeneath::new(dir.as_fd(), beneath()))?
+            .add_rule(PathBeneath::new(dir.as_fd(), rights))?
             .restrict_self()
             .map(drop)
     };
@@ -127,22 +150,22 @@ pub fn thread_beneath(dir: &impl AsFd) -> io::Result<()> {
         Some(errno) => io::Error::from_raw_os_error(errno),
         None => io::Error::other(error),
     })?;
-    give_up_capabilities()
+    give_up_capabilities(kept)
 }
 
-/// Gives up all capabilities except [`KEPT_CAPABILITIES`], for the calling thread, and from every
-/// set from which it could take them back. A thread that has no others makes no call, because a
-/// service's filter may forbid it.
-fn give_up_capabilities() -> io::Result<()> {
+/// Gives up all capabilities except `kept`, for the calling thread, and from every set from which it
+/// could take them back. A thread that has no others makes no call, because a service's filter may
+/// forbid it.
+fn give_up_capabilities(kept: CapabilitySet) -> io::Result<()> {
     let CapabilitySets { effective, permitted, inheritable } = capabilities(None)?;
-    if KEPT_CAPABILITIES.contains(effective | permitted) && inheritable.is_empty() {
+    if kept.contains(effective | permitted) && inheritable.is_empty() {
         return Ok(());
     }
     Ok(set_capabilities(
         None,
         CapabilitySets {
-            effective: effective & KEPT_CAPABILITIES,
-            permitted: permitted & KEPT_CAPABILITIES,
+            effective: effective & kept,
+            permitted: permitted & kept,
             inheritable: CapabilitySet::empty(),
         },
     )?)

@@ -80,6 +80,30 @@ const NAMES: [(u64, &str); 20] = [
     (0x5346_544E, "ntfs"),
 ];
 
+/// Magic numbers of filesystems that show what the kernel knows instead of files on a disk
+/// (linux/magic.h): proc, sysfs, debugfs, tracefs, securityfs, configfs, cgroup, cgroup2, bpf,
+/// pstore, efivarfs, devpts, mqueue, selinux, binfmt_misc, fusectl, nsfs, hugetlbfs.
+const KERNEL_VIEWS: [u64; 18] = [
+    0x9FA0,
+    0x6265_6572,
+    0x6462_6720,
+    0x7472_6163,
+    0x7363_6673,
+    0x6265_6570,
+    0x0027_E0EB,
+    0x6367_7270,
+    0xCAFE_4A11,
+    0x6165_676C,
+    0xDE5E_81E4,
+    0x1CD1,
+    0x1980_0202,
+    0xF97C_FF8C,
+    0x4249_4E4D,
+    0x6573_5543,
+    0x6E73_6673,
+    0x9584_58F6,
+];
+
 impl Filesystem {
     /// Its common name, or "other".
     pub fn name(self) -> &'static str {
@@ -149,6 +173,12 @@ pub fn filesystem(fd: impl AsFd) -> io::Result<Filesystem> {
     let magic = magic(&fd)?;
     let has_journal = magic == EXT4_MAGIC && has_journal(rustix::fs::fstat(fd)?.st_dev);
     Ok(Filesystem { magic, has_journal })
+}
+
+/// Whether the filesystem that holds `fd` shows what the kernel knows, as `/proc` does, and has no
+/// files of anybody.
+pub fn shows_the_kernel(fd: impl AsFd) -> io::Result<bool> {
+    Ok(KERNEL_VIEWS.contains(&magic(&fd)?))
 }
 
 /// Whether the ext4 on the block device `dev` has a journal; false if that cannot be found out.

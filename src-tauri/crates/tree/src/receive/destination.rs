@@ -39,6 +39,52 @@ impl FolderIdentity {
     }
 }
 
+/// Bytes of an encoded identity.
+const ENCODED_LEN: usize = 8 + 8 + 1 + 8 + 1 + 8 + 4;
+
+impl FolderIdentity {
+    /// As bytes, for a store.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(ENCODED_LEN);
+        out.extend_from_slice(&self.magic.to_le_bytes());
+        out.extend_from_slice(&self.fsid.to_le_bytes());
+        out.push(self.ino.is_some().into());
+        out.extend_from_slice(&self.ino.unwrap_or_default().to_le_bytes());
+        out.push(self.born.is_some().into());
+        let born = self.born.unwrap_or(Timestamp { secs: 0, nanos: 0 });
+        out.extend_from_slice(&born.secs.to_le_bytes());
+        out.extend_from_slice(&born.nanos.to_le_bytes());
+        out
+    }
+
+    /// From such bytes; none for others.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let bytes: &[u8; ENCODED_LEN] = bytes.try_into().ok()?;
+        let long = |at: usize| bytes[at..].first_chunk().copied().map(u64::from_le_bytes);
+        let flag = |at: usize| match bytes[at] {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        };
+        let nanos = bytes.last_chunk().copied().map(u32::from_le_bytes)?;
+        let born = Timestamp { secs: i64::from_le_bytes(*bytes[26..].first_chunk()?), nanos };
+        Some(Self {
+            magic: long(0)?,
+            fsid: long(8)?,
+            ino: flag(16)?.then_some(long(17)?),
+            born: flag(25)?.then_some(born),
+        })
+    }
+
+    /// Whether this is the same folder as one that was seen before the machine was started anew.
+    /// Some filesystems have another id then (xfs, tmpfs): where inode number and birth time are
+    /// known, they decide.
+    pub fn is_still(&self, before: &Self) -> bool {
+        let is_alike = (self.magic, self.ino, self.born) == (before.magic, before.ino, before.born);
+        is_alike && (self.fsid == before.fsid || self.ino.is_none() || self.born.is_some())
+    }
+}
+
 /// What has to be at a path for something to land there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
@@ -89,5 +135,29 @@ impl Expected {
             Self::Any => path.exists(),
             Self::Made => true,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identity_survives_the_store_and_tells_folders_apart() {
+        let base = tempfile::tempdir().unwrap();
+        let of = |path: &Path| FolderIdentity::of(&Dir::open(path).unwrap()).unwrap();
+        let (one, other) = (base.path().join("one"), base.path().join("other"));
+        std::fs::create_dir(&one).unwrap();
+        std::fs::create_dir(&other).unwrap();
+        let first = of(&one);
+        assert_eq!(FolderIdentity::decode(&first.encode()), Some(first));
+        assert!(of(&one).is_still(&first) && !of(&other).is_still(&first));
+        for short in 0..ENCODED_LEN {
+            assert_eq!(FolderIdentity::decode(&first.encode()[..short]), None);
+        }
+        let elsewhere = FolderIdentity { fsid: first.fsid ^ 1, ..first };
+        assert_eq!(elsewhere.is_still(&first), first.ino.is_none() || first.born.is_some());
+        let without = |identity| FolderIdentity { born: None, ino: Some(7), ..identity };
+        assert!(!without(elsewhere).is_still(&without(first)));
     }
 }

@@ -4,8 +4,8 @@ use std::num::NonZeroU32;
 use ringway_model::{DeclineReason, Shortage};
 
 use super::{
-    Accept, Cancel, EntryFailed, EntryKept, Hello, Message, Micros, Offer, PathCodes, Progress, Proven, Receipt,
-    ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
+    Accept, Answer, Cancel, EntryFailed, EntryKept, Hello, Message, Micros, Offer, PathCodes, Progress, Proven,
+    Question, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted, questions,
 };
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
@@ -211,6 +211,25 @@ impl Message {
                 out.put_short_bytes(&kept.path);
                 out.put_short_bytes(&kept.beside);
             }
+            Self::Asked { number, question } => {
+                out.put_u8(40);
+                out.put_u32(*number);
+                question.encode(out);
+            }
+            Self::Answered { number, answer } => {
+                out.put_u8(41);
+                out.put_u32(*number);
+                answer.encode(out);
+            }
+            Self::MorePages { number, pages } => {
+                out.put_u8(42);
+                out.put_u32(*number);
+                out.put_u8(*pages);
+            }
+            Self::NotWanted { number } => {
+                out.put_u8(43);
+                out.put_u32(*number);
+            }
         }
     }
 
@@ -314,6 +333,10 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         29 => Message::NoReceipt,
         30 => Message::Queued(NonZeroU32::new(reader.u32()?).ok_or(ProtocolError::BadValue("place in the queue"))?),
         31 => Message::OfferListing(ListingPage::decode(reader)?),
+        40 => Message::Asked { number: reader.u32()?, question: Question::decode(reader)? },
+        41 => Message::Answered { number: reader.u32()?, answer: Answer::decode(reader)? },
+        42 => Message::MorePages { number: reader.u32()?, pages: questions::pages(reader)? },
+        43 => Message::NotWanted { number: reader.u32()? },
         value => return Err(ProtocolError::Unknown { what: "message", value }),
     })
 }

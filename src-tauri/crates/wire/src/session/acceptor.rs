@@ -5,14 +5,17 @@ use std::num::NonZeroU32;
 use ringway_model::DeclineReason;
 
 use super::Link;
+use super::asking::{Answering, QuestionNumber};
 use crate::ProtocolError;
 use crate::code::PairingSecret;
 use crate::control::{
-    Accept, Cancel, EntryFailed, EntryKept, Greeting, Hello, Message, Offer, PathCodes, Progress, Receipt,
-    ReceiverTimes, Refusal, SenderTimes, Totals, TransferId, Wanted,
+    Accept, Answer, Cancel, EntryFailed, EntryKept, Greeting, Hello, Message, Offer, PathCodes, Progress, Question,
+    Receipt, ReceiverTimes, Refusal, SenderTimes, Totals, TransferId, Wanted,
 };
 use crate::lane::Counts;
-use crate::limits::{FAILURES_NAMED_MAX, HELLO_TIME_MAX_MS, OFFERED_TIME_MAX_MS, PAIRING_TIME_MAX_MS, VERSION};
+use crate::limits::{
+    FAILURES_NAMED_MAX, HELLO_TIME_MAX_MS, OFFERED_TIME_MAX_MS, PAIRING_TIME_MAX_MS, QUESTIONS_IDLE_MAX_MS, VERSION,
+};
 use crate::listing::{ListingPage, ListingSoFar};
 use crate::name::{DeviceName, Name};
 use crate::offered::OfferedNames;
@@ -51,6 +54,15 @@ pub enum AcceptorEvent {
     /// The peer asks for the receipt of a transfer that was received in an earlier session.
     /// *Answer*: [`Acceptor::earlier_receipt`].
     ReceiptWanted(TransferId),
+    /// The peer asks about shares, and will offer nothing in this session. *Answer*:
+    /// [`Acceptor::answer`].
+    Asked(QuestionNumber, Question),
+    /// So many pages more of an answer may be given.
+    MorePages(QuestionNumber, u8),
+    /// The rest of an answer is not wanted any more.
+    NotWanted(QuestionNumber),
+    /// A page of an answer is on its way: the next one may be given.
+    PageTaken(QuestionNumber),
     /// The totals of the sender's walk so far.
     TotalsChanged(Totals),
     /// The path of the sender's lanes.
@@ -89,6 +101,8 @@ enum State {
     AwaitingStore,
     /// The peer has asked for a receipt.
     AwaitingEarlierReceipt,
+    /// The peer asks about shares.
+    Answering,
     /// An offer whose names have not all arrived.
     AwaitingNames(Box<Offer>, OfferedNames),
     AwaitingDecision {
@@ -116,6 +130,7 @@ impl State {
             Self::AwaitingDecision { .. } => "deciding on an offer",
             Self::Running => "receiving",
             Self::AwaitingReceipt => "finishing",
+            Self::Answering => "answering questions",
             Self::Ended => "at the end",
         }
     }
@@ -132,6 +147,8 @@ pub struct Acceptor {
     named: u64,
     /// What has arrived of the offer's listing.
     listed: ListingSoFar,
+    /// Questions about the shares of this device.
+    answering: Answering,
 }
 
 impl Acceptor {
@@ -144,6 +161,40 @@ impl Acceptor {
             was_asked: false,
             named: 0,
             listed: ListingSoFar::default(),
+            answering: Answering::default(),
+        }
+    }
+
+    /// Answers a question, or goes on with its answer. Of a question that is not wanted any more
+    /// nothing is sent. Pages are given one at a time, when [`Acceptor::takes_page`] says so.
+    pub fn answer(&mut self, number: QuestionNumber, answer: Answer) {
+        if matches!(self.state, State::Answering) {
+            self.answering.answer(number, answer);
+        }
+    }
+
+    /// Whether another page of an answer is taken: none waits to be sent.
+    pub fn takes_page(&self) -> bool {
+        matches!(self.state, State::Answering) && self.answering.takes_page()
+    }
+
+    /// Says what there is to answer. A session in which nothing is asked ends after a while.
+    fn say_answers(&mut self) {
+        // One page at a time, because all of them may be more than the connection should hold.
+        if !self.link.has_more()
+            && matches!(self.state, State::Answering)
+            && let Some((message, page_of)) = self.answering.say()
+        {
+            self.link.say(&message);
+            page_of.into_iter().for_each(|number| self.link.tell(AcceptorEvent::PageTaken(number)));
+        }
+        self.note_idleness();
+    }
+
+    fn note_idleness(&mut self) {
+        if matches!(self.state, State::Answering) {
+            let idle = self.link.deadline_ms.or(Some(self.link.now_ms + QUESTIONS_IDLE_MAX_MS));
+            self.link.deadline_ms = idle.filter(|_| self.answering.is_idle());
         }
     }
 
@@ -307,6 +358,7 @@ impl Acceptor {
 
     /// Bytes to send, if any.
     pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
+        self.say_answers();
         self.link.poll_transmit()
     }
 
@@ -379,7 +431,28 @@ impl Acceptor {
                 self.link.tell(AcceptorEvent::ReceiptWanted(transfer));
                 State::AwaitingEarlierReceipt
             }
-            (State::AwaitingOffer { known: false }, Message::Offer(_) | Message::ReceiptWanted(_)) => {
+            (State::AwaitingOffer { known: true } | State::Answering, Message::Asked { number, question }) => {
+                let number = self.answering.asked(number)?;
+                self.link.deadline_ms = None;
+                self.link.tell(AcceptorEvent::Asked(number, question));
+                State::Answering
+            }
+            (State::Answering, Message::MorePages { number, pages }) => {
+                let open = self.answering.open(number)?;
+                open.into_iter().for_each(|number| self.link.tell(AcceptorEvent::MorePages(number, pages)));
+                State::Answering
+            }
+            (State::Answering, Message::NotWanted { number }) => {
+                if let Some(number) = self.answering.open(number)? {
+                    self.answering.close(number);
+                    self.link.tell(AcceptorEvent::NotWanted(number));
+                }
+                State::Answering
+            }
+            (
+                State::AwaitingOffer { known: false },
+                Message::Offer(_) | Message::ReceiptWanted(_) | Message::Asked { .. },
+            ) => {
                 self.link.say(&Message::Refused(Refusal::NotPaired));
                 State::Ended
             }

@@ -7,11 +7,12 @@ use ringway_model::DeclineReason;
 use zeroize::Zeroizing;
 
 use super::Link;
+use super::asking::{Asking, QuestionNumber};
 use crate::ProtocolError;
 use crate::code::PairingSecret;
 use crate::control::{
-    Cancel, EntryFailed, EntryKept, Greeting, Hello, Message, Offer, PathCodes, Progress, Receipt, ReceiverTimes,
-    Refusal, SenderTimes, Totals, TransferId, Wanted,
+    Answer, Cancel, EntryFailed, EntryKept, Greeting, Hello, Message, Offer, PathCodes, Progress, Question, Receipt,
+    ReceiverTimes, Refusal, SenderTimes, Totals, TransferId, Wanted,
 };
 use crate::lane::Counts;
 use crate::limits::{FAILURES_NAMED_MAX, FAILURES_PER_ENTRY_MAX, HELLO_TIME_MAX_MS, PAIRING_TIME_MAX_MS, VERSION};
@@ -37,6 +38,8 @@ pub enum InitiatorEvent {
     Paired,
     /// Offers may be made.
     Authenticated,
+    /// An answer to a question, or a part of one.
+    Answered(QuestionNumber, Answer),
     /// The acceptor refused. The session has ended.
     Refused(Refusal),
     /// The offer was accepted.
@@ -238,6 +241,8 @@ pub struct Initiator {
     has_tried_secret: bool,
     /// What was sent completely, in this session or an earlier one.
     handed: Option<HandedOver>,
+    /// Questions about the acceptor's shares.
+    asking: Asking,
 }
 
 impl Initiator {
@@ -258,6 +263,30 @@ impl Initiator {
             kept: 0,
             has_tried_secret: false,
             handed: None,
+            asking: Asking::default(),
+        }
+    }
+
+    /// Asks about the acceptor's shares; only when authenticated, and in a session that offers
+    /// nothing. None while as many questions are open as may be.
+    pub fn ask(&mut self, question: Question) -> Option<QuestionNumber> {
+        assert!(matches!(self.state, State::Authenticated), "questions follow authentication");
+        let (number, message) = self.asking.ask(question)?;
+        self.link.say(&message);
+        Some(number)
+    }
+
+    /// Lets an answer go on, once some of its pages were taken. Called for each page.
+    pub fn more_pages(&mut self, number: QuestionNumber) {
+        if let Some(message) = self.asking.more(number).filter(|_| matches!(self.state, State::Authenticated)) {
+            self.link.say(&message);
+        }
+    }
+
+    /// The rest of an answer is not wanted any more.
+    pub fn abandon(&mut self, number: QuestionNumber) {
+        if let Some(message) = self.asking.abandon(number).filter(|_| matches!(self.state, State::Authenticated)) {
+            self.link.say(&message);
         }
     }
 
@@ -428,6 +457,13 @@ impl Initiator {
                 state
             }
             (state, Message::Pong) => state,
+            (State::Authenticated, Message::Answered { number, answer }) => {
+                let answered = self.asking.answered(number, answer)?;
+                answered
+                    .into_iter()
+                    .for_each(|(number, answer)| self.link.tell(InitiatorEvent::Answered(number, answer)));
+                State::Authenticated
+            }
             (_, Message::Cancel(cancel)) => self.end(InitiatorEvent::Cancelled(cancel)),
             (State::AwaitingHello { known, pairing }, Message::Hello(hello)) => self.hello(known, pairing, hello),
             (

@@ -18,6 +18,7 @@ use crate::offered::OfferedNames;
 use crate::pair::Binding;
 
 mod honest;
+mod questions;
 
 fn greeting(name: &str) -> Greeting {
     Greeting { name: DeviceName::new(name).unwrap() }

@@ -21,7 +21,7 @@ use crate::args::ReportArgs;
 use crate::json::{self, Event};
 use crate::output::Output;
 use crate::progress;
-use crate::text::{bytes, for_terminal};
+use crate::text::{bytes, for_terminal, utc};
 use crate::words;
 
 /// From this on a log file makes room: with the one before it, twice as much lies there.
@@ -295,20 +295,7 @@ fn make_room(path: &Path, len_max: u64) -> io::Result<()> {
 
 /// A moment as RFC 3339 writes it, in UTC, to the second.
 fn stamp(moment: SystemTime) -> String {
-    let seconds = moment.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // From days to a date by eras of 400 years that begin in March ("chrono-compatible low-level
-    // date algorithms", civil_from_days).
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    utc(moment.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs() as i64)
 }
 
 /// Where others reach it, if they can.

@@ -16,6 +16,7 @@ use crate::readback::{self, Part, Reading};
 use crate::receive::digests::{At, Contents, Proof, Record, Records};
 use crate::receive::failures::{EntryError, LaneError, failed, is, spool_error};
 use crate::receive::finish::FinishError;
+use crate::receive::staging::exchanges::take_away;
 use crate::receive::{Incoming, OWNER_READS};
 
 /// Records that a thread takes at a time.
@@ -263,8 +264,13 @@ impl Prover<'_> {
         if !ours {
             return Ok(());
         }
-        let _opening = if is_staged { None } else { self.incoming.openings.open_path_for_change(&dir, &record.folder) };
-        dir.unlink(&record.name)
+        if is_staged {
+            return dir.unlink(&record.name);
+        }
+        let Incoming { openings, staging, .. } = self.incoming;
+        let _opening = openings.open_path_for_change(&dir, &record.folder);
+        let temporary = staging.temporaries.next();
+        take_away(&staging.dir, &temporary, (&record.folder, &dir), &record.name, &there).map(drop)
     }
 }
 

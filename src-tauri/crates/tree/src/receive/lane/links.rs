@@ -10,6 +10,7 @@ use ringway_wire::Name;
 use ringway_wire::lane::{Entry, EntryKind};
 
 use crate::disk::Dir;
+use crate::receive::Incoming;
 use crate::receive::failures::{EntryError, LaneError, Trouble, during, spool_error};
 use crate::receive::lane::Worker;
 use crate::receive::lane::small_files::taken_in_staging;
@@ -18,6 +19,7 @@ use crate::receive::links::unplaced::Unplaced;
 use crate::receive::merge::attributes::timestamp;
 use crate::receive::merge::folders::Folder;
 use crate::receive::merge::landing::{Decision, Landed};
+use crate::receive::staging::exchanges::take_away;
 use crate::receive::staging::spot::Spot;
 use copies::cannot_link;
 
@@ -160,7 +162,7 @@ impl Worker<'_> {
         match folder.dir.hard_link(&target.dir, target_name, name) {
             Ok(()) => {
                 if !folder.is_staged() && !folder.dir.metadata(name).is_ok_and(|there| is_it(&there)) {
-                    return unlink_anothers((&target.dir, target_name), (&folder.dir, name));
+                    return unlink_anothers(incoming, (&target.dir, target_name), folder, name);
                 }
                 self.note_link(folder, name, &Landed::There);
                 linked(name);
@@ -267,11 +269,19 @@ impl Worker<'_> {
 
 /// Removes a new name of a file that somebody has put in the place of the one to be linked to. What
 /// somebody has saved under the new name since stays.
-fn unlink_anothers((target, target_name): (&Dir, &[u8]), (dir, name): (&Dir, &[u8])) -> Result<Linked, Trouble> {
-    let identity = |dir: &Dir, name: &[u8]| dir.metadata(name).ok().map(|there| (there.dev, there.ino));
-    match (identity(target, target_name), identity(dir, name)) {
-        (Some(anothers), Some(there)) if anothers == there => {
-            dir.unlink(name).map_err(during(Operation::Link))?;
+fn unlink_anothers(
+    incoming: &Incoming,
+    (target, target_name): (&Dir, &[u8]),
+    folder: &Folder,
+    name: &[u8],
+) -> Result<Linked, Trouble> {
+    let identity = |there: &Metadata| (there.dev, there.ino);
+    let anothers = target.metadata(target_name).ok();
+    match (anothers, folder.dir.metadata(name).ok()) {
+        (Some(anothers), Some(there)) if identity(&anothers) == identity(&there) => {
+            let (staging, place) = (&incoming.staging, (&*folder.path, &*folder.dir));
+            take_away(&staging.dir, &staging.temporaries.next(), place, name, &there)
+                .map_err(during(Operation::Link))?;
             Ok(Linked::NoFile)
         }
         (_, None) => Ok(Linked::NoFile),

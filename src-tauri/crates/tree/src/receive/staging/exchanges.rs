@@ -1,6 +1,7 @@
-//! Records each staged file that is about to be exchanged with a file that everybody sees. A file
-//! of the owner's that an exchange took, because it was saved an instant before, is found again by
-//! the record after a crash, and gets a name. So is one that could be given no name at once.
+//! Records each staged file that is about to be exchanged with a file that everybody sees, and each
+//! such file that is about to lose its name. A file of the owner's that was taken so, because it
+//! was saved an instant before, is found again by the record after a crash, and gets a name. So is
+//! one that could be given no name at once.
 //!
 //! A record is a symbolic link. Like the exchange it is metadata alone, so a journaling filesystem
 //! brings it to the disk no later.
@@ -172,6 +173,37 @@ pub(in crate::receive) fn record<'d>(
         }
     }
     Ok(Recorded { dir, record, exchange })
+}
+
+/// Removes a file's name from the folder at `path` that `dir` is, if it still names what `was`
+/// there. What somebody has saved under it since keeps the name, or gets a number: the file is
+/// renamed to `temporary` first, and then looked at. After a crash in between, a record tells whose
+/// it is. Returns whether it was removed.
+pub(in crate::receive) fn take_away(
+    staging: &Dir,
+    temporary: &[u8],
+    (path, dir): (&[u8], &Dir),
+    name: &[u8],
+    was: &Metadata,
+) -> io::Result<bool> {
+    let recorded = record((staging, &Spot::Own), temporary, (path, name), (was, was))?;
+    let taken = dir.rename_noreplace(name, dir, temporary).and_then(|()| {
+        let there = dir.metadata(temporary)?;
+        if (there.dev, version_of(&there)) == (was.dev, version_of(was)) {
+            return dir.unlink(temporary).map(|()| true);
+        }
+        let back = dir.rename_noreplace(temporary, dir, name);
+        back.or_else(|_| free_number(name, true, |name| dir.rename_noreplace(temporary, dir, name)).map(drop))?;
+        Ok(false)
+    });
+    if taken.is_ok() || !recorded.may_hold_owners(dir, temporary) {
+        recorded.forget();
+    }
+    match taken {
+        // Somebody was quicker.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        taken => taken,
+    }
 }
 
 fn name_of(from_name: &[u8]) -> Vec<u8> {
@@ -357,6 +389,34 @@ mod tests {
         site.settle().unwrap();
         site.check("", &[("f", "saved")]);
         assert_eq!(site.texts("elsewhere"), [("f".to_owned(), "received".to_owned())]);
+    }
+
+    /// The program is killed after it has renamed `f` to take its name away.
+    fn killed_while_taking_away(saves: impl FnOnce(&Site)) -> Site {
+        let site = Site(tempfile::tempdir().unwrap());
+        fs::create_dir_all(site.at("staging/parts-0")).unwrap();
+        fs::create_dir(site.at("folder")).unwrap();
+        fs::write(site.at("folder/f"), "wrong").unwrap();
+        let (folder, staging) = (site.dir("folder"), site.dir("staging"));
+        let was = folder.metadata(b"f").unwrap();
+        let _ = record((&staging, &Spot::Own), b"temporary", (b"folder", b"f"), (&was, &was)).unwrap();
+        saves(&site);
+        folder.rename_noreplace(b"f", &folder, b"temporary").unwrap();
+        site
+    }
+
+    #[test]
+    fn what_was_saved_before_its_name_was_taken_away_gets_it_back() {
+        let site = killed_while_taking_away(|site| {
+            fs::write(site.at("saved"), "saved").unwrap();
+            fs::rename(site.at("saved"), site.at("folder/f")).unwrap();
+        });
+        site.settle().unwrap();
+        site.check("folder", &[("f", "saved")]);
+        assert!(!is_recorded(&site.dir("staging"), b"temporary"));
+        let site = killed_while_taking_away(|_| {});
+        site.settle().unwrap();
+        site.check("folder", &[("temporary", "wrong")]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the owner saves between two of the receiver's calls to the disk: it stays.
 use std::os::fd::OwnedFd;
 
+use ringway_model::PathText;
 use ringway_sys::dir::Dir as KernelDir;
 
 use super::*;
@@ -14,7 +15,10 @@ enum When {
     BeforeCreating,
     BeforeExchanging,
     BeforeNaming,
+    BeforeLinking,
     AfterLinking,
+    /// Before a name is taken away, by whatever call.
+    BeforeRemoving,
 }
 
 type Act = Box<dyn FnOnce() + Send>;
@@ -49,6 +53,7 @@ impl Disk for Meanwhile {
     }
 
     fn hard_link(&self, from: (&KernelDir, &[u8]), to: (&KernelDir, &[u8])) -> io::Result<()> {
+        self.act(When::BeforeLinking);
         to.0.hard_link(from.0, from.1, to.1)?;
         self.act(When::AfterLinking);
         Ok(())
@@ -61,7 +66,13 @@ impl Disk for Meanwhile {
 
     fn rename_noreplace(&self, from: (&KernelDir, &[u8]), to: (&KernelDir, &[u8])) -> io::Result<()> {
         self.act(When::BeforeNaming);
+        self.act(When::BeforeRemoving);
         from.0.rename_noreplace(from.1, to.0, to.1)
+    }
+
+    fn unlink(&self, dir: &KernelDir, name: &[u8]) -> io::Result<()> {
+        self.act(When::BeforeRemoving);
+        dir.unlink(name)
     }
 
     fn exchange(&self, from: (&KernelDir, &[u8]), to: (&KernelDir, &[u8])) -> io::Result<()> {
@@ -141,4 +152,65 @@ fn what_is_saved_under_the_name_of_a_new_hard_link_stays() {
     let failures = receive_while(&site, lane, vec![(When::AfterLinking, saves(&site, "album/c", "saved"))]);
     println!("{failures:?}");
     assert_eq!((&*site.text("album/b"), &*site.text("album/c")), ("both", "saved"));
+}
+
+#[test]
+fn what_is_saved_in_the_instant_in_which_a_link_to_anothers_file_is_undone_stays() {
+    let site = received();
+    let lane = Lane::default().folder("album").entry(&linked("b", 4, 1), b"both").entry(&hard_link("c", 1, true), b"");
+    let acts = [("album/b", "another's", When::BeforeLinking), ("album/c", "saved", When::BeforeRemoving)];
+    let failures = receive_while(&site, lane, acts.map(|(at, text, when)| (when, saves(&site, at, text))).into());
+    assert_eq!(
+        failures.into_iter().map(|failure| failure.path).collect::<Vec<_>>(),
+        ["album/c".into()] as [PathText; 1]
+    );
+    assert_eq!((&*site.text("album/b"), &*site.text("album/c")), ("another's", "saved"));
+}
+
+/// Receives `album/b` to be proven, lets a bad medium alter it, and has the owner act while it
+/// loses its name.
+fn lose_while(site: &Site, acts: Vec<(When, Act)>) {
+    let disk = Meanwhile::new(vec![]);
+    let options = DestinationOptions { prove: true, ..site.options(UPDATE) };
+    let incoming = Incoming::begin_on(options, Arc::clone(&disk) as Arc<dyn Disk>).unwrap();
+    let (bytes, sent) = Lane::default().proving().folder("album").file("b", b"new").end();
+    incoming.run_lane(&mut Wire::new(bytes), &mut io(IoMode::Auto)).unwrap();
+    let at = site.at("album/b");
+    let time = fs::metadata(&at).unwrap().modified().unwrap();
+    fs::write(&at, "bad").unwrap();
+    fs::File::options().write(true).open(&at).unwrap().set_modified(time).unwrap();
+    disk.0.lock().extend(acts);
+    let (receipt, _) = incoming.finish(&sent).unwrap();
+    assert_eq!(receipt.proven.unwrap().files, 0);
+    let differs = incoming.results().take_failures().into_iter().map(|failure| failure.reason).collect::<Vec<_>>();
+    assert_eq!(differs, [FailureReason::Differs]);
+    disk.check_all_done();
+    assert_eq!(site.names(), ["album"]);
+}
+
+#[test]
+fn what_is_saved_in_the_instant_in_which_a_file_that_proved_wrong_loses_its_name_stays() {
+    let site = received();
+    lose_while(&site, vec![(When::BeforeRemoving, saves(&site, "album/b", "saved"))]);
+    assert_eq!(texts(&site), ["old", "saved"]);
+    assert_eq!(site.text("album/b"), "saved");
+}
+
+#[test]
+fn what_is_saved_twice_while_a_file_that_proved_wrong_loses_its_name_stays_twice() {
+    let site = received();
+    let acts = [When::BeforeRemoving, When::BeforeNaming];
+    lose_while(
+        &site,
+        acts.into_iter().zip(["saved", "again"]).map(|(when, text)| (when, saves(&site, "album/b", text))).collect(),
+    );
+    assert_eq!(texts(&site), ["again", "old", "saved"]);
+    assert_eq!(site.text("album/b"), "again");
+}
+
+#[test]
+fn a_file_that_proved_wrong_loses_its_name() {
+    let site = received();
+    lose_while(&site, vec![]);
+    assert_eq!(texts(&site), ["old"]);
 }

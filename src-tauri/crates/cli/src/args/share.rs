@@ -1,0 +1,89 @@
+//! The arguments of `ringway share` and `ringway ls`.
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::ReportArgs;
+
+pub(super) const SHARE_HELP: &str = "\
+Examples:
+  ringway share add /srv/runs --with laptop   the device laptop may list and read /srv/runs
+  ringway share add ~/papers --name papers    shared with no device yet
+  ringway share add ~/papers --name papers --with laptop nas
+  ringway share remove papers
+
+By default nothing is shared, and a new share is for no device. A share is read only. What is shared is the folder that was there when it was added: another folder at its path is not, and a disk that is not mounted is said to be so. Symbolic links in it are shown as links and never followed.
+
+Other devices see a share while `ringway serve` or `ringway recv` runs here. Removing a share, or forgetting a device, ends what runs with it within a second.";
+
+pub(super) const LS_HELP: &str = "\
+Examples:
+  ringway ls lab-ws                  the folders that lab-ws shares with this device
+  ringway ls lab-ws:runs             what is in one of them
+  ringway ls -l lab-ws:runs/2026-11-22
+  ringway ls -R --json lab-ws:runs | jq -r .path
+
+DEVICE is a paired device's name, the beginning of its id, or HOST[:PORT]. There, `ringway share add` shares a folder. Entries come sorted by name, as they arrive; with -R a folder stands before what is in it. Times are in UTC.";
+
+/// `ringway share`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ShareArgs {
+    /// What to do; without it, list them
+    #[command(subcommand)]
+    pub(crate) action: Option<ShareAction>,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+/// What to do with shared folders.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ShareAction {
+    /// Share a folder with paired devices, which may list and read it. The same folder under the
+    /// same name is shared with the devices that are named now
+    Add {
+        /// The folder
+        folder: PathBuf,
+        /// The name under which devices see it. Default: the folder's own name
+        #[arg(long)]
+        name: Option<String>,
+        /// The devices that may read it, by name or by the beginning of their ids. Without this
+        /// option no device may
+        #[arg(long, value_name = "DEVICE", num_args = 1.., conflicts_with = "with_all")]
+        with: Vec<String>,
+        /// Every paired device may read it, also those that are paired later
+        #[arg(long)]
+        with_all: bool,
+        /// Share a home folder, or a folder that contains one, although that shows private files
+        #[arg(long)]
+        allow_home: bool,
+    },
+    /// List the shared folders, with whom they are shared, and which are unavailable (the default)
+    List,
+    /// Share a folder no longer; its files stay
+    Remove {
+        /// The name of the share
+        name: String,
+    },
+}
+
+/// `ringway ls`.
+#[derive(Debug, Args)]
+pub(crate) struct LsArgs {
+    /// DEVICE for the folders that it shares with this one; DEVICE:SHARE or DEVICE:SHARE/PATH for
+    /// what is in one
+    #[arg(value_name = "DEVICE[:SHARE[/PATH]]")]
+    pub(crate) what: OsString,
+    /// Show permissions, size and modification time of each entry, and where links lead
+    #[arg(short, long)]
+    pub(crate) long: bool,
+    /// List what is in folders as well
+    #[arg(short = 'R', long)]
+    pub(crate) recursive: bool,
+    /// List a folder itself, not what is in it
+    #[arg(short, long, conflicts_with = "recursive")]
+    pub(crate) directory: bool,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}

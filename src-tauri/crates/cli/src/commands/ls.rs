@@ -1,0 +1,167 @@
+//! `ringway ls`: what another device shares, and what is in it, printed as it arrives.
+use std::fmt::Write;
+
+use anyhow::Result;
+use ringway_engine::{Browsed, Browser, Engine, Listed, PathInShare, Reference, Unread};
+use ringway_model::{EntryKind, EntryThere, Fault, Operation, PathText, ShareThere, sentences};
+
+use crate::args::LsArgs;
+use crate::exit::{Exit, Refusal};
+use crate::json::{self, Event};
+use crate::output::Output;
+use crate::text::{bytes, for_terminal, table, utc};
+use crate::words;
+
+/// Lists.
+pub(crate) async fn run(engine: &Engine, args: LsArgs) -> Result<Exit> {
+    let out = Output::from(args.report);
+    let Reference { device, inside } = Reference::parse(&args.what)?;
+    let target = engine.resolve(&device)?;
+    let mut browser = engine.browse(&target).await?;
+    let listed = match &inside {
+        None => shares(&mut browser, &out).await,
+        Some(inside) => entries(&mut browser, inside, &args, &out).await,
+    };
+    let name = browser.device().name.clone();
+    browser.close().await;
+    listed.map_err(|error| about(error, &name))
+}
+
+/// What went wrong at a device whose name is known.
+fn about(error: anyhow::Error, device: &str) -> anyhow::Error {
+    let Some(fault) = error.downcast_ref::<Fault>() else { return error };
+    let is_there = matches!(fault, Fault::NotShared { .. } | Fault::ShareUnavailable { .. } | Fault::PathThere { .. });
+    match is_there {
+        true => {
+            let says = words::Words::from(fault.says().of_peer(Some(device)));
+            let refusal = Refusal { exit: Exit::from(fault), what: says.what, next: says.next };
+            anyhow::Error::new(fault.clone()).context(refusal)
+        }
+        false => error,
+    }
+}
+
+async fn shares(browser: &mut Browser, out: &Output) -> Result<Exit> {
+    let shares = browser.shares().await?;
+    shares.iter().for_each(|share| out.event(&Event::ShareThere(share)));
+    if shares.is_empty() {
+        let device = for_terminal(&browser.device().name);
+        out.say(format_args!("{device} shares nothing with this device. There, `ringway share add` shares a folder."));
+    }
+    let rows = shares.iter().map(|ShareThere { name, unavailable }| {
+        let state =
+            unavailable.map_or_else(String::new, |why| format!("unavailable: {}", sentences::share_trouble(why)));
+        [for_terminal(name.as_str()), state]
+    });
+    table(rows.collect()).into_iter().for_each(|line| out.say(line));
+    Ok(Exit::All)
+}
+
+async fn entries(browser: &mut Browser, inside: &PathInShare, args: &LsArgs, out: &Output) -> Result<Exit> {
+    let listed = match (args.directory, args.recursive) {
+        (true, _) => Listed::Itself,
+        (false, true) => Listed::Tree,
+        (false, false) => Listed::Folder,
+    };
+    let mut exit = Exit::All;
+    let own = inside.shown();
+    let page = |entries: Vec<Browsed>| {
+        // A page is printed at once, and not line by line.
+        let mut lines = String::new();
+        for entry in entries {
+            match entry {
+                Ok(entry) => {
+                    let line = match out.is_json() {
+                        true => json::line(&Event::Entry(&entry)),
+                        false if args.long => long(&entry, &own),
+                        false => short(&entry, &own),
+                    };
+                    let _ = writeln!(lines, "{line}");
+                }
+                Err(unread) => {
+                    out.lines(std::mem::take(&mut lines));
+                    exit = Exit::SomeFailed;
+                    failed(unread, &own, out);
+                }
+            }
+        }
+        out.lines(lines);
+        !out.is_closed()
+    };
+    browser.entries(inside, listed, page).await?;
+    Ok(exit)
+}
+
+/// An entry that could not be read, or a folder whose entries could not.
+fn failed(Unread { path, source }: Unread, own: &PathText, out: &Output) {
+    let path = own.join(&*path).into();
+    let fault = Fault::PathThere { path, operation: Operation::Read, source };
+    let words = words::error(&fault);
+    out.event(&json::error(&fault, &words));
+    out.warn(words.what);
+}
+
+/// A name; of a folder with a slash behind it.
+fn short(entry: &EntryThere, own: &PathText) -> String {
+    let name = if entry.path == "" { own } else { &entry.path };
+    let slash = if entry.kind == EntryKind::Folder { "/" } else { "" };
+    format!("{name}{slash}")
+}
+
+/// As `ls -l` shows it, without owners.
+fn long(entry: &EntryThere, own: &PathText) -> String {
+    let size = match entry.kind {
+        EntryKind::File => bytes(entry.size),
+        _ => "-".to_owned(),
+    };
+    let target = entry.target.as_ref().map_or_else(String::new, |target| format!(" -> {target}"));
+    format!("{}  {size:>7}  {}  {}{target}", mode(entry), utc(entry.modified_seconds), short(entry, own))
+}
+
+/// Kind and permissions, as `ls -l` shows them.
+fn mode(entry: &EntryThere) -> String {
+    let kind = match entry.kind {
+        EntryKind::File => '-',
+        EntryKind::Folder => 'd',
+        EntryKind::Link => 'l',
+        EntryKind::Fifo => 'p',
+        EntryKind::Socket => 's',
+        EntryKind::CharDevice => 'c',
+        EntryKind::BlockDevice => 'b',
+    };
+    let has = |bit: u16| entry.mode & bit != 0;
+    let execute = |bit, special, (both, alone)| match (has(bit), has(special)) {
+        (true, true) => both,
+        (false, true) => alone,
+        (true, false) => 'x',
+        (false, false) => '-',
+    };
+    let mut text = String::from(kind);
+    for (shift, special, letters) in [(6, 0o4000, ('s', 'S')), (3, 0o2000, ('s', 'S')), (0, 0o1000, ('t', 'T'))] {
+        text.push(if has(4 << shift) { 'r' } else { '-' });
+        text.push(if has(2 << shift) { 'w' } else { '-' });
+        text.push(execute(1 << shift, special, letters));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(kind: EntryKind, mode: u16, path: &str) -> EntryThere {
+        let target = (kind == EntryKind::Link).then(|| "../a\nb".into());
+        EntryThere { path: path.into(), kind, size: 1_234, mode, modified_seconds: 0, modified_nanos: 5, target }
+    }
+
+    #[test]
+    fn entries_are_shown_as_ls_shows_them() {
+        let own = PathText::from("runs/x");
+        let shown = |kind, mode, path| long(&entry(kind, mode, path), &own);
+        assert_eq!(shown(EntryKind::File, 0o4755, "a"), "-rwsr-xr-x   1.2 kB  1970-01-01T00:00:00Z  a");
+        assert_eq!(shown(EntryKind::Folder, 0o1770, "b"), "drwxrwx--T        -  1970-01-01T00:00:00Z  b/");
+        assert_eq!(shown(EntryKind::Link, 0o777, ""), "lrwxrwxrwx        -  1970-01-01T00:00:00Z  runs/x -> ../a\\nb");
+        assert_eq!(mode(&entry(EntryKind::Fifo, 0o2600, "f")), "prw---S---");
+        assert_eq!(short(&entry(EntryKind::File, 0, "a\u{1b}[2J"), &own), "a\\u{1b}[2J");
+    }
+}

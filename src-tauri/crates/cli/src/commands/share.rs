@@ -1,0 +1,95 @@
+//! `ringway share`: the folders that paired devices may read here.
+use std::path::Path;
+
+use anyhow::Result;
+use ringway_engine::Engine;
+use ringway_model::{Device, DeviceId, Fault, Invalid, Share, ShareName, SharedWith, sentences};
+
+use crate::args::{ShareAction, ShareArgs};
+use crate::commands::devices::find;
+use crate::exit::{Exit, Refusal};
+use crate::json::Event;
+use crate::output::Output;
+use crate::text::{for_terminal, table};
+
+/// Adds, lists or removes.
+pub(crate) fn run(engine: &Engine, args: ShareArgs) -> Result<Exit> {
+    let out = Output::from(args.report);
+    match args.action.unwrap_or(ShareAction::List) {
+        ShareAction::Add { folder, name, with, with_all, allow_home } => {
+            let name = name_of(&folder, name.as_deref())?;
+            let with = match with_all {
+                true => SharedWith::All,
+                false => {
+                    let ids = with.iter().map(|device| find(engine, device).map(|device| device.id));
+                    SharedWith::Devices { devices: ids.collect::<Result<_>>()? }
+                }
+            };
+            engine.share(&folder, &name, &with, allow_home)?;
+            let share = engine.shares()?.into_iter().find(|share| share.name == name);
+            let share = share.ok_or(Fault::Invalid(Invalid::UnknownShare { name: name.as_str().into() }))?;
+            out.event(&Event::Share(&share));
+            let (name, folder) = (for_terminal(name.as_str()), for_terminal(&share.folder));
+            let devices = engine.devices()?;
+            match &share.with {
+                SharedWith::Devices { devices } if devices.is_empty() => {
+                    out.say(format_args!("{folder} is shared as {name}, with no device yet. Name devices with --with."))
+                }
+                with => out.say(format_args!("{folder} is shared as {name} with {}.", readers(with, &devices))),
+            }
+        }
+        ShareAction::List => list(engine, &out)?,
+        ShareAction::Remove { name } => {
+            let unknown = || Fault::Invalid(Invalid::UnknownShare { name: name.as_str().into() });
+            let name = ShareName::new(&name).map_err(|_| unknown())?;
+            engine.unshare(&name)?;
+            out.event(&Event::Unshared { name: name.as_str() });
+            out.say(format_args!("{} is shared no longer.", for_terminal(name.as_str())));
+        }
+    }
+    Ok(Exit::All)
+}
+
+/// The name that was given, or the folder's own.
+fn name_of(folder: &Path, given: Option<&str>) -> Result<ShareName> {
+    if let Some(given) = given {
+        return Ok(ShareName::new(given)?);
+    }
+    let absolute = std::path::absolute(folder)?;
+    let own = absolute.file_name().and_then(|name| ShareName::new(name.to_str()?).ok());
+    Ok(own.ok_or_else(|| {
+        Refusal::usage(format!("{} has no name that a share may have.", for_terminal(folder)))
+            .advise("Give one with --name.")
+    })?)
+}
+
+fn list(engine: &Engine, out: &Output) -> Result<()> {
+    let shares = engine.shares()?;
+    shares.iter().for_each(|share| out.event(&Event::Share(share)));
+    if shares.is_empty() {
+        out.say("No folder is shared. `ringway share add FOLDER --with DEVICE` shares one.");
+        return Ok(());
+    }
+    let devices = engine.devices()?;
+    let rows = shares.iter().map(|Share { name, folder, with, unavailable }| {
+        let state =
+            unavailable.map_or_else(String::new, |why| format!("unavailable: {}", sentences::share_trouble(why)));
+        [for_terminal(name.as_str()), readers(with, &devices), for_terminal(folder), state]
+    });
+    let heading = ["NAME", "WITH", "FOLDER", ""].map(str::to_owned);
+    table(std::iter::once(heading).chain(rows).collect()).into_iter().for_each(|line| out.say(line));
+    Ok(())
+}
+
+/// Who may read a share.
+fn readers(with: &SharedWith, devices: &[Device]) -> String {
+    let name = |id: &DeviceId| {
+        let device = devices.iter().find(|device| device.id == *id);
+        device.map_or_else(|| id.short(), |device| for_terminal(&device.name))
+    };
+    match with {
+        SharedWith::All => "every paired device".to_owned(),
+        SharedWith::Devices { devices } if devices.is_empty() => "no device".to_owned(),
+        SharedWith::Devices { devices } => devices.iter().map(name).collect::<Vec<_>>().join(", "),
+    }
+}

@@ -1,0 +1,82 @@
+//! Sharing folders with paired devices.
+use std::path::Path;
+
+use ringway_model::{Fault, Invalid, Operation, Share, ShareName, SharedWith};
+use ringway_sys::attributes::metadata_of;
+use ringway_sys::dir::Dir;
+use ringway_sys::space;
+use ringway_tree::receive::is_home;
+
+use super::Engine;
+use crate::devices::target::Target;
+use crate::local::own_folders;
+use crate::send::browse::Browser;
+use crate::store::SharedFolder;
+
+impl Engine {
+    /// The shared folders, by name, and which of them cannot be read now. It may wait for a disk.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn shares(&self) -> Result<Vec<Share>, Fault> {
+        self.shared.shares()
+    }
+
+    /// Shares a folder under a name with some paired devices. The same folder under the same name
+    /// is shared with these devices instead of those before. With `allow_home` it may be a home
+    /// folder, or contain one.
+    ///
+    /// # Errors
+    /// A folder that cannot be opened, that is Ringway's own, or a home that is not allowed; a name
+    /// that another folder has; a device that is not paired.
+    pub fn share(&self, folder: &Path, name: &ShareName, with: &SharedWith, allow_home: bool) -> Result<(), Fault> {
+        let at = |source| Fault::path(folder, Operation::Open, source);
+        let folder = std::path::absolute(folder).map_err(at)?;
+        let dir = Dir::open(&folder).map_err(at)?;
+        if space::shows_the_kernel(&dir).map_err(at)? {
+            return Err(at(std::io::ErrorKind::Unsupported.into()));
+        }
+        if own_folders::make(&self.shared.paths)?.contain(&dir).map_err(at)? {
+            return Err(Fault::Invalid(Invalid::SharedOwnFolder { folder: folder.into() }));
+        }
+        if !allow_home && shows_a_home(&dir).map_err(at)? {
+            return Err(Fault::Invalid(Invalid::SharedHomeFolder { folder: folder.into() }));
+        }
+        let shared = SharedFolder::of(&folder, &dir).map_err(at)?;
+        self.shared.store.add_share(name, &shared, with)?;
+        self.shared.changes.changed();
+        Ok(())
+    }
+
+    /// Connects to a paired device to browse its shares.
+    ///
+    /// # Errors
+    /// It cannot be reached, is not who it was, or is not paired.
+    pub async fn browse(&self, target: &Target) -> Result<Browser, Fault> {
+        Browser::open(&self.shared, target).await
+    }
+
+    /// Shares a folder no longer. What reads it in this program ends at once, and in another program
+    /// of this device within [`FORGOTTEN_LOOK_EVERY`](crate::limits::FORGOTTEN_LOOK_EVERY).
+    ///
+    /// # Errors
+    /// [`Invalid::UnknownShare`]; the store cannot be written.
+    pub fn unshare(&self, name: &ShareName) -> Result<(), Fault> {
+        if !self.shared.store.remove_share(name)? {
+            return Err(Fault::Invalid(Invalid::UnknownShare { name: name.as_str().into() }));
+        }
+        self.shared.changes.changed();
+        Ok(())
+    }
+}
+
+/// Whether a folder is somebody's home, or has this user's beneath it.
+fn shows_a_home(folder: &Dir) -> std::io::Result<bool> {
+    let there = metadata_of(folder)?;
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    let is_this = |above: &Path| {
+        let above = Dir::open_to_search(above).and_then(metadata_of);
+        above.is_ok_and(|above| (above.dev, above.ino) == (there.dev, there.ino))
+    };
+    Ok(is_home(&there) || home.is_some_and(|home| home.ancestors().any(is_this)))
+}

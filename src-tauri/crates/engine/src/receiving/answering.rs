@@ -1,0 +1,200 @@
+//! Answers what paired devices ask about shares: a session for each that asks, and a thread for
+//! each answer that is looked for in a shared folder.
+mod credit;
+mod looking;
+
+use std::sync::Arc;
+
+use ringway_link::session::Session;
+use ringway_model::{DeviceId, Fault};
+use ringway_wire::control::{Answer, EntriesWanted, NoAnswer, Question};
+use ringway_wire::entries::EntriesPage;
+use ringway_wire::session::{Acceptor, AcceptorEvent, QuestionNumber};
+use tokio::sync::{mpsc, oneshot};
+
+use super::answer_places::Place;
+use super::listening::Listening;
+use crate::shared::Grant;
+use crate::store::PairingNumber;
+
+use credit::Credit;
+
+/// Parts of answers that wait to be sent, beside the one that the session has.
+const READY_MAX: usize = 2;
+
+/// A part of an answer.
+type Part = (QuestionNumber, Answer);
+
+/// A session in which a device asks.
+pub(super) struct Asker {
+    pub(super) session: Session<Acceptor>,
+    pub(super) device: DeviceId,
+    pub(super) pairing: PairingNumber,
+}
+
+/// Answers until the other end has heard enough, its device is forgotten, or nothing is asked for a
+/// while. The first question has arrived already.
+pub(super) async fn run(listening: Arc<Listening>, asker: Asker, first: (QuestionNumber, Question)) {
+    let Asker { mut session, device, pairing } = asker;
+    let Some(_place) = listening.answers.begin_session(device) else {
+        session.machine.answer(first.0, Answer::Refused(NoAnswer::Busy));
+        // Who asks too much at once hears it, and may not stay.
+        return session.close().await;
+    };
+    let (ready, mut parts) = mpsc::channel(READY_MAX);
+    let mut open = Answers { listening: Arc::clone(&listening), device, ready, running: Vec::new() };
+    open.begin(first);
+    let forgotten = listening.shared.forgotten(device, pairing);
+    tokio::pin!(forgotten);
+    loop {
+        let takes_page = session.machine.takes_page();
+        tokio::select! {
+            () = &mut forgotten => return,
+            event = session.next() => match event {
+                Ok(Some(AcceptorEvent::Asked(number, question))) => open.begin((number, question)),
+                Ok(Some(AcceptorEvent::MorePages(number, pages))) => open.more(number, pages),
+                Ok(Some(AcceptorEvent::NotWanted(number))) => open.end(number),
+                Ok(Some(_)) => {}
+                // What goes wrong with a session that only asks is nobody's news here.
+                Ok(None) | Err(_) => return,
+            },
+            Some((number, answer)) = parts.recv(), if takes_page => {
+                let is_last = !matches!(&answer, Answer::Entries(page) if !page.is_last());
+                session.machine.answer(number, answer);
+                if is_last {
+                    open.end(number);
+                }
+            }
+        }
+    }
+}
+
+/// The answers of one session that are looked for. They end with it.
+struct Answers {
+    listening: Arc<Listening>,
+    device: DeviceId,
+    ready: mpsc::Sender<Part>,
+    running: Vec<(QuestionNumber, Arc<Credit>)>,
+}
+
+impl Answers {
+    fn begin(&mut self, (number, question): (QuestionNumber, Question)) {
+        let pages = match &question {
+            Question::Shares => 1,
+            Question::Entries(wanted) => wanted.pages,
+        };
+        let credit = Arc::new(Credit::new(pages));
+        self.running.push((number, Arc::clone(&credit)));
+        let (listening, ready) = (Arc::clone(&self.listening), self.ready.clone());
+        tokio::spawn(answer(listening, self.device, (number, question), (credit, ready)));
+    }
+
+    fn more(&self, number: QuestionNumber, pages: u8) {
+        self.running.iter().filter(|(of, _)| *of == number).for_each(|(_, credit)| credit.add(pages));
+    }
+
+    fn end(&mut self, number: QuestionNumber) {
+        self.running.extract_if(.., |(of, _)| *of == number).for_each(|(_, credit)| credit.end());
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        self.running.iter().for_each(|(_, credit)| credit.end());
+    }
+}
+
+/// Looks for one answer, once there is a place for it, as long as the device may read it.
+async fn answer(
+    listening: Arc<Listening>,
+    device: DeviceId,
+    (number, question): (QuestionNumber, Question),
+    (credit, ready): (Arc<Credit>, mpsc::Sender<Part>),
+) {
+    let refused = |why| (number, Answer::Refused(why));
+    // Who has gone needs no answer: here, and below.
+    let Some(place) = listening.answers.take(device).await else {
+        let _ = ready.send(refused(NoAnswer::Busy)).await;
+        return;
+    };
+    let (granted, grant) = oneshot::channel();
+    let (over, mut ended) = oneshot::channel();
+    let work = Work { listening: Arc::clone(&listening), device, number, credit: Arc::clone(&credit), place, over };
+    let parts = ready.clone();
+    let looks = move || work.run(question, granted, &parts);
+    if std::thread::Builder::new().name("ringway-answer".into()).spawn(looks).is_err() {
+        let _ = ready.send(refused(NoAnswer::Busy)).await;
+        return;
+    }
+    if let Ok(grant) = grant.await {
+        tokio::select! {
+            () = listening.shared.revoked(grant) => {
+                credit.end();
+                let _ = ready.send(refused(NoAnswer::NotShared)).await;
+            }
+            _ = &mut ended => {}
+        }
+    }
+}
+
+/// What a thread that looks for an answer needs.
+struct Work {
+    listening: Arc<Listening>,
+    device: DeviceId,
+    number: QuestionNumber,
+    credit: Arc<Credit>,
+    /// Free again when the thread has ended, whatever the disk does until then.
+    place: Place,
+    /// Dropped then.
+    over: oneshot::Sender<()>,
+}
+
+impl Work {
+    fn run(self, question: Question, granted: oneshot::Sender<Grant>, ready: &mpsc::Sender<Part>) {
+        let Self { listening, device, number, credit, place, over } = self;
+        let say = |answer| ready.blocking_send((number, answer)).is_ok();
+        let answered = match question {
+            Question::Shares => listening.shared.shares_of(device).map(Answer::Shares).map_err(|fault| why(&fault)),
+            Question::Entries(wanted) => {
+                let page = |page| credit.take() && say(Answer::Entries(page));
+                let last = entries(&listening, device, &wanted, granted, page);
+                last.map(Answer::Entries)
+            }
+        };
+        let answer = match answered {
+            Ok(Answer::Entries(_)) if !credit.take() => Answer::Refused(NoAnswer::Busy),
+            Ok(answer) => answer,
+            Err(why) => Answer::Refused(why),
+        };
+        // Of what has ended, why it has is said elsewhere.
+        if !credit.has_ended() {
+            say(answer);
+        }
+        drop((place, over));
+    }
+}
+
+/// Hands out all pages but the last, which it returns.
+fn entries(
+    listening: &Listening,
+    device: DeviceId,
+    wanted: &EntriesWanted,
+    granted: oneshot::Sender<Grant>,
+    page: impl FnMut(EntriesPage) -> bool,
+) -> Result<EntriesPage, NoAnswer> {
+    let opened = listening.shared.open_share(device, &wanted.share).map_err(|fault| why(&fault))?;
+    let confines = listening.confinement.is_ok();
+    // The session may have ended.
+    let _ = granted.send(opened.grant);
+    looking::look(&opened, wanted, confines, page)
+}
+
+/// Why there is no answer, as the other end hears it.
+fn why(fault: &Fault) -> NoAnswer {
+    match fault {
+        Fault::NotShared { .. } => NoAnswer::NotShared,
+        Fault::ShareUnavailable { trouble, .. } => NoAnswer::Unavailable(*trouble),
+        // This device's own state cannot be read.
+        _ => NoAnswer::Busy,
+    }
+}

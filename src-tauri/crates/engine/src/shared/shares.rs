@@ -1,0 +1,185 @@
+//! The folders that are shared, as a paired device meets them: opened, or why not, and until when
+//! it may read.
+use std::path::Path;
+use std::sync::Arc;
+
+use ringway_model::{DeviceId, Fault, Share, ShareName, ShareThere, ShareTrouble};
+use ringway_sys::dir::Dir;
+use ringway_sys::mounts::mount_point;
+use ringway_tree::receive::{FolderIdentity, OwnFolders};
+
+use super::Shared;
+use crate::local::own_folders;
+use crate::local::places::lacks_mount;
+use crate::store::{PairingNumber, ShareNumber, SharedFolder, StoredShare};
+
+/// A share that a device may read, open for that.
+#[derive(Debug)]
+pub(crate) struct OpenedShare {
+    /// Its folder: nothing is opened but beneath it.
+    pub(crate) root: Dir,
+    /// Ringway's own folders, which may lie in it and are never shown.
+    pub(crate) own: OwnFolders,
+    /// Until when it may be read.
+    pub(crate) grant: Grant,
+}
+
+/// The right of one pairing with a device to read one share. It ends with the share, the pairing,
+/// or the device's name in the share's list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Grant {
+    share: ShareNumber,
+    device: DeviceId,
+    pairing: PairingNumber,
+}
+
+impl Shared {
+    /// Opens a share for a device. It may wait for a disk.
+    ///
+    /// # Errors
+    /// [`Fault::NotShared`] for a device that is not paired, a share that does not exist, and one
+    /// that the device may not read: nobody learns which. [`Fault::ShareUnavailable`] for a folder
+    /// that is not what was shared.
+    pub(crate) fn open_share(&self, device: DeviceId, name: &ShareName) -> Result<OpenedShare, Fault> {
+        let not_shared = || Fault::NotShared { share: name.as_str().into() };
+        // First: a device that is forgotten from now on has another pairing.
+        let pairing = self.store.pairing(device)?;
+        let share = self.store.share(name)?.ok_or_else(not_shared)?;
+        let grant = Grant { share: share.number, device, pairing };
+        if !self.holds(&grant)? {
+            return Err(not_shared());
+        }
+        let unavailable = |trouble| Fault::ShareUnavailable { share: share.name.as_str().into(), trouble };
+        let root = open(&share.shared).map_err(unavailable)?;
+        let own = own_folders::make(&self.paths)?;
+        // A link on its path may lead elsewhere since.
+        if own.contain(&root).unwrap_or(true) {
+            return Err(unavailable(ShareTrouble::Failed));
+        }
+        Ok(OpenedShare { root, own, grant })
+    }
+
+    /// Whether that right is in force.
+    pub(crate) fn holds(&self, grant: &Grant) -> Result<bool, Fault> {
+        self.store.may_read(grant.share, grant.device, grant.pairing)
+    }
+
+    /// Resolves when that right has ended, whichever program ended it.
+    pub(crate) async fn revoked(self: &Arc<Self>, grant: Grant) {
+        let mut changes = self.follow_changes();
+        // A store that cannot be read now is read at its next change.
+        while self.holds(&grant).unwrap_or(true) {
+            if changes.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+
+    /// The shares that a device may read, by name. It may wait for a disk.
+    pub(crate) fn shares_of(&self, device: DeviceId) -> Result<Vec<ShareThere>, Fault> {
+        let pairing = self.store.pairing(device)?;
+        let mut all = Vec::new();
+        for StoredShare { number, name, shared, .. } in self.store.shares()? {
+            if self.holds(&Grant { share: number, device, pairing })? {
+                all.push(ShareThere { name, unavailable: open(&shared).err() });
+            }
+        }
+        Ok(all)
+    }
+
+    /// Every share, by name. It may wait for a disk.
+    pub(crate) fn shares(&self) -> Result<Vec<Share>, Fault> {
+        let shown = |StoredShare { name, shared, with, .. }| {
+            let unavailable = open(&shared).err();
+            Share { name, folder: shared.folder.into(), with, unavailable }
+        };
+        Ok(self.store.shares()?.into_iter().map(shown).collect())
+    }
+}
+
+/// Opens the folder that was shared, and no other one that has its path.
+fn open(shared: &SharedFolder) -> Result<Dir, ShareTrouble> {
+    use std::io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    let SharedFolder { folder, identity, mounted } = shared;
+    let is_unmounted = |dir: &Dir| mounted.as_deref().is_some_and(|at| lacks_mount(dir, at));
+    let root = Dir::open(folder).map_err(|error| match error.kind() {
+        NotFound | NotADirectory if nearest(folder).is_some_and(|above| is_unmounted(&above)) => {
+            ShareTrouble::NotMounted
+        }
+        NotFound => ShareTrouble::Missing,
+        NotADirectory => ShareTrouble::Replaced,
+        PermissionDenied => ShareTrouble::NotReadable,
+        _ => ShareTrouble::Failed,
+    })?;
+    if is_unmounted(&root) {
+        return Err(ShareTrouble::NotMounted);
+    }
+    let before = identity.as_ref().ok_or(ShareTrouble::Failed)?;
+    match FolderIdentity::of(&root) {
+        Ok(now) if now.is_still(before) => Ok(root),
+        Ok(_) => Err(ShareTrouble::Replaced),
+        Err(_) => Err(ShareTrouble::Failed),
+    }
+}
+
+/// The nearest folder above that is there.
+fn nearest(folder: &Path) -> Option<Dir> {
+    folder.ancestors().skip(1).find_map(|above| Dir::open(above).ok())
+}
+
+impl SharedFolder {
+    /// A folder as it is now, and where its disk is mounted.
+    pub(crate) fn of(folder: &Path, dir: &Dir) -> std::io::Result<Self> {
+        let identity = Some(FolderIdentity::of(dir)?);
+        Ok(Self { folder: folder.to_owned(), identity, mounted: mount_point(dir).ok() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn shared(folder: &Path) -> SharedFolder {
+        SharedFolder::of(folder, &Dir::open(folder).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_folder_that_is_gone_or_replaced_is_unavailable_until_it_is_back() {
+        let base = tempfile::tempdir().unwrap();
+        let (runs, aside) = (base.path().join("runs"), base.path().join("aside"));
+        fs::create_dir(&runs).unwrap();
+        let noted = shared(&runs);
+        assert!(open(&noted).is_ok());
+        fs::rename(&runs, &aside).unwrap();
+        assert_eq!(open(&noted).unwrap_err(), ShareTrouble::Missing);
+        fs::create_dir(&runs).unwrap();
+        assert_eq!(open(&noted).unwrap_err(), ShareTrouble::Replaced);
+        fs::remove_dir(&runs).unwrap();
+        fs::write(&runs, "").unwrap();
+        assert_eq!(open(&noted).unwrap_err(), ShareTrouble::Replaced);
+        fs::remove_file(&runs).unwrap();
+        symlink(&aside, &runs).unwrap();
+        assert!(open(&noted).is_ok(), "the same folder by another way");
+        fs::remove_file(&runs).unwrap();
+        fs::rename(&aside, &runs).unwrap();
+        assert!(open(&noted).is_ok(), "it is back");
+    }
+
+    #[test]
+    fn a_folder_whose_disk_is_not_mounted_is_unavailable() {
+        let base = tempfile::tempdir().unwrap();
+        let runs = base.path().join("runs");
+        fs::create_dir(&runs).unwrap();
+        let noted = shared(&runs);
+        if noted.mounted.is_none() {
+            return println!("skipped: this kernel does not tell mounts");
+        }
+        let elsewhere = SharedFolder { mounted: Some(base.path().to_owned()), ..noted };
+        assert_eq!(open(&elsewhere).unwrap_err(), ShareTrouble::NotMounted);
+        fs::remove_dir(&runs).unwrap();
+        assert_eq!(open(&elsewhere).unwrap_err(), ShareTrouble::NotMounted);
+    }
+}

@@ -1,0 +1,285 @@
+//! Shares in the store: a row for each shared folder, and one for each device that may read it.
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use ringway_model::{DeviceId, Fault, Invalid, ShareName, SharedWith};
+use ringway_tree::receive::FolderIdentity;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+
+use super::pairings::{PairingNumber, is_paired_as};
+use super::{Store, now};
+use crate::limits::SHARES_MAX;
+
+/// The triggers are in the file itself: also a program that knows of no shares leaves none to a
+/// device that pairs anew. Numbers are never used again, so that what runs with a share does not go
+/// on with another one.
+pub(super) const SCHEMA: &str = "
+    CREATE TABLE IF NOT EXISTS share (
+        number    INTEGER PRIMARY KEY AUTOINCREMENT,
+        name      TEXT NOT NULL UNIQUE COLLATE NOCASE,
+        folder    BLOB NOT NULL,
+        identity  BLOB,
+        mounted   BLOB,
+        everybody INTEGER NOT NULL,
+        added_at  INTEGER NOT NULL
+    ) STRICT;
+    CREATE TABLE IF NOT EXISTS share_reader (
+        share  INTEGER NOT NULL,
+        device BLOB NOT NULL CHECK (length(device) = 32),
+        PRIMARY KEY (share, device)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TRIGGER IF NOT EXISTS share_reader_forgotten AFTER DELETE ON device BEGIN
+        DELETE FROM share_reader WHERE device = old.id;
+    END;
+    CREATE TRIGGER IF NOT EXISTS share_removed AFTER DELETE ON share BEGIN
+        DELETE FROM share_reader WHERE share = old.number;
+    END;
+";
+
+const SHARES: &str = "SELECT number, name, folder, identity, mounted, everybody FROM share";
+
+/// A share as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredShare {
+    pub(crate) number: ShareNumber,
+    pub(crate) name: ShareName,
+    pub(crate) shared: SharedFolder,
+    pub(crate) with: SharedWith,
+}
+
+/// One share, of several that may have had its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ShareNumber(i64);
+
+/// A folder as it was when it was shared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SharedFolder {
+    pub(crate) folder: PathBuf,
+    /// None where a later version wrote what this one cannot read: then no folder is the right one.
+    pub(crate) identity: Option<FolderIdentity>,
+    /// Where its disk was mounted, if that is known.
+    pub(crate) mounted: Option<PathBuf>,
+}
+
+impl Store {
+    /// Every share, by name.
+    pub(crate) fn shares(&self) -> Result<Vec<StoredShare>, Fault> {
+        self.with(|connection| {
+            let mut all = connection.prepare_cached(&format!("{SHARES} ORDER BY name"))?;
+            let rows = all.query_map([], row)?.collect::<rusqlite::Result<Vec<_>>>()?;
+            rows.into_iter().flatten().map(|share| with_readers(connection, share)).collect()
+        })
+    }
+
+    /// The share with that name, whatever the case of the letters.
+    pub(crate) fn share(&self, name: &ShareName) -> Result<Option<StoredShare>, Fault> {
+        self.with(|connection| {
+            let mut one = connection.prepare_cached(&format!("{SHARES} WHERE name = ?1"))?;
+            let found = one.query_row([name.as_str()], row).optional()?.flatten();
+            found.map(|share| with_readers(connection, share)).transpose()
+        })
+    }
+
+    /// Shares a folder. The same folder under the same name gets the readers that are given now.
+    ///
+    /// # Errors
+    /// [`Invalid::ShareNameTaken`] where another folder has the name, [`Invalid::UnknownDevice`]
+    /// for a reader that is not paired, [`Invalid::TooManyShares`].
+    pub(crate) fn add_share(&self, name: &ShareName, shared: &SharedFolder, with: &SharedWith) -> Result<(), Fault> {
+        let refused = self.with(|connection| {
+            // One transaction: a reader may be forgotten meanwhile.
+            let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
+            if let Err(invalid) = put(&transaction, name, shared, with)? {
+                return Ok(Some(invalid));
+            }
+            transaction.commit().map(|()| None)
+        })?;
+        refused.map_or(Ok(()), |invalid| Err(Fault::Invalid(invalid)))
+    }
+
+    /// Shares a folder no longer; false if no share has that name.
+    pub(crate) fn remove_share(&self, name: &ShareName) -> Result<bool, Fault> {
+        self.with(|connection| connection.execute("DELETE FROM share WHERE name = ?1", [name.as_str()]))
+            .map(|removed| removed > 0)
+    }
+
+    /// Whether that share is still there, and that pairing of the device may still read it.
+    pub(crate) fn may_read(&self, share: ShareNumber, device: DeviceId, pairing: PairingNumber) -> Result<bool, Fault> {
+        self.with(|connection| {
+            let may_read = connection
+                .prepare_cached(
+                    "SELECT EXISTS (SELECT 1 FROM share WHERE number = ?1 AND everybody = 1)
+                     OR EXISTS (SELECT 1 FROM share_reader WHERE share = ?1 AND device = ?2)",
+                )?
+                .query_row(params![share.0, device.0], |row| row.get::<_, bool>(0))?;
+            Ok(may_read && is_paired_as(connection, device, pairing)?)
+        })
+    }
+}
+
+fn put(
+    transaction: &Transaction<'_>,
+    name: &ShareName,
+    shared: &SharedFolder,
+    with: &SharedWith,
+) -> rusqlite::Result<Result<(), Invalid>> {
+    let mut one = transaction.prepare_cached(&format!("{SHARES} WHERE name = ?1"))?;
+    let there = one.query_row([name.as_str()], |found| Ok((found.get::<_, i64>(0)?, row(found)?))).optional()?;
+    let number = match there {
+        Some((_, Some(other))) if other.shared.folder != shared.folder => {
+            return Ok(Err(Invalid::ShareNameTaken { name: other.name.as_str().into() }));
+        }
+        Some((number, Some(same))) if same.shared == *shared => Some(number),
+        Some((number, _)) => {
+            transaction.execute("DELETE FROM share WHERE number = ?1", [number])?;
+            None
+        }
+        None => None,
+    };
+    let everybody = *with == SharedWith::All;
+    let number = match number {
+        Some(number) => {
+            transaction.execute("DELETE FROM share_reader WHERE share = ?1", [number])?;
+            let row = params![number, name.as_str(), everybody];
+            transaction.execute("UPDATE share SET name = ?2, everybody = ?3 WHERE number = ?1", row)?;
+            number
+        }
+        None => {
+            let all: i64 = transaction.query_row("SELECT count(*) FROM share", [], |row| row.get(0))?;
+            if all >= SHARES_MAX as i64 {
+                return Ok(Err(Invalid::TooManyShares));
+            }
+            let mounted = shared.mounted.as_ref().map(|at| at.as_os_str().as_bytes());
+            let identity = shared.identity.as_ref().map(FolderIdentity::encode);
+            transaction.execute(
+                "INSERT INTO share (name, folder, identity, mounted, everybody, added_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![name.as_str(), shared.folder.as_os_str().as_bytes(), identity, mounted, everybody, now()],
+            )?;
+            transaction.last_insert_rowid()
+        }
+    };
+    let SharedWith::Devices { devices } = with else { return Ok(Ok(())) };
+    let devices: BTreeSet<_> = devices.iter().collect();
+    for device in devices {
+        let added = transaction.execute(
+            "INSERT INTO share_reader (share, device) SELECT ?1, id FROM device WHERE id = ?2",
+            params![number, device.0],
+        )?;
+        if added == 0 {
+            return Ok(Err(Invalid::UnknownDevice));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// A row without its readers; none for what this version would not have written.
+fn row(row: &Row<'_>) -> rusqlite::Result<Option<StoredShare>> {
+    let path = |bytes: Vec<u8>| PathBuf::from(OsString::from_vec(bytes));
+    let number = ShareNumber(row.get(0)?);
+    let folder = path(row.get(2)?);
+    let identity = row.get::<_, Option<Vec<u8>>>(3)?.and_then(|bytes| FolderIdentity::decode(&bytes));
+    let mounted = row.get::<_, Option<Vec<u8>>>(4)?.map(path);
+    let with = if row.get::<_, i64>(5)? == 1 { SharedWith::All } else { SharedWith::NOBODY };
+    let name = ShareName::new(&row.get::<_, String>(1)?).ok().filter(|_| Path::is_absolute(&folder));
+    Ok(name.map(|name| StoredShare { number, name, shared: SharedFolder { folder, identity, mounted }, with }))
+}
+
+fn with_readers(connection: &Connection, mut share: StoredShare) -> rusqlite::Result<StoredShare> {
+    if let SharedWith::Devices { devices } = &mut share.with {
+        let mut readers = connection.prepare_cached("SELECT device FROM share_reader WHERE share = ?1")?;
+        *devices =
+            readers.query_map([share.number.0], |row| row.get(0).map(DeviceId))?.collect::<rusqlite::Result<_>>()?;
+    }
+    Ok(share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: DeviceId = DeviceId([1; 32]);
+    const B: DeviceId = DeviceId([2; 32]);
+
+    fn store(folder: &Path) -> Store {
+        let store = Store::open(folder).unwrap();
+        store.pin(A, "lab", "").unwrap();
+        store.pin(B, "nas", "").unwrap();
+        store
+    }
+
+    fn name(text: &str) -> ShareName {
+        ShareName::new(text).unwrap()
+    }
+
+    fn at(folder: &str) -> SharedFolder {
+        SharedFolder { folder: folder.into(), identity: None, mounted: Some("/".into()) }
+    }
+
+    fn with(devices: &[DeviceId]) -> SharedWith {
+        SharedWith::Devices { devices: devices.to_vec() }
+    }
+
+    #[test]
+    fn a_share_is_read_by_its_devices_alone_and_stays_across_programs() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = store(folder.path());
+        here.add_share(&name("Runs"), &at("/srv/runs"), &with(&[A])).unwrap();
+        let other = Store::open(folder.path()).unwrap();
+        let found = other.share(&name("runs")).unwrap().unwrap();
+        assert_eq!((found.name.as_str(), &found.shared, &found.with), ("Runs", &at("/srv/runs"), &with(&[A])));
+        let may = |device| other.may_read(found.number, device, PairingNumber::FIRST).unwrap();
+        assert!(may(A) && !may(B));
+        assert_eq!(other.shares().unwrap(), [found]);
+    }
+
+    #[test]
+    fn the_same_folder_gets_other_readers_and_another_one_needs_another_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = store(folder.path());
+        here.add_share(&name("runs"), &at("/srv/runs"), &SharedWith::NOBODY).unwrap();
+        let before = here.share(&name("runs")).unwrap().unwrap();
+        here.add_share(&name("Runs"), &at("/srv/runs"), &with(&[B, B])).unwrap();
+        let after = here.share(&name("runs")).unwrap().unwrap();
+        assert_eq!((before.number, after.name.as_str()), (after.number, "Runs"));
+        assert_eq!(after.with, with(&[B]));
+        let taken = here.add_share(&name("RUNS"), &at("/srv/other"), &SharedWith::All);
+        assert!(matches!(taken, Err(Fault::Invalid(Invalid::ShareNameTaken { .. }))), "{taken:?}");
+        let unknown = here.add_share(&name("new"), &at("/srv/new"), &with(&[A, DeviceId([9; 32])]));
+        assert!(matches!(unknown, Err(Fault::Invalid(Invalid::UnknownDevice))), "{unknown:?}");
+        assert_eq!(here.shares().unwrap().len(), 1, "all or nothing");
+    }
+
+    #[test]
+    fn a_removed_share_and_a_forgotten_device_leave_no_right_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = store(folder.path());
+        here.add_share(&name("runs"), &at("/srv/runs"), &with(&[A])).unwrap();
+        let first = here.share(&name("runs")).unwrap().unwrap().number;
+        assert!(here.remove_share(&name("RUNS")).unwrap() && !here.remove_share(&name("runs")).unwrap());
+        here.add_share(&name("runs"), &at("/srv/runs"), &with(&[A, B])).unwrap();
+        let second = here.share(&name("runs")).unwrap().unwrap().number;
+        let may = |share, device, pairing| here.may_read(share, device, pairing).unwrap();
+        assert!(!may(first, A, PairingNumber::FIRST) && may(second, A, PairingNumber::FIRST));
+        // As a version does that knows of no shares.
+        here.with(|connection| connection.execute("DELETE FROM device WHERE id = ?1", [A.0])).unwrap();
+        here.pin(A, "lab", "").unwrap();
+        let anew = here.pairing(A).unwrap();
+        assert!(!may(second, A, anew) && may(second, B, PairingNumber::FIRST));
+        here.add_share(&name("runs"), &at("/srv/runs"), &SharedWith::All).unwrap();
+        assert!(may(second, A, anew) && !may(second, A, PairingNumber::FIRST), "an earlier pairing is over");
+    }
+
+    #[test]
+    fn shares_are_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = store(folder.path());
+        for number in 0..SHARES_MAX {
+            here.add_share(&name(&format!("s{number}")), &at("/srv"), &SharedWith::NOBODY).unwrap();
+        }
+        let more = here.add_share(&name("more"), &at("/srv"), &SharedWith::NOBODY);
+        assert!(matches!(more, Err(Fault::Invalid(Invalid::TooManyShares))), "{more:?}");
+    }
+}

@@ -1,0 +1,134 @@
+// `ringway ls`: what another device shares, listed like `ls` and `find` do, with typed errors.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { chmodSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { CODE, EXIT, asked, isRoot, oddTree, receiver, strangers } from "./harness.mjs";
+import { capture } from "../setup/process.mjs";
+
+/** `near` may read the folder `runs` of `far`, which serves. */
+async function friends(t) {
+  const place = strangers(t);
+  const serving = await receiver(t, place.far, place.inbox, { once: false });
+  const paired = await place.near.run(["pair", serving.target, "--code-file", place.near.codeFile(CODE), "--json"]);
+  assert.equal(paired.status, EXIT.all, paired.said());
+  const runs = join(place.base, "runs");
+  mkdirSync(runs);
+  await asked(place.far, ["share", "add", runs, "--with", "near"]);
+  return { ...place, serving, runs, at: `${serving.target}:runs` };
+}
+
+async function refused(device, what, status, code, words) {
+  const listed = await device.run(["ls", what, "--json"]);
+  assert.equal(listed.status, status, listed.said());
+  assert.equal(listed.events.at(-1).code, code, listed.said());
+  assert.match(listed.stderr, words);
+}
+
+test("a folder is listed sorted by name, with what ls -l shows of each entry", async (t) => {
+  const { near, runs, at } = await friends(t);
+  for (const name of ["b", "a", "B", "a!"]) mkdirSync(join(runs, name));
+  writeFileSync(join(runs, "data.bin"), "12345");
+  chmodSync(join(runs, "data.bin"), 0o640);
+  utimesSync(join(runs, "data.bin"), 1_700_000_000.25, 1_700_000_000.25);
+  symlinkSync("../nowhere\n", join(runs, "link"));
+  const entries = await asked(near, ["ls", at]);
+  assert.deepEqual(entries.map(({ event, path }) => `${event} ${path}`), ["B", "a", "a!", "b", "data.bin", "link"].map((name) => `entry ${name}`));
+  const file = entries[4];
+  assert.deepEqual(file, { event: "entry", path: "data.bin", kind: "file", size: 5, mode: 0o640, modified_seconds: 1_700_000_000, modified_nanos: 250_000_000, target: null });
+  assert.deepEqual([entries[5].kind, entries[5].target.path], ["link", "../nowhere\\n"]);
+  const words = await near.run(["ls", at]);
+  assert.equal(words.stdout, "B/\na/\na!/\nb/\ndata.bin\nlink\n");
+  const long = await near.run(["ls", "-l", at]);
+  assert.match(long.stdout, /^-rw-r----- +5 B +2023-11-14T22:13:20Z +data\.bin$/m);
+  assert.match(long.stdout, /^lrwxrwxrwx .* link -> \.\.\/nowhere\\n$/m);
+  // A file is listed itself, and with -d a folder as well.
+  assert.equal((await near.run(["ls", `${at}/data.bin`])).stdout, "runs/data.bin\n");
+  assert.equal((await near.run(["ls", "-d", `${at}/a`])).stdout, "runs/a/\n");
+  assert.equal((await near.run(["ls", `${at}/a`])).stdout, "");
+});
+
+test("a whole tree is listed as find lists it, odd names included", async (t) => {
+  const { near, runs, at } = await friends(t);
+  oddTree(join(runs, "odd"));
+  const entries = await asked(near, ["ls", "-R", at]);
+  const bytes = ({ path, path_bytes }) => Buffer.from(path_bytes ?? Buffer.from(path).toString("hex"), "hex").toString("latin1");
+  const shown = entries.map((entry) => `${bytes(entry)} ${entry.kind[0]} ${entry.mode.toString(8)} ${entry.modified_seconds}`);
+  const kinds = { f: "f", d: "f", l: "l", p: "f", s: "s", c: "c", b: "b" };
+  const found = spawnSync("find", [runs, "-mindepth", "1", "-printf", "%P\\t%y\\t%m\\t%Ts\\t%T@\\0"], { maxBuffer: 1 << 28 });
+  const wanted = found.stdout.toString("latin1").split("\0").filter(Boolean).map((line) => {
+    const [path, kind, mode, , time] = line.split("\t");
+    return `${path} ${kinds[kind]} ${mode} ${Math.floor(Number(time))}`;
+  });
+  assert.ok(wanted.length > 50, `${wanted.length}`);
+  assert.deepEqual([...shown].sort(), wanted.sort());
+  assert.deepEqual(shown, [...shown].sort((one, other) => compare(one, other)));
+});
+
+/** By components and bytes, a folder before what it contains. */
+function compare(one, other) {
+  const parts = (line) => line.split(" ").slice(0, -3).join(" ").split("/");
+  const [a, b] = [parts(one), parts(other)];
+  for (let at = 0; at < Math.max(a.length, b.length); at++) {
+    if (a[at] === undefined) return -1;
+    if (b[at] === undefined) return 1;
+    if (a[at] !== b[at]) return a[at] < b[at] ? -1 : 1;
+  }
+  return 0;
+}
+
+test("what is not shared, not there or no path is refused with its own error", async (t) => {
+  const { near, far, base, runs, serving, at } = await friends(t);
+  mkdirSync(join(base, "secret"));
+  symlinkSync("../secret", join(runs, "out"));
+  writeFileSync(join(runs, "file"), "");
+  capture("mkfifo", [join(runs, "fifo")]);
+  await asked(far, ["share", "add", join(base, "secret"), "--name", "others"]);
+  for (const share of ["others", "nothing"]) {
+    await refused(near, `${serving.target}:${share}`, EXIT.failed, "not_shared", /far does not share a folder “(others|nothing)” with this device/);
+  }
+  await refused(near, `${at}/nowhere`, EXIT.failed, "path_there", /runs\/nowhere could not be read on far: No such file/);
+  await refused(near, `${at}/out/x`, EXIT.failed, "path_there", /Too many levels of symbolic links/);
+  await refused(near, `${at}/file/x`, EXIT.failed, "path_there", /Not a directory/);
+  for (const bad of [`${at}/..`, `${at}/a/../b`, `${serving.target}:/etc`, `${serving.target}:`, `${at}/a\nb`, ""]) {
+    const listed = await near.run(["ls", bad, "--json"]);
+    assert.equal(listed.status, EXIT.usage, `${JSON.stringify(bad)}\n${listed.said()}`);
+  }
+  // It is shown, not opened.
+  const [fifo] = await asked(near, ["ls", `${at}/fifo`]);
+  assert.deepEqual([fifo.kind, fifo.path], ["fifo", ""]);
+  const nobody = await near.run(["ls", "nobody-here:runs", "--json"]);
+  assert.notEqual(nobody.status, EXIT.all);
+});
+
+test("a device is named by its name as well, and a stranger is told to pair", async (t) => {
+  const { near, far, base, serving, runs } = await friends(t);
+  writeFileSync(join(runs, "file"), "");
+  assert.equal((await near.run(["ls", "far"])).stdout, "runs\n");
+  assert.equal((await near.run(["ls", "far:RUNS/"])).stdout, "file\n");
+  const { Device } = await import("./harness.mjs");
+  const stranger = new Device(base, "stranger");
+  const asked = await stranger.run(["ls", serving.target, "--json"]);
+  assert.deepEqual([asked.status, asked.events.at(-1).code], [EXIT.notAuthenticated, "pairing_needed"], asked.said());
+});
+
+test("a folder that cannot be read is named, the rest is listed, and the status says so", { skip: isRoot && "root reads every folder" }, async (t) => {
+  const { near, runs, at } = await friends(t);
+  for (const name of ["a", "closed", "z"]) mkdirSync(join(runs, name));
+  chmodSync(join(runs, "closed"), 0);
+  const listed = await near.run(["ls", "-R", at, "--json"]);
+  chmodSync(join(runs, "closed"), 0o700);
+  assert.equal(listed.status, EXIT.partial, listed.said());
+  assert.deepEqual(listed.events.filter(({ event }) => event === "entry").map(({ path }) => path), ["a", "closed", "z"]);
+  const [failed] = listed.events.filter(({ event }) => event === "error");
+  assert.deepEqual([failed.code, failed.path.path], ["path_there", "runs/closed"]);
+});
+
+test("a listing whose reader goes away ends", async (t) => {
+  const { near, runs, at } = await friends(t);
+  for (let number = 0; number < 5_000; number++) writeFileSync(join(runs, `${number}`.padStart(200, "0")), "");
+  const piped = spawnSync("sh", ["-c", `'${near.program}' ls '${at}' | head -n 1`], { env: near.env, encoding: "utf8", timeout: 60_000 });
+  assert.equal(piped.stdout, `${"0".repeat(200)}\n`, piped.stderr);
+  assert.equal(piped.stderr, "");
+});
