@@ -117,6 +117,7 @@ export function endWords(report: Report, peer: string, direction: Direction): Se
   if (report.unchanged > 0) notes.push(t("end.unchanged", { n: report.unchanged }));
   if (report.skipped > 0) notes.push(t("end.kept", { n: report.skipped, size: bytes(report.skipped_bytes) }));
   if (report.reused > 0) notes.push(t("end.reused", { size: bytes(report.reused) }));
+  if (report.excluded > 0) notes.push(t("end.leftOut", { n: report.excluded }));
   if (report.reconnected > 0) notes.push(t("end.reconnected", { n: report.reconnected }));
   const moved = whatMoved(report);
   switch (report.outcome) {
@@ -213,6 +214,7 @@ function copyEndWords(report: Report, folder: string): Sentence {
   const unchanged = t("copied.unchanged", { n: kept });
   if (!partial && kept > 0 && report.files + report.links === 0) return { what: t("copied.nothingNeeded", { unchanged }), next: "" };
   if (kept > 0) next.push(unchanged);
+  if (report.excluded > 0) next.push(t("end.leftOut", { n: report.excluded }));
   if (report.copy) next.push(...copyNotes(report.copy));
   return { what: partial ? t("copied.partial", { n: report.failed, moved }) : t("copied.whole", { moved }), next: next.join(" ") };
 }

@@ -195,6 +195,8 @@ function invalid(why: Invalid): Sentence {
       return says("fault.unfit.noDestination");
     case "too_many":
       return says("fault.unfit.tooMany");
+    case "pattern":
+      return says("fault.unfit.pattern", { pattern: why.pattern.path });
     case "option":
       return says("fault.invalid", { detail: why.detail });
     default:

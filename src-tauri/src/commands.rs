@@ -119,14 +119,16 @@ async fn send(
     code: Option<String>,
     verify: bool,
     limit: Option<u64>,
+    leave_out: String,
 ) -> Answer<Sent> {
     let service = link.service().await?;
-    let refused = match service.send(chosen, target.clone(), code.clone(), verify, limit, None).await {
+    let refused = match service.send(chosen, target.clone(), code.clone(), verify, limit, leave_out.clone(), None).await
+    {
         Err(refused) => refused,
         begun => return begun,
     };
     match confirming::new_target(&window, &refused).await {
-        Some(confirmed) => service.send(chosen, target, code, verify, limit, Some(confirmed)).await,
+        Some(confirmed) => service.send(chosen, target, code, verify, limit, leave_out, Some(confirmed)).await,
         None => Err(refused),
     }
 }

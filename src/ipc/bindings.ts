@@ -24,7 +24,7 @@ export const commands = {
 	 *  Starts sending what was chosen, or has it wait for its turn. What was chosen from the history
 	 *  goes to a new target only after a click in a native dialog.
 	 */
-	send: (chosen: number, target: Recipient, code: string | null, verify: boolean, limit: number | null) => typedError<Sent, Fault>(__TAURI_INVOKE("send", { chosen, target, code, verify, limit })),
+	send: (chosen: number, target: Recipient, code: string | null, verify: boolean, limit: number | null, leaveOut: string) => typedError<Sent, Fault>(__TAURI_INVOKE("send", { chosen, target, code, verify, limit, leaveOut })),
 	/**  Asks for another folder to copy into; none where none was picked. */
 	chooseCopyFolder: (chosen: number) => typedError<CopyFolder | null, Fault>(__TAURI_INVOKE("choose_copy_folder", { chosen })),
 	/**  Lets a transfer's snapshots flow through the channel until it ends. */
@@ -76,6 +76,8 @@ export type Again = {
 	label: string,
 	/**  Whether it was to be verified. */
 	verify: boolean,
+	/**  What was left out: patterns as in a .gitignore file, one a line. */
+	leave_out: string,
 };
 
 /**  What a command is for. */
@@ -243,6 +245,11 @@ export type Chosen = {
 	more: number,
 	/**  Of all items together, as far as they have been counted. */
 	total: ChosenSize,
+	/**
+	 *  What was left out of these folders when they were sent last: patterns as in a .gitignore
+	 *  file, one a line.
+	 */
+	leave_out: string,
 	/**  The first few that were merged when this choice was made. */
 	merged: MergedSource[],
 	/**  Merged ones beyond those. */
@@ -255,6 +262,8 @@ export type ChosenSize = {
 	files: number,
 	/**  Bytes of the files' contents. */
 	bytes: number,
+	/**  Files, links and folders that are left out; a folder counts as one. */
+	excluded: number,
 	state: SizeState,
 };
 
@@ -358,8 +367,6 @@ export type CopyReport = {
 	uring_bytes: number,
 	/**  FIFOs, sockets and device nodes. */
 	specials: number,
-	/**  Entries that a rule left out; a folder counts as one. */
-	excluded: number,
 	/**  Files that were read back and found equal. */
 	verified: number,
 	/**
@@ -409,6 +416,11 @@ export type Counts = {
 	 *  kept: the sent versions are beside them.
 	 */
 	edited: number,
+	/**
+	 *  At the sender, and of a copy: entries that a pattern left out. A folder counts as one, with
+	 *  everything in it.
+	 */
+	excluded: number,
 	/**  Entries that failed, both ends together. */
 	failed: number,
 };
@@ -622,7 +634,7 @@ export type Fault =
 /**  The limit. */
 has: number; 
 /**  The smallest limit that is enough. */
-least: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; kept?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+least: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; kept?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  An operation on a local path. */
 ({ code: "path"; 
 /**  The path. */
@@ -630,7 +642,7 @@ path: PathText;
 /**  What was being done. */
 operation: Operation; 
 /**  What the kernel said. */
-source: OsError }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+source: OsError }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  Everything has arrived, but an entry could not be given its final name in the destination.
  *  What is complete is kept, and the same send continues with it.
@@ -643,11 +655,32 @@ operation: Operation;
 /**  What the kernel said. */
 source: OsError; 
 /**  The first top-level paths that did get their names. */
-published: PathText[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+published: PathText[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**
+ *  The other device has no share of that name that this device may read. It does not say which:
+ *  a share of others is not revealed.
+ */
+({ code: "not_shared"; 
+/**  The name that was asked for. */
+share: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+/**  The other device shares that folder with this one, and cannot read it now. */
+({ code: "share_unavailable"; 
+/**  The share's name. */
+share: string; 
+/**  Why. */
+trouble: ShareTrouble }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; was?: never; what?: never } | 
+/**  An operation on a path in a share of the other device. */
+({ code: "path_there"; 
+/**  The share's name and the path in it. */
+path: PathText; 
+/**  What was being done. */
+operation: Operation; 
+/**  What the kernel said there. */
+source: OsError }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The target is neither a paired device's name nor an address. */
 ({ code: "unknown_target"; 
 /**  The text that was given. */
-target: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+target: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The peer could not be reached at any of its addresses. */
 ({ code: "unreachable"; 
 /**  The addresses that were tried, as `host:port`. */
@@ -655,7 +688,7 @@ target: string;
 /**  The error at the last address. */
 source: OsError; 
 /**  Commands that open the port at the other machine, if its firewall may be the reason. */
-remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; share?: never; shortage?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Listening failed, for example because the port is taken. */
 ({ code: "listen"; 
 /**  The address that was asked for. */
@@ -663,7 +696,7 @@ address: string;
 /**  What the kernel said. */
 source: OsError; 
 /**  Commands that show which program has the port. */
-remedies: Remedy[] }) & { by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; share?: never; shortage?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The receiver declined. */
 {
 	code: "declined",
@@ -673,7 +706,7 @@ remedies: Remedy[] }) & { by?: never; bytes?: never; bytes_max?: never; detail?:
 /**  The side that cancelled. */
 by: Side; 
 /**  Whether what arrived was to be kept at the receiver, so that the same send resumes. */
-kept?: boolean }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+kept?: boolean }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The connection ended before the receipt. */
 {
 	code: "connection_lost",
@@ -682,47 +715,47 @@ kept?: boolean }) & { address?: never; bytes?: never; bytes_max?: never; detail?
  *  The receiver closed the connection before anything was offered: it has no place for another
  *  connection, or is ending.
  */
-({ code: "turned_away" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "turned_away" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The peer broke the protocol. */
 ({ code: "protocol"; 
 /**  How, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The other device has a name that reads as an id or an address, which no device may have. */
-({ code: "misleading_name" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "misleading_name" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  The receipt contradicts what was sent, the failures that were listed, or itself: it is
  *  unknown what arrived.
  */
 ({ code: "receipt_contradicts"; 
 /**  How, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  For the whole time limit, the receiver took nothing more and reported no work of its own; or
  *  its own work took longer than any disk needs. What is complete there is kept.
  */
 ({ code: "stalled"; 
 /**  The time, in seconds. */
-seconds: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+seconds: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The peer speaks no protocol version that this device speaks. */
 ({ code: "version"; 
 /**  This device's version. */
 ours: number; 
 /**  The peer's version. */
-theirs: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+theirs: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  TLS failed: the peer is not Ringway, or somebody tampers with the connection. */
 ({ code: "tls"; 
 /**  How, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Kernel TLS was required, and is unavailable on this machine. */
 ({ code: "no_kernel_tls"; 
 /**  Why. */
 reason: UserTlsReason; 
 /**  Commands that turn it on, if its module is not loaded. */
-remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  io_uring was required, and is unavailable on this machine. */
 ({ code: "no_io_uring"; 
 /**  Why. */
-reason: SyncIoReason }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+reason: SyncIoReason }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The settings file has an invalid value. */
 ({ code: "config"; 
 /**  The file. */
@@ -732,7 +765,7 @@ line: number | null;
 /**  What is wrong, in English. */
 detail: string; 
 /**  The setting that was probably meant, where its name is misspelt. */
-nearest: string | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; more?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+nearest: string | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; more?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The settings, the identity or the trust store cannot be used. */
 ({ code: "store"; 
 /**  The file or folder. */
@@ -740,7 +773,7 @@ path: PathText;
 /**  The kind of trouble, which decides the remedy. */
 trouble: StoreTrouble; 
 /**  What is wrong with it, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; was?: never; what?: never } | 
 /**  The request is invalid. */
 {
 	code: "invalid",
@@ -748,17 +781,17 @@ detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: ne
 /**  This machine lacks something that is needed, or an internal error happened. */
 ({ code: "machine"; 
 /**  What, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The other side failed during the transfer, and reports the reason itself. */
-({ code: "failed_there" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "failed_there" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The destination ran out of free space during the transfer, or the copy. */
 ({ code: "destination_full"; 
 /**  What it has and lacks; none if there are no figures. */
-shortage: Shortage | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+shortage: Shortage | null }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  This device can announce nothing on the local network, or hears nothing there. */
 ({ code: "discovery"; 
 /**  The message of the mDNS library. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  The sender found or sent more than the receiver accepts without asking a person. What is
  *  complete is kept, and a person is asked when the same is offered again.
@@ -767,31 +800,31 @@ detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: ne
 /**  The most that it accepts, in bytes of contents. */
 bytes_max: number; 
 /**  Whose rule that is: [`Side::Here`] at the receiver. */
-by: Side }) & { address?: never; bytes?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+by: Side }) & { address?: never; bytes?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  A person has paused it, and nobody resumed it in time. What is complete is kept. */
 ({ code: "paused"; 
 /**  The side that paused it. */
-by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+by: Side }) & { address?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  A person here forgot the other device while the transfer ran. Its unfinished files are
  *  removed.
  */
-({ code: "peer_forgotten" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "peer_forgotten" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The destination was removed, renamed or unmounted during the transfer. */
-({ code: "destination_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "destination_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Nobody here answered an offer in time, or before it was withdrawn. */
-({ code: "unanswered" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "unanswered" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  An offer has grown beyond the size that was shown when it was accepted. It still waits. */
 ({ code: "grown"; 
 /**  Its size now, in bytes of contents. */
-bytes: number }) & { address?: never; by?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+bytes: number }) & { address?: never; by?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  A client refers to something that is gone: it was answered, withdrawn or forgotten
  *  meanwhile.
  */
-({ code: "gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  More was sent at once than is remembered, so it cannot be sent again. */
-({ code: "too_many_sent" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "too_many_sent" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**
  *  An entry of the history was sent to `was` before, and nobody has confirmed outside the page
  *  that it may be sent to `to`.
@@ -804,23 +837,23 @@ more: number;
 /**  The new target. */
 to: string; 
 /**  The target before. */
-was: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; trouble?: never } | 
+was: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; trouble?: never } | 
 /**  The typed text cannot be a code. */
-({ code: "not_a_code" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "not_a_code" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No code contains that word. */
 ({ code: "unknown_word"; 
 /**  1 for the first word, 2 for the second. */
-position: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+position: number }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No code has a number that large. */
-({ code: "code_number_too_large" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "code_number_too_large" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The connection to the service of this machine has ended. */
-({ code: "service_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "service_gone" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The service could not be started, or does not answer. */
 ({ code: "service_failed"; 
 /**  How, in English. */
 detail: string; 
 /**  Commands that show why. */
-remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  The running service has another version than this program. */
 ({ code: "service_differs"; 
 /**  This program's version. */
@@ -828,21 +861,21 @@ ours: string;
 /**  The service's. */
 theirs: string; 
 /**  Commands that replace it. */
-remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+remedies: Remedy[] }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; path?: never; position?: never; published?: never; reason?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  systemd does not let the service's unit be switched on or off. */
 ({ code: "systemd"; 
 /**  The message of systemd. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No `ringway` was found that will still exist at the next login. */
-({ code: "no_program" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+({ code: "no_program" }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  No file manager could be started. */
 ({ code: "no_file_manager"; 
 /**  The path that was to be shown. */
-path: PathText }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+path: PathText }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; detail?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  An error that is known only by its sentence: of a past transfer, or from a newer program. */
 ({ code: "other"; 
 /**  The sentence, in English. */
-detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
+detail: string }) & { address?: never; by?: never; bytes?: never; bytes_max?: never; has?: never; kept?: never; least?: never; line?: never; more?: never; nearest?: never; operation?: never; ours?: never; path?: never; position?: never; published?: never; reason?: never; remedies?: never; seconds?: never; share?: never; shortage?: never; source?: never; target?: never; theirs?: never; to?: never; trouble?: never; was?: never; what?: never } | 
 /**  Authentication failed. Its own codes are on the same level as those above. */
 AuthError;
 
@@ -925,6 +958,28 @@ folder: PathText } |
 { reason: "rule_folder" } | 
 /**  A rule with a size of nothing, or of more than any disk has. */
 { reason: "rule_size" } | 
+/**  This cannot be the name of a share. */
+{ reason: "share_name" } | 
+/**  Another folder is shared under that name. */
+{ reason: "share_name_taken"; 
+/**  The name. */
+name: string } | 
+/**  No folder is shared here under that name. */
+{ reason: "unknown_share"; 
+/**  The name. */
+name: string } | 
+/**  A folder to share that is one of Ringway's own folders, or lies in one. */
+{ reason: "shared_own_folder"; 
+/**  The folder. */
+folder: PathText } | 
+/**  A folder to share that is a home folder or holds this user's, which nobody has allowed. */
+{ reason: "shared_home_folder"; 
+/**  The folder. */
+folder: PathText } | 
+/**  More folders are to be shared than are remembered. */
+{ reason: "too_many_shares" } | 
+/**  The text does not name a share of a device, or a path in one. */
+{ reason: "share_reference" } | 
 /**  The rate limit is too small or too large. */
 { reason: "limit" } | 
 /**  There is no code, because nobody can pair. */
@@ -939,6 +994,13 @@ folder: PathText } |
 { reason: "no_destination" } | 
 /**  More paths at once than are accepted. */
 { reason: "too_many" } | 
+/**
+ *  A pattern that leaves entries out and that cannot match: a bracket has no end, a class of
+ *  characters does not exist, or nothing follows a backslash.
+ */
+{ reason: "pattern"; 
+/**  The pattern. */
+pattern: PathText } | 
 /**  An option that can be given in a terminal, but not in the window. */
 { reason: "option"; 
 /**  What is wrong with it, in English. */
@@ -1225,7 +1287,7 @@ export type PageAnswers = {
 	withoutChosen: Chosen | null,
 	/**
 	 *  Counts a choice's items for this client, which is sent their sizes; none ends
-	 *  that.
+	 *  that. What the patterns leave out is not in the sizes; their errors are told.
 	 */
 	countChosen: null,
 	/**
@@ -1310,6 +1372,10 @@ export type PageAnswers = {
 	setDeviceRule: null,
 	/**  Receives a paired device's offers into the receive folder. */
 	clearDeviceFolder: null,
+	/**  The folders that paired devices may read, and which of them cannot be read now. */
+	shares: Share[],
+	/**  Shares a folder no longer; its files stay. */
+	removeShare: null,
 	/**  Stores name, port, and the rate limit of each transfer that is sent, in bytes/s. */
 	saveSettings: SettingsInForce,
 	/**  Stores whether the service continues when the window is closed. */
@@ -1334,24 +1400,25 @@ export type PageCall =
 ({ joinChosen: {
 	chosen: number,
 	added: number,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  A choice without one of its items; none if it was the only one. */
 ({ withoutItem: {
 	chosen: number,
 	item: number,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never } | 
 /**  A choice without the items of another one; none if nothing is left. */
 ({ withoutChosen: {
 	chosen: number,
 	other: number,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutItem?: never } | 
 /**
  *  Counts a choice's items for this client, which is sent their sizes; none ends
- *  that.
+ *  that. What the patterns leave out is not in the sizes; their errors are told.
  */
 ({ countChosen: {
 	chosen: number | null,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+	leaveOut: string,
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  Has a waiting transfer change places with the one before or behind it that goes
  *  to the same device.
@@ -1359,54 +1426,50 @@ export type PageCall =
 ({ shiftWaiting: {
 	id: string,
 	up: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Removes a transfer that waits for its turn. */
 ({ removeWaiting: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Where a copy of a choice would go; none if a folder must be picked first. */
 ({ copyFolder: {
 	chosen: number,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Copies a choice into that folder. */
 ({ copy: {
 	chosen: number,
 	existing: OnExisting,
 	verify: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Cancels a transfer, and says whether the receiver keeps what has arrived. */
 ({ cancel: {
 	id: string,
 	then: OnCancel,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Pauses a transfer. */
 ({ pause: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Resumes a paused transfer. One that waits to reconnect tries at once. */
 ({ resume: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Takes an ended transfer off the list. */
 ({ dismiss: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
-/**  The same, and removes it from the history; its files stay. */
-({ forgetTransfer: {
-	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  The latest past transfers that match; 30 at a time. */
 ({ past: {
 	query: PastQuery,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  The details of one, which may be long. */
 ({ pastDetails: {
 	number: number,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Removes one from the history; its files stay. */
 ({ forgetPast: {
 	number: number,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Empties the history; the files stay. */
 "clearPast" | 
 /**  The staging folders of unfinished transfers. */
@@ -1415,81 +1478,74 @@ export type PageCall =
 ({ discardUnfinished: {
 	id: string,
 	folder: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Chooses again what the transfer of that id sent, and names its target. */
 ({ chooseAgain: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Accepts an offer of the size that the person saw. */
 ({ accept: {
 	id: string,
 	shown: ShownSize,
 	onConflict: OnConflict,
-} }) & { allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  The entries of an offer that differ from what is in its folder, as far as they
  *  were found; at most 1,000.
  */
 ({ offerDifferences: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
-/**
- *  How a transfer's offer compared with its folder before it was received; none
- *  if that is not kept any more.
- */
-({ comparedBefore: {
-	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Declines an offer. */
 ({ decline: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Lets a device that wants to pair try a code. If none is open, one is drawn. */
 ({ allowPairing: {
 	id: string,
-} }) & { accept?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Takes a device's wish to pair off the screen for a while. */
 ({ dismissPairing: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  Shows nothing of that device any more, nor of others at its address, until the
  *  service ends.
  */
 ({ blockPairing: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  Asks a receiver to show its code; the answer is its name where both are paired
  *  already.
  */
 ({ requestPairing: {
 	target: Recipient,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Draws a new code. */
 "renewCode" | 
 /**  Listens on the port of the settings, or on another for this run (0: a free one). */
 ({ listen: {
 	port: number | null,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Starts or stops looking for nearby devices, for this client. */
 ({ lookAround: {
 	on: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Pairs with a receiver without sending anything; the answer is its name. */
 ({ pair: {
 	target: Recipient,
 	code: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Renames a paired device here. */
 ({ renameDevice: {
 	id: string,
 	name: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Forgets a paired device. */
 ({ forgetDevice: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
  *  Sets how a paired device's offers are answered, and the size up to which they
  *  are accepted without asking.
@@ -1498,35 +1554,41 @@ export type PageCall =
 	id: string,
 	consent: Consent,
 	bytesMax: number | null,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Receives a paired device's offers into the receive folder. */
 ({ clearDeviceFolder: {
 	id: string,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+/**  The folders that paired devices may read, and which of them cannot be read now. */
+"shares" | 
+/**  Shares a folder no longer; its files stay. */
+({ removeShare: {
+	name: string,
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores name, port, and the rate limit of each transfer that is sent, in bytes/s. */
 ({ saveSettings: {
 	name: string,
 	port: number,
 	sendLimit: number | null,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores whether the service continues when the window is closed. */
 ({ setBackground: {
 	background: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores whether this device announces itself, and looks for others. */
 ({ setAnnounce: {
 	announce: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Stores whether this device receives. */
 ({ setReceiving: {
 	receiving: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Whether, and by what, the service starts when this user logs in. */
 "startAtLogin" | 
 /**  Switches the start at login on or off. */
 ({ setStartAtLogin: {
 	on: boolean,
-} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
+} }) & { accept?: never; allowPairing?: never; blockPairing?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReceiving?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  This program's version, and where it keeps what it owns. */
 "about" | 
 /**  What `ringway doctor` prints, which has no secrets. */
@@ -1844,6 +1906,38 @@ export type SettingsInForce = {
 	/**  Whether the folder is a home folder, which a person has allowed. */
 	is_home: boolean,
 } & Settings;
+
+/**  A folder that paired devices may read. */
+export type Share = {
+	/**  Its name, which no other share has, whatever the case of the letters. */
+	name: string,
+	/**  The folder. */
+	folder: PathText,
+	/**  Why it cannot be read now; none if it can. */
+	unavailable: ShareTrouble | null,
+} & SharedWith;
+
+/**  Why a share cannot be read. */
+export type ShareTrouble = 
+/**  Nothing is at its path. */
+"missing" | 
+/**  The disk that it is on is not mounted. */
+"not_mounted" | 
+/**  Another folder is at its path. */
+"replaced" | 
+/**  This user may not list the folder. */
+"not_readable" | 
+/**  The folder cannot be opened for another reason. */
+"failed";
+
+/**  The paired devices that may read a share. */
+export type SharedWith = 
+/**  These devices; none at first. */
+{ with: "devices"; 
+/**  Their ids. */
+devices: string[] } | 
+/**  Every paired device, also those that are paired later. */
+{ with: "all" };
 
 /**
  *  What a destination has, and what it lacks for the rest of a transfer, by its filesystem's

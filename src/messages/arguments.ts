@@ -52,6 +52,7 @@ export interface Arguments {
   "send.total": { what: string };
   "send.what": { name: string; what: string };
   "send.limited": { rate: string };
+  "send.leftOut": { n: number };
   "send.limitStored": { limit: string };
   "send.firstContact": { name: string };
   "send.firstContactHint": { what: string };
@@ -153,6 +154,7 @@ export interface Arguments {
   "end.unchanged": { n: number };
   "end.kept": { n: number; size: string };
   "end.reused": { size: string };
+  "end.leftOut": { n: number };
   "end.reconnected": { n: number };
   "copied.whole": { moved: string };
   "copied.partial": { moved: string; n: number };
@@ -298,6 +300,7 @@ export interface Arguments {
   "fault.unfit.ambiguousName.next": { name: string };
   "fault.unfit.ownFolder": { folder: string };
   "fault.unfit.homeFolder": { folder: string };
+  "fault.unfit.pattern": { pattern: string };
   "fault.destinationFull": { missing: string };
   "fault.tooMuchHere": { size: string };
   "fault.tooMuchThere": { peer: string; size: string };

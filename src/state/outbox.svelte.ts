@@ -18,11 +18,15 @@ const ASIDE = -1;
 /** Nobody who is known: an address or a code is typed. */
 export const ANOTHER = "another";
 
-/** A choice, and which one it was. */
+/** A choice, which one it was, and what is left out of it. */
 interface Offered {
   chosen: Chosen;
   turn: number;
+  leaveOut: string;
 }
+
+/** What is typed is counted after so many milliseconds without another key. */
+const COUNT_AFTER = 400;
 
 /** The card of this computer, among the ids of paired devices. */
 export const HERE = "here";
@@ -42,6 +46,13 @@ export class Outbox {
   picked = $state<string | null>(null);
   /** How it is to be sent. A card that is picked brings those that were last used with it. */
   options = $state.raw<SendOptions>(PLAIN);
+  /** What is left out: patterns, one a line. A choice brings those that were last used with it. */
+  leaveOut = $state("");
+  /** What is wrong with them. */
+  leaveOutFault = $state.raw<Fault | null>(null);
+  /** They were typed for this list, and stay while it changes. */
+  #isTyped = false;
+  #countSoon: ReturnType<typeof setTimeout> | undefined;
   /** What was typed and not sent yet; it stays while another view is looked at. */
   draft = $state({ address: "", code: "", retry: "" });
   /** Called when something waits until another transfer to the same device has ended. */
@@ -115,10 +126,23 @@ export class Outbox {
 
   /** Makes this the list. */
   take(chosen: Chosen | null): void {
+    if (!chosen) this.#isTyped = false;
+    if (!this.#isTyped) {
+      this.leaveOut = chosen?.leave_out ?? "";
+      this.leaveOutFault = null;
+    }
     this.chosen = chosen;
     this.turn += 1;
     this.fault = null;
-    this.#count();
+    void this.#count();
+  }
+
+  /** Takes what is typed, and has the choice counted without it. */
+  leaveOutNow(text: string): void {
+    this.leaveOut = text;
+    this.#isTyped = true;
+    clearTimeout(this.#countSoon);
+    this.#countSoon = setTimeout(() => void this.#count(), COUNT_AFTER);
   }
 
   /** Adds to the list; what is in it already is merged, and `chosen.merged` says so. */
@@ -163,8 +187,12 @@ export class Outbox {
   }
 
   /** Has what is chosen counted, and no more what was. */
-  #count(): void {
-    void this.#ipc.call({ countChosen: { chosen: this.chosen?.id ?? null } });
+  async #count(): Promise<void> {
+    clearTimeout(this.#countSoon);
+    const leaveOut = this.leaveOut;
+    const answer = await this.#ipc.call({ countChosen: { chosen: this.chosen?.id ?? null, leaveOut } });
+    if (leaveOut !== this.leaveOut) return;
+    this.leaveOutFault = answer.status === "error" && answer.error.code === "invalid" ? answer.error : null;
   }
 
   /** Takes sizes that were counted. */
@@ -246,7 +274,8 @@ export class Outbox {
   async again(id: string): Promise<Fault | null> {
     const answer = await this.#ipc.call({ chooseAgain: { id } });
     if (answer.status === "error") return answer.error;
-    const { chosen, target, label, verify } = answer.data;
+    const { chosen: again, target, label, verify, leave_out: leaveOut } = answer.data;
+    const chosen = { ...again, leave_out: leaveOut };
     this.options = { ...this.options, verify };
     // What is in the list is for later.
     if (this.chosen) void this.send({ target, label }, null, chosen);
@@ -277,7 +306,7 @@ export class Outbox {
    * on by itself, among the transfers.
    */
   async send(aim: Aim, code: string | null, dropped: Chosen | null = null): Promise<void> {
-    const offered = dropped ? { chosen: dropped, turn: ASIDE } : await this.#ready();
+    const offered = dropped ? { chosen: dropped, turn: ASIDE, leaveOut: dropped.leave_out } : await this.#ready();
     if (offered) await this.#offer(offered, aim, code);
   }
 
@@ -288,7 +317,7 @@ export class Outbox {
   async #ready(): Promise<Offered | null> {
     if (this.busy || (!this.chosen && !(await this.choose("folders")))) return null;
     // Something may have been dropped and sent while the picker was open.
-    return this.chosen && !this.busy ? { chosen: this.chosen, turn: this.turn } : null;
+    return this.chosen && !this.busy ? { chosen: this.chosen, turn: this.turn, leaveOut: this.leaveOut } : null;
   }
 
   async #offer(offered: Offered, aim: Aim, code: string | null): Promise<void> {
@@ -304,7 +333,7 @@ export class Outbox {
     const { verify, limit } = this.options;
     let transfer: Transfer;
     try {
-      const answer = await this.#ipc.send(offered.chosen.id, aim.target, (code && tidyCode(code)) || null, verify, limit);
+      const answer = await this.#ipc.send(offered.chosen.id, aim.target, (code && tidyCode(code)) || null, verify, limit, offered.leaveOut);
       if (answer.status === "error") {
         this.fault = answer.error;
         return;

@@ -136,7 +136,6 @@ export const copyReport: CopyReport = {
   buffered_bytes: 0,
   uring_bytes: 0,
   specials: 0,
-  excluded: 0,
   verified: 0,
   owners_lost: 0,
   attributes_lost: 0,
@@ -144,7 +143,7 @@ export const copyReport: CopyReport = {
 };
 
 export function failed(fault: Fault): Extract<Told, { is: "ended" }> {
-  const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], times: null, lanes: 0, lanes_dropped: 0, packed: null, arrived: [], left_behind: null, copy: null };
+  const none = { files: 0, folders: 0, links: 0, bytes: 0, moved: 0, unchanged: 0, skipped: 0, skipped_bytes: 0, reused: 0, excluded: 0, proven: null, edited: 0, edits: [], failed: 0, failures: [], times: null, lanes: 0, lanes_dropped: 0, packed: null, arrived: [], left_behind: null, copy: null };
   return {
     is: "ended",
     progress: progress({ stage: "ended", peer: null, entries_done: 0, bytes_done: 0, seconds: 0, here: null, there: null }),
@@ -208,11 +207,11 @@ export function earlier({ title = "survey", report: ended, ...change }: EarlierC
 }
 
 export function source(change: Partial<ChosenSource> = {}): ChosenSource {
-  return { item: 1, name: "dataset-v3", kind: "folder", size: { files: 40, bytes: 4_000_000, state: "exact" }, same_name: false, ...change };
+  return { item: 1, name: "dataset-v3", kind: "folder", size: { files: 40, bytes: 4_000_000, excluded: 0, state: "exact" }, same_name: false, ...change };
 }
 
 export function selection(change: Partial<Chosen> = {}): Chosen {
-  return { id: 7, items: [source()], more: 0, total: { files: 40, bytes: 4_000_000, state: "exact" }, merged: [], more_merged: 0, ...change };
+  return { id: 7, items: [source()], more: 0, total: { files: 40, bytes: 4_000_000, excluded: 0, state: "exact" }, leave_out: "", merged: [], more_merged: 0, ...change };
 }
 
 export const chosen = selection();

@@ -56,11 +56,13 @@ test("a whole tree is listed as find lists it, odd names included", async (t) =>
   const bytes = ({ path, path_bytes }) => Buffer.from(path_bytes ?? Buffer.from(path).toString("hex"), "hex").toString("latin1");
   const shown = entries.map((entry) => `${bytes(entry)} ${entry.kind[0]} ${entry.mode.toString(8)} ${entry.modified_seconds}`);
   const kinds = { f: "f", d: "f", l: "l", p: "f", s: "s", c: "c", b: "b" };
-  const found = spawnSync("find", [runs, "-mindepth", "1", "-printf", "%P\\t%y\\t%m\\t%Ts\\t%T@\\0"], { maxBuffer: 1 << 28 });
-  const wanted = found.stdout.toString("latin1").split("\0").filter(Boolean).map((line) => {
-    const [path, kind, mode, , time] = line.split("\t");
-    return `${path} ${kinds[kind]} ${mode} ${Math.floor(Number(time))}`;
-  });
+  const found = spawnSync("find", [runs, "-mindepth", "1", "-printf", "%P\\0%y\\0%m\\0%Ts\\0"], { maxBuffer: 1 << 28 });
+  const fields = found.stdout.toString("latin1").split("\0");
+  const wanted = [];
+  for (let at = 0; at + 4 <= fields.length; at += 4) {
+    const [path, kind, mode, time] = fields.slice(at, at + 4);
+    wanted.push(`${path} ${kinds[kind]} ${mode} ${time}`);
+  }
   assert.ok(wanted.length > 50, `${wanted.length}`);
   assert.deepEqual([...shown].sort(), wanted.sort());
   assert.deepEqual(shown, [...shown].sort((one, other) => compare(one, other)));

@@ -1,10 +1,10 @@
-// A million files in one folder: both ends stay small, and all files arrive. In memory, because
-// this is not about a disk.
+// A million files in one folder: both ends stay small, and all files arrive, or are listed. In
+// memory, because this is not about a disk.
 import assert from "node:assert/strict";
 import { closeSync, lstatSync, mkdirSync, openSync, readFileSync, readdirSync, statfsSync, utimesSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ends, receiver, sender, strangers } from "./harness.mjs";
+import { CODE, EXIT, asked, ends, receiver, sender, strangers } from "./harness.mjs";
 import { watchMemory } from "./memory.mjs";
 
 const FILES = 1_000_000;
@@ -54,4 +54,26 @@ test(`${FILES} files in one folder arrive, and neither end holds them`, { skip: 
     assert.equal(readFileSync(path, "utf8"), `${number}`);
     assert.equal(lstatSync(path).mtimeMs, AN_EARLIER_TIME * 1_000);
   }
+});
+
+test(`${FILES} files in one shared folder are listed in order, and neither end holds them`, { skip: !room() && `${IN_MEMORY} has no room for them` }, async (t) => {
+  const { base, inbox, source, near, far } = strangers(t, IN_MEMORY);
+  for (let number = 0; number < FILES; number += 1) closeSync(openSync(join(source, nameOf(number)), "w"));
+  const serving = await receiver(t, far, inbox, { once: false });
+  const paired = await near.run(["pair", serving.target, "--code-file", near.codeFile(CODE)]);
+  assert.equal(paired.status, EXIT.all, paired.said());
+  await asked(far, ["share", "add", source, "--name", "many", "--with", "near"]);
+  const list = join(base, "list");
+  const begun = performance.now();
+  const listing = near.start(["ls", `${serving.target}:many`], { wrap: ["sh", "-c", `exec "$0" "$@" > '${list}'`] });
+  const there = watchMemory({ pid: serving.pid, ended: listing.ended });
+  const here = watchMemory(listing);
+  assert.equal(await listing.exit(), EXIT.all, listing.said());
+  const [serves, asks] = [await there, await here];
+  t.diagnostic(`${((performance.now() - begun) / 1_000).toFixed(1)} s; memory held: serving ${serves.toFixed(1)} MiB, asking ${asks.toFixed(1)} MiB`);
+  const names = readFileSync(list, "utf8").split("\n").slice(0, -1);
+  assert.equal(names.length, FILES);
+  assert.ok(names.every((name, at) => at === 0 || names[at - 1] < name), "each once, in order");
+  assert.ok(serves > 1 && asks > 1, "both were seen");
+  assert.ok(Math.max(serves, asks) <= HELD_MIB_MAX, `serving ${serves} MiB, asking ${asks} MiB`);
 });

@@ -139,6 +139,10 @@ test("every event of the schema occurs", async (t) => {
   await ask(far, ["code"]);
   await ask(far, ["settings", "--name", "other"]);
   await serving.event("settings_changed");
+  await ask(far, ["share", "add", album, "--with", "laptop"]);
+  await ask(near, ["ls", receiving.target]);
+  await ask(near, ["ls", `${receiving.target}:album`]);
+  await ask(far, ["share", "remove", "album"]);
   const offering = (...args) => sender(t, near, bulk, receiving.target, { code: null, args });
   const waiting = () => eventually("an offer", async () => (await ask(far, ["offers"]))[0]);
   // Something is in the way of the offer, and told before it is answered.

@@ -5,7 +5,7 @@ import { tick as painted } from "svelte";
 import { describe, expect, test, vi } from "vitest";
 import type { Fault } from "../../ipc";
 import { t } from "../../messages";
-import { chosen, earlier, labWs, moving, nearby, startWindow } from "../../testing/shell";
+import { chosen, earlier, labWs, moving, nearby, source, startWindow } from "../../testing/shell";
 import { show } from "../../testing/show";
 
 const user = userEvent.setup();
@@ -19,7 +19,7 @@ describe("machines nearby", () => {
       { choose_sources: () => chosen, send: () => moving() },
     );
     await user.dblClick(screen.getByRole("button", { name: /Send to desk/ }));
-    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "nearby", id: stranger.id }, code: null, verify: false, limit: null }]));
+    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "nearby", id: stranger.id }, code: null, verify: false, limit: null, leaveOut: "" }]));
     expect(await screen.findByText(t("stage.connecting", { peer: "desk" }))).toBeVisible();
   });
 
@@ -94,7 +94,7 @@ describe("machines nearby", () => {
     expect(screen.getByText(t("send.byCode"))).toBeVisible();
     expect(screen.queryByLabelText(t("send.code"))).toBeNull();
     await user.keyboard("{Enter}");
-    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "nearby", id: desk.id }, code: "42-river-castle", verify: false, limit: null }]));
+    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "nearby", id: desk.id }, code: "42-river-castle", verify: false, limit: null, leaveOut: "" }]));
 
     await show("devices");
     await user.type(screen.getByLabelText(t("send.code"), { selector: "[name=pair-code]" }), "42-river-castle");

@@ -16,7 +16,7 @@ describe("sending", () => {
     expect(await screen.findByText("dataset-v3")).toBeVisible();
     await user.type(screen.getByLabelText(t("send.addressOrCode")), "10.0.0.5");
     await user.type(screen.getByLabelText(t("send.code")), "42-river-castle{Enter}");
-    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: "42-river-castle", verify: false, limit: null }]);
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: "42-river-castle", verify: false, limit: null, leaveOut: "" }]);
     expect(await screen.findByText(t("stage.connecting", { peer: "10.0.0.5" }))).toBeVisible();
     shell.update("t1", { is: "moved", progress: progress() });
     expect(await screen.findByText("Sending to lab-ws")).toBeVisible();
@@ -34,7 +34,7 @@ describe("sending", () => {
     const address = screen.getByLabelText(t("send.addressOrCode"));
     while (document.activeElement !== address) await user.tab();
     await user.keyboard("10.0.0.5{Enter}");
-    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: null, verify: false, limit: null }]);
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: null, verify: false, limit: null, leaveOut: "" }]);
   });
 
   test("a machine that does not know us gets asked for its code, and the choice is kept", async () => {
@@ -47,7 +47,7 @@ describe("sending", () => {
     const field = await screen.findByLabelText(t("send.code"), { selector: "[name=retry-code]" });
     await waitFor(() => expect(field).toHaveFocus());
     await user.keyboard("42-river-castle{Enter}");
-    expect(shell.called("send").at(-1)).toEqual({ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: "42-river-castle", verify: false, limit: null });
+    expect(shell.called("send").at(-1)).toEqual({ chosen: 7, target: { to: "typed", text: "10.0.0.5" }, code: "42-river-castle", verify: false, limit: null, leaveOut: "" });
   });
 
   test("another paired machine that answers at an address gets nothing until a person says that it is meant", async () => {
@@ -62,7 +62,7 @@ describe("sending", () => {
     expect(shell.called("send")).toHaveLength(1);
     await user.click(screen.getByRole("button", { name: t("send.confirm", { name: "lab-ws" }) }));
     const target = { to: "confirmed", id, text: "10.0.0.5" };
-    expect(shell.called("send").at(-1)).toEqual({ chosen: 7, target, code: null, verify: false, limit: null });
+    expect(shell.called("send").at(-1)).toEqual({ chosen: 7, target, code: null, verify: false, limit: null, leaveOut: "" });
   });
 
   test("a wrong code tells at once, with the tries", async () => {
@@ -80,6 +80,36 @@ describe("sending", () => {
     expect(shell.app.transfers.list).toEqual([]);
   });
 
+  test("what is left out is counted, sent, and remembered by the folder it was typed for", async () => {
+    let wrong = false;
+    const bad = { code: "invalid", reason: "pattern", pattern: { path: "a[b" } };
+    const shell = await startWindow({ devices: [labWs] }, { send: () => moving(), countChosen: () => (wrong ? Promise.reject(bad) : null) });
+    shell.app.outbox.take(selection({ leave_out: "*.tmp" }));
+    await user.click(screen.getByRole("button", { name: /^Send to lab-ws/ }));
+    await user.click(await screen.findByRole("button", { name: t("send.options") }));
+    const field = await screen.findByLabelText(t("send.leaveOut"));
+    expect(field).toHaveValue("*.tmp");
+    expect(shell.called("countChosen").at(-1)).toEqual({ chosen: 7, leaveOut: "*.tmp" });
+    wrong = true;
+    await user.type(field, "{Enter}a[[b");
+    await waitFor(() => expect(shell.called("countChosen").at(-1)).toEqual({ chosen: 7, leaveOut: "*.tmp\na[b" }));
+    expect(await screen.findByText(t("fault.unfit.pattern", { pattern: "a[b" }))).toBeVisible();
+    wrong = false;
+    await user.clear(field);
+    await user.type(field, "/cache");
+    await waitFor(() => expect(field).not.toHaveAttribute("aria-invalid"));
+    shell.tell({ event: "chosenCounted", chosen: 7, sizes: [], total: { files: 30, bytes: 3_000_000, excluded: 2, state: "exact" } });
+    expect(await screen.findByText(t("send.leftOut", { n: 2 }))).toBeVisible();
+    // What is added does not take away what was typed.
+    shell.app.outbox.take(selection({ id: 8, leave_out: "*.o" }));
+    expect(field).toHaveValue("/cache");
+    await user.click(within(screen.getByRole("main")).getByRole("button", { name: t("send.button") }));
+    expect(shell.called("send")).toEqual([{ chosen: 8, target: { to: "device", id: labWs.id }, code: null, verify: false, limit: null, leaveOut: "/cache" }]);
+    shell.app.outbox.take(null);
+    shell.app.outbox.take(selection({ id: 9, leave_out: "*.o" }));
+    expect(shell.app.outbox.leaveOut).toBe("*.o");
+  });
+
   test("what is sent is read back where that was asked for, until it is taken back", async () => {
     const shell = await startWindow({ devices: [labWs] }, { send: () => moving() });
     shell.app.outbox.take(chosen);
@@ -89,7 +119,7 @@ describe("sending", () => {
     await user.click(await screen.findByLabelText(t("common.verify")));
     await user.type(screen.getByLabelText(t("settings.limit")), "2.5");
     await user.click(within(screen.getByRole("main")).getByRole("button", { name: t("send.button") }));
-    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: true, limit: 2_500_000 }]);
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: true, limit: 2_500_000, leaveOut: "" }]);
     shell.app.outbox.pick(null);
     shell.app.outbox.options = { verify: false, limit: null };
     shell.app.outbox.pick(labWs.id);
@@ -106,7 +136,7 @@ describe("sending", () => {
     await Promise.all([...twice, outbox.sendTo(labWs)]);
     await Promise.all([outbox.sendTo(labWs), outbox.sendToTyped("10.0.0.5", "")]);
     expect(shell.called("choose_sources")).toHaveLength(1);
-    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: false, limit: null }]);
+    expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: false, limit: null, leaveOut: "" }]);
   });
 
   test("until the shell has answered, nothing else can be sent", async () => {
@@ -147,7 +177,7 @@ describe("sending", () => {
     const card = screen.getByRole("button", { name: /^Send to lab-ws/ });
     document.elementFromPoint = () => card;
     shell.tell({ event: "dragged", drag: { is: "dropped", chosen, x: 50, y: 50 } });
-    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: false, limit: null }]));
+    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: false, limit: null, leaveOut: "" }]));
     document.elementFromPoint = () => null;
   });
 
@@ -207,7 +237,7 @@ describe("sending", () => {
     const merged = [{ name: "raw", within: "dataset-v3" }];
     const photos = source({ item: 2, name: "photos" });
     const shell = await startWindow({}, {
-      joinChosen: ({ chosen: id, added }) => selection({ id: 20, items: [source(), photos], merged: id === 7 && added === 8 ? merged : [], total: { files: 80, bytes: 8_000_000, state: "counting" } }),
+      joinChosen: ({ chosen: id, added }) => selection({ id: 20, items: [source(), photos], merged: id === 7 && added === 8 ? merged : [], total: { files: 80, bytes: 8_000_000, excluded: 0, state: "counting" } }),
     });
     const drop = (what: typeof chosen) => shell.tell({ event: "dragged", drag: { is: "dropped", chosen: what, x: 5, y: 5 } });
     drop(chosen);
@@ -216,10 +246,10 @@ describe("sending", () => {
     expect(screen.getByText("dataset-v3")).toBeVisible();
     expect(screen.getByText(t("send.mergedWithin", { name: "raw", folder: "dataset-v3" }))).toBeVisible();
     expect(shell.called("joinChosen")).toEqual([{ chosen: 7, added: 8 }]);
-    await waitFor(() => expect(shell.called("countChosen").at(-1)).toEqual({ chosen: 20 }));
-    shell.tell({ event: "chosenCounted", chosen: 20, sizes: [{ item: 2, size: { files: 1_204, bytes: 3_400_000_000, state: "exact" } }], total: { files: 1_244, bytes: 3_404_000_000, state: "exact" } });
+    await waitFor(() => expect(shell.called("countChosen").at(-1)).toEqual({ chosen: 20, leaveOut: "" }));
+    shell.tell({ event: "chosenCounted", chosen: 20, sizes: [{ item: 2, size: { files: 1_204, bytes: 3_400_000_000, excluded: 0, state: "exact" } }], total: { files: 1_244, bytes: 3_404_000_000, excluded: 0, state: "exact" } });
     expect(await screen.findByText("3.4 GB", { selector: "[data-item=photos] *" })).toBeVisible();
-    shell.tell({ event: "chosenCounted", chosen: 7, sizes: [], total: { files: 1, bytes: 1, state: "exact" } });
+    shell.tell({ event: "chosenCounted", chosen: 7, sizes: [], total: { files: 1, bytes: 1, excluded: 0, state: "exact" } });
     expect(shell.app.outbox.chosen?.total.files, "of an earlier list").toBe(1_244);
 
     const remove = screen.getByRole("button", { name: t("send.remove", { name: "photos" }) });
@@ -231,7 +261,7 @@ describe("sending", () => {
     await user.keyboard("{Escape}");
     expect(await screen.findByText(t("send.drop"))).toBeVisible();
     await waitFor(() => expect(document.body).not.toHaveFocus());
-    expect(shell.called("countChosen").at(-1)).toEqual({ chosen: null });
+    expect(shell.called("countChosen").at(-1)).toEqual({ chosen: null, leaveOut: "" });
     await user.click(screen.getByRole("button", { name: t("common.undo") }));
     expect(await screen.findByText("dataset-v3")).toBeVisible();
   });

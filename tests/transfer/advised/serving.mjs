@@ -365,4 +365,24 @@ export default [
       same(tree, join(inbox, "tree"));
     },
   },
+  {
+    title: "a folder is shared where nothing is yet, and listed, at both ends",
+    keys: [
+      "No folder is shared. `ringway share add FOLDER --with DEVICE` shares one.",
+      "{device} shares nothing with this device. There, `ringway share add FOLDER --with DEVICE` shares a folder.",
+      "`ringway ls DEVICE` lists what it shares. There, `ringway share add FOLDER --with DEVICE` shares a folder.",
+      "`ringway share list` lists the shared folders.",
+    ],
+    async run(t, follower) {
+      const { near, far, tree } = await served(t);
+      follower.reads(await says(far, ["share"]), this.keys[0]);
+      follower.reads(await says(near, ["ls", "far"]), this.keys[1]);
+      const [ls, add] = follower.reads(await says(near, ["ls", "far:tree"], EXIT.failed), this.keys[2]);
+      await follower.runs(far, add, { fill: { FOLDER: tree, DEVICE: "near" } });
+      assert.match((await follower.runs(near, ls, { fill: { DEVICE: "far" } })).stdout, /^tree$/m);
+      await says(near, ["ls", "far:tree"]);
+      const [list] = follower.reads(await says(far, ["share", "remove", "other"], EXIT.usage), this.keys[3]);
+      assert.match((await follower.runs(far, list)).stdout, /^tree +near /m);
+    },
+  },
 ];

@@ -6,6 +6,7 @@ mod limit;
 mod listen_address;
 mod retry;
 mod rule;
+mod selection;
 mod service;
 mod share;
 
@@ -28,6 +29,8 @@ pub(crate) use limit::LimitArg;
 pub(crate) use listen_address::ListenAddress;
 pub(crate) use retry::RetryArg;
 pub(crate) use rule::RuleArgs;
+use selection::SELECTION_HELP;
+pub(crate) use selection::SelectionArgs;
 use service::{ACCEPT_HELP, ALLOW_HELP, SERVE_HELP};
 pub(crate) use service::{
     AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, RequestArgs, ServeArgs, TransferArgs,
@@ -53,8 +56,7 @@ Environment:
 Files:
   ~/.config/ringway/config.toml  settings
   ~/.local/share/ringway         identity.pem (private key), ringway.db (devices, past transfers)
-  ~/.local/state/ringway         copy-folder, sources-folder (where the window copied to
-                                and picked from last)
+  ~/.local/state/ringway         copy-folder, sources-folder (where the window copied to and picked from last), left-out (what it left out of which folder)
 
 Sizes are in decimal units: 1 MB is 1,000,000 bytes.";
 
@@ -74,7 +76,7 @@ fn with_statuses(help: &str) -> String {
 /// No statuses about declining or recognising: a copy has no other end.
 fn with_copy_statuses() -> String {
     let statuses: Vec<&str> = EXIT_HELP.lines().take(COPY_EXIT_LINES).collect();
-    format!("{COPY_HELP}\n\n{}\n{COPY_SIGNALS_HELP}", statuses.join("\n"))
+    format!("{COPY_HELP}\n\n{SELECTION_HELP}\n\n{}\n{COPY_SIGNALS_HELP}", statuses.join("\n"))
 }
 
 /// What to do.
@@ -84,8 +86,8 @@ pub(crate) enum Command {
     #[command(after_long_help = with_statuses(RECV_HELP))]
     Recv(RecvArgs),
     /// Send folders and files to another machine
-    #[command(override_usage = SEND_USAGE, after_long_help = with_statuses(SEND_HELP))]
-    Send(SendArgs),
+    #[command(override_usage = SEND_USAGE, after_long_help = with_statuses(&format!("{SEND_HELP}\n\n{SELECTION_HELP}")))]
+    Send(Box<SendArgs>),
     /// Copy folders and files inside this machine, as `cp -a` does
     #[command(override_usage = COPY_USAGE, after_long_help = with_copy_statuses(), args_override_self = true)]
     Copy(Box<CopyArgs>),
@@ -161,7 +163,8 @@ impl Command {
     /// transfer.
     pub(crate) fn prints_its_result(&self) -> bool {
         let moves = match self {
-            Self::Recv(_) | Self::Send(_) | Self::Serve(_) | Self::Pair(_) | Self::Accept(_) => true,
+            Self::Recv(_) | Self::Serve(_) | Self::Pair(_) | Self::Accept(_) => true,
+            Self::Send(args) => !args.dry_run,
             Self::Copy(args) => !args.dry_run,
             _ => false,
         };
@@ -346,6 +349,12 @@ pub(crate) struct SendArgs {
     /// the target
     #[arg(long)]
     pub(crate) nearby: bool,
+    /// Send nothing and connect to nobody: print what would be sent, one line for each entry (dir,
+    /// new, link). What the receiver has already is not looked at
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) selection: SelectionArgs,
     #[command(flatten)]
     pub(crate) code: CodeArgs,
     /// Parallel connections. Default: as many as suit the processors and the distance, and more
@@ -750,7 +759,7 @@ mod tests {
 
     fn send(line: &[&str]) -> SendArgs {
         match parse(line) {
-            Ok(Command::Send(args)) => args,
+            Ok(Command::Send(args)) => *args,
             other => panic!("{other:?}"),
         }
     }
@@ -824,9 +833,30 @@ mod tests {
             &["status", "x"],
             &["settings", "--port", "0"],
             &["devices", "rename", "x"],
+            &["share", "add"],
+            &["share", "remove"],
+            &["share", "add", "x", "--with", "a", "--with-all"],
+            &["ls"],
+            &["ls", "a", "b"],
+            &["ls", "-d", "-R", "a"],
         ] {
             assert_eq!(parse(bad).unwrap_err().exit_code(), 2, "{bad:?}");
         }
+    }
+
+    #[test]
+    fn several_devices_may_be_named_for_a_share_and_none_must_be() {
+        let with = |line: &[&str]| match parse(line) {
+            Ok(Command::Share(ShareArgs { action: Some(ShareAction::Add { with, with_all, .. }), .. })) => {
+                (with, with_all)
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(with(&["share", "add", "x"]), (Vec::new(), false));
+        assert_eq!(with(&["share", "add", "x", "--with", "a", "b"]).0, ["a", "b"]);
+        assert_eq!(with(&["share", "add", "x", "--with", "a", "--with", "all"]).0, ["a", "all"]);
+        assert!(with(&["share", "add", "x", "--with-all"]).1);
+        assert!(matches!(parse(&["share", "--json"]), Ok(Command::Share(ShareArgs { action: None, .. }))));
     }
 
     #[test]

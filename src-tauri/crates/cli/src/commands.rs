@@ -8,6 +8,7 @@ pub(crate) mod ls;
 pub(crate) mod manual;
 pub(crate) mod nearby;
 pub(crate) mod pair;
+mod planned;
 pub(crate) mod recv;
 pub(crate) mod send;
 pub(crate) mod service;

@@ -114,8 +114,7 @@ pub(crate) fn progress(id: TransferId, progress: &Progress) -> Event<'_> {
     Event::Progress { id, progress }
 }
 
-/// `finished`; `words` says why it failed where another message than the usual one is shown. Only a
-/// copy is ever a `dry_run`.
+/// `finished`; `words` says why it failed where another message than the usual one is shown.
 pub(crate) fn finished<'a>(transfer: &Transfer, report: &'a Report, words: Option<&Words>, dry_run: bool) -> Event<'a> {
     Event::Finished(Box::new(Finished::new(transfer, report, words, dry_run)))
 }

@@ -80,6 +80,9 @@ async fn run(command: Command, interrupts: Option<std::io::Result<Interrupts>>) 
         Command::Man { dir } => return manual::man(dir.as_deref()),
         // A copy needs no identity, and must work where none can be made.
         Command::Copy(args) => return copy::run(*args, &interrupts()?).await,
+        Command::Send(args) if args.dry_run && args.again.is_none() => {
+            return send::dry_run(&args, &interrupts()?).await;
+        }
         Command::Bench(args) => return bench::run(args, &interrupts()?).await,
         // It finds out itself what keeps an engine from being opened.
         Command::Doctor(args) => return doctor::run(args).await,
@@ -94,7 +97,7 @@ async fn run(command: Command, interrupts: Option<std::io::Result<Interrupts>>) 
     let interrupts = interrupts()?;
     match command {
         Command::Recv(args) => recv::run(&engine, args, &interrupts).await,
-        Command::Send(args) => send::run(&engine, args, &interrupts).await,
+        Command::Send(args) => send::run(&engine, *args, &interrupts).await,
         Command::Pair(args) => pair::run(&engine, args, &interrupts).await,
         Command::Devices(args) => devices::run(&engine, args).await,
         Command::Share(args) => share::run(&engine, args),

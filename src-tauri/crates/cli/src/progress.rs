@@ -322,8 +322,7 @@ fn short(title: String) -> String {
     }
 }
 
-/// Tells what went wrong, and programs the end. Whether there is a good end to tell, too. Only a
-/// copy is ever a `dry_run`.
+/// Tells what went wrong, and programs the end. Whether there is a good end to tell, too.
 pub(crate) fn tell_end(
     transfer: &Transfer,
     report: &Report,
@@ -449,9 +448,29 @@ fn summary(title: &str, peer: &str, direction: Direction, report: &Report) -> St
         let there = if direction == Direction::Sending { " there" } else { " here" };
         line.push_str(&format!(" {} edited{there} and kept.", were(report.counts.edited, "file")));
     }
+    line.push_str(&left_out(report));
     if report.counts.failed > 0 {
         line.push_str(&format!(" {} FAILED.", count(report.counts.failed)));
     }
+    line
+}
+
+/// What patterns have left out, if anything.
+fn left_out(report: &Report) -> String {
+    match report.counts.excluded {
+        0 => String::new(),
+        excluded => format!(" {} left out, as asked.", words::entries(excluded)),
+    }
+}
+
+/// What a send would send, in one line.
+pub(crate) fn planned_summary(transfer: &Transfer, report: &Report) -> String {
+    let mut line = format!("Would send {}: {}, {}.", title(transfer), things(report), bytes(report.counts.bytes));
+    line.push_str(&left_out(report));
+    if report.counts.failed > 0 {
+        line.push_str(&format!(" {} would FAIL.", count(report.counts.failed)));
+    }
+    line.push_str(" Nothing was sent.");
     line
 }
 
@@ -622,6 +641,7 @@ mod tests {
                 skipped_bytes: 90_000_000,
                 reused: 1_500_000_000,
                 edited: 2,
+                excluded: 4,
                 failed: 3,
             },
             proven: Some(Proven { files: 1_233, bytes: 1_900_000_000, took: Duration::from_millis(700) }),
@@ -654,7 +674,7 @@ mod tests {
              1.5 GB were there already, in the files that were replaced. \
              Verified in 700 ms: 1,233 files, 1.9 GB read back from lab-ws's disk, equal to what was read. \
              NOT verified: 1 file kept there without comparing. The connection was lost 2 times on the way. \
-             2 files were edited there and kept. 3 FAILED."
+             2 files were edited there and kept. 4 entries left out, as asked. 3 FAILED."
         );
     }
 }

@@ -67,7 +67,7 @@ pub(crate) struct Top {
     pub(crate) target: PathBuf,
     /// The name of the source's entry there, if its copy has another name.
     pub(crate) source_name: Option<Box<[u8]>>,
-    /// Whether the paths below begin with the source's own name. Rules begin after it.
+    /// Whether the paths below begin with the source's own name. Patterns begin after it.
     pub(crate) in_source: bool,
 }
 

@@ -126,6 +126,7 @@ impl CopyHandle {
             unchanged: value(&counts.unchanged),
             skipped: value(&counts.skipped),
             skipped_bytes: value(&counts.skipped_bytes),
+            excluded: value(&counts.excluded),
             failed: value(&counts.failed),
             ..Counts::default()
         }
@@ -147,7 +148,6 @@ impl CopyHandle {
             buffered_bytes: if job.options.dry_run { 0 } else { bytes.saturating_sub(reflinked + kernel) },
             uring_bytes: value(&counts.uring),
             specials: value(&counts.specials),
-            excluded: value(&counts.excluded),
             verified: job.proof.as_ref().map_or(0, Proof::proven),
             owners_lost: value(&counts.owners_lost),
             attributes_lost: value(&counts.attributes_lost),

@@ -16,13 +16,13 @@ use ringway_sys::attributes::{Kind, Timestamp, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::file_io::NotRegular;
 use ringway_tree::descriptors::patiently;
+use ringway_tree::filesystem::selection::{Filter, Met};
 use ringway_tree::io_plan::IoPlan;
 use rustix::io::Errno;
 
 use crate::attributes::Lost;
 use crate::observer::Observer;
 use crate::options::CopyOptions;
-use crate::rules::Rules;
 use control::Control;
 use dir_cache::DirCache;
 use proof::Proof;
@@ -34,7 +34,9 @@ pub(crate) type Identity = (u64, u64);
 pub(crate) struct Job {
     pub(crate) options: CopyOptions,
     pub(crate) choices: Choices,
-    pub(crate) rules: Option<Rules>,
+    pub(crate) filter: Option<Arc<Filter>>,
+    /// Which listed paths were met.
+    pub(crate) met: Met,
     pub(crate) counts: Counts,
     /// The totals that were counted ahead.
     pub(crate) counted: Counted,
@@ -175,14 +177,15 @@ impl Job {
     pub(crate) fn new(
         options: CopyOptions,
         choices: Choices,
-        rules: Option<Rules>,
+        filter: Option<Arc<Filter>>,
         proof: Option<File>,
         observer: Arc<dyn Observer>,
     ) -> Self {
         Self {
             options,
             choices,
-            rules,
+            met: filter.as_ref().map(|filter| filter.nothing_met()).unwrap_or_default(),
+            filter,
             counts: Counts::default(),
             counted: Counted::default(),
             late: AtomicBool::new(false),
@@ -208,7 +211,8 @@ impl Job {
     }
 
     #[cfg(test)]
-    pub(crate) fn for_tests(options: CopyOptions, rules: Option<Rules>) -> Self {
+    pub(crate) fn for_tests(options: CopyOptions) -> Self {
+        let filter = Filter::new(&options.selection).unwrap();
         let choices = Choices {
             workers: 1,
             folders: 1,
@@ -223,7 +227,7 @@ impl Job {
             copies_by_itself: false,
             began: None,
         };
-        Self::new(options, choices, rules, None, Arc::new(crate::observer::Unobserved))
+        Self::new(options, choices, filter, None, Arc::new(crate::observer::Unobserved))
     }
 
     /// Whether it was stopped.

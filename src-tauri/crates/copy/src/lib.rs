@@ -6,6 +6,9 @@ mod attributes;
 #[cfg(test)]
 #[path = "../../../../tests/deadline.rs"]
 mod deadline;
+#[cfg(test)]
+#[path = "../../../../tests/filtered.rs"]
+mod filtered;
 mod folder;
 mod handle;
 mod job;
@@ -13,10 +16,9 @@ pub mod limits;
 mod observer;
 mod options;
 mod prepare;
-mod rules;
 mod run;
 mod worker;
 
 pub use handle::{CopyHandle, CopyJob, Progress};
 pub use observer::{Amount, Observer};
-pub use options::{CopyOptions, CopyRequest, KernelCopy, PlannedFn, ReflinkMode, Rule};
+pub use options::{CopyOptions, CopyRequest, KernelCopy, PlannedFn, ReflinkMode};

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ringway_model::{IoMode, OnExisting, Planned};
+use ringway_model::{IoMode, OnExisting, Planned, Selection};
 
 /// A copy to start: the same as `cp -a SOURCE... DESTINATION`, but faster.
 #[derive(Clone)]
@@ -24,8 +24,8 @@ pub struct CopyOptions {
     /// Use the destination as the copy's own name, even if it is a folder (`cp -T`); one source
     /// only.
     pub exact_destination: bool,
-    /// Which entries to leave out. The last rule that matches decides.
-    pub rules: Vec<Rule>,
+    /// Which entries to copy. A source that is named is never left out itself.
+    pub selection: Selection,
     /// What to do with files that exist already at the destination.
     pub existing: OnExisting,
     /// Finish a copy that ended early and began at this time ([`ringway_model::CopyReport`] has
@@ -62,16 +62,6 @@ pub struct CopyOptions {
 
 /// Called with the planned action and the destination's path.
 pub type PlannedFn = Arc<dyn Fn(Planned, &Path) + Send + Sync>;
-
-/// One rule on what to leave out, in the syntax of gitignore(5). A leading slash means the copied
-/// folder itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Rule {
-    /// Leave out entries that match.
-    Exclude(String),
-    /// Include entries that match, although an earlier rule leaves them out.
-    Include(String),
-}
 
 /// Whether the copy may share blocks with the source (FICLONE, ioctl_ficlonerange(2)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -5,6 +5,7 @@ pub(crate) mod plan;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,13 +13,13 @@ use ringway_model::{Fault, Operation};
 use ringway_sys::attributes::{Timestamp, has_default_acl, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::space::{self, Medium};
+use ringway_tree::filesystem::selection::Filter;
 use ringway_tree::io_plan::IoPlan;
 
 use crate::job::{Choices, Job, TopLevel};
 use crate::limits;
 use crate::observer::Observer;
 use crate::options::{CopyOptions, CopyRequest};
-use crate::rules::Rules;
 use descriptors::Share;
 use plan::{Plan, Root, Target};
 
@@ -47,13 +48,14 @@ pub(crate) fn prepare(request: CopyRequest, observer: Arc<dyn Observer>) -> Resu
     descriptors::enough()?;
     let Plan { target, roots, failures } = plan::plan(&request)?;
     let options = request.options;
-    let rules = Rules::new(&options.rules)?;
+    let filter = Filter::new(&options.selection)?;
+    belongs_to_one(filter.as_deref(), &request.sources, &roots)?;
     let choices = choose(&options, target.as_ref(), &roots)?;
     let proof = match &target {
         Some(target) if options.verify && !options.dry_run => Some(unnamed(target, &roots)?),
         _ => None,
     };
-    let mut job = Job::new(options, choices, rules, proof, observer);
+    let mut job = Job::new(options, choices, filter, proof, observer);
     for failure in failures {
         job.fail_for(failure.path.0, failure.operation, failure.reason);
     }
@@ -64,6 +66,19 @@ pub(crate) fn prepare(request: CopyRequest, observer: Arc<dyn Observer>) -> Resu
         job.top = Some(TopLevel { dir, path, default_acl, copies });
     }
     Ok((job, roots))
+}
+
+/// Refuses a list of paths for other sources than one folder.
+fn belongs_to_one(filter: Option<&Filter>, sources: &[PathBuf], roots: &[Root]) -> Result<(), Fault> {
+    if !filter.is_some_and(Filter::is_listed) {
+        return Ok(());
+    }
+    match (sources, roots) {
+        // It cannot be copied at all, and that is reported.
+        ([_], []) => Ok(()),
+        ([_], [root]) if root.is_folder() => Ok(()),
+        _ => Err(Fault::option("a list of paths belongs to one source, a folder")),
+    }
 }
 
 fn choose(options: &CopyOptions, target: Option<&Target>, roots: &[Root]) -> Result<Choices, Fault> {

@@ -4,13 +4,16 @@ mod read_back;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 use std::time::Duration;
 
-use ringway_model::Fault;
+use ringway_model::{FailureReason, Fault, Operation};
+use rustix::io::Errno;
 
 use crate::job::{Job, value};
 use crate::observer::Amount;
@@ -33,6 +36,7 @@ pub(crate) fn run(job: &Job, roots: Vec<Root>) -> Result<(), Fault> {
     {
         job.owns(&top.dir);
     }
+    let source = roots.first().map(Root::written).unwrap_or_default();
     let tasks = roots.into_iter().map(Task::Source);
     let phases: Vec<Vec<Task<'_>>> = match apart {
         true => tasks.map(|task| vec![task]).collect(),
@@ -64,11 +68,21 @@ pub(crate) fn run(job: &Job, roots: Vec<Root>) -> Result<(), Fault> {
             }
         }
         links.clear();
+        report_missing(job, &source);
         stopped.store(true, Ordering::Release);
         job.control.wake();
         drop(over);
         if apart { copied } else { prove(job) }
     })
+}
+
+/// Reports the listed paths that the source, which is the only one then, does not have.
+fn report_missing(job: &Job, source: &Path) {
+    let Some(filter) = job.filter.as_ref().filter(|_| !job.is_stopped()) else { return };
+    for path in filter.missing(&job.met) {
+        let reason = FailureReason::Os { errno: Errno::NOENT.raw_os_error() };
+        job.fail_for(source.join(OsStr::from_bytes(path)), Operation::Open, reason);
+    }
 }
 
 /// Runs `tasks` and all tasks that they create, then those that have to wait for the rest.

@@ -19,6 +19,7 @@ use ringway_model::{FailureReason, OnExisting, Operation, Planned};
 use ringway_sys::attributes::{self as sys, Kind, Metadata, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_tree::filesystem::listing::{Position, Window};
+use ringway_tree::filesystem::selection::Verdict;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
@@ -350,15 +351,17 @@ impl<'s, 'j> Worker<'s, 'j> {
         filled.map_err(|errno| EntryError::Source(Operation::Read, errno.into()))
     }
 
-    /// Whether a rule leaves out the entry. If so, the entry is counted.
+    /// Whether the entry is not selected. One that a pattern leaves out is counted.
     pub(crate) fn leaves_out(&self, folder: &Folder<'j>, name: &[u8], is_folder: bool) -> bool {
-        let Some(rules) = &self.job.rules else { return false };
-        let out = folder.in_source(name).is_some_and(|path| rules.leave_out(&path, is_folder));
-        if out {
-            add(&self.job.counts.excluded, 1);
-            self.job.counts.found.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+        let Some(filter) = &self.job.filter else { return false };
+        let Some(path) = folder.in_source(name) else { return false };
+        match filter.verdict(&path, is_folder, &self.job.met) {
+            Verdict::Taken => return false,
+            Verdict::LeftOut => add(&self.job.counts.excluded, 1),
+            Verdict::NotListed => {}
         }
-        out
+        self.job.counts.found.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+        true
     }
 
     /// Copies an entry of a kind that is not a folder.
@@ -378,7 +381,7 @@ impl<'s, 'j> Worker<'s, 'j> {
             .source()
             .and_then(|source| source.metadata(item.from).map_err(entry_error::source(Operation::Open)));
         match looked {
-            // Some rules depend on whether it is a folder.
+            // Some patterns depend on whether it is a folder.
             Ok(metadata) if self.leaves_out(item.folder, item.from, metadata.kind == Kind::Dir) => {}
             Ok(metadata) => self.entry(item, metadata.kind),
             Err(error) => self.fail(item, error),

@@ -96,7 +96,7 @@ impl App {
     /// `state` is the folder for what may be lost.
     pub fn new(engine: Engine, state: &Path, reception: Reception) -> Self {
         let listeners = Arc::new(Listeners::default());
-        let choices = Arc::new(Choices::default());
+        let choices = Arc::new(Choices::open(state));
         let nearby = Arc::new(NearbyDevices::new(engine.clone(), listeners.clone()));
         let devices = Devices { engine: engine.clone(), listeners: listeners.clone(), nearby: nearby.clone() };
         let transfers = Arc::new(Transfers::new(listeners.clone(), devices.clone()));

@@ -138,6 +138,8 @@ pub struct Again {
     pub label: Text,
     /// Whether it was to be verified.
     pub verify: bool,
+    /// What was left out: patterns as in a .gitignore file, one a line.
+    pub leave_out: String,
 }
 
 /// Everything the window shows, at its start.

@@ -33,7 +33,7 @@ use crate::receiving::listeners::Listeners;
 use crate::receiving::receive::{self, Receiver};
 use crate::send;
 use crate::shared::{self, Shared, StoreChanges};
-use crate::store::history::{PAST_PATHS_MAX, Record, Remembered, Resend};
+use crate::store::history::{PAST_PATHS_MAX, Record, Remembered, Resend, is_remembered};
 use crate::store::{self, look_alike, targets};
 use crate::transfers::copying::{self, CopyRequest};
 use crate::transfers::options::{ReceiveOptions, SendRequest};
@@ -398,9 +398,7 @@ impl Engine {
     /// Starts a transfer; what goes wrong is in its report. `Auth(PairingNeeded)` asks for a second
     /// call with a code.
     pub fn send(&self, request: SendRequest) -> Transfer {
-        let name = |source: &Source| source.path.file_name().map_or_else(|| source.path.clone().into(), Into::into);
-        let title = request.sources.first().map(name).unwrap_or_default();
-        let more = request.sources.len().saturating_sub(1) as u64;
+        let title = send::title(&request.sources);
         // The history is read from other working directories later.
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let sources = request.sources.iter().take(PAST_PATHS_MAX);
@@ -409,16 +407,20 @@ impl Engine {
             store: Arc::clone(&self.shared.store),
             target: Some((request.target.clone(), request.target.label(&self.shared.store))),
             paths: sources.iter().map(|source| source.path.clone()).collect(),
-            resend: (sources.len() == request.sources.len()).then_some(Resend { sources, verify: request.verify }),
+            resend: (sources.len() == request.sources.len() && is_remembered(&request.selection)).then(|| Resend {
+                sources,
+                selection: request.selection.clone(),
+                verify: request.verify,
+            }),
         };
         match random() {
             Ok(id) => {
-                let transfer = Transfer::new(TransferId(id), Direction::Sending, (title, more), Some(record));
+                let transfer = Transfer::new(TransferId(id), Direction::Sending, title, Some(record));
                 tokio::spawn(send::run(Arc::clone(&self.shared), request, transfer.clone()));
                 transfer
             }
             Err(error) => {
-                let transfer = Transfer::new(TransferId([0; 16]), Direction::Sending, (title, more), None);
+                let transfer = Transfer::new(TransferId([0; 16]), Direction::Sending, title, None);
                 transfer.end(Err(error));
                 transfer
             }

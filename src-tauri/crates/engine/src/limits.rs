@@ -267,7 +267,8 @@ pub const FIRST_CONTACT_TIME_MAX: Duration = Duration::from_secs(60);
 pub const SHARES_MAX: usize = ringway_wire::limits::SHARES_MAX;
 
 /// Sessions in which other devices ask about shares, and those of one device: a window and a few
-/// commands. Each takes a connection with TLS.
+/// commands. Each takes a connection with TLS. With few descriptors `descriptors::ForReceiving`
+/// allows fewer, as with answers.
 pub const ASKING_MAX: usize = 32;
 /// See [`ASKING_MAX`].
 pub const ASKING_OF_ONE_MAX: usize = 8;

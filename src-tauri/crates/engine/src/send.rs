@@ -2,12 +2,14 @@
 //! And what else is asked of a device that is reached.
 mod attempts;
 pub(crate) mod browse;
+pub mod dry_run;
 mod find;
 mod lanes;
 mod listing;
 mod reach;
 mod stall;
 
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +18,7 @@ use ringway_link::lane::growth::LaneGrowth;
 use ringway_link::lane::{self, Lane, Relay, Renewing, SendingLane, Share};
 use ringway_link::rate_limit::RateLimiter;
 use ringway_link::session::Session;
-use ringway_model::{AuthError, Bottleneck, Compression, DeclineReason, Fault, PathTaken, Side, Stage};
+use ringway_model::{AuthError, Bottleneck, Compression, DeclineReason, Fault, PathTaken, Side, Source, Stage};
 use ringway_tree::compression::{Packed, Packing};
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::send::Outgoing;
@@ -44,6 +46,12 @@ const ANSWER_AT_ONCE: Duration = Duration::from_secs(2);
 
 /// How often it is looked whether the receiver's machine answers on each lane.
 const LANES_LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// What a send is called: its first source, and how many more there are.
+pub(crate) fn title(sources: &[Source]) -> (OsString, u64) {
+    let name = |source: &Source| source.path.file_name().map_or_else(|| source.path.clone().into(), Into::into);
+    (sources.first().map(name).unwrap_or_default(), sources.len().saturating_sub(1) as u64)
+}
 
 /// Runs a transfer to its end and reports it.
 pub(crate) async fn run(shared: Arc<Shared>, request: SendRequest, transfer: Transfer) {
@@ -283,6 +291,8 @@ impl Job<'_> {
         let totals = self.outgoing.totals();
         let is_said = last || session.has_sent_all();
         let mut figures = self.transfer.figures();
+        // Each attempt walks over the same again.
+        figures.excluded = figures.excluded.max(self.outgoing.excluded());
         figures.found(totals);
         if is_said && told.replace(totals) != Some(totals) {
             session.machine.totals(totals);

@@ -5,6 +5,7 @@ mod outage;
 mod remedy;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
+mod share;
 
 use std::borrow::Cow;
 use std::io;
@@ -13,13 +14,13 @@ use std::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
 
 use crate::device::DeviceId;
-use crate::paired::ShareTrouble;
 use crate::text::{PathText, Text};
 use crate::transfer::{Side, SyncIoReason, UserTlsReason};
 
 use errno::{EACCES, ECONNREFUSED, ECONNRESET, EIO, ENETUNREACH, ENOENT, ENOTDIR, EPIPE, ETIMEDOUT};
 pub use outage::{Interruption, Outage, Shortage};
 pub use remedy::{Aim, Remedy};
+pub use share::ShareTrouble;
 
 /// An operation on a file or folder, for naming what failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -854,6 +855,12 @@ pub enum Invalid {
     NoDestination,
     /// More paths at once than are accepted.
     TooMany,
+    /// A pattern that leaves entries out and that cannot match: a bracket has no end, a class of
+    /// characters does not exist, or nothing follows a backslash.
+    Pattern {
+        /// The pattern.
+        pattern: PathText,
+    },
     /// An option that can be given in a terminal, but not in the window.
     Option {
         /// What is wrong with it, in English.

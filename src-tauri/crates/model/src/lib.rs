@@ -23,14 +23,14 @@ pub use device::{DeviceId, DeviceKind, LookAlike, NearbyDevice, ThisDevice};
 pub use fault::samples;
 pub use fault::{
     Aim, AuthError, DeclineReason, Failure, FailureReason, Fault, Interruption, Invalid, Operation, OsError, Outage,
-    Remedy, Shortage, StoreTrouble, TurnedAway,
+    Remedy, ShareTrouble, Shortage, StoreTrouble, TurnedAway,
 };
 pub use id::{TransferId, TransferKey};
 pub use machine::{Capabilities, OpenCode, RateLimit, Settings, SettingsInForce, StartsBy};
 pub use offer::{Comparison, ComparisonState, Difference, FreeSpace, HereIs, Offer};
 pub use paired::{
     AskedBecause, Consent, Device, DeviceRule, EntryKind, EntryThere, PairingRequest, Share, ShareName, ShareThere,
-    ShareTrouble, SharedWith,
+    SharedWith,
 };
 pub use progress::{Progress, TransferAction, TransferState, TransferStatus, UnderWay};
 pub use report::{
@@ -41,5 +41,6 @@ pub use text::{PathJson, PathText, Text, misleading};
 pub use time::moment;
 pub use transfer::{
     Bottleneck, Compression, Delta, Direction, IntoHome, IoMode, IoPath, OnCancel, OnConflict, OnExisting, PathTaken,
-    Planned, ShownSize, Side, Source, Stage, SyncIoReason, TlsMode, TlsPath, Unconfined, Unfinished, UserTlsReason,
+    Pattern, Planned, Selection, ShownSize, Side, Source, Stage, SyncIoReason, TlsMode, TlsPath, Unconfined,
+    Unfinished, UserTlsReason,
 };

@@ -41,6 +41,9 @@ pub struct Counts {
     /// Files and links at the receiver that were changed there after they were received, and were
     /// kept: the sent versions are beside them.
     pub edited: u64,
+    /// At the sender, and of a copy: entries that a pattern left out. A folder counts as one, with
+    /// everything in it.
+    pub excluded: u64,
     /// Entries that failed, both ends together.
     pub failed: u64,
 }
@@ -320,8 +323,6 @@ pub struct CopyReport {
     pub uring_bytes: u64,
     /// FIFOs, sockets and device nodes.
     pub specials: u64,
-    /// Entries that a rule left out; a folder counts as one.
-    pub excluded: u64,
     /// Files that were read back and found equal.
     pub verified: u64,
     /// Entries that could not be given their owner or group. `cp -a` does not report these to a
@@ -370,7 +371,6 @@ mod tests {
             buffered_bytes: 3,
             uring_bytes: 4,
             specials: 5,
-            excluded: 6,
             verified: 7,
             owners_lost: 8,
             attributes_lost: 9,

@@ -1,6 +1,7 @@
 //! What a transfer is, and its stages.
 mod options;
 mod path_taken;
+mod selection;
 mod shown_size;
 mod unfinished;
 
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use options::{Compression, Delta, IntoHome, Source};
 pub use path_taken::{IoMode, IoPath, PathTaken, SyncIoReason, TlsMode, TlsPath, Unconfined, UserTlsReason};
+pub use selection::{Pattern, Selection};
 pub use shown_size::ShownSize;
 pub use unfinished::Unfinished;
 

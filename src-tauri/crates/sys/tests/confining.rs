@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ringway_sys::attributes::Timestamp;
-use ringway_sys::confine::{Unconfined, support, thread_beneath};
+use ringway_sys::confine::{Unconfined, support, thread_beneath, thread_reads_beneath};
 use ringway_sys::file_io::{FileIo, IoMode, ReadFile, WriteAt};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -236,4 +236,32 @@ fn a_filter_that_forbids_landlock_is_reported() {
             filtered.join().unwrap();
         });
     }
+}
+
+#[test]
+fn a_thread_confined_to_reading_changes_nothing_and_reads_nothing_else() {
+    const TEST: &str = "a_thread_confined_to_reading_changes_nothing_and_reads_nothing_else";
+    if let Err(why) = support() {
+        return skipped(TEST, &why.to_string());
+    }
+    let ground = Ground::new();
+    let inside = dir(&ground.path("in"));
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            thread_reads_beneath(&inside).unwrap();
+            let mut contents = String::new();
+            File::from(inside.open_read(b"file").unwrap()).read_to_string(&mut contents).unwrap();
+            assert_eq!(contents, "file");
+            assert!(inside.entries().unwrap().next().is_some());
+            is_refused("writing", inside.open_write(b"file"));
+            is_refused("creating", inside.create_new(b"new", 0o600));
+            is_refused("making a folder", inside.make_dir(b"folder2", 0o700));
+            is_refused("removing", inside.unlink(b"file"));
+            is_refused("renaming", inside.rename(b"file", &inside, b"other"));
+            is_refused("a file outside", File::open(ground.path("out/secret")));
+            is_refused("a folder outside", fs::read_dir(ground.path("out")));
+        });
+        thread.join().unwrap();
+    });
+    assert_eq!(fs::read_to_string(ground.path("in/file")).unwrap(), "file");
 }

@@ -1,8 +1,9 @@
-//! What filesystems do each in its own way: listing in the order of inodes or of names, spelling of names, granularity of times,
-//! targets of links, free space.
+//! What filesystems do each in its own way: listing in the order of inodes or of names, spelling of
+//! names, granularity of times, targets of links, free space; and which entries are selected.
 pub mod browse;
 pub mod free_space;
 pub mod granularity;
 pub mod listing;
+pub mod selection;
 pub mod spelling;
 pub mod target;

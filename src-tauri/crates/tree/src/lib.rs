@@ -11,6 +11,9 @@ mod deadline;
 pub mod descriptors;
 pub mod disk;
 pub mod filesystem;
+#[cfg(test)]
+#[path = "../../../../tests/filtered.rs"]
+mod filtered;
 pub mod io_plan;
 pub mod limits;
 mod page_buffer;

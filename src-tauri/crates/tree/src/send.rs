@@ -29,18 +29,20 @@ use ringway_wire::offered::OfferedNames;
 use rustix::io::Errno;
 
 use crate::bulk::LaneSink;
+use crate::filesystem::selection::Filter;
 use crate::limits::NAMED_BYTES_MAX;
 use lane::Lane;
 use lane::delta_decision::Worth;
 use queue::Queue;
 use walk::roots::{self, Root};
-use walk::{gather, listing};
+use walk::{Scope, gather, listing};
 
 pub use walk::measure::{Measured, measure};
+pub use walk::plan::plan;
 
 /// A tree that is being sent: one walk, and any number of lanes that read and send what it finds.
 pub struct Outgoing {
-    names: Arc<OfferedNames>,
+    scope: Scope,
     shared: Arc<Shared>,
     /// The sources, until the offer is answered.
     unanswered: Mutex<Vec<Root>>,
@@ -53,6 +55,8 @@ struct Shared {
     /// The entries that the walk has found.
     found: Tally,
     walked: AtomicBool,
+    /// Entries that a pattern left out.
+    excluded: AtomicU64,
     /// The entries that were counted ahead of the walk.
     counted: Counted,
     /// Entries that were found but could not be sent.
@@ -120,30 +124,43 @@ impl Outgoing {
     /// The same with the names that were offered before, if there were any. Entries that appeared
     /// since are not sent.
     pub fn start_as(sources: &[Source], offered: Option<Arc<OfferedNames>>) -> Result<Arc<Self>, Fault> {
-        let roots = roots::resolve(sources)?;
-        let names = match offered {
+        Self::start_selected(sources, None, offered)
+    }
+
+    /// The same without the entries that the filter leaves out.
+    ///
+    /// # Errors
+    /// As for [`Self::start`]; also if the filter has a list and there is not one source, a folder.
+    pub fn start_selected(
+        sources: &[Source],
+        filter: Option<Arc<Filter>>,
+        offered: Option<Arc<OfferedNames>>,
+    ) -> Result<Arc<Self>, Fault> {
+        let roots = roots::resolve(sources, filter.as_deref())?;
+        let offered = match offered {
             Some(names) => names,
-            None => Arc::new(roots::names(&roots)?),
+            None => Arc::new(roots::names(&roots, filter.as_deref())?),
         };
+        let scope = Scope { offered, filter };
         let shared = Arc::<Shared>::default();
-        let (for_walk, offered) = (shared.clone(), Arc::clone(&names));
+        let (for_walk, walked) = (shared.clone(), scope.clone());
         let unanswered = Mutex::new(roots.clone());
-        let walk = move || gather::run(roots, offered, &for_walk);
+        let walk = move || gather::run(roots, walked, &for_walk);
         let spawned = std::thread::Builder::new().name("walk".to_owned()).spawn(walk);
         spawned.map_err(|source| Fault::path(PathBuf::new(), Operation::Read, source))?;
-        Ok(Arc::new(Self { names, shared, unanswered }))
+        Ok(Arc::new(Self { scope, shared, unanswered }))
     }
 
     /// The first top-level names for the offer, and how many more there are.
     pub fn names(&self) -> (Vec<Vec<u8>>, u64) {
-        let first: Vec<_> = self.names.iter().take(OFFER_NAMES_MAX).map(<[u8]>::to_vec).collect();
-        let more = self.names.len() - first.len();
+        let first: Vec<_> = self.scope.offered.iter().take(OFFER_NAMES_MAX).map(<[u8]>::to_vec).collect();
+        let more = self.scope.offered.len() - first.len();
         (first, more as u64)
     }
 
     /// All top-level names. Nothing else is sent.
     pub fn offered(&self) -> &Arc<OfferedNames> {
-        &self.names
+        &self.scope.offered
     }
 
     /// The entries found so far, without those that could not be sent. Before the walk has ended,
@@ -172,7 +189,7 @@ impl Outgoing {
         if roots.is_empty() {
             return;
         }
-        listing::start(roots, Arc::clone(&self.names), &self.shared, give);
+        listing::start(roots, self.scope.clone(), &self.shared, give);
     }
 
     /// The offer is answered, so the sources need not be listed any more.
@@ -252,6 +269,11 @@ impl Outgoing {
             let reason = FailureReason::Os { errno: Errno::NOENT.raw_os_error() };
             self.shared.fail(path.as_os_str().as_bytes(), b"", Operation::Open, reason);
         }
+    }
+
+    /// Entries that a pattern left out, as far as the walk has come. A folder counts as one.
+    pub fn excluded(&self) -> u64 {
+        self.shared.excluded.load(Ordering::Relaxed)
     }
 
     /// Entries that failed here, named or not.

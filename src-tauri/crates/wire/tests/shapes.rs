@@ -82,10 +82,10 @@ const NUMBERED: [(&str, &[u8]); 8] = [
     ("refusal", &[2]),
     ("decline", &[10]),
     ("cancel", &[17]),
-    ("question", &[40, 0, 0, 0, 0]),
-    ("answer", &[41, 0, 0, 0, 0]),
-    ("reason of no answer", &[41, 0, 0, 0, 0, 2]),
-    ("trouble with a share", &[41, 0, 0, 0, 0, 2, 1]),
+    ("question", &[40, 0xa4, 0xa3, 0xa2, 0xa1]),
+    ("answer", &[41, 0xa8, 0xa7, 0xa6, 0xa5]),
+    ("reason of no answer", &[41, 0xa8, 0xa7, 0xa6, 0xa5, 2]),
+    ("trouble with a share", &[41, 0xa8, 0xa7, 0xa6, 0xa5, 2, 1]),
 ];
 
 #[test]

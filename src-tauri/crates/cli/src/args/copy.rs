@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use clap::{ArgAction, Args, ValueEnum};
 use ringway_engine::copying::limits;
-use ringway_engine::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode, Rule};
+use ringway_engine::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode};
 use ringway_model::{OnExisting, moment};
 
-use crate::args::{IoArg, ReportArgs, ReportingArgs};
+use crate::args::{IoArg, ReportArgs, ReportingArgs, SelectionArgs};
 use crate::exit::Refusal;
 use crate::words::advised;
 
@@ -30,8 +30,6 @@ Examples:
   ringway copy --verify photos /mnt/stick  reads everything back and compares
 
 The result is that of `cp -a`: modes, times to the nanosecond, owners where permitted, attributes, access lists, links, holes, empty folders.
-
-A pattern is one of gitignore(5) and matches what it matches for git: one with a slash at its beginning or middle counts from the copied folder, one without matches names at any depth, one that ends in a slash matches folders only. Braces stand for themselves, and blanks at its end count only behind a backslash. A pattern that can match nothing is refused. `!` and `#` at its beginning stand for themselves. The last --exclude or --include that matches an entry decides; what is in a folder that was left out is left out with it. A source that is named is never left out itself.
 
 A file that cannot be copied is named, the rest is copied, and the exit status is 3. After Ctrl-C or on a full disk, files that were whole stay, none that is new is left half-written, and the last message has the command that finishes the copy: the same one with --continue. It does what the first one would have done, whatever is asked for about existing files, and keeps what is complete.
 
@@ -69,7 +67,7 @@ pub(crate) struct CopyArgs {
     #[arg(long, value_name = "TIME", value_parser = began)]
     pub(crate) r#continue: Option<SystemTime>,
     #[command(flatten)]
-    pub(crate) rules: Rules,
+    pub(crate) selection: SelectionArgs,
     /// Read everything back from the disk and compare it with what was read from the source
     /// (BLAKE3)
     #[arg(long)]
@@ -167,48 +165,6 @@ enum PreserveArg {
     All,
 }
 
-/// `--exclude` and `--include`, in the order in which they were given: clap itself would keep the
-/// order only within each of the two.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Rules(Vec<Rule>);
-
-const EXCLUDE: &str = "exclude";
-const INCLUDE: &str = "include";
-
-impl Args for Rules {
-    fn augment_args(command: Command) -> Command {
-        let rule = |id: &'static str, help: &'static str| {
-            Arg::new(id).long(id).value_name("PATTERN").action(ArgAction::Append).help(help)
-        };
-        command
-            .arg(rule(EXCLUDE, "Leave out what matches, as in '*.tmp', '/cache', 'node_modules/'; may be repeated"))
-            .arg(rule(INCLUDE, "Take what matches, although an --exclude before it leaves it out; may be repeated"))
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for Rules {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        type Kind = fn(String) -> Rule;
-        let mut placed = Vec::new();
-        for (id, kind) in [(EXCLUDE, Rule::Exclude as Kind), (INCLUDE, Rule::Include as Kind)] {
-            let places = matches.indices_of(id).into_iter().flatten();
-            let patterns = matches.get_many::<String>(id).into_iter().flatten();
-            placed.extend(places.zip(patterns).map(|(place, pattern)| (place, kind(pattern.clone()))));
-        }
-        placed.sort_by_key(|(place, _)| *place);
-        Ok(Self(placed.into_iter().map(|(_, rule)| rule).collect()))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
 /// `--reflink`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReflinkArg {
@@ -276,7 +232,7 @@ impl CopyArgs {
     /// The options as the engine takes them.
     ///
     /// # Errors
-    /// A place to copy to is missing, or -T has several sources.
+    /// A place to copy to is missing, -T has several sources, or the selection is refused.
     pub(crate) fn request(&self) -> Result<CopyRequest, Refusal> {
         let (sources, destination) = match (&self.target_directory, &*self.paths) {
             (Some(folder), sources) => (sources, folder),
@@ -290,7 +246,7 @@ impl CopyArgs {
         }
         let options = CopyOptions {
             exact_destination: self.no_target_directory,
-            rules: self.rules.0.clone(),
+            selection: self.selection.selection(sources)?,
             existing: self.existing(),
             continues: self.r#continue,
             dry_run: self.dry_run,
@@ -353,7 +309,7 @@ mod tests {
     use std::path::Path;
 
     use crate::args::{Cli, Command};
-    use ringway_model::IoMode;
+    use ringway_model::{IoMode, Pattern};
 
     fn parse(line: &[&str]) -> Result<CopyArgs, clap::Error> {
         let cli = Cli::try_parse_from(["ringway", "copy"].iter().chain(line))?;
@@ -375,7 +331,7 @@ mod tests {
         assert_eq!((options.existing, options.reflink), (OnExisting::Replace, ReflinkMode::Auto));
         assert_eq!((options.io, options.kernel_copy), (IoMode::Auto, KernelCopy::Auto));
         assert_eq!((options.workers, options.depth, options.chunk_bytes), (None, None, None));
-        assert!(options.rules.is_empty());
+        assert!(options.selection.is_all());
         assert!(!options.exact_destination && !options.dry_run && !options.verify && !options.atomic);
     }
 
@@ -405,16 +361,9 @@ mod tests {
     }
 
     #[test]
-    fn rules_keep_their_order_between_the_kinds() {
-        let rules =
-            request(&["--exclude", "*", "a", "--include=x", "--exclude=y", "--include", "z", "b"]).options.rules;
-        let wanted = [
-            Rule::Exclude("*".into()),
-            Rule::Include("x".into()),
-            Rule::Exclude("y".into()),
-            Rule::Include("z".into()),
-        ];
-        assert_eq!(rules, wanted);
+    fn the_selection_is_asked_of_the_engine() {
+        let patterns = request(&["--exclude", "*", "a", "--include=x", "b"]).options.selection.patterns;
+        assert_eq!(patterns, [Pattern::Exclude("*".into()), Pattern::Include("x".into())]);
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! `ringway copy`: checks what is to be copied, copies it inside this machine, and tells the
 //! result. It needs no identity.
-mod planned;
 mod words;
 
 use std::collections::HashMap;
@@ -16,6 +15,7 @@ use ringway_engine::{CopyRequest, Transfer};
 use ringway_model::{Fault, Outcome, Report, Side, moment};
 
 use crate::args::{CopyArgs, ReportingArgs};
+use crate::commands::planned::PlannedLines;
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
@@ -23,7 +23,6 @@ use crate::progress;
 use crate::text::for_terminal;
 use crate::words::advised;
 use crate::words::os;
-use planned::PlannedLines;
 
 /// Copies.
 pub(crate) async fn run(args: CopyArgs, interrupts: &Interrupts) -> Result<Exit> {

@@ -176,6 +176,9 @@ fn shown(past: &Past, details: &PastDetails, can_resend: bool, now: SystemTime) 
     if report.counts.edited > 0 {
         line("Kept", format!("{} that the receiver had edited", counted(report.counts.edited, "file")));
     }
+    if report.counts.excluded > 0 {
+        line("Left out", format!("{}, as asked", words::entries(report.counts.excluded)));
+    }
     if let Some(proven) = &report.proven {
         line("Proven", format!("{}, {}", counted(proven.files, "file"), bytes(proven.bytes)));
     }
@@ -249,6 +252,7 @@ mod tests {
                     moved: 2_100_000_000,
                     unchanged: 4,
                     edited: 1,
+                    excluded: 2,
                     failed: 101,
                     ..Counts::default()
                 },
@@ -293,6 +297,7 @@ mod tests {
              There:       1,204 files, 1 folder, 2.1 GB\n\
              Before:      4 of them were there already\n\
              Kept:        1 file that the receiver had edited\n\
+             Left out:    2 entries, as asked\n\
              Took:        2.0 s\n\
              Rate:        1.5 MB/s on average, 2.0 MB/s at its highest\n\
              Connection:  lost 1 time, and went on\n\

@@ -46,7 +46,9 @@ async fn shares(browser: &mut Browser, out: &Output) -> Result<Exit> {
     shares.iter().for_each(|share| out.event(&Event::ShareThere(share)));
     if shares.is_empty() {
         let device = for_terminal(&browser.device().name);
-        out.say(format_args!("{device} shares nothing with this device. There, `ringway share add` shares a folder."));
+        out.say(format_args!(
+            "{device} shares nothing with this device. There, `ringway share add FOLDER --with DEVICE` shares a folder."
+        ));
     }
     let rows = shares.iter().map(|ShareThere { name, unavailable }| {
         let state =

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use ringway_engine::{Address, Engine, GivenSecret, SendRequest, Target, Transfer};
-use ringway_model::{AuthError, Direction, Fault, Outcome, Report, Source};
+use ringway_engine::{Address, Engine, GivenSecret, PlannedFn, SendRequest, Target, Transfer};
+use ringway_model::{AuthError, Direction, Fault, Outcome, Report, Selection, Side, Source};
 
 use crate::args::{self, LimitArg, SendArgs};
 use crate::ask::code_source;
 use crate::ask::prompt::{self, Lines};
 use crate::commands::nearby;
+use crate::commands::planned::PlannedLines;
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
@@ -32,11 +33,15 @@ const BUSY_WAIT_MAX: Duration = Duration::from_secs(30);
 /// Sends.
 pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts) -> Result<Exit> {
     let out = Output::from(args.reporting);
-    let Asked { sources, failed_before, target, verify } = match args.again {
-        Some(number) => again(engine, number)?,
+    let asked = match args.again {
+        Some(number) => again(engine, number, &args)?,
         None => named(engine, &args, &out)?,
     };
-    check(&sources)?;
+    check(&asked.sources)?;
+    if args.dry_run {
+        return plan(asked.sources, asked.selection, &args, interrupts).await;
+    }
+    let Asked { sources, failed_before, selection, target, verify } = asked;
     if let Err(error) = engine.check_store_writable() {
         out.warn(words::error(&error).what);
         out.advise("It is sent all the same to a device that is known, and the history will not have it. `ringway doctor` says more.");
@@ -52,8 +57,20 @@ pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
             None => return Ok(Exit::Failed),
         },
     };
-    let sending =
-        Sending { engine, args: &args, sources, failed_before, target, verify, out: &out, interrupts, may_ask, lines };
+    let out = &out;
+    let sending = Sending {
+        engine,
+        args: &args,
+        sources,
+        failed_before,
+        selection,
+        target,
+        verify,
+        out,
+        interrupts,
+        may_ask,
+        lines,
+    };
     sending.until_settled(given).await
 }
 
@@ -62,20 +79,50 @@ struct Asked {
     sources: Vec<Source>,
     /// What failed of it before.
     failed_before: Vec<PathBuf>,
+    selection: Selection,
     target: Option<Target>,
     verify: bool,
+}
+
+/// Prints what would be sent, without an identity: nobody is asked for anything.
+pub(crate) async fn dry_run(args: &SendArgs, interrupts: &Interrupts) -> Result<Exit> {
+    let (paths, _) = args.sources_and_target();
+    let sources: Vec<_> = paths.iter().map(|path| args::source(path)).collect();
+    check(&sources)?;
+    plan(sources, args.selection.selection(&paths)?, args, interrupts).await
+}
+
+async fn plan(sources: Vec<Source>, selection: Selection, args: &SendArgs, interrupts: &Interrupts) -> Result<Exit> {
+    let out = Output::from(args.reporting).without_bar();
+    let lines = Arc::new(PlannedLines::new(out.is_json()));
+    let planned: PlannedFn = match args.reporting.quiet && !out.is_json() {
+        true => Arc::new(|_, _: &Path| {}),
+        false => PlannedLines::observer(&lines),
+    };
+    let transfer = ringway_engine::dry_run::start(sources, selection, planned);
+    lines.belong_to(transfer.id());
+    let report = progress::follow(&transfer, &out, interrupts).await;
+    lines.flush();
+    if progress::tell_end(&transfer, &report, &out, words::error, true) {
+        out.say(progress::planned_summary(&transfer, &report));
+    }
+    Ok(match report.outcome {
+        Outcome::Failed(Fault::Cancelled { by: Side::Here, .. }) => interrupts.exit(),
+        _ => (&*report).into(),
+    })
 }
 
 /// What the command line names. This is where a target's text is read; below it is a device or an
 /// address.
 fn named(engine: &Engine, args: &SendArgs, out: &Output) -> Result<Asked> {
-    let (sources, typed) = args.sources_and_target();
-    let sources = sources.iter().map(|path| args::source(path)).collect();
+    let (paths, typed) = args.sources_and_target();
+    let selection = args.selection.selection(&paths)?;
+    let sources = paths.iter().map(|path| args::source(path)).collect();
     let target = match typed {
         Some(typed) => Some(target(engine, typed, out)?),
         None => None,
     };
-    Ok(Asked { sources, failed_before: Vec::new(), target, verify: args.verify })
+    Ok(Asked { sources, failed_before: Vec::new(), selection, target, verify: args.verify })
 }
 
 fn target(engine: &Engine, typed: &OsStr, out: &Output) -> Result<Target> {
@@ -99,8 +146,9 @@ fn text_of(target: &OsStr) -> Result<&str, Refusal> {
     Ok(text)
 }
 
-/// What was sent before, to the same device, wherever that is now.
-fn again(engine: &Engine, number: u64) -> Result<Asked> {
+/// What was sent before, to the same device, wherever that is now, and without what was left out
+/// then, unless other things are to be left out now.
+fn again(engine: &Engine, number: u64, args: &SendArgs) -> Result<Asked> {
     let sent = engine.past_transfer(number)?;
     let (sent, details) = sent.filter(|(found, _)| found.past.direction == Direction::Sending).ok_or_else(|| {
         Refusal::usage(format!("Nothing that was sent has the number {number}."))
@@ -111,7 +159,12 @@ fn again(engine: &Engine, number: u64) -> Result<Asked> {
         Refusal::failed(format!("Of number {number} more was sent at once than is remembered: name it anew."))
     })?;
     let failed_before = details.failures.into_iter().map(|failure| failure.path.0).collect();
-    Ok(Asked { sources: resend.sources, failed_before, target: Some(target), verify: resend.verify })
+    let paths: Vec<_> = resend.sources.iter().map(|source| source.path.clone()).collect();
+    let selection = match args.selection.is_empty() {
+        true => resend.selection,
+        false => args.selection.selection(&paths)?,
+    };
+    Ok(Asked { sources: resend.sources, failed_before, selection, target: Some(target), verify: resend.verify })
 }
 
 /// Looks before the first byte: a missing source would otherwise be found after a person at the
@@ -167,6 +220,7 @@ struct Sending<'a> {
     args: &'a SendArgs,
     sources: Vec<Source>,
     failed_before: Vec<PathBuf>,
+    selection: Selection,
     target: Target,
     verify: bool,
     out: &'a Output,
@@ -248,6 +302,7 @@ impl Sending<'_> {
         let transfer = self.engine.send(SendRequest {
             sources: self.sources.clone(),
             failed_before: self.failed_before.clone(),
+            selection: self.selection.clone(),
             target: self.target.clone(),
             code: secret.map(GivenSecret::to_pairing_secret),
             tls: self.args.paths.tls.into(),

@@ -55,13 +55,13 @@ pub(crate) enum Event<'a> {
     },
     /// `recv`, `send`, `copy`, `serve`: Bytes begin to move.
     Started(Started),
-    /// `copy --dry-run`: What a real run would do with an entry.
+    /// `copy --dry-run`, `send --dry-run`: What a real run would do with an entry.
     Planned {
-        /// The copy's id.
+        /// The transfer's id.
         id: TransferId,
         /// What it would do.
         action: Planned,
-        /// The entry at the destination.
+        /// The entry at the destination; by `send`, in the transfer.
         #[serde(flatten)]
         at: PathText,
     },

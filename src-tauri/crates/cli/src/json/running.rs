@@ -62,7 +62,8 @@ pub(crate) struct Finished<'a> {
     peer: Option<String>,
     /// The other device's id; null for a copy, and if no device was reached.
     peer_id: Option<DeviceId>,
-    /// Whether it is a dry run of a copy: `arrived` lists what would arrive.
+    /// Whether it is a dry run: nothing was written or sent, and `arrived` lists what a copy would
+    /// make.
     dry_run: bool,
     #[serde(flatten)]
     report: &'a Report,

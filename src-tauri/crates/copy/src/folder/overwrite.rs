@@ -357,7 +357,6 @@ pub(crate) fn make(
 mod tests {
     use super::*;
     use crate::options::CopyOptions;
-    use crate::rules::Rules;
 
     #[test]
     fn a_time_that_the_filesystem_has_rounded_is_not_older() {
@@ -365,7 +364,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let any = Dir::open(folder.path()).and_then(attributes::metadata_of).unwrap();
         let options = CopyOptions { existing: OnExisting::Update, ..CopyOptions::default() };
-        let job = Job::for_tests(options, Rules::new(&[]).unwrap());
+        let job = Job::for_tests(options);
         let stays_by = |from: Timestamp, mtime: Timestamp, ctime: Timestamp| {
             let (from, there) = (Metadata { mtime: from, ..any }, Metadata { mtime, ctime, ..any });
             kept(&job, &from, &there, By::Copying, true, false).unwrap().is_some()

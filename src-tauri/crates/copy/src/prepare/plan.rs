@@ -54,6 +54,17 @@ impl Root {
         }
     }
 
+    /// Whether it is a folder; a link to one is not.
+    pub(crate) fn is_folder(&self) -> bool {
+        match self {
+            Self::Named { holder, from, .. } => {
+                let path = holder.join(OsStr::from_bytes(from));
+                std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
+            }
+            Self::Contents { .. } => true,
+        }
+    }
+
     /// The filesystem that it is on.
     pub(crate) fn device(&self) -> u64 {
         match self {

@@ -88,7 +88,7 @@ fn one(
             path.push(b'/');
         }
         path.extend_from_slice(entry.name);
-        if job.rules.as_ref().is_some_and(|rules| rules.leave_out(&path, kind == Kind::Dir)) {
+        if job.filter.as_ref().is_some_and(|filter| !filter.takes(&path, kind == Kind::Dir)) {
             continue;
         }
         let file = if kind == Kind::File { look() } else { None };
@@ -107,15 +107,15 @@ fn one(
 
 #[cfg(test)]
 mod tests {
-    use ringway_model::Fault;
+    use ringway_model::{Fault, Pattern, Selection};
 
     use super::*;
     use crate::job::value;
-    use crate::options::{CopyOptions, Rule};
-    use crate::rules::Rules;
+    use crate::options::CopyOptions;
 
-    fn job(rules: &[Rule]) -> Job {
-        Job::for_tests(CopyOptions::default(), Rules::new(rules).unwrap())
+    fn job(patterns: &[Pattern]) -> Job {
+        let selection = Selection { patterns: patterns.to_vec(), paths: None };
+        Job::for_tests(CopyOptions { selection, ..CopyOptions::default() })
     }
 
     fn counted(job: &Job, folder: &std::path::Path, names: &[&str]) -> (u64, u64, bool) {
@@ -138,7 +138,7 @@ mod tests {
         std::os::unix::fs::symlink("nowhere", path("source/link")).unwrap();
         let names = ["source", "single", "missing"];
         assert_eq!(counted(&job(&[]), folder.path(), &names), (10, 11_110, true));
-        let without = [Rule::Exclude("cache/".into()), Rule::Exclude("link".into())];
+        let without = [Pattern::Exclude("cache/".into()), Pattern::Exclude("link".into())];
         assert_eq!(counted(&job(&without), folder.path(), &names), (7, 10_110, true));
         let own = job(&[]);
         own.owns(&Dir::open(&path("source/inner")).unwrap());

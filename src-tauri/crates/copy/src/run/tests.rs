@@ -1,13 +1,15 @@
 //! Files that are written through a memory map while they are copied with verification. Neither
 //! size nor time shows that.
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use ringway_model::{Failure, FailureReason, IoMode};
+use ringway_model::{Failure, FailureReason, IoMode, Planned};
 
+use crate::filtered::{Random, trees};
 use crate::job::{Job, value};
 use crate::observer::{Amount, Observer};
 use crate::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode, prepare, run};
@@ -178,4 +180,51 @@ fn a_hole_that_is_filled_after_its_copy_fails_the_file() {
         assert_eq!(ended.failures, [], "{:?}", options.io);
         assert_eq!(verified(&ended), 2);
     }
+}
+
+/// All paths below a folder, relative to `base`.
+fn below(base: &Path, folder: &Path, found: &mut BTreeSet<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        found.insert(entry.path().strip_prefix(base).unwrap().to_owned());
+        if entry.file_type().unwrap().is_dir() {
+            below(base, &entry.path(), found);
+        }
+    }
+}
+
+#[test]
+fn a_dry_run_tells_exactly_what_is_then_copied() {
+    let mut random = Random(0xc0de);
+    let mut left_out = 0;
+    for number in 0..trees() {
+        let base = tempfile::tempdir_in(if Path::new("/dev/shm").is_dir() { "/dev/shm" } else { "/tmp" }).unwrap();
+        let source = base.path().join("source");
+        let paths = random.tree(&source);
+        let selection = random.selection(&paths);
+        let told: Arc<Mutex<BTreeSet<PathBuf>>> = Arc::default();
+        let into = base.path().join("into");
+        let destination = into.clone();
+        let telling = Arc::clone(&told);
+        let planned = move |what: Planned, path: &Path| {
+            assert!(matches!(what, Planned::Folder | Planned::File | Planned::Link), "{what:?}");
+            let path = path.strip_prefix(&destination).unwrap().to_owned();
+            assert!(telling.lock().insert(path.clone()), "{path:?} was told twice");
+        };
+        let io = IoMode::Sync;
+        let options = CopyOptions { selection: selection.clone(), workers: Some(2), io, ..CopyOptions::default() };
+        let dry = CopyOptions { dry_run: true, planned: Some(Arc::new(planned)), ..options.clone() };
+        let (dry, real) = (copy(&source, &into, dry, || {}), copy(&source, &into, options, || {}));
+        let context = format!("tree {number}: {paths:?} {selection:?}");
+        let mut copied = BTreeSet::from([PathBuf::new()]);
+        below(&into, &into, &mut copied);
+        assert_eq!(*told.lock(), copied, "{context}");
+        let figures = |ended: &Ended| {
+            let counts = &ended.job.counts;
+            [&counts.files, &counts.folders, &counts.links, &counts.bytes, &counts.excluded, &counts.failed].map(value)
+        };
+        assert_eq!(figures(&dry), figures(&real), "{context}");
+        assert_eq!(dry.failures, real.failures, "{context}");
+        left_out += value(&real.job.counts.excluded);
+    }
+    assert!(left_out > trees() / 2, "{left_out}");
 }

@@ -71,7 +71,7 @@ impl<'j> Worker<'_, 'j> {
             FileType::RegularFile | FileType::Symlink if self.leaves_out(folder, name, false) => {}
             FileType::RegularFile => self.file(item),
             FileType::Symlink => self.entry(item, Kind::Symlink),
-            // Its kind is found out there, and rules are applied then.
+            // Its kind is found out there, and patterns are applied then.
             _ => self.unknown(item),
         }
     }

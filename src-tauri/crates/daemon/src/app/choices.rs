@@ -5,18 +5,20 @@
 //! for cannot change behind whoever sends it, and undoing is going back to an earlier number.
 mod counting;
 mod item;
+pub(crate) mod left_out;
 
 use std::collections::{HashSet, VecDeque};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use ringway_engine::Target;
 use ringway_model::{Fault, Invalid, Source};
 
-use crate::dto::{Chosen, MergedSource};
+use crate::dto::{Chosen, MergedSource, SourceKind};
 pub(crate) use counting::{Counted, Counting};
 use item::{Item, Names, merge, total};
+use left_out::LeftOut;
 
 /// Choices remembered: every drag over the window makes one, and so does each change of a list.
 /// Only the latest few can still be on the screen, or be taken back.
@@ -46,6 +48,7 @@ struct Kept {
 #[derive(Default)]
 pub(crate) struct Choices {
     latest: Mutex<Latest>,
+    left_out: LeftOut,
 }
 
 #[derive(Default)]
@@ -72,6 +75,11 @@ pub(super) struct Elsewhere {
 }
 
 impl Choices {
+    /// `state` is the folder for what may be lost.
+    pub(crate) fn open(state: &Path) -> Self {
+        Self { latest: Mutex::default(), left_out: LeftOut::open(state) }
+    }
+
     /// Remembers `paths`, of folders with all that is in them; none where nothing was chosen.
     ///
     /// # Errors
@@ -80,7 +88,7 @@ impl Choices {
         let sources: Vec<_> = paths.into_iter().map(|path| Source { path, contents_only: false }).collect();
         let added = self.latest.lock().items(sources)?;
         let (items, merged) = merge(&[], added);
-        Ok(self.remember(items, Vec::new(), Vec::new()).map(|kept| shown(&kept, &merged)))
+        Ok(self.remember(items, Vec::new(), Vec::new()).map(|kept| self.shown(&kept, &merged)))
     }
 
     /// Remembers sources from the history, which went to `target` before, and what failed then;
@@ -95,7 +103,7 @@ impl Choices {
         failed_before: Vec<PathBuf>,
     ) -> Result<Option<Chosen>, Fault> {
         let items = self.latest.lock().items(sources)?;
-        Ok(self.remember(items, vec![target], failed_before).map(|kept| shown(&kept, &[])))
+        Ok(self.remember(items, vec![target], failed_before).map(|kept| self.shown(&kept, &[])))
     }
 
     /// The items of two choices as one, each thing once; what was merged is said.
@@ -112,7 +120,7 @@ impl Choices {
         bound.extend(added.bound.iter().filter(|target| !kept.bound.contains(target)).cloned());
         let failed_before = kept.failed_before.iter().chain(&added.failed_before).cloned().collect();
         let joined = self.remember(items, bound, failed_before).ok_or(Fault::Gone)?;
-        Ok(shown(&joined, &merged))
+        Ok(self.shown(&joined, &merged))
     }
 
     /// A choice without one of its items; none where it was the only one.
@@ -137,16 +145,36 @@ impl Choices {
         let kept = self.find(id)?;
         let items = kept.items.iter().filter(|item| stays(item)).cloned().collect();
         // Something was taken away on purpose.
-        Ok(self.remember(items, kept.bound.clone(), Vec::new()).map(|kept| shown(&kept, &[])))
+        Ok(self.remember(items, kept.bound.clone(), Vec::new()).map(|kept| self.shown(&kept, &[])))
     }
 
-    /// Counts a choice's items and shows how large they are, until the answer is dropped.
+    /// Counts a choice's items without what is left out, and shows how large they are, until the
+    /// answer is dropped.
     ///
     /// # Errors
-    /// The choice is too long ago.
-    pub(crate) fn count(&self, id: u32, show: impl FnMut(Counted) + Send + 'static) -> Result<Counting, Fault> {
-        let kept = self.find(id)?;
-        Ok(counting::start(kept.items.clone(), ITEMS_SHOWN_MAX, show))
+    /// The choice is too long ago, or a pattern is not understood.
+    pub(crate) fn count(
+        &self,
+        id: u32,
+        leave_out: &str,
+        show: impl FnMut(Counted) + Send + 'static,
+    ) -> Result<Counting, Fault> {
+        let (kept, filter) = (self.find(id)?, left_out::filter(leave_out)?);
+        Ok(counting::start(kept.items.clone(), (leave_out, filter), ITEMS_SHOWN_MAX, show))
+    }
+
+    /// Remembers what is left out of the folders of a choice, if a person chose them and they do
+    /// not come from the history.
+    pub(super) fn remember_left_out(&self, id: u32, leave_out: &str) {
+        let Ok(kept) = self.find(id) else { return };
+        if kept.bound.is_empty() {
+            self.left_out.remember(folders(&kept), leave_out);
+        }
+    }
+
+    fn shown(&self, kept: &Kept, merged: &[MergedSource]) -> Chosen {
+        let leave_out = if kept.bound.is_empty() { self.left_out.of(folders(kept)) } else { String::new() };
+        shown(kept, merged, leave_out)
     }
 
     /// The same sources again are the same choice, if they are bound to the same targets.
@@ -217,7 +245,13 @@ impl Latest {
     }
 }
 
-fn shown(kept: &Kept, merged: &[MergedSource]) -> Chosen {
+/// The folders of a choice that are named one by one.
+fn folders(kept: &Kept) -> impl Iterator<Item = &Path> {
+    let shown = kept.items.iter().take(ITEMS_SHOWN_MAX);
+    shown.filter(|item| item.kind() == SourceKind::Folder).map(|item| item.source.path.as_path())
+}
+
+fn shown(kept: &Kept, merged: &[MergedSource], leave_out: String) -> Chosen {
     let names = Names::of(&kept.items);
     let items = kept.items.iter().take(ITEMS_SHOWN_MAX).map(|item| item.shown(&names)).collect();
     Chosen {
@@ -225,6 +259,7 @@ fn shown(kept: &Kept, merged: &[MergedSource]) -> Chosen {
         items,
         more: kept.items.len().saturating_sub(ITEMS_SHOWN_MAX) as u64,
         total: total(&kept.items),
+        leave_out,
         merged: merged.iter().take(MERGED_SHOWN_MAX).cloned().collect(),
         more_merged: merged.len().saturating_sub(MERGED_SHOWN_MAX) as u64,
     }
@@ -248,7 +283,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::dto::{ChosenSize, SizeState, SourceKind};
+    use crate::dto::{ChosenSize, SizeState};
 
     fn keep<const N: usize>(choices: &Choices, paths: [&std::path::Path; N]) -> Chosen {
         choices.keep(paths.map(std::path::Path::to_owned).to_vec()).unwrap().unwrap()
@@ -382,11 +417,11 @@ mod tests {
         std::fs::write(base.path().join("hundred"), [1; 100]).unwrap();
         let choices = Choices::default();
         let chosen = keep(&choices, [&folder, &base.path().join("hundred")]);
-        assert_eq!(chosen.items[1].size, ChosenSize { files: 1, bytes: 100, state: SizeState::Exact });
+        assert_eq!(chosen.items[1].size, ChosenSize { files: 1, bytes: 100, excluded: 0, state: SizeState::Exact });
         assert_eq!(chosen.total.state, SizeState::Counting);
-        let counted = |id| {
+        let counted = |id, leave_out| {
             let (tell, told) = mpsc::channel();
-            let counting = choices.count(id, move |counted| drop(tell.send(counted))).unwrap();
+            let counting = choices.count(id, leave_out, move |counted| drop(tell.send(counted))).unwrap();
             let mut sizes = Vec::new();
             let total = loop {
                 let counted = told.recv_timeout(Duration::from_secs(30)).unwrap();
@@ -398,14 +433,19 @@ mod tests {
             drop(counting);
             (sizes, total)
         };
-        let (sizes, total) = counted(chosen.id);
-        assert_eq!(total, ChosenSize { files: 2, bytes: 110, state: SizeState::Exact });
+        let (sizes, total) = counted(chosen.id, "");
+        assert_eq!(total, ChosenSize { files: 2, bytes: 110, excluded: 0, state: SizeState::Exact });
         let of_folder = sizes.iter().rfind(|size| size.item == chosen.items[0].item).unwrap();
-        assert_eq!(of_folder.size, ChosenSize { files: 1, bytes: 10, state: SizeState::Exact });
+        assert_eq!(of_folder.size, ChosenSize { files: 1, bytes: 10, excluded: 0, state: SizeState::Exact });
         // What was counted once is known wherever it is chosen together with something else.
         std::fs::write(folder.join("later"), "x").unwrap();
         let joined = choices.join(keep(&choices, ["/gone".as_ref()]).id, chosen.id).unwrap();
         assert_eq!((joined.total.files, joined.total.bytes), (2, 110));
+        let (_, total) = counted(chosen.id, "/below");
+        assert_eq!(total, ChosenSize { files: 2, bytes: 101, excluded: 1, state: SizeState::Exact });
+        let (_, total) = counted(chosen.id, "");
+        assert_eq!(total, ChosenSize { files: 3, bytes: 111, excluded: 0, state: SizeState::Exact });
+        assert!(choices.count(chosen.id, "a[b", |_| {}).is_err());
     }
 
     #[test]
@@ -417,7 +457,7 @@ mod tests {
         let choices = Choices::default();
         let chosen = keep(&choices, [base.path()]);
         let (tell, told) = mpsc::channel();
-        let counting = choices.count(chosen.id, move |counted| drop(tell.send(counted))).unwrap();
+        let counting = choices.count(chosen.id, "", move |counted| drop(tell.send(counted))).unwrap();
         drop(counting);
         // The thread lets its end of the channel go.
         while told.recv_timeout(Duration::from_secs(30)).is_ok() {}

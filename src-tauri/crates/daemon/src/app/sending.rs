@@ -4,10 +4,11 @@ mod queue;
 
 use std::sync::Arc;
 
+use ringway_engine::selection::to_line;
 use ringway_engine::{Engine, Fingerprint, GivenSecret, PairingSecret, Resend, SendRequest, Target};
 use ringway_model::{Compression, Delta, Fault, IoMode, RateLimit, Text, TlsMode};
 
-use super::choices::{Choices, Elsewhere, ToSend};
+use super::choices::{Choices, Elsewhere, ToSend, left_out};
 use super::devices::Devices;
 use super::nearby::NearbyDevices;
 use crate::dto::{Again, Recipient, Sent};
@@ -15,12 +16,14 @@ use crate::text::shown_text;
 pub(crate) use queue::Queue;
 
 /// How something is to be sent.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct HowToSend {
     /// Whether it is read back there.
     pub(crate) verify: bool,
     /// Bytes a second; none is what the settings say.
     pub(crate) limit: Option<u64>,
+    /// What is left out: patterns as in a .gitignore file, one a line.
+    pub(crate) leave_out: String,
 }
 
 /// No state of its own but the queue.
@@ -58,7 +61,8 @@ impl Sending {
     ///
     /// # Errors
     /// [`Fault::NewTarget`] where the choice comes from the history, went to another target, and
-    /// nobody has confirmed this one; a limit of nothing; and where too much waits.
+    /// nobody has confirmed this one; a limit of nothing; a pattern that is not understood; and
+    /// where too much waits.
     pub(crate) fn send(
         &self,
         chosen: u32,
@@ -81,9 +85,11 @@ impl Sending {
             Some(bytes_per_s) => Some(RateLimit::new(bytes_per_s)?),
             None => self.engine.settings().send_limit,
         };
+        let selection = left_out::selection(&how.leave_out)?;
         let request = SendRequest {
             sources,
             failed_before,
+            selection,
             target,
             code,
             tls: TlsMode::Auto,
@@ -97,7 +103,9 @@ impl Sending {
             retry: Some(ringway_engine::limits::RETRY_DEFAULT),
             timeout: Some(ringway_engine::limits::STALL_TIME_DEFAULT),
         };
-        self.queue.send(request)
+        let sent = self.queue.send(request)?;
+        self.choices.remember_left_out(chosen, &how.leave_out);
+        Ok(sent)
     }
 
     /// A target in words that stand for no other one: a device's name here and its id, or an
@@ -138,7 +146,10 @@ impl Sending {
         let id = id.parse().map_err(|_| Fault::Gone)?;
         let sent = self.engine.past_sent(id)?.ok_or(Fault::Gone)?;
         let target = self.engine.target_of(&sent)?;
-        let Resend { sources, verify } = sent.resend.ok_or(Fault::TooManySent)?;
+        let Resend { sources, selection, verify } = sent.resend.ok_or(Fault::TooManySent)?;
+        let lines: Vec<_> = selection.patterns.iter().map(to_line).collect();
+        // A command may have had a pattern that is no text.
+        let leave_out = String::from_utf8(lines.join(&b'\n')).map_err(|_| Fault::TooManySent)?;
         let (_, details) = self.engine.past_transfer(sent.past.number)?.ok_or(Fault::Gone)?;
         let failed = details.failures.into_iter().map(|failure| failure.path.0).collect();
         let chosen = self.choices.keep_sent(sources, target.clone(), failed)?.ok_or(Fault::Gone)?;
@@ -151,7 +162,7 @@ impl Sending {
             }
             Target::Address(_) => Recipient::Typed { text: label },
         };
-        Ok(Again { chosen, target, label: shown_label, verify })
+        Ok(Again { chosen, target, label: shown_label, verify, leave_out })
     }
 }
 

@@ -7,6 +7,7 @@ mod receiving;
 mod rules;
 mod sending;
 mod settings;
+mod shares;
 mod transfers;
 
 use std::fs::Permissions;
@@ -28,7 +29,7 @@ use crate::app::{App, HowToSend, Listener};
 use crate::dto::{AppEvent, Left, Listening, Moving, Recipient, Sent, SettingsChange};
 
 /// As most tests send: read back there.
-const VERIFIED: HowToSend = HowToSend { verify: true, limit: None };
+const VERIFIED: HowToSend = HowToSend { verify: true, limit: None, leave_out: String::new() };
 
 struct Machine {
     app: App,

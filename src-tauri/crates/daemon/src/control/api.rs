@@ -46,8 +46,9 @@ macro_rules! operations {
                 WithoutChosen without_chosen(chosen: u32, other: u32) -> Option<Chosen> =
                     blocking |app| app.choices.without_chosen(chosen, other)?;
                 /// Counts a choice's items for this client, which is sent their sizes; none ends
-                /// that.
-                CountChosen count_chosen(chosen: Option<u32>) -> () = ordered |guest| guest.count_chosen(chosen)?;
+                /// that. What the patterns leave out is not in the sizes; their errors are told.
+                CountChosen count_chosen(chosen: Option<u32>, leave_out: String) -> () =
+                    ordered |guest| guest.count_chosen(chosen, &leave_out)?;
                 /// Has a waiting transfer change places with the one before or behind it that goes
                 /// to the same device.
                 ShiftWaiting shift_waiting(id: String, up: bool) -> () =
@@ -173,7 +174,8 @@ macro_rules! operations {
                 Start start -> Everything = ordered |guest| guest.start()?;
                 /// Everything to show, without events.
                 Look look -> Everything = blocking |app| app.everything()?;
-                /// Sends a choice, `limit` bytes/s at most if that is not what the settings say.
+                /// Sends a choice, `limit` bytes/s at most if that is not what the settings say,
+                /// without what the patterns leave out: one a line, as in a .gitignore file.
                 /// `confirmed` is a new target that a person confirmed in a dialog that no page
                 /// draws.
                 Send send(
@@ -182,10 +184,11 @@ macro_rules! operations {
                     code: Option<String>,
                     verify: bool,
                     limit: Option<u64>,
+                    leave_out: String,
                     confirmed: Option<String>
                 ) -> Sent = task |shared| {
                         let (app, target) = (shared.app.clone(), shared.app.sending.target(&target).await?);
-                        let how = HowToSend { verify, limit };
+                        let how = HowToSend { verify, limit, leave_out };
                         aside(move || app.sending.send(chosen, target, code, how, confirmed.as_deref())).await?
                     };
                 /// The folder in which a picker for the folder of copies begins.
@@ -220,8 +223,9 @@ macro_rules! operations {
                 /// Sets the folder that a paired device's offers are received into.
                 SetDeviceFolder set_device_folder(id: String, folder: GivenPath, into_home: IntoHome) -> () =
                     blocking |app| app.devices.set_folder(&id, Some(folder.0), into_home)?;
-                /// Shares a folder with some paired devices, or with all. The same folder under the same
-                /// name is shared with those that are named now. `allow_home` lets it be a home folder.
+                /// Shares a folder with some paired devices, or with all. The same folder under the
+                /// same name is shared with those that are named now. `allow_home` lets it be a
+                /// home folder.
                 AddShare add_share(folder: GivenPath, name: String, with: SharedWith, allow_home: bool) -> Share =
                     blocking |app| app.shares.add(folder.0, &name, &with, allow_home)?;
                 /// Changes settings, all or none.

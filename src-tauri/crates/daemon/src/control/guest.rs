@@ -144,7 +144,7 @@ impl Guest {
         aside(move || app.choices.keep(paths)).await
     }
 
-    fn count_chosen(&mut self, chosen: Option<u32>) -> Result<(), Fault> {
+    fn count_chosen(&mut self, chosen: Option<u32>, leave_out: &str) -> Result<(), Fault> {
         // The old one ends first: what both have is not counted twice.
         self.counting = None;
         let Some(chosen) = chosen else { return Ok(()) };
@@ -152,7 +152,7 @@ impl Guest {
         let show = move |Counted { sizes, total }| {
             outbox.say(&Told::Event(AppEvent::ChosenCounted { chosen, sizes, total }));
         };
-        self.counting = Some(self.shared.app.choices.count(chosen, show)?);
+        self.counting = Some(self.shared.app.choices.count(chosen, leave_out, show)?);
         Ok(())
     }
 

@@ -83,7 +83,15 @@ async fn a_send_between_two_services_is_driven_by_their_clients() {
     let chosen = near.choose(vec![source]).await.unwrap().unwrap();
     assert_eq!(chosen.items[0].name, "caf\\xe9");
     let sent = near
-        .send(chosen.id, Recipient::Typed { text: format!("127.0.0.1:{port}") }, code.code, false, None, None)
+        .send(
+            chosen.id,
+            Recipient::Typed { text: format!("127.0.0.1:{port}") },
+            code.code,
+            false,
+            None,
+            "*.tmp".into(),
+            None,
+        )
         .await
         .unwrap();
     let Sent::Begun { transfer: sent } = sent else { panic!("{sent:?}") };
@@ -211,7 +219,7 @@ async fn sizes_of_a_choice_are_told_to_whoever_asked_and_to_nobody_else() {
     let (chosen, one) = (chosen.await.unwrap().unwrap(), one.await.unwrap().unwrap());
     let joined = asking.join_chosen(one.id, chosen.id).await.unwrap();
     assert_eq!(asking.join_chosen(one.id, 99).await, Err(Fault::Gone));
-    asking.count_chosen(Some(joined.id)).await.unwrap();
+    asking.count_chosen(Some(joined.id), String::new()).await.unwrap();
     let total = event(&mut told, |event| match event {
         AppEvent::ChosenCounted { chosen, total, .. } => {
             (chosen == joined.id && total.state != SizeState::Counting).then_some(total)
@@ -219,7 +227,7 @@ async fn sizes_of_a_choice_are_told_to_whoever_asked_and_to_nobody_else() {
         _ => None,
     });
     assert_eq!((total.await.bytes, joined.more_merged), (3, 0));
-    asking.count_chosen(None).await.unwrap();
+    asking.count_chosen(None, String::new()).await.unwrap();
     assert!(told_other.try_recv().is_err());
 }
 

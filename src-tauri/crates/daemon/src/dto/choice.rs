@@ -39,6 +39,8 @@ pub struct ChosenSize {
     pub files: u64,
     /// Bytes of the files' contents.
     pub bytes: u64,
+    /// Files, links and folders that are left out; a folder counts as one.
+    pub excluded: u64,
     pub state: SizeState,
 }
 
@@ -76,6 +78,9 @@ pub struct Chosen {
     pub more: u64,
     /// Of all items together, as far as they have been counted.
     pub total: ChosenSize,
+    /// What was left out of these folders when they were sent last: patterns as in a .gitignore
+    /// file, one a line.
+    pub leave_out: String,
     /// The first few that were merged when this choice was made.
     pub merged: Vec<MergedSource>,
     /// Merged ones beyond those.

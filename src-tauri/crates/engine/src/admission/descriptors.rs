@@ -5,7 +5,8 @@ use ringway_model::Fault;
 use ringway_tree::descriptors::{self, LANE, left, limit};
 
 use crate::limits::{
-    LANES_MAX, OFFERS_UNANSWERED_MAX, QUEUE_BYTES_MAX, QUEUED_BYTES, TRANSFERS_MAX, UNAUTHENTICATED_MAX,
+    ANSWERS_MAX, ASKING_MAX, LANES_MAX, OFFERS_UNANSWERED_MAX, QUEUE_BYTES_MAX, QUEUED_BYTES, TRANSFERS_MAX,
+    UNAUTHENTICATED_MAX,
 };
 
 /// What one transfer has open at the receiver beside its lanes: the folders that it lands in, its
@@ -15,6 +16,13 @@ const RECEIVE_OWN: usize = 16;
 /// The same with several lanes, and folders and files on each: what more transfers at once are
 /// worth having for.
 const RECEIVE_WANTS: usize = 128;
+
+/// What an answer about a share has open: the share, the folders on the way down, what confines its
+/// thread, and what is looked at by the way.
+const ANSWER: usize = 10;
+
+/// With fewer descriptors, all are for transfers, and questions about shares hear "busy".
+const ANSWERS_FROM: usize = 160;
 
 /// Transfers at once of which each has all that it may use for itself.
 const TRANSFERS_APART: usize = 4;
@@ -37,6 +45,10 @@ pub(crate) struct ForReceiving {
     pub(crate) waiting: usize,
     /// Offers that wait for a person's answer.
     pub(crate) unanswered: usize,
+    /// Sessions that ask about shares.
+    pub(crate) asking: usize,
+    /// Answers to them that are looked for at once.
+    pub(crate) answers: usize,
     /// Transfers at once.
     pub(crate) transfers: usize,
     /// Lanes of one of them.
@@ -56,7 +68,11 @@ impl ForReceiving {
         let unauthenticated = (left / 8).clamp(4, UNAUTHENTICATED_MAX);
         let waiting = (left / 8).clamp(2, QUEUE_BYTES_MAX / QUEUED_BYTES);
         let unanswered = (left / 16).clamp(2, OFFERS_UNANSWERED_MAX);
-        let rest = left.saturating_sub(unauthenticated + waiting + unanswered);
+        let (asking, answers) = match left {
+            ..ANSWERS_FROM => (0, 0),
+            _ => ((left / 32).clamp(1, ASKING_MAX), (left / 128).clamp(1, ANSWERS_MAX)),
+        };
+        let rest = left.saturating_sub(unauthenticated + waiting + unanswered + asking + answers * ANSWER);
         let transfers = (rest / RECEIVE_WANTS).clamp(1, TRANSFERS_MAX);
         // Each holds two.
         let attempts = (left / 32).clamp(1, descriptors::ForReceiving::MOST.attempts);
@@ -68,6 +84,8 @@ impl ForReceiving {
             unauthenticated,
             waiting,
             unanswered,
+            asking,
+            answers,
             transfers,
             lanes: lanes as u8,
             each: descriptors::ForReceiving::within(of_lane, attempts),
@@ -85,7 +103,8 @@ mod tests {
             let share = ForReceiving::of(left);
             let (lanes, each) = (usize::from(share.lanes), share.each);
             let one = RECEIVE_OWN + 2 * each.attempts + lanes * (LANE + each.folders + each.group) + each.resuming;
-            let peers = share.unauthenticated + share.waiting + share.unanswered;
+            let asking = share.asking + share.answers * ANSWER;
+            let peers = share.unauthenticated + share.waiting + share.unanswered + asking;
             assert!(peers + one <= left, "{left}: {one} {share:?}");
         }
     }
@@ -96,6 +115,8 @@ mod tests {
             unauthenticated: 128,
             waiting: 256,
             unanswered: 64,
+            asking: 32,
+            answers: 8,
             transfers: 16,
             lanes: 16,
             each: descriptors::ForReceiving { folders: 64, group: 64, attempts: 32, resuming: 128 },

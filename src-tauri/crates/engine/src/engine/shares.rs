@@ -56,8 +56,9 @@ impl Engine {
         Browser::open(&self.shared, target).await
     }
 
-    /// Shares a folder no longer. What reads it in this program ends at once, and in another program
-    /// of this device within [`FORGOTTEN_LOOK_EVERY`](crate::limits::FORGOTTEN_LOOK_EVERY).
+    /// Shares a folder no longer. What reads it in this program ends at once, and in another
+    /// program of this device within
+    /// [`FORGOTTEN_LOOK_EVERY`](crate::limits::FORGOTTEN_LOOK_EVERY).
     ///
     /// # Errors
     /// [`Invalid::UnknownShare`]; the store cannot be written.

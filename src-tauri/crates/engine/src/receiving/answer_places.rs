@@ -8,7 +8,8 @@ use ringway_model::DeviceId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-use crate::limits::{ANSWER_PLACE_TIME_MAX, ANSWERS_MAX, ANSWERS_OF_ONE_MAX, ASKING_MAX, ASKING_OF_ONE_MAX};
+use crate::admission::descriptors::ForReceiving;
+use crate::limits::{ANSWER_PLACE_TIME_MAX, ANSWERS_OF_ONE_MAX, ASKING_OF_ONE_MAX};
 
 /// The places of all devices.
 pub(super) struct AnswerPlaces {
@@ -27,8 +28,8 @@ pub(super) struct Place {
 impl Default for AnswerPlaces {
     fn default() -> Self {
         Self {
-            sessions: Arc::new(Semaphore::new(ASKING_MAX)),
-            answers: Arc::new(Semaphore::new(ANSWERS_MAX)),
+            sessions: Arc::new(Semaphore::new(ForReceiving::here().asking)),
+            answers: Arc::new(Semaphore::new(ForReceiving::here().answers)),
             of_device: Mutex::default(),
         }
     }
@@ -88,7 +89,7 @@ mod tests {
         assert_eq!(sessions.len(), ASKING_OF_ONE_MAX);
         let others = (2..=u8::MAX).map(|byte| places.begin_session(DeviceId([byte; 32])));
         let others: Vec<_> = others.flatten().collect();
-        assert_eq!(others.len(), ASKING_MAX - ASKING_OF_ONE_MAX);
+        assert_eq!(others.len(), ForReceiving::here().asking - ASKING_OF_ONE_MAX);
         drop(sessions);
         assert!(places.begin_session(A).is_some());
     }

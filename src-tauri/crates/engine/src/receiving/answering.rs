@@ -11,9 +11,11 @@ use ringway_wire::control::{Answer, EntriesWanted, NoAnswer, Question};
 use ringway_wire::entries::EntriesPage;
 use ringway_wire::session::{Acceptor, AcceptorEvent, QuestionNumber};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
 use super::answer_places::Place;
 use super::listening::Listening;
+use crate::limits::PARTING_TIME_MAX;
 use crate::shared::Grant;
 use crate::store::PairingNumber;
 
@@ -30,17 +32,13 @@ pub(super) struct Asker {
     pub(super) session: Session<Acceptor>,
     pub(super) device: DeviceId,
     pub(super) pairing: PairingNumber,
+    pub(super) place: Place,
 }
 
 /// Answers until the other end has heard enough, its device is forgotten, or nothing is asked for a
 /// while. The first question has arrived already.
 pub(super) async fn run(listening: Arc<Listening>, asker: Asker, first: (QuestionNumber, Question)) {
-    let Asker { mut session, device, pairing } = asker;
-    let Some(_place) = listening.answers.begin_session(device) else {
-        session.machine.answer(first.0, Answer::Refused(NoAnswer::Busy));
-        // Who asks too much at once hears it, and may not stay.
-        return session.close().await;
-    };
+    let Asker { mut session, device, pairing, place: _place } = asker;
     let (ready, mut parts) = mpsc::channel(READY_MAX);
     let mut open = Answers { listening: Arc::clone(&listening), device, ready, running: Vec::new() };
     open.begin(first);
@@ -66,6 +64,14 @@ pub(super) async fn run(listening: Arc<Listening>, asker: Asker, first: (Questio
                 }
             }
         }
+    }
+}
+
+/// Tells one that there is no place for that it is busy here. Who does not listen is left.
+pub(super) async fn turn_away(listening: &Listening, mut session: Session<Acceptor>, first: QuestionNumber) {
+    session.machine.answer(first, Answer::Refused(NoAnswer::Busy));
+    if let Ok(_parting) = listening.partings.try_acquire() {
+        let _ = timeout(PARTING_TIME_MAX, session.close()).await;
     }
 }
 

@@ -209,9 +209,15 @@ impl Visit {
                 Ok(())
             }
             Ok(Welcomed::Asked(pairing, first)) => {
-                drop(slot);
-                let asker = Asker { session, device: self.peer, pairing };
-                answering::run(Arc::clone(&self.listening), asker, first).await;
+                match self.listening.answers.begin_session(self.peer) {
+                    Some(place) => {
+                        drop(slot);
+                        let asker = Asker { session, device: self.peer, pairing, place };
+                        answering::run(Arc::clone(&self.listening), asker, first).await;
+                    }
+                    // It keeps its slot, so that those that are turned away are bounded as well.
+                    None => answering::turn_away(&self.listening, session, first.0).await,
+                }
                 Ok(())
             }
             Ok(Welcomed::TurnedAway) => self.turn_away(session, slot).await,

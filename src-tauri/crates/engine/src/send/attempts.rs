@@ -11,6 +11,7 @@ use ringway_link::retry::{Headway, Tries};
 use ringway_model::{DeclineReason, Device, DeviceId, Fault, Outage, PathTaken, Side};
 use ringway_tree::compression::Packed;
 use ringway_tree::descriptors::ForSending;
+use ringway_tree::filesystem::selection::Filter;
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::random;
 use ringway_tree::send::Outgoing;
@@ -62,11 +63,13 @@ async fn try_all(
     }
     let retry = request.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
     transfer.figures().goes_on = !retry.is_zero();
+    let filter = Filter::new(&request.selection)?;
     let mut sending = Sending {
         shared,
         transfer,
         paired,
         request,
+        filter,
         paths,
         retry,
         first: None,
@@ -184,6 +187,8 @@ struct Sending<'a> {
     transfer: &'a Transfer,
     paired: &'a Paired,
     request: SendRequest,
+    /// What is left out, the same in every attempt.
+    filter: Option<Arc<Filter>>,
     paths: PathTaken,
     retry: Duration,
     /// The device that the first attempt reached: every other one goes to it or fails.
@@ -211,9 +216,9 @@ impl Sending<'_> {
         let failed_before = request.failed_before.clone();
         // Later attempts are made by who tries again.
         let patience = if self.first.is_none() { self.retry } else { Duration::ZERO };
-        let offered = self.offered.clone();
+        let (filter, offered) = (self.filter.clone(), self.offered.clone());
         let started = move || {
-            let outgoing = Outgoing::start_as(&sources, offered)?;
+            let outgoing = Outgoing::start_selected(&sources, filter, offered)?;
             outgoing.report_gone(&sources, &failed_before);
             Ok::<_, Fault>(outgoing)
         };

@@ -6,7 +6,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ringway_model::{AuthError, DeviceId, Direction, Fault, Outcome, Past, Report, SeriesPoint, Source, TransferId};
+use ringway_model::{
+    AuthError, DeviceId, Direction, Fault, Outcome, Past, Pattern, Report, Selection, SeriesPoint, Source, TransferId,
+};
 
 use crate::devices::target::Target;
 use crate::store::Store;
@@ -28,6 +30,9 @@ pub const PAST_FAILURES_ALL_MAX: u32 = 20_000;
 /// Paths that are remembered of each transfer.
 pub const PAST_PATHS_MAX: usize = 16;
 
+/// Bytes of patterns that are remembered of each transfer.
+const PAST_PATTERNS_LEN_MAX: usize = 16 * 1024;
+
 /// A past transfer, and what only this device needs to send it again.
 #[derive(Debug)]
 pub struct Remembered {
@@ -48,8 +53,19 @@ pub struct Remembered {
 pub struct Resend {
     /// The sources.
     pub sources: Vec<Source>,
+    /// Which of their entries; without a list, which is not remembered.
+    pub selection: Selection,
     /// Whether it was to be read back and compared.
     pub verify: bool,
+}
+
+/// Whether a selection is remembered: a list of paths is not, nor are more patterns than people
+/// write.
+pub(crate) fn is_remembered(selection: &Selection) -> bool {
+    let len = |pattern: &Pattern| match pattern {
+        Pattern::Exclude(text) | Pattern::Include(text) => text.len() + 2,
+    };
+    selection.paths.is_none() && selection.patterns.iter().map(len).sum::<usize>() <= PAST_PATTERNS_LEN_MAX
 }
 
 /// What a transfer is recorded with once it ends.

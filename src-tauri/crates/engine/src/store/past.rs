@@ -7,8 +7,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_model::{
     Bottleneck, Counts, DeviceId, Direction, Edit, Fault, Outcome, Past, PastDetails, PastQuery, PathText, Proven,
-    Report, Source, Text, TransferId, TransferKey,
+    Report, Selection, Source, Text, TransferId, TransferKey,
 };
+use ringway_tree::filesystem::selection;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params};
 
 use super::Store;
@@ -55,6 +56,8 @@ pub(super) const SCHEMA: &str = "
         skipped      INTEGER NOT NULL DEFAULT 0,
         skipped_bytes INTEGER NOT NULL DEFAULT 0,
         reused       INTEGER NOT NULL DEFAULT 0,
+        excluded     INTEGER NOT NULL DEFAULT 0,
+        patterns     BLOB,
         limit_bytes_per_s INTEGER
     ) STRICT;
     CREATE TABLE IF NOT EXISTS past_failure (
@@ -84,8 +87,8 @@ const RECEIVED_INTO_MAX: usize = 256;
 
 const COLUMNS: &str = "number, transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, \
     files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck, reconnected, resend, \
-    target_device, edited, target_announced, moved, skipped, skipped_bytes, reused, \
-    limit_bytes_per_s";
+    target_device, edited, target_announced, moved, skipped, skipped_bytes, reused, excluded, \
+    patterns, limit_bytes_per_s";
 
 /// Gives a file of an earlier version the columns that have been added since.
 pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
@@ -99,6 +102,8 @@ pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
         ("skipped", "INTEGER NOT NULL DEFAULT 0"),
         ("skipped_bytes", "INTEGER NOT NULL DEFAULT 0"),
         ("reused", "INTEGER NOT NULL DEFAULT 0"),
+        ("excluded", "INTEGER NOT NULL DEFAULT 0"),
+        ("patterns", "BLOB"),
         ("limit_bytes_per_s", "INTEGER"),
     ];
     for (name, kind) in added {
@@ -350,12 +355,12 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
     transaction.execute(
         "INSERT INTO past (transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, is_whole,
             files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck,
-            reconnected, series, words, resend, target_device, target_announced, edited, edits, moved, skipped, skipped_bytes, reused,
+            reconnected, series, words, resend, target_device, target_announced, edited, edits, moved, skipped, skipped_bytes, reused, excluded, patterns,
             limit_bytes_per_s)
          VALUES (:transfer, :direction, :device, :device_name, :title, :more, :target, :paths, :ended_ms, :ending, :is_whole,
             :files, :folders, :links, :bytes, :unchanged, :proven_files, :proven_bytes, :proven_ms, :failed, :running_ms, :bottleneck,
             :reconnected, :series, :words, :resend, :target_device, :target_announced, :edited, :edits,
-            :moved, :skipped, :skipped_bytes, :reused, :limit_bytes_per_s)",
+            :moved, :skipped, :skipped_bytes, :reused, :excluded, :patterns, :limit_bytes_per_s)",
         named_params! {
             ":transfer": ended.id.0,
             ":direction": direction_number(ended.direction),
@@ -391,7 +396,9 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
             ":series": series::stored(ended.series),
             ":words": words(record, ended, &paths),
             ":resend": record.resend.as_ref().map(resend_stored),
+            ":patterns": record.resend.as_ref().and_then(patterns_stored),
             ":edited": signed(counts.edited),
+            ":excluded": signed(counts.excluded),
             ":edits": edits_stored(&report.edits),
             ":moved": signed(counts.moved),
             ":skipped": signed(counts.skipped),
@@ -488,7 +495,8 @@ fn remembered(row: &Row<'_>) -> rusqlite::Result<Option<Remembered>> {
     let bottleneck = row.get::<_, Option<u8>>(21)?;
     let paths = paths(row.get(8)?);
     let (peer_id, peer) = device.zip(row.get::<_, Option<String>>(4)?).unzip();
-    let resend = row.get::<_, Option<Vec<u8>>>(23)?.and_then(|stored| resend(&stored, &paths));
+    let patterns = row.get::<_, Option<Vec<u8>>>("patterns")?.unwrap_or_default();
+    let resend = row.get::<_, Option<Vec<u8>>>(23)?.and_then(|stored| resend(&stored, &paths, patterns));
     let paths: Vec<PathText> = paths.into_iter().map(PathText).collect();
     // Of what failed, the paths are the folder that it was to land in.
     let has_arrived = direction != Direction::Sending
@@ -537,6 +545,7 @@ fn counts(row: &Row<'_>) -> rusqlite::Result<Counts> {
         skipped_bytes: count("skipped_bytes")?,
         reused: count("reused")?,
         edited: count("edited")?,
+        excluded: count("excluded")?,
         failed: count("failed")?,
     })
 }
@@ -553,12 +562,22 @@ fn resend_stored(resend: &Resend) -> Vec<u8> {
     [resend.verify].into_iter().chain(contents_only).map(u8::from).collect()
 }
 
-fn resend(stored: &[u8], paths: &[PathBuf]) -> Option<Resend> {
+/// The patterns, as the lines of a .gitignore file; none where there are none.
+fn patterns_stored(resend: &Resend) -> Option<Vec<u8>> {
+    let lines: Vec<Vec<u8>> = resend.selection.patterns.iter().map(selection::to_line).collect();
+    (!lines.is_empty()).then(|| lines.join(&b'\n'))
+}
+
+fn resend(stored: &[u8], paths: &[PathBuf], patterns: Vec<u8>) -> Option<Resend> {
     let (verify, contents_only) = stored.split_first()?;
     let source =
         |(path, contents_only): (&PathBuf, &u8)| Source { path: path.clone(), contents_only: *contents_only != 0 };
     let sources = paths.iter().zip(contents_only).map(source).collect();
-    (paths.len() == contents_only.len()).then_some(Resend { sources, verify: *verify != 0 })
+    (paths.len() == contents_only.len()).then(|| Resend {
+        sources,
+        selection: Selection { patterns: selection::of_lines(&patterns), paths: None },
+        verify: *verify != 0,
+    })
 }
 
 fn direction_number(direction: Direction) -> u8 {
@@ -594,7 +613,7 @@ fn ms_since_1970(moment: SystemTime) -> i64 {
 mod tests {
     use super::*;
     use crate::receiving::event::keep_unanswered;
-    use ringway_model::{AuthError, Failure, FailureReason, Offer, Operation, SeriesPoint, Side};
+    use ringway_model::{AuthError, Failure, FailureReason, Offer, Operation, Pattern, SeriesPoint, Side};
     use std::sync::Arc;
 
     struct Home {
@@ -616,7 +635,11 @@ mod tests {
         fn keep(&self, direction: Direction, title: &str, report: &Report, series: &[SeriesPoint]) {
             let target = (direction == Direction::Sending).then(nas);
             let source = Source { path: "/the/Inbox".into(), contents_only: true };
-            let resend = target.is_some().then(|| Resend { sources: vec![source], verify: true });
+            let resend = target.is_some().then(|| Resend {
+                sources: vec![source],
+                selection: Selection { patterns: patterns(), paths: None },
+                verify: true,
+            });
             let record = Record { store: Arc::clone(&self.store), target, paths: vec!["/the/Inbox".into()], resend };
             let (peer, title) = ((DeviceId([3; 32]), "Übung".to_owned()), (title.into(), 2));
             let (id, peer, title) = (TransferId([9; 16]), Some(&peer), &title);
@@ -658,6 +681,11 @@ mod tests {
         }
     }
 
+    fn patterns() -> Vec<Pattern> {
+        let out = |text: &[u8]| Pattern::Exclude(text.into());
+        vec![out(b"*.tmp"), out(b"!odd"), out(b"#odd"), Pattern::Include(b"keep.tmp".to_vec()), out(b"\xff")]
+    }
+
     fn report(outcome: Outcome, failures: usize) -> Report {
         let failure = |n| Failure {
             path: format!("data/{n}").into(),
@@ -677,6 +705,7 @@ mod tests {
                 skipped_bytes: 7,
                 reused: 9,
                 edited: 1,
+                excluded: 8,
                 failed: failures as u64,
             },
             proven: Some(Proven { files: 5, bytes: 6, took: Duration::from_millis(7) }),
@@ -877,6 +906,10 @@ mod tests {
         let resend = past.resend.unwrap();
         assert_eq!((resend.verify, resend.sources.len()), (true, 1));
         assert_eq!(resend.sources[0], Source { path: "/the/Inbox".into(), contents_only: true });
+        let wanted = [&patterns()[0], &Pattern::Exclude(br"\!odd".to_vec()), &Pattern::Exclude(br"\#odd".to_vec())];
+        let selection = resend.selection;
+        assert_eq!(selection.patterns.iter().take(3).collect::<Vec<_>>(), wanted, "they mean the same");
+        assert_eq!((&selection.patterns[3..], selection.paths), (&patterns()[3..], None));
         assert!(home.store.past_sent(TransferId([8; 16])).unwrap().is_none());
         // What fits nothing.
         home.keep(Direction::Sending, "data", &complete(), &[]);

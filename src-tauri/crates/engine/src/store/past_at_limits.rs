@@ -44,6 +44,7 @@ fn report(number: u32, failures: u32) -> Report {
             skipped: 2,
             skipped_bytes: 7,
             reused: 9,
+            excluded: 9,
             edited: 0,
             failed: u64::from(failures),
         },
@@ -61,7 +62,7 @@ fn keep(store: &Arc<Store>, number: u32) {
     let path = |n| PathBuf::from(format!("/home/ada/projects/climate/data sets/run {number}/part {n}"));
     let paths: Vec<_> = (0..PAST_PATHS_MAX).map(path).collect();
     let sources = paths.iter().map(|path| Source { path: path.clone(), contents_only: false }).collect();
-    let resend = Some(Resend { sources, verify: false });
+    let resend = Some(Resend { sources, selection: ringway_model::Selection::default(), verify: false });
     let direction = if number.is_multiple_of(2) { Direction::Sending } else { Direction::Receiving };
     let target = (direction == Direction::Sending)
         .then(|| (Target::Device(DeviceId([1; 32])), format!("machine{}.lan", number % DEVICES)));

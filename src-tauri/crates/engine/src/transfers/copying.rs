@@ -14,7 +14,7 @@ use crate::limits::TICK;
 use crate::store::history::Record;
 use crate::transfers::transfer::{Arrived, Transfer};
 
-pub use ringway_copy::{CopyOptions, CopyRequest, KernelCopy, PlannedFn, ReflinkMode, Rule, limits};
+pub use ringway_copy::{CopyOptions, CopyRequest, KernelCopy, PlannedFn, ReflinkMode, limits};
 
 const ENDED_EARLY: Fault = Fault::machine("a thread of the copy ended early");
 

@@ -2,7 +2,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use ringway_model::{Compression, Delta, IntoHome, IoMode, OnConflict, RateLimit, ShownSize, Source, TlsMode};
+use ringway_model::{
+    Compression, Delta, IntoHome, IoMode, OnConflict, RateLimit, Selection, ShownSize, Source, TlsMode,
+};
 use ringway_wire::code::{GivenSecret, PairingSecret};
 
 use crate::devices::target::Target;
@@ -14,6 +16,8 @@ pub struct SendRequest {
     /// What failed of an earlier transfer of the same, by its path there. What is gone from here by
     /// now is reported as failed: otherwise the transfer would end as if all had arrived.
     pub failed_before: Vec<PathBuf>,
+    /// Which of their entries; every attempt and resumption keeps to it.
+    pub selection: Selection,
     /// To whom; [`Engine::resolve`](crate::Engine::resolve) reads one from what a person typed.
     pub target: Target,
     /// The code, if the two do not know each other yet.

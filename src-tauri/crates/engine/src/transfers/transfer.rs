@@ -76,6 +76,8 @@ pub(crate) struct Figures {
     pub(crate) failed_here: u64,
     pub(crate) failed_there: u64,
     pub(crate) failures: Vec<Failure>,
+    /// At the sender: entries that a pattern left out.
+    pub(crate) excluded: u64,
     pub(crate) edited: u64,
     edits: Vec<Edit>,
     pub(crate) lanes: u8,
@@ -437,6 +439,7 @@ impl Transfer {
             failed_here: 0,
             failed_there: 0,
             failures: Vec::new(),
+            excluded: 0,
             edited: 0,
             edits: Vec::new(),
             lanes: 0,
@@ -681,8 +684,9 @@ impl Transfer {
             None if failed == 0 => Outcome::Complete,
             None => Outcome::Partial,
         };
+        let excluded = arrived.counts.excluded.max(figures.excluded);
         let mut report = Report {
-            counts: Counts { failed, edited: figures.edited, ..arrived.counts },
+            counts: Counts { failed, excluded, edited: figures.edited, ..arrived.counts },
             proven: arrived.proven,
             edits: figures.edits.clone(),
             outcome,
@@ -760,6 +764,7 @@ impl Arrived {
             skipped_bytes: receipt.skipped_bytes,
             reused: receipt.reused,
             edited: 0,
+            excluded: 0,
             failed: receipt.failed.saturating_add(failed_besides),
         };
         Self { counts, proven: receipt.proven.map(decode_proven), ..Self::default() }

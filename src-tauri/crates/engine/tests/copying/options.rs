@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use ringway_engine::{CopyOptions, Rule};
-use ringway_model::{FailureReason, Outcome, Planned};
+use ringway_engine::CopyOptions;
+use ringway_model::{FailureReason, Outcome, Pattern, Planned, Selection};
 use ringway_sys::attributes::Kind;
 
 use crate::both::{Case, copy, copy_all, cp, drivers, failed, some_driver};
@@ -28,6 +28,10 @@ fn everything(root: PathBuf) -> Tree {
     tree
 }
 
+fn selection(patterns: Vec<Pattern>) -> Selection {
+    Selection { patterns, paths: None }
+}
+
 pub(crate) fn rules(place: &Place) {
     let taken = ["main.c", "src/special.o", "src/build/deep", "#hash", "src/keep/~x", "notes/today.log"];
     let left_out = ["main.o", "src/other.o", "build/out", "build/more/out", "!bang", "src/cache/x/y", "notes/old.log"];
@@ -45,29 +49,30 @@ pub(crate) fn rules(place: &Place) {
         tree.settle()
     };
     let (source, expected) = (tree("from", &[&taken, &left_out]), tree("expected", &[&taken]));
-    let out = |pattern: &str| Rule::Exclude(pattern.into());
-    let rules = vec![
+    let out = |pattern: &str| Pattern::Exclude(pattern.into());
+    let rules = selection(vec![
         out("*.o"),
-        Rule::Include("special.o".into()),
+        Pattern::Include("special.o".into()),
         out("/build"),
         out("!bang"),
         out("cache/"),
         out("*.log"),
-        Rule::Include("notes/today.log".into()),
-    ];
+        Pattern::Include("notes/today.log".into()),
+    ]);
     for (number, (driver, options)) in drivers(place).into_iter().enumerate() {
         let got = place.path(&format!("got-{number}"));
-        let report = copy_all(&[&source], &got, &CopyOptions { rules: rules.clone(), ..options });
+        let report = copy_all(&[&source], &got, &CopyOptions { selection: rules.clone(), ..options });
         compare::same(&expected, &got, driver);
         // Two folders count once each.
-        assert_eq!(report.copy.as_ref().unwrap().excluded, 8, "{driver}");
+        assert_eq!(report.counts.excluded, 8, "{driver}");
     }
     let (driver, options) = some_driver(place, "contents");
     let got = place.path("contents");
     fs::create_dir(&got).unwrap();
-    copy_all(&[&source.join(".")], &got, &CopyOptions { rules, ..options.clone() });
+    copy_all(&[&source.join(".")], &got, &CopyOptions { selection: rules, ..options.clone() });
     compare::same(&expected, &got, driver);
-    let report = copy(&[&source], &place.path("bad"), &CopyOptions { rules: vec![out("a[b")], ..options });
+    let report =
+        copy(&[&source], &place.path("bad"), &CopyOptions { selection: selection(vec![out("a[b")]), ..options });
     assert!(matches!(report.outcome, Outcome::Failed(_)) && !place.path("bad").exists(), "{:?}", report.outcome);
 }
 

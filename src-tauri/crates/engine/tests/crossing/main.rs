@@ -120,6 +120,7 @@ impl Device {
 fn request(what: &[Source], target: &str, code: Option<&str>, io: IoMode, lanes: Option<u8>) -> SendRequest {
     let code = code.map(|code| given(code).to_pairing_secret());
     SendRequest {
+        selection: ringway_model::Selection::default(),
         sources: what.to_vec(),
         failed_before: Vec::new(),
         target: at(target),

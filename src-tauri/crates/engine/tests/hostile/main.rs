@@ -291,6 +291,7 @@ async fn crossing_works(laptop: &Device, mut receiver: Receiver, address: Socket
         panic!("no offer came");
     });
     let request = SendRequest {
+        selection: ringway_model::Selection::default(),
         sources: vec![Source { path: laptop.path("file"), contents_only: false }],
         failed_before: Vec::new(),
         target: at(address),

@@ -21,6 +21,7 @@ async fn listening() -> (TcpListener, String) {
 
 fn request(laptop: &Device, target: &str, code: Option<&str>) -> SendRequest {
     SendRequest {
+        selection: ringway_model::Selection::default(),
         sources: vec![Source { path: laptop.path("file"), contents_only: false }],
         failed_before: Vec::new(),
         target: laptop.engine.resolve(target).unwrap(),

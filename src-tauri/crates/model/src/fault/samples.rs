@@ -6,9 +6,8 @@ use std::io;
 use crate::device::DeviceId;
 use crate::fault::{
     Aim, AuthError, DeclineReason, Failure, FailureReason, Fault, Invalid, Operation, OsError, Outage, Remedy,
-    Shortage, StoreTrouble,
+    ShareTrouble, Shortage, StoreTrouble,
 };
-use crate::paired::ShareTrouble;
 use crate::text::{PathText, Text};
 use crate::transfer::{Direction, Side, SyncIoReason, UserTlsReason};
 
@@ -271,6 +270,7 @@ fn invalid(text: &str) -> Vec<Invalid> {
         Invalid::CannotPause,
         Invalid::NoDestination,
         Invalid::TooMany,
+        Invalid::Pattern { pattern: path() },
         Invalid::Option { detail: Cow::Borrowed("no") },
     ]
 }

@@ -2,7 +2,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::device::DeviceId;
-use crate::fault::{Fault, Invalid};
+use crate::fault::{Fault, Invalid, ShareTrouble};
 use crate::text::PathText;
 use crate::text::misleading::misleads_in_name;
 
@@ -170,29 +170,6 @@ pub struct EntryThere {
     pub modified_nanos: u32,
     /// Where a link leads, as it says.
     pub target: Option<PathText>,
-}
-
-/// Why a share cannot be read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "bindings", derive(specta::Type))]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ShareTrouble {
-    /// Nothing is at its path.
-    Missing,
-    /// The disk that it is on is not mounted.
-    NotMounted,
-    /// Another folder is at its path.
-    Replaced,
-    /// This user may not list the folder.
-    NotReadable,
-    /// The folder cannot be opened for another reason.
-    Failed,
-}
-
-impl ShareTrouble {
-    /// All.
-    pub const ALL: [Self; 5] = [Self::Missing, Self::NotMounted, Self::Replaced, Self::NotReadable, Self::Failed];
 }
 
 #[cfg(test)]

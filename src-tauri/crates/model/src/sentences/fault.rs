@@ -227,6 +227,7 @@ impl Invalid {
             Self::CannotPause => CANNOT_PAUSE.says(),
             Self::NoDestination => NO_DESTINATION.says(),
             Self::TooMany => TOO_MANY.says(),
+            Self::Pattern { pattern } => PATTERN.says().with("pattern", pattern),
             Self::Option { detail } => INVALID.says().with("detail", detail),
         }
     }

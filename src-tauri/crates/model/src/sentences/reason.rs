@@ -4,8 +4,7 @@ use super::step::step_after;
 use super::table::*;
 use super::{Row, Says, figures};
 use crate::fault::errno::ECANCELED;
-use crate::fault::{Aim, Failure, FailureReason, Operation, OsError, Remedy, Shortage};
-use crate::paired::ShareTrouble;
+use crate::fault::{Aim, Failure, FailureReason, Operation, OsError, Remedy, ShareTrouble, Shortage};
 use crate::transfer::{Bottleneck, Direction, Side, SyncIoReason, UserTlsReason};
 
 /// The operation, as in "could not be …".

@@ -916,6 +916,10 @@ rows! {
         what: "Too many items were chosen.",
         next: "Choose the folder that contains them.",
     }
+    PATTERN: "fault.unfit.pattern" {
+        what: "The pattern “{pattern}” is not understood.",
+        next: "Close each bracket, and put a character after each backslash. Patterns are written as in a .gitignore file.",
+    }
     DESTINATION_FULL: "fault.destinationFull" {
         what: "The disk filled up during the transfer{missing}.",
         next: "Complete files are kept. Free up space or choose another folder there, then send the same again to resume.",
@@ -952,7 +956,7 @@ rows! {
     }
     NOT_SHARED: "fault.notShared" {
         what: "{peer} does not share a folder “{share}” with this device.",
-        terminal: "`ringway ls DEVICE` lists what it shares. There, `ringway share add` shares a folder.",
+        terminal: "`ringway ls DEVICE` lists what it shares. There, `ringway share add FOLDER --with DEVICE` shares a folder.",
         window: "Share the folder on that device first.",
     }
     SHARE_UNAVAILABLE: "fault.shareUnavailable" {

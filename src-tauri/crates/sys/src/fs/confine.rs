@@ -31,8 +31,8 @@ const KEPT_CAPABILITIES: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SYS_RESOURCE)
     .union(CapabilitySet::IPC_LOCK);
 
-/// What of those a thread keeps that only reads: to read the files of other users, which root shares
-/// on purpose, and to leave their access times alone.
+/// What of those a thread keeps that only reads: to read the files of other users, which root
+/// shares on purpose, and to leave their access times alone.
 const READING_CAPABILITIES: CapabilitySet =
     CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::DAC_READ_SEARCH).union(CapabilitySet::FOWNER);
 
@@ -153,9 +153,9 @@ fn confine(dir: &impl AsFd, rights: BitFlags<AccessFs>, kept: CapabilitySet) -> 
     give_up_capabilities(kept)
 }
 
-/// Gives up all capabilities except `kept`, for the calling thread, and from every set from which it
-/// could take them back. A thread that has no others makes no call, because a service's filter may
-/// forbid it.
+/// Gives up all capabilities except `kept`, for the calling thread, and from every set from which
+/// it could take them back. A thread that has no others makes no call, because a service's filter
+/// may forbid it.
 fn give_up_capabilities(kept: CapabilitySet) -> io::Result<()> {
     let CapabilitySets { effective, permitted, inheritable } = capabilities(None)?;
     if kept.contains(effective | permitted) && inheritable.is_empty() {

@@ -1,5 +1,5 @@
-//! Lists a folder, or a whole tree, sorted by name and in bounded memory, however many entries there
-//! are. It opens folders only, follows no link, and leaves everything as it is.
+//! Lists a folder, or a whole tree, sorted by name and in bounded memory, however many entries
+//! there are. It opens folders only, follows no link, and leaves everything as it is.
 mod selection;
 #[cfg(test)]
 mod tests;

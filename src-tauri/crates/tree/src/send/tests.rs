@@ -5,6 +5,7 @@ mod counted;
 mod links;
 mod receiver;
 mod reread;
+mod selected;
 
 use std::collections::{BTreeSet, HashMap};
 use std::os::unix::ffi::OsStrExt;

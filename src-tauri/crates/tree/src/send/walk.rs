@@ -4,6 +4,7 @@ pub(super) mod count;
 pub(super) mod gather;
 pub(super) mod listing;
 pub(super) mod measure;
+pub(super) mod plan;
 pub(super) mod readahead;
 pub(super) mod roots;
 
@@ -27,6 +28,7 @@ use super::walk::roots::Root;
 use super::{joined, reason};
 use crate::descriptors::{self, ForSending, Shortage};
 use crate::filesystem::listing::{Position, Window, first_name};
+use crate::filesystem::selection::{Filter, Met, Verdict};
 
 /// Entries of a folder that are listed, sorted and read together: enough that inode order pays,
 /// with little memory.
@@ -44,6 +46,15 @@ const LISTING_LEN: usize = 32 * 1024;
 /// The same for small windows. It must fit one entry with any name.
 const SMALL_LISTING_LEN: usize = 4 * 1024;
 
+/// What of the sources is sent.
+#[derive(Clone)]
+pub(super) struct Scope {
+    /// The top-level names that were offered.
+    pub(super) offered: Arc<OfferedNames>,
+    /// Which entries are left out; `None` for none.
+    pub(super) filter: Option<Arc<Filter>>,
+}
+
 /// Receives what a walk finds.
 pub(super) trait Finds {
     /// A folder, before its entries; without a descriptor if it cannot be opened.
@@ -54,6 +65,9 @@ pub(super) trait Finds {
 
     /// A symbolic link.
     fn symlink(&mut self, path: &FolderPath, name: &[u8], target: &[u8], metadata: &Metadata) -> Result<(), Cancelled>;
+
+    /// An entry that a pattern leaves out, with everything in it.
+    fn left_out(&mut self) -> Result<(), Cancelled>;
 
     /// An entry that cannot be sent.
     fn failed(&self, folder: &[u8], name: &[u8], operation: Operation, reason: FailureReason);
@@ -77,9 +91,12 @@ pub(super) struct Walk<F> {
     /// The source that is being walked, from which levels are opened again, and the length of its
     /// own part of their paths.
     root: Option<(Arc<Dir>, usize)>,
-    /// The top-level names that were offered, and which of them were met.
-    offered: Arc<OfferedNames>,
+    scope: Scope,
+    /// Which of the offered names were met.
     met: Vec<u64>,
+    /// Which listed paths were met, and space for the path of an entry.
+    met_listed: Met,
+    path: Vec<u8>,
 }
 
 /// A folder between the source and the walk's position.
@@ -95,7 +112,7 @@ struct Level {
 }
 
 impl<F: Finds> Walk<F> {
-    pub(super) fn new(finds: F, offered: Arc<OfferedNames>) -> Self {
+    pub(super) fn new(finds: F, scope: Scope) -> Self {
         Self {
             finds,
             stack: Vec::new(),
@@ -104,8 +121,10 @@ impl<F: Finds> Walk<F> {
             window: Window::default(),
             listing: vec![MaybeUninit::uninit(); LISTING_LEN],
             root: None,
-            met: vec![0; offered.len().div_ceil(u64::BITS as usize)],
-            offered,
+            met: vec![0; scope.offered.len().div_ceil(u64::BITS as usize)],
+            met_listed: scope.filter.as_ref().map(|filter| filter.nothing_met()).unwrap_or_default(),
+            path: Vec::new(),
+            scope,
         }
     }
 
@@ -117,7 +136,7 @@ impl<F: Finds> Walk<F> {
     /// Whether entries under a top-level name are to be sent: the name was offered, or it cannot be
     /// sent at all, which is reported.
     fn is_offered(&mut self, name: &[u8]) -> bool {
-        match self.offered.position(name) {
+        match self.scope.offered.position(name) {
             Some(at) => {
                 self.met[at / u64::BITS as usize] |= 1 << (at % u64::BITS as usize);
                 true
@@ -126,9 +145,33 @@ impl<F: Finds> Walk<F> {
         }
     }
 
-    /// Reports the offered names that were not found.
+    /// What becomes of an entry of a folder, by the selection. What is left out is counted.
+    fn takes(&mut self, folder: &[u8], name: &[u8], is_folder: bool) -> Result<bool, Cancelled> {
+        let Some(filter) = &self.scope.filter else { return Ok(true) };
+        let own = self.root.as_ref().map_or(0, |(_, own)| *own);
+        let below = folder.get(own..).unwrap_or_default();
+        let below = below.strip_prefix(b"/").unwrap_or(below);
+        self.path.clear();
+        self.path.extend_from_slice(below);
+        if !below.is_empty() {
+            self.path.push(b'/');
+        }
+        self.path.extend_from_slice(name);
+        match filter.verdict(&self.path, is_folder, &self.met_listed) {
+            Verdict::Taken => Ok(true),
+            Verdict::NotListed => Ok(false),
+            Verdict::LeftOut => self.finds.left_out().map(|()| false),
+        }
+    }
+
+    /// Reports the offered names that were not found, and the listed paths.
     pub(super) fn report_vanished(&self) {
-        for (at, name) in self.offered.iter().enumerate() {
+        // A list belongs to one source.
+        let source = self.root.as_ref().filter(|(_, own)| *own > 0).and_then(|_| self.scope.offered.iter().next());
+        for path in self.scope.filter.iter().flat_map(|filter| filter.missing(&self.met_listed)) {
+            self.fail(source.unwrap_or_default(), path, Operation::Open, &Errno::NOENT.into());
+        }
+        for (at, name) in self.scope.offered.iter().enumerate() {
             if self.met[at / u64::BITS as usize] >> (at % u64::BITS as usize) & 1 == 0 {
                 self.fail(b"", name, Operation::Open, &Errno::NOENT.into());
             }
@@ -295,19 +338,30 @@ impl<F: Finds> Walk<F> {
         let mut folders = Vec::new();
         let result = (0..window.len()).try_for_each(|index| {
             let (name, file_type) = window.entry(index);
-            if path.is_empty() && !self.is_offered(name) {
+            // Asked even if it is left out, so that it does not count as vanished.
+            let is_offered = !path.is_empty() || self.is_offered(name);
+            let is_known = file_type != FileType::Unknown;
+            let is_folder = file_type == FileType::Directory;
+            if is_known && !(self.takes(&path, name, is_folder)? && is_offered) {
                 return Ok(());
             }
-            if file_type == FileType::Directory {
+            if is_folder {
                 wait(name, &mut folders);
                 return Ok(());
             }
             match dir.metadata(name) {
-                Ok(metadata) if metadata.kind == Kind::Dir => {
-                    wait(name, &mut folders);
-                    Ok(())
+                Ok(metadata) => {
+                    let is_folder = metadata.kind == Kind::Dir;
+                    // Its kind is known only now, or is another one now.
+                    if (is_folder || !is_known) && !(self.takes(&path, name, is_folder)? && is_offered) {
+                        return Ok(());
+                    }
+                    if is_folder {
+                        wait(name, &mut folders);
+                        return Ok(());
+                    }
+                    self.entry(&path, dir, name, &metadata)
                 }
-                Ok(metadata) => self.entry(&path, dir, name, &metadata),
                 Err(error) => {
                     self.fail(&path, name, Operation::Open, &error);
                     Ok(())
@@ -363,7 +417,10 @@ impl<F: Finds> Walk<F> {
                 Ok(())
             }
             // It was a folder when it was listed, and is another kind of entry now.
-            (Err(_), Ok(metadata)) if metadata.kind != Kind::Dir => self.entry(&above, parent, name, &metadata),
+            (Err(_), Ok(metadata)) if metadata.kind != Kind::Dir => match self.takes(&above, name, false)? {
+                true => self.entry(&above, parent, name, &metadata),
+                false => Ok(()),
+            },
             // A folder that cannot be opened is made at the receiver, empty, and reported.
             (Err(error), Ok(metadata)) => {
                 self.fail(&above, name, Operation::Open, &error);

@@ -170,8 +170,8 @@ fn encode_what(what: &Result<Attributes<'_>, i32>, out: &mut Vec<u8>) {
     }
 }
 
-/// Fills pages, for the serving end. Paths are given in [order](in_order), and every entry fits into
-/// an empty page.
+/// Fills pages, for the serving end. Paths are given in [order](in_order), and every entry fits
+/// into an empty page.
 #[derive(Default)]
 pub struct EntriesWriter {
     entries: usize,

@@ -76,7 +76,8 @@ pub(super) fn error(fault: &Fault, report: &Report, destination: &Path, go_on: &
 /// The result in one line.
 pub(super) fn summary(title: &str, report: &Report, args: &CopyArgs) -> String {
     let copy = report.copy.as_ref();
-    let (specials, excluded, verified) = copy.map_or((0, 0, 0), |copy| (copy.specials, copy.excluded, copy.verified));
+    let (specials, verified) = copy.map_or((0, 0), |copy| (copy.specials, copy.verified));
+    let excluded = report.counts.excluded;
     if !args.dry_run
         && report.counts.failed > 0
         && report.counts.files
@@ -281,7 +282,6 @@ mod tests {
             buffered_bytes: 410_000_000,
             uring_bytes: 0,
             specials: 0,
-            excluded: 0,
             verified: 0,
             owners_lost: 0,
             attributes_lost: 0,
@@ -316,8 +316,8 @@ mod tests {
         );
         let with = |counts, copy| Report { counts, ..report(copy) };
         let all = report(None).counts;
-        let copy = CopyReport { excluded: 3, verified: 9, specials: 2, ..copied() };
-        let more = with(Counts { unchanged: 12, failed: 1, ..all }, Some(copy));
+        let copy = CopyReport { verified: 9, specials: 2, ..copied() };
+        let more = with(Counts { unchanged: 12, excluded: 3, failed: 1, ..all }, Some(copy));
         assert_eq!(
             summary("x", &more, &args(&["-u"])),
             "Copied x: 100,000 files, 100 folders, 2 special files, 410 MB in 1.6 s (256 MB/s). 12 entries were as new or newer there and kept. \

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use ringway_engine::selection::Filter;
 use ringway_engine::{Measured, measure};
 
 use super::item::{Item, total};
@@ -40,16 +41,23 @@ impl Drop for Counting {
     }
 }
 
-/// Counts `items` and shows how large they are, those of the first `shown` one by one. Where too
-/// much is being counted, sizes stay unknown.
-pub(super) fn start(items: Vec<Arc<Item>>, shown: usize, show: impl FnMut(Counted) + Send + 'static) -> Counting {
+/// Counts `items` without what is left out, by the text and the filter made of it, and shows how
+/// large they are, those of the first `shown` one by one. Where too much is being counted, sizes
+/// stay unknown.
+pub(super) fn start(
+    items: Vec<Arc<Item>>,
+    (leave_out, filter): (&str, Option<Arc<Filter>>),
+    shown: usize,
+    show: impl FnMut(Counted) + Send + 'static,
+) -> Counting {
     let ended = Arc::new(AtomicBool::new(false));
     let counting = Counting { ended: Arc::clone(&ended) };
     let Some(place) = Place::take() else { return counting };
+    let leave_out = leave_out.to_owned();
     let work = move || {
         let _place = place;
         let told = HashMap::new();
-        Counter { items: &items, shown, show, told, last: None, ended: &ended }.run();
+        Counter { items: &items, leave_out: &leave_out, filter, shown, show, told, last: None, ended: &ended }.run();
     };
     // Without a thread, sizes stay unknown.
     let _ = std::thread::Builder::new().name("count".to_owned()).spawn(work);
@@ -74,6 +82,8 @@ impl Drop for Place {
 
 struct Counter<'a, S> {
     items: &'a [Arc<Item>],
+    leave_out: &'a str,
+    filter: Option<Arc<Filter>>,
     shown: usize,
     show: S,
     /// The size of each item as it was told last.
@@ -88,7 +98,7 @@ impl<S: FnMut(Counted)> Counter<'_, S> {
             if self.ended.load(Ordering::Relaxed) {
                 return;
             }
-            if item.kind() == SourceKind::Folder && item.size().state == SizeState::Counting {
+            if item.kind() == SourceKind::Folder && !item.is_counted_without(self.leave_out) {
                 self.count(item);
             }
             self.tell_in_time();
@@ -100,20 +110,21 @@ impl<S: FnMut(Counted)> Counter<'_, S> {
 
     fn count(&mut self, item: &Item) {
         let mut latest = Measured::default();
-        let is_cut = |measured: &Measured| measured.files + measured.folders >= ENTRIES_COUNTED_MAX;
-        let measured = measure(&item.source, |measured| {
+        let is_cut = |measured: &Measured| measured.files + measured.folders + measured.excluded >= ENTRIES_COUNTED_MAX;
+        let (filter, leave_out) = (self.filter.clone(), self.leave_out);
+        let measured = measure(&item.source, filter.as_ref(), |measured| {
             latest = *measured;
             if self.is_due() {
-                item.take_size(size(measured, SizeState::Counting));
+                item.take_size(size(measured, SizeState::Counting), leave_out);
                 self.tell();
             }
             !is_cut(measured) && !self.ended.load(Ordering::Relaxed)
         });
         match measured {
-            Ok(Some(measured)) => item.take_size(size(&measured, SizeState::Exact)),
+            Ok(Some(measured)) => item.take_size(size(&measured, SizeState::Exact), leave_out),
             // What cannot be sent is said when it is sent.
-            Err(_) => item.take_size(size(&latest, SizeState::AtLeast)),
-            Ok(None) if is_cut(&latest) => item.take_size(size(&latest, SizeState::AtLeast)),
+            Err(_) => item.take_size(size(&latest, SizeState::AtLeast), leave_out),
+            Ok(None) if is_cut(&latest) => item.take_size(size(&latest, SizeState::AtLeast), leave_out),
             Ok(None) => {}
         }
     }
@@ -142,5 +153,5 @@ impl<S: FnMut(Counted)> Counter<'_, S> {
 }
 
 fn size(measured: &Measured, state: SizeState) -> ChosenSize {
-    ChosenSize { files: measured.files, bytes: measured.bytes, state }
+    ChosenSize { files: measured.files, bytes: measured.bytes, excluded: measured.excluded, state }
 }

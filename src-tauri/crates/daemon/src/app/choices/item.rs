@@ -16,7 +16,14 @@ pub(super) struct Item {
     pub(super) number: u32,
     pub(super) source: Source,
     kind: OnceLock<SourceKind>,
-    size: Mutex<ChosenSize>,
+    size: Mutex<Size>,
+}
+
+/// A size, and what is left out of it.
+#[derive(Default)]
+struct Size {
+    counted: ChosenSize,
+    leave_out: String,
 }
 
 impl Item {
@@ -35,20 +42,32 @@ impl Item {
                 Err(_) => (SourceKind::Unreadable, 0),
             };
             let files = u64::from(kind != SourceKind::Unreadable);
-            *self.size.lock() = ChosenSize { files, bytes, state: SizeState::Exact };
+            self.size.lock().counted = ChosenSize { files, bytes, excluded: 0, state: SizeState::Exact };
             kind
         })
     }
 
     pub(super) fn size(&self) -> ChosenSize {
-        *self.size.lock()
+        self.size.lock().counted
     }
 
-    /// Takes a size that was counted; while counting goes on, it never shrinks.
-    pub(super) fn take_size(&self, counted: ChosenSize) {
+    /// Whether the size of this folder is known without what is left out. If something else was
+    /// left out before, it is to be counted again.
+    pub(super) fn is_counted_without(&self, leave_out: &str) -> bool {
         let mut size = self.size.lock();
-        if counted.state != SizeState::Counting || counted.files > size.files {
-            *size = counted;
+        if size.leave_out != leave_out {
+            *size = Size { counted: ChosenSize::default(), leave_out: leave_out.to_owned() };
+        }
+        size.counted.state != SizeState::Counting
+    }
+
+    /// Takes a size that was counted; while counting goes on, it never shrinks. Nothing if another
+    /// window leaves out something else by now.
+    pub(super) fn take_size(&self, counted: ChosenSize, leave_out: &str) {
+        let mut size = self.size.lock();
+        let is_more = counted.state != SizeState::Counting || counted.files > size.counted.files;
+        if is_more && size.leave_out == leave_out {
+            size.counted = counted;
         }
     }
 
@@ -78,6 +97,7 @@ pub(super) fn total(items: &[Arc<Item>]) -> ChosenSize {
     for size in items.iter().map(|item| item.size()) {
         total.files = total.files.saturating_add(size.files);
         total.bytes = total.bytes.saturating_add(size.bytes);
+        total.excluded = total.excluded.saturating_add(size.excluded);
         total.state = match (total.state, size.state) {
             (SizeState::Counting, _) | (_, SizeState::Counting) => SizeState::Counting,
             (SizeState::AtLeast, _) | (_, SizeState::AtLeast) => SizeState::AtLeast,

@@ -32,6 +32,35 @@ async fn a_stranger_is_asked_for_a_code_and_a_wrong_one_is_told_at_both_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_left_out_stays_here_and_its_folder_brings_it_again() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (address, code) = far.listen().await;
+    let source = near.source();
+    std::fs::write(source.join("one.tmp"), "x").unwrap();
+    std::fs::write(source.join("below/keep.tmp"), "x").unwrap();
+    let target = near.app.engine.resolve(&address).unwrap();
+    let chosen = near.app.choices.keep(vec![source.clone()]).unwrap().unwrap();
+    assert_eq!(chosen.leave_out, "");
+    let send = |leave_out: &str, code: Option<String>| {
+        let how = HowToSend { leave_out: leave_out.to_owned(), ..HowToSend::default() };
+        near.app.sending.send(chosen.id, target.clone(), code, how, None)
+    };
+    let refused = send("*.tmp\na[b", None).err();
+    assert!(matches!(refused, Some(Fault::Invalid(ringway_model::Invalid::Pattern { .. }))), "{refused:?}");
+    let sent = begun(send("*.tmp\n!keep.tmp\n", Some(code)).unwrap()).transfer.id;
+    let offer = far.offer().await;
+    far.app.offers.accept(&offer.id.to_string(), offer.size(), OnConflict::RenameTop).await.unwrap();
+    let report = near.ended(&sent).await;
+    assert_eq!((report.outcome, report.counts.excluded), (Outcome::Complete, 1));
+    let arrived = far.inbox().join("set");
+    assert!(!arrived.join("one.tmp").exists() && arrived.join("below/keep.tmp").exists());
+    let next = near.app.choices.keep(vec![source.join("")]).unwrap().unwrap();
+    assert_eq!(next.leave_out, "*.tmp\n!keep.tmp");
+    let again = near.app.sending.choose_again(&sent).unwrap();
+    assert_eq!((again.leave_out.as_str(), again.chosen.leave_out.as_str()), ("*.tmp\n!keep.tmp", ""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_card_is_its_devices_key_and_never_a_name() {
     let (near, mut far) = (Machine::new("near"), Machine::new("far"));
     let (address, code) = far.listen().await;

@@ -7,24 +7,23 @@ use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 use ringway_sys::thread::give_way;
-use ringway_wire::offered::OfferedNames;
 
 use crate::send::Shared;
 use crate::send::links::{Links, Seen};
 use crate::send::queue::{Cancelled, FolderPath, bytes_of};
 use crate::send::walk::roots::Root;
-use crate::send::walk::{Finds, Walk};
+use crate::send::walk::{Finds, Scope, Walk};
 
 /// Counts the sources on a separate thread. If there is none, the totals become final later.
-pub(in crate::send) fn start(roots: Vec<Root>, offered: Arc<OfferedNames>, shared: &Arc<Shared>) {
+pub(in crate::send) fn start(roots: Vec<Root>, scope: Scope, shared: &Arc<Shared>) {
     let shared = Arc::clone(shared);
     // Everything else is the same without the thread.
-    let _ = std::thread::Builder::new().name("count".to_owned()).spawn(move || run(&roots, offered, &shared));
+    let _ = std::thread::Builder::new().name("count".to_owned()).spawn(move || run(&roots, scope, &shared));
 }
 
-fn run(roots: &[Root], offered: Arc<OfferedNames>, shared: &Shared) {
+fn run(roots: &[Root], scope: Scope, shared: &Shared) {
     give_way();
-    let mut walk = Walk::new(Counting { shared, links: Links::default() }, offered);
+    let mut walk = Walk::new(Counting { shared, links: Links::default() }, scope);
     // If a source cannot be opened again, only the walk's totals are used.
     let counted = roots.iter().try_for_each(|root| walk.root(root.again().map_err(|_| Cancelled)?));
     if counted.is_ok() {
@@ -60,6 +59,10 @@ impl Finds for Counting<'_> {
 
     fn symlink(&mut self, _: &FolderPath, _: &[u8], _: &[u8], _: &Metadata) -> Result<(), Cancelled> {
         self.count(0)
+    }
+
+    fn left_out(&mut self) -> Result<(), Cancelled> {
+        Ok(())
     }
 
     fn failed(&self, _: &[u8], _: &[u8], _: Operation, _: FailureReason) {}

@@ -8,7 +8,6 @@ use ringway_model::{FailureReason, Operation};
 use ringway_sys::attributes::{Metadata, user_xattrs};
 use ringway_sys::dir::Dir;
 use ringway_wire::lane::XattrBuffer;
-use ringway_wire::offered::OfferedNames;
 use rustix::io::Errno;
 
 use crate::send::links::{Links, Seen};
@@ -17,7 +16,7 @@ use crate::send::queue::{
 };
 use crate::send::walk::readahead::Ahead;
 use crate::send::walk::roots::Root;
-use crate::send::walk::{Finds, Walk, count};
+use crate::send::walk::{Finds, Scope, Walk, count};
 use crate::send::{Shared, attributes, reason};
 
 /// After this many entries, an idle lane gets a batch that is not full.
@@ -29,15 +28,15 @@ const WAIT_MAX: Duration = Duration::from_secs(3);
 const WAIT_AT_ONCE_MAX: Duration = Duration::from_millis(250);
 
 /// Walks all sources to their end, then ends the queue.
-pub(in crate::send) fn run(roots: Vec<Root>, offered: Arc<OfferedNames>, shared: &Arc<Shared>) {
+pub(in crate::send) fn run(roots: Vec<Root>, scope: Scope, shared: &Arc<Shared>) {
     let finds = Gathering {
         shared,
         batch: Batch::default(),
         links: Links::default(),
         ahead: Ahead::default(),
-        uncounted: Some((roots.clone(), Arc::clone(&offered), WAIT_MAX)),
+        uncounted: Some((roots.clone(), scope.clone(), WAIT_MAX)),
     };
-    let mut walk = Walk::new(finds, offered);
+    let mut walk = Walk::new(finds, scope);
     let walked = roots.into_iter().try_for_each(|root| walk.root(root));
     if walked.is_ok() {
         walk.report_vanished();
@@ -55,7 +54,7 @@ struct Gathering<'a> {
     links: Links,
     ahead: Ahead,
     /// The sources that may have to be counted ahead, and how long the walk waits before they are.
-    uncounted: Option<(Vec<Root>, Arc<OfferedNames>, Duration)>,
+    uncounted: Option<(Vec<Root>, Scope, Duration)>,
 }
 
 impl Finds for Gathering<'_> {
@@ -106,6 +105,11 @@ impl Finds for Gathering<'_> {
         Ok(())
     }
 
+    fn left_out(&mut self) -> Result<(), Cancelled> {
+        self.shared.excluded.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
     fn failed(&self, folder: &[u8], name: &[u8], operation: Operation, reason: FailureReason) {
         self.shared.fail(folder, name, operation, reason);
     }
@@ -150,12 +154,12 @@ impl Gathering<'_> {
 
     /// Waits for space for the unit, and has everything counted once that has taken too long.
     fn have_counted_if_held_up(&mut self, unit: &Unit) -> Result<(), Cancelled> {
-        let Some((roots, offered, patience)) = &mut self.uncounted else { return Ok(()) };
+        let Some((roots, scope, patience)) = &mut self.uncounted else { return Ok(()) };
         let begun = Instant::now();
         if self.shared.queue.wait_for_room(unit, WAIT_AT_ONCE_MAX.min(*patience))? {
             *patience = patience.saturating_sub(begun.elapsed());
         } else {
-            count::start(std::mem::take(roots), Arc::clone(offered), self.shared);
+            count::start(std::mem::take(roots), scope.clone(), self.shared);
             self.uncounted = None;
         }
         Ok(())

@@ -9,13 +9,12 @@ use ringway_sys::dir::Dir;
 use ringway_wire::RelPath;
 use ringway_wire::limits::{LISTING_BYTES_MAX, LISTING_ENTRIES_MAX};
 use ringway_wire::listing::{ListedEntry, ListedKind, ListingEnd, ListingPage, ListingWriter};
-use ringway_wire::offered::OfferedNames;
 
 use crate::filesystem::target::target_digest;
 use crate::limits::LISTING_TIME_MAX;
 use crate::send::queue::{Cancelled, FolderPath};
 use crate::send::walk::roots::Root;
-use crate::send::walk::{Finds, Walk};
+use crate::send::walk::{Finds, Scope, Walk};
 use crate::send::{Shared, joined};
 
 /// A page that is not full is sent after this time, so that a slow disk shows results too.
@@ -24,17 +23,17 @@ const PAGE_AFTER: Duration = Duration::from_millis(200);
 /// Lists the sources on a separate thread. Without one, the receiver compares nothing.
 pub(in crate::send) fn start(
     roots: Vec<Root>,
-    offered: Arc<OfferedNames>,
+    scope: Scope,
     shared: &Arc<Shared>,
     give: impl FnMut(ListingPage) -> bool + Send + 'static,
 ) {
     let shared = Arc::clone(shared);
-    let listing = move || run(&roots, offered, &shared, give);
+    let listing = move || run(&roots, scope, &shared, give);
     // Everything else is the same without the thread.
     let _ = std::thread::Builder::new().name("list".to_owned()).spawn(listing);
 }
 
-fn run(roots: &[Root], offered: Arc<OfferedNames>, shared: &Shared, give: impl FnMut(ListingPage) -> bool) {
+fn run(roots: &[Root], scope: Scope, shared: &Shared, give: impl FnMut(ListingPage) -> bool) {
     let now = Instant::now();
     let listing = Listing {
         shared,
@@ -47,7 +46,7 @@ fn run(roots: &[Root], offered: Arc<OfferedNames>, shared: &Shared, give: impl F
         is_cut: false,
         is_unwanted: false,
     };
-    let mut walk = Walk::new(listing, offered);
+    let mut walk = Walk::new(listing, scope);
     let walked = roots.iter().try_for_each(|root| walk.root(root.again().map_err(|_| Cancelled)?));
     let mut listing = walk.into_finds();
     if !listing.is_unwanted && !shared.queue.is_cancelled() {
@@ -113,6 +112,10 @@ impl<G: FnMut(ListingPage) -> bool> Finds for Listing<'_, G> {
 
     fn symlink(&mut self, path: &FolderPath, name: &[u8], target: &[u8], _: &Metadata) -> Result<(), Cancelled> {
         self.add(path, name, ListedKind::Link { target: target_digest(target) })
+    }
+
+    fn left_out(&mut self) -> Result<(), Cancelled> {
+        Ok(())
     }
 
     fn failed(&self, _: &[u8], _: &[u8], _: Operation, _: FailureReason) {}

@@ -7,10 +7,11 @@ use ringway_sys::attributes::Metadata;
 use ringway_sys::dir::Dir;
 use ringway_sys::thread::give_way;
 
+use crate::filesystem::selection::Filter;
 use crate::send::links::{Links, Seen};
 use crate::send::queue::{Cancelled, FolderPath, bytes_of};
 use crate::send::walk::roots;
-use crate::send::walk::{Finds, Walk};
+use crate::send::walk::{Finds, Scope, Walk};
 
 /// What was found of a source so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,19 +22,27 @@ pub struct Measured {
     pub folders: u64,
     /// Bytes of the files' contents; those of a file with several names count once.
     pub bytes: u64,
+    /// Entries that a pattern leaves out; a folder counts as one.
+    pub excluded: u64,
 }
 
-/// Measures one source. `goes_on` sees what was found after each entry, and ends the walk with
-/// false; then the answer is none. The calling thread gives way to all others from now on: it
-/// should have no other use.
+/// Measures one source without what the filter leaves out. `goes_on` sees what was found after each
+/// entry, and ends the walk with false; then the answer is none. The calling thread gives way to
+/// all others from now on: it should have no other use.
 ///
 /// # Errors
 /// The source cannot be opened.
-pub fn measure(source: &Source, goes_on: impl FnMut(&Measured) -> bool) -> Result<Option<Measured>, Fault> {
+pub fn measure(
+    source: &Source,
+    filter: Option<&Arc<Filter>>,
+    goes_on: impl FnMut(&Measured) -> bool,
+) -> Result<Option<Measured>, Fault> {
     give_way();
-    let roots = roots::resolve(std::slice::from_ref(source))?;
-    let offered = Arc::new(roots::names(&roots)?);
-    let mut walk = Walk::new(Measuring { measured: Measured::default(), links: Links::default(), goes_on }, offered);
+    let filter = filter.cloned();
+    let roots = roots::resolve(std::slice::from_ref(source), filter.as_deref())?;
+    let offered = Arc::new(roots::names(&roots, filter.as_deref())?);
+    let measuring = Measuring { measured: Measured::default(), links: Links::default(), goes_on };
+    let mut walk = Walk::new(measuring, Scope { offered, filter });
     let walked = roots.into_iter().try_for_each(|root| walk.root(root));
     let measured = walk.into_finds().measured;
     Ok(walked.is_ok().then_some(measured))
@@ -72,6 +81,10 @@ impl<G: FnMut(&Measured) -> bool> Finds for Measuring<G> {
         self.found(|measured| measured.files += 1)
     }
 
+    fn left_out(&mut self) -> Result<(), Cancelled> {
+        self.found(|measured| measured.excluded += 1)
+    }
+
     fn failed(&self, _: &[u8], _: &[u8], _: Operation, _: FailureReason) {}
 
     fn let_go(&mut self) -> Result<(), Cancelled> {
@@ -85,6 +98,8 @@ impl<G: FnMut(&Measured) -> bool> Finds for Measuring<G> {
 
 #[cfg(test)]
 mod tests {
+    use ringway_model::{Pattern, Selection};
+
     use super::*;
 
     fn source(path: std::path::PathBuf) -> Source {
@@ -100,11 +115,15 @@ mod tests {
         std::fs::write(tree.join("below/hundred"), [1; 100]).unwrap();
         std::fs::hard_link(tree.join("ten"), tree.join("below/ten-too")).unwrap();
         std::os::unix::fs::symlink("/nowhere", tree.join("link")).unwrap();
-        let measured = measure(&source(tree.clone()), |_| true).unwrap();
-        assert_eq!(measured, Some(Measured { files: 4, folders: 3, bytes: 110 }));
-        let file = measure(&source(tree.join("ten")), |_| true).unwrap();
-        assert_eq!(file, Some(Measured { files: 1, folders: 0, bytes: 10 }));
-        assert!(measure(&source(base.path().join("gone")), |_| true).is_err());
+        let measured = measure(&source(tree.clone()), None, |_| true).unwrap();
+        assert_eq!(measured, Some(Measured { files: 4, folders: 3, bytes: 110, excluded: 0 }));
+        let file = measure(&source(tree.join("ten")), None, |_| true).unwrap();
+        assert_eq!(file, Some(Measured { files: 1, folders: 0, bytes: 10, excluded: 0 }));
+        let selection = Selection { patterns: vec![Pattern::Exclude(b"below".to_vec())], paths: None };
+        let filter = Filter::new(&selection).unwrap();
+        let measured = measure(&source(tree.clone()), filter.as_ref(), |_| true).unwrap();
+        assert_eq!(measured, Some(Measured { files: 2, folders: 1, bytes: 10, excluded: 1 }));
+        assert!(measure(&source(base.path().join("gone")), None, |_| true).is_err());
     }
 
     #[test]
@@ -114,7 +133,7 @@ mod tests {
             std::fs::write(base.path().join(format!("{number}")), "x").unwrap();
         }
         let mut seen = 0;
-        let ended = measure(&source(base.path().to_owned()), |measured| {
+        let ended = measure(&source(base.path().to_owned()), None, |measured| {
             seen = measured.files;
             seen < 5
         });

@@ -13,9 +13,10 @@ use ringway_sys::attributes::Kind;
 use ringway_sys::dir::Dir;
 use ringway_wire::name::Name;
 use ringway_wire::offered::{NameCollector, OfferedNames};
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags};
 
 use crate::filesystem::listing::{Position, Window};
+use crate::filesystem::selection::Filter;
 
 /// Entries read at a time if only a folder's names are needed.
 const LOOK_WINDOW: usize = 1024;
@@ -38,15 +39,21 @@ pub(in crate::send) enum Root {
     Entry(Arc<Dir>, Vec<u8>),
 }
 
+/// The message for a list with other sources than one folder.
+const ONE_FOLDER: &str = "a list of paths belongs to one source, a folder";
+
 /// Opens the sources and refuses names that collide.
-pub(in crate::send) fn resolve(sources: &[Source]) -> Result<Vec<Root>, Fault> {
+pub(in crate::send) fn resolve(sources: &[Source], filter: Option<&Filter>) -> Result<Vec<Root>, Fault> {
     if sources.is_empty() {
         return Err(Fault::Invalid(Invalid::NothingToSend));
     }
     let roots = sources.iter().map(resolve_one).collect::<Result<Vec<_>, _>>()?;
+    if filter.is_some_and(Filter::is_listed) && !matches!(&*roots, [Root::Contents(_) | Root::Folder(..)]) {
+        return Err(Fault::option(ONE_FOLDER));
+    }
     for (at, first) in roots.iter().enumerate() {
         for second in &roots[at + 1..] {
-            if let Some(name) = in_both(first, second)? {
+            if let Some(name) = in_both(first, second, filter)? {
                 return Err(Fault::Invalid(Invalid::SameName { name: OsString::from_vec(name).into() }));
             }
         }
@@ -152,28 +159,32 @@ impl Root {
 }
 
 /// A name under which two sources would put entries; `None` if they do not collide.
-fn in_both(first: &Root, second: &Root) -> Result<Option<Vec<u8>>, Fault> {
+fn in_both(first: &Root, second: &Root, filter: Option<&Filter>) -> Result<Option<Vec<u8>>, Fault> {
+    let is_in = |folder: &Dir, name: &[u8]| {
+        let kind = folder.metadata(name).map(|metadata| metadata.kind);
+        kind.is_ok_and(|kind| filter.is_none_or(|filter| filter.takes(name, kind == Kind::Dir)))
+    };
     let named =
         |root: &Root, is_there: &dyn Fn(&[u8]) -> bool| root.name().filter(|name| is_there(name)).map(<[u8]>::to_vec);
     match (first, second) {
         (Root::Contents(first), Root::Contents(second)) => {
             let mut found = None;
-            each_name(second, |name| {
-                if found.is_none() && first.metadata(name).is_ok() {
+            each_name(second, |name, _| {
+                if found.is_none() && is_in(first, name) && is_in(second, name) {
                     found = Some(name.to_vec());
                 }
             })?;
             Ok(found)
         }
         (Root::Contents(folder), other) | (other, Root::Contents(folder)) => {
-            Ok(named(other, &|name| folder.metadata(name).is_ok()))
+            Ok(named(other, &|name| is_in(folder, name)))
         }
         (first, second) => Ok(named(first, &|name| second.name() == Some(name))),
     }
 }
 
-/// All top-level names, for the offer.
-pub(in crate::send) fn names(roots: &[Root]) -> Result<OfferedNames, Fault> {
+/// All top-level names that are not left out, for the offer.
+pub(in crate::send) fn names(roots: &[Root], filter: Option<&Filter>) -> Result<OfferedNames, Fault> {
     let mut names = NameCollector::default();
     let mut added = Ok(());
     let mut add = |name: &[u8]| {
@@ -184,7 +195,15 @@ pub(in crate::send) fn names(roots: &[Root]) -> Result<OfferedNames, Fault> {
     };
     for root in roots {
         match root {
-            Root::Contents(folder) => each_name(folder, &mut add)?,
+            Root::Contents(folder) => each_name(folder, |name, file_type| {
+                let is_folder = || match file_type {
+                    FileType::Unknown => folder.metadata(name).is_ok_and(|metadata| metadata.kind == Kind::Dir),
+                    kind => kind == FileType::Directory,
+                };
+                if filter.is_none_or(|filter| filter.takes(name, is_folder())) {
+                    add(name);
+                }
+            })?,
             named => named.name().into_iter().for_each(&mut add),
         }
     }
@@ -197,7 +216,7 @@ fn open_again(folder: &Dir) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat(folder, c".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-fn each_name(folder: &Dir, mut look: impl FnMut(&[u8])) -> Result<(), Fault> {
+fn each_name(folder: &Dir, mut look: impl FnMut(&[u8], FileType)) -> Result<(), Fault> {
     // A separate descriptor, because the walk's starts at the beginning.
     let listed = |error: io::Error| path_error(&PathBuf::from(OsStr::new(".")), Operation::Read, error);
     let own = open_again(folder).map_err(listed)?;
@@ -205,7 +224,10 @@ fn each_name(folder: &Dir, mut look: impl FnMut(&[u8])) -> Result<(), Fault> {
     let mut buffer = vec![MaybeUninit::uninit(); LOOK_BUFFER];
     while !position.ended {
         window.fill(own.as_fd(), &mut position, LOOK_WINDOW, &mut buffer).map_err(|error| listed(error.into()))?;
-        (0..window.len()).for_each(|index| look(window.entry(index).0));
+        for index in 0..window.len() {
+            let (name, file_type) = window.entry(index);
+            look(name, file_type);
+        }
     }
     Ok(())
 }

@@ -1,19 +1,20 @@
-//! Generated patterns and paths: the rules decide like `git check-ignore`.
+//! Generated patterns and paths: the patterns decide like `git check-ignore`.
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::options::Rule;
-use crate::rules::Rules;
+use ringway_model::{Pattern, Selection};
 
-/// Pairs of rules and a path. The variable `RINGWAY_FILTER_PAIRS` sets another number, and
+use crate::filesystem::selection::Filter;
+
+/// Pairs of patterns and a path. The variable `RINGWAY_FILTER_PAIRS` sets another number, and
 /// `RINGWAY_FILTER_SEED` another seed.
 const PAIRS: u64 = 10_000;
 const SEED: u64 = 0x5eed;
 
-/// Paths for each set of rules.
+/// Paths for each set of patterns.
 const PATHS: usize = 40;
 
 /// Parts of names. There are few, so that patterns match often.
@@ -90,19 +91,19 @@ impl Random {
     }
 }
 
-/// One set of rules, and the paths to test with it: their names, and whether they are folders.
+/// One set of patterns, and the paths to test with it: their names, and whether they are folders.
 struct Case {
-    rules: Vec<Rule>,
+    patterns: Vec<Pattern>,
     paths: BTreeMap<String, bool>,
 }
 
 impl Case {
     fn new(random: &mut Random) -> Self {
-        let rules = (0..=random.below(3)).map(|_| {
-            let pattern = random.text(&PATTERN, 5);
-            if random.below(4) == 0 { Rule::Include(pattern) } else { Rule::Exclude(pattern) }
+        let patterns = (0..=random.below(3)).map(|_| {
+            let pattern = random.text(&PATTERN, 5).into_bytes();
+            if random.below(4) == 0 { Pattern::Include(pattern) } else { Pattern::Exclude(pattern) }
         });
-        let rules = rules.collect();
+        let patterns = patterns.collect();
         let mut paths: BTreeMap<String, bool> = BTreeMap::new();
         while paths.len() < PATHS {
             let folders: Vec<String> = paths
@@ -118,10 +119,10 @@ impl Case {
             let is_folder = random.below(2) == 0;
             paths.entry(path).or_insert(is_folder);
         }
-        Self { rules, paths }
+        Self { patterns, paths }
     }
 
-    /// Makes the paths, and git's file with the rules.
+    /// Makes the paths, and git's file with the patterns.
     fn make(&self, folder: &Path) {
         fs::create_dir(folder).unwrap();
         // Sorted, so that a folder comes before its contents.
@@ -131,26 +132,29 @@ impl Case {
                 false => drop(fs::File::create(folder.join(path)).unwrap()),
             }
         }
-        let lines = self.rules.iter().map(|rule| match rule {
+        let lines = self.patterns.iter().map(|pattern| match pattern {
             // Git would read these as an include and a comment.
-            Rule::Exclude(pattern) if pattern.starts_with(['!', '#']) => format!("\\{pattern}\n"),
-            Rule::Exclude(pattern) => format!("{pattern}\n"),
-            Rule::Include(pattern) => format!("!{pattern}\n"),
+            Pattern::Exclude(pattern) if pattern.starts_with(b"!") || pattern.starts_with(b"#") => {
+                [b"\\", &**pattern, b"\n"].concat()
+            }
+            Pattern::Exclude(pattern) => [&**pattern, b"\n"].concat(),
+            Pattern::Include(pattern) => [b"!", &**pattern, b"\n"].concat(),
         });
-        fs::write(folder.join(".gitignore"), lines.collect::<String>()).unwrap();
+        fs::write(folder.join(".gitignore"), lines.collect::<Vec<_>>().concat()).unwrap();
     }
 
-    /// Whether the rules leave out the path, or a folder that contains it.
-    fn leaves_out(&self, rules: Option<&Rules>, path: &str) -> bool {
-        let Some(rules) = rules else { return false };
+    /// Whether the patterns leave out the path, or a folder that contains it.
+    fn leaves_out(&self, filter: Option<&Filter>, path: &str) -> bool {
+        let Some(filter) = filter else { return false };
         let above = path.match_indices('/').map(|(at, _)| (&path[..at], true));
-        above.chain([(path, self.paths[path])]).any(|(path, is_folder)| rules.leave_out(path.as_bytes(), is_folder))
+        above.chain([(path, self.paths[path])]).any(|(path, is_folder)| !filter.takes(path.as_bytes(), is_folder))
     }
 
-    /// The rules. Refused ones match nothing, in git as well.
-    fn usable(&self) -> Option<Rules> {
-        let usable = self.rules.iter().filter(|rule| Rules::new(&[(*rule).clone()]).is_ok()).cloned();
-        Rules::new(&usable.collect::<Vec<_>>()).unwrap()
+    /// The patterns. Refused ones match nothing, in git as well.
+    fn usable(&self) -> Option<std::sync::Arc<Filter>> {
+        let of = |patterns: Vec<Pattern>| Filter::new(&Selection { patterns, paths: None });
+        let usable = self.patterns.iter().filter(|pattern| of(vec![(*pattern).clone()]).is_ok()).cloned();
+        of(usable.collect()).unwrap()
     }
 }
 
@@ -187,7 +191,7 @@ fn ignored(folder: &Path, paths: &str) -> Vec<String> {
 }
 
 #[test]
-fn generated_rules_decide_as_git_does() {
+fn generated_patterns_decide_as_git_does() {
     if Command::new("git").arg("--version").output().is_err() {
         return println!("skipped: git is not installed");
     }
@@ -196,7 +200,7 @@ fn generated_rules_decide_as_git_does() {
     let base = tempfile::tempdir().unwrap();
     let made = git(base.path(), &["init", "--quiet"]).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    // Paths are compared relative to the rules' own file, so each case has a folder of its own.
+    // Paths are compared relative to the patterns' own file, so each case has a folder of its own.
     let cases: Vec<Case> = (0..pairs.div_ceil(PATHS)).map(|_| Case::new(&mut random)).collect();
     let mut asked = String::new();
     for (number, case) in cases.iter().enumerate() {
@@ -205,15 +209,15 @@ fn generated_rules_decide_as_git_does() {
     }
     let ignored: std::collections::HashSet<String> = ignored(base.path(), &asked).into_iter().collect();
     for (number, case) in cases.iter().enumerate() {
-        let rules = case.usable();
+        let filter = case.usable();
         for (path, is_folder) in &case.paths {
             let git = ignored.contains(&format!("case{number}/{path}"));
             let kind = if *is_folder { "folder" } else { "file" };
             assert_eq!(
-                case.leaves_out(rules.as_ref(), path),
+                case.leaves_out(filter.as_deref(), path),
                 git,
                 "{:?} and the {kind} {path:?}: git on the right",
-                case.rules
+                case.patterns
             );
         }
     }

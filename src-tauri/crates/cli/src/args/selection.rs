@@ -1,0 +1,329 @@
+//! `--exclude`, `--include`, `--exclude-from` and `--files-from`, for each command that sends or
+//! copies, and what they ask of the engine.
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
+use ringway_engine::selection::{self, Filter, LISTED_BYTES_MAX, LISTED_MAX};
+use ringway_model::{Fault, Pattern, Selection};
+
+use crate::exit::Refusal;
+use crate::text::for_terminal;
+use crate::words;
+
+/// Bytes of a file with patterns: the most patterns at some 100 bytes each.
+const PATTERNS_FILE_MAX: usize = 1 << 20;
+
+/// Bytes of a listed path: PATH_MAX.
+const LISTED_LEN_MAX: usize = 4096;
+
+/// What stands below the options of each of the commands.
+pub(crate) const SELECTION_HELP: &str = "\
+A pattern is one of gitignore(5) and matches what it matches for git: one with a slash at its beginning or middle counts from the folder that is named on the command line, one without matches names at any depth, one that ends in a slash matches folders only. Braces stand for themselves, and blanks at its end count only behind a backslash. A pattern that can match nothing is refused. `!` and `#` at its beginning stand for themselves. The last --exclude or --include that matches an entry decides, as in a .gitignore file (with rsync it is the first); what is in a folder that was left out is left out with it. A source that is named is never left out itself.
+
+--exclude-from FILE reads a file that is written as a .gitignore file is: a pattern on each line, `#` for comments, `!` for what is taken all the same. Its patterns stand at its place among the others.
+
+--files-from FILE reads paths, one on each line, or each with a NUL behind it, as `find -print0` and `git ls-files -z` write them. They are relative to the source, of which there is one, a folder; absolute ones must lie in it. A folder that is listed is taken with everything in it. The folders above what is listed are made, too. What is listed and is not there counts as failed. Patterns leave out of what is listed.
+
+A symbolic link is taken as it is, also where what it leads to is left out. A file with several names of which some are left out arrives under the others.";
+
+/// The options, in the order in which they were given: clap itself would keep the order only within
+/// each of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct SelectionArgs {
+    given: Vec<Given>,
+    files_from: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Given {
+    Exclude(OsString),
+    Include(OsString),
+    ExcludeFrom(OsString),
+}
+
+const EXCLUDE: &str = "exclude";
+const INCLUDE: &str = "include";
+const EXCLUDE_FROM: &str = "exclude-from";
+const FILES_FROM: &str = "files-from";
+
+impl Args for SelectionArgs {
+    fn augment_args(command: Command) -> Command {
+        let option = |id: &'static str, value: &'static str, action: ArgAction, help: &'static str| {
+            Arg::new(id).long(id).value_name(value).value_parser(value_parser!(OsString)).action(action).help(help)
+        };
+        let (append, set) = (ArgAction::Append, ArgAction::Set);
+        command
+            .arg(option(
+                EXCLUDE,
+                "PATTERN",
+                append.clone(),
+                "Leave out what matches, as in '*.tmp', '/cache', 'node_modules/'; may be repeated",
+            ))
+            .arg(option(
+                INCLUDE,
+                "PATTERN",
+                append.clone(),
+                "Take what matches, although an --exclude before it leaves it out; may be repeated",
+            ))
+            .arg(option(
+                EXCLUDE_FROM,
+                "FILE",
+                append,
+                "Read patterns from FILE (- is standard input), which is written as a .gitignore file is; may be repeated",
+            ))
+            .arg(option(
+                FILES_FROM,
+                "FILE",
+                set,
+                "Take only the paths that FILE (- is standard input) lists, relative to the source: one on each line, or each with a NUL behind it",
+            ))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SelectionArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        type Kind = fn(OsString) -> Given;
+        let kinds = [
+            (EXCLUDE, Given::Exclude as Kind),
+            (INCLUDE, Given::Include as Kind),
+            (EXCLUDE_FROM, Given::ExcludeFrom as Kind),
+        ];
+        let mut placed = Vec::new();
+        for (id, kind) in kinds {
+            let places = matches.indices_of(id).into_iter().flatten();
+            let values = matches.get_many::<OsString>(id).into_iter().flatten();
+            placed.extend(places.zip(values).map(|(place, value)| (place, kind(value.clone()))));
+        }
+        placed.sort_by_key(|(place, _)| *place);
+        let given = placed.into_iter().map(|(_, given)| given).collect();
+        Ok(Self { given, files_from: matches.get_one::<OsString>(FILES_FROM).map(PathBuf::from) })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl SelectionArgs {
+    /// Whether nothing of this was asked for.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What they ask for, with the files read. `sources` are those that are on this machine.
+    ///
+    /// # Errors
+    /// A pattern or a listed path is not understood, a file cannot be read or is too long, or a
+    /// list is given for other sources than one.
+    pub(crate) fn selection(&self, sources: &[PathBuf]) -> Result<Selection, Refusal> {
+        let is_input = |given: &Given| matches!(given, Given::ExcludeFrom(file) if file == "-");
+        let inputs = self.given.iter().filter(|given| is_input(given)).count();
+        if inputs + usize::from(self.files_from.as_deref() == Some(Path::new("-"))) > 1 {
+            return Err(Refusal::usage("Standard input can be read for one option only."));
+        }
+        let mut patterns = Vec::new();
+        for given in &self.given {
+            match given {
+                Given::Exclude(text) => patterns.push(Pattern::Exclude(text.as_bytes().to_vec())),
+                Given::Include(text) => patterns.push(Pattern::Include(text.as_bytes().to_vec())),
+                Given::ExcludeFrom(file) => patterns.extend(patterns_in(Path::new(file))?),
+            }
+        }
+        let paths = match &self.files_from {
+            Some(file) => Some(paths_in(file, sources)?),
+            None => None,
+        };
+        let selection = Selection { patterns, paths };
+        Filter::new(&selection).map_err(|fault| refusal(&fault))?;
+        Ok(selection)
+    }
+}
+
+fn refusal(fault: &Fault) -> Refusal {
+    let words = words::error(fault);
+    let refusal = Refusal::usage(words.what);
+    match words.next {
+        Some(next) => refusal.advise(next),
+        None => refusal,
+    }
+}
+
+/// A file, or standard input.
+fn read(file: &Path, len_max: usize) -> Result<Vec<u8>, Refusal> {
+    let name = for_terminal(file);
+    let mut bytes = Vec::new();
+    let limit = len_max as u64 + 1;
+    let read = match file == Path::new("-") {
+        true => io::stdin().lock().take(limit).read_to_end(&mut bytes),
+        false => File::open(file).and_then(|file| file.take(limit).read_to_end(&mut bytes)),
+    };
+    read.map_err(|error| Refusal::failed(format!("{name} cannot be read: {}.", words::os(&error.into()))))?;
+    if bytes.len() > len_max {
+        return Err(Refusal::usage(format!("{name} is too long: at most {} MiB are read.", len_max >> 20)));
+    }
+    Ok(bytes)
+}
+
+/// The patterns of a file. What is wrong with one is said with its line.
+fn patterns_in(file: &Path) -> Result<Vec<Pattern>, Refusal> {
+    let text = read(file, PATTERNS_FILE_MAX)?;
+    let mut patterns = Vec::new();
+    for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
+        let Some(pattern) = selection::of_line(line, number == 0) else { continue };
+        let alone = Selection { patterns: vec![pattern], paths: None };
+        Filter::new(&alone).map_err(|fault| at_line(file, number, words::error(&fault).what))?;
+        patterns.extend(alone.patterns);
+    }
+    Ok(patterns)
+}
+
+fn at_line(file: &Path, number: usize, what: impl std::fmt::Display) -> Refusal {
+    Refusal::usage(format!("{}, line {}: {what}", for_terminal(file), number + 1))
+}
+
+/// The paths of a list, relative to the source.
+fn paths_in(file: &Path, sources: &[PathBuf]) -> Result<Vec<Vec<u8>>, Refusal> {
+    let [source] = sources else {
+        return Err(Refusal::usage("--files-from belongs to one source, a folder.").advise("Name one folder."));
+    };
+    let text = read(file, LISTED_BYTES_MAX)?;
+    let separator = if text.contains(&0) { 0 } else { b'\n' };
+    let within = [std::path::absolute(source).ok(), source.canonicalize().ok()];
+    let mut paths = Vec::new();
+    for (number, path) in text.split(|byte| *byte == separator).enumerate() {
+        if path.is_empty() {
+            continue;
+        }
+        let refused = |what: &str| {
+            let shown = for_terminal(OsString::from_vec(path[..path.len().min(LISTED_LEN_MAX)].to_vec()));
+            at_line(file, number, format_args!("{shown} {what}"))
+        };
+        if paths.len() == LISTED_MAX {
+            return Err(Refusal::usage(format!("{} lists more than a million paths.", for_terminal(file))));
+        }
+        if path.len() > LISTED_LEN_MAX {
+            return Err(refused("is longer than a path can be."));
+        }
+        let path = Path::new(std::ffi::OsStr::from_bytes(path));
+        let relative = match path.is_absolute() {
+            false => path,
+            true => {
+                let mut stripped = within.iter().flatten().filter_map(|source| path.strip_prefix(source).ok());
+                stripped.next().ok_or_else(|| refused("does not lie in the source."))?
+            }
+        };
+        if relative.components().any(|component| component == std::path::Component::ParentDir) {
+            return Err(refused("has `..` in it: only what lies in the source can be listed."));
+        }
+        let relative = relative.as_os_str().as_bytes();
+        paths.push(if relative.is_empty() { b".".to_vec() } else { relative.to_vec() });
+    }
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        selection: SelectionArgs,
+        paths: Vec<PathBuf>,
+    }
+
+    fn selection(line: &[&str]) -> Result<Selection, Refusal> {
+        let line = Line::try_parse_from(["x"].iter().chain(line)).unwrap();
+        line.selection.selection(&line.paths)
+    }
+
+    fn out(text: &str) -> Pattern {
+        Pattern::Exclude(text.into())
+    }
+
+    fn file(folder: &tempfile::TempDir, text: impl AsRef<[u8]>) -> String {
+        let path = folder.path().join("list");
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn options_keep_their_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let list = file(&folder, "\u{feff}# comment\n\n*.o\r\n!keep.o\n \n\\!odd\n#odd\n");
+        let line = ["--exclude", "*", "a", "--include=x", "--exclude-from", &list, "--exclude=y", "--include", "z"];
+        let wanted = [
+            out("*"),
+            Pattern::Include("x".into()),
+            out("*.o\r"),
+            Pattern::Include("keep.o".into()),
+            out("\\!odd"),
+            out("y"),
+            Pattern::Include("z".into()),
+        ];
+        assert_eq!(selection(&line).unwrap().patterns, wanted);
+        assert!(Line::try_parse_from(["x", "a"]).unwrap().selection.is_empty());
+    }
+
+    #[test]
+    fn bad_patterns_are_refused_with_their_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = |text: &[u8]| {
+            let list = file(&folder, text);
+            selection(&["--exclude-from", &list, "a"]).unwrap_err()
+        };
+        let refusal = refused(b"*.o\n\na[b\n");
+        assert!(
+            refusal.what.ends_with("list, line 3: The pattern \u{201c}a[b\u{201d} is not understood."),
+            "{refusal}"
+        );
+        assert_eq!(refusal.exit, crate::exit::Exit::Usage);
+        assert!(refused(&[b"x\n", &[b'a'; 1_000][..]].concat().repeat(2_000)).what.contains("too long"));
+        assert!(refused(&[b'a'; 5_000]).what.contains("line 1: "));
+        assert!(refused(b"a\0b").what.contains("line 1: "));
+        assert!(refused(&b"a\n".repeat(100_000)).what.contains("10,000 patterns"));
+        assert!(selection(&["--exclude", &"x".repeat(1_000_000), "a"]).is_err());
+        assert!(selection(&["--exclude", "", "a"]).unwrap_err().what.contains("empty"));
+        let gone = selection(&["--exclude-from", "/nowhere/at/all", "a"]).unwrap_err();
+        assert!(gone.what.starts_with("/nowhere/at/all cannot be read"), "{gone}");
+        let twice = selection(&["--exclude-from", "-", "--files-from", "-", "a"]).unwrap_err();
+        assert!(twice.what.contains("one option only"), "{twice}");
+    }
+
+    #[test]
+    fn listed_paths_lie_in_the_source() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().to_str().unwrap();
+        let listed = |text: &[u8]| {
+            let list = file(&folder, text);
+            selection(&["--files-from", &list, source]).map(|selection| selection.paths.unwrap())
+        };
+        let absolute = format!("a\n./b//c/\n\n{source}/d/e\na\n#x\n");
+        assert_eq!(listed(absolute.as_bytes()).unwrap(), [&b"a"[..], b"./b//c/", b"d/e", b"a", b"#x"]);
+        assert_eq!(listed(b"a\nb\0\xff\0").unwrap(), [&b"a\nb"[..], b"\xff"]);
+        assert_eq!(listed(source.as_bytes()).unwrap(), [b"."]);
+        assert_eq!(listed(b"").unwrap(), Vec::<Vec<u8>>::new());
+        for (text, said) in [
+            (&b"a\n../b\n"[..], "list, line 2: ../b has `..` in it"),
+            (b"a/../b", "list, line 1: a/../b has"),
+            (b"a\0/etc/passwd\0", "list, line 2: /etc/passwd does not lie in the source"),
+            (&[b'x'; 5_000], "is longer than a path can be"),
+        ] {
+            let refusal = listed(text).unwrap_err();
+            assert!(refusal.what.contains(said), "{refusal}");
+        }
+        let two = selection(&["--files-from", "-", "a", "b"]).unwrap_err();
+        assert!(two.what.contains("one source"), "{two}");
+    }
+}

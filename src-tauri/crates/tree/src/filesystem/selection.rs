@@ -1,0 +1,121 @@
+//! Which entries of a source are sent or copied: patterns that leave some out, and a list of the
+//! only ones.
+//!
+//! Sending and copying ask it about each entry that they meet, folders before what is in them. What
+//! is in a folder that is left out is not met.
+mod glob;
+mod listed;
+mod pattern;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use ringway_model::{Fault, Selection};
+
+use listed::{Listed, Place};
+use pattern::Compiled;
+
+pub use listed::Met;
+pub use pattern::{of_line, of_lines, to_line};
+
+/// The most patterns. Each entry is compared with all of them, at some 50 ns each: more would make
+/// a walk more than a hundred times as slow.
+pub const PATTERNS_MAX: usize = 10_000;
+
+/// The most bytes of a pattern: PATH_MAX. A longer one matches no path that can be opened.
+pub const PATTERN_LEN_MAX: usize = 4096;
+
+/// The most listed paths: those of a tree of a million files.
+pub const LISTED_MAX: usize = 1_000_000;
+
+/// The most bytes of them, at about 60 bytes each.
+pub const LISTED_BYTES_MAX: usize = 64 << 20;
+
+/// A selection, ready to be asked.
+pub struct Filter {
+    /// The last one first, because the last one that matches decides.
+    patterns: Vec<Compiled>,
+    listed: Option<Listed>,
+}
+
+/// What becomes of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is taken.
+    Taken,
+    /// A pattern leaves it out.
+    LeftOut,
+    /// It is not listed.
+    NotListed,
+}
+
+impl Filter {
+    /// `None` if everything is taken.
+    ///
+    /// # Errors
+    /// [`Fault::Invalid`] for a pattern that cannot match, for a listed path that is not within the
+    /// source, and for more than the limits.
+    pub fn new(selection: &Selection) -> Result<Option<Arc<Self>>, Fault> {
+        const TOO_MANY: Fault = Fault::option("there are more than 10,000 patterns of --exclude and --include");
+        if selection.patterns.len() > PATTERNS_MAX {
+            return Err(TOO_MANY);
+        }
+        let mut patterns = selection.patterns.iter().map(Compiled::new).collect::<Result<Vec<_>, _>>()?;
+        patterns.reverse();
+        let listed = match &selection.paths {
+            Some(paths) => Listed::new(paths)?,
+            None => None,
+        };
+        if patterns.is_empty() && listed.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Arc::new(Self { patterns, listed })))
+    }
+
+    /// Whether it has a list, and so belongs to one source, a folder.
+    pub fn is_listed(&self) -> bool {
+        self.listed.is_some()
+    }
+
+    /// What was met of its list: nothing yet.
+    pub fn nothing_met(&self) -> Met {
+        Met::new(self.listed.as_ref().map_or(0, Listed::len))
+    }
+
+    /// What becomes of the entry. `path` is relative to the source. An entry that is listed itself
+    /// counts as met.
+    pub fn verdict(&self, path: &[u8], is_folder: bool, met: &Met) -> Verdict {
+        let place = self.listed.as_ref().map(|listed| listed.place(path));
+        if let (Some(listed), Some(Place::At(at))) = (&self.listed, &place)
+            && listed.is_itself(*at, path)
+        {
+            met.set(*at);
+        }
+        match place {
+            None | Some(Place::At(_)) => {}
+            Some(Place::Above(_)) if is_folder => {}
+            Some(_) => return Verdict::NotListed,
+        }
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        let decides = self.patterns.iter().find(|pattern| pattern.matches(path, name, is_folder));
+        if !decides.is_some_and(|pattern| pattern.leaves_out) {
+            return Verdict::Taken;
+        }
+        if let (Some(listed), Some(Place::Above(from))) = (&self.listed, place) {
+            // A pattern leaves them out, so nobody misses them.
+            listed.below(from, path).for_each(|at| met.set(at));
+        }
+        Verdict::LeftOut
+    }
+
+    /// Whether the entry is taken.
+    pub fn takes(&self, path: &[u8], is_folder: bool) -> bool {
+        self.verdict(path, is_folder, &self.nothing_met()) == Verdict::Taken
+    }
+
+    /// The listed paths that were not met: nothing in the source has them.
+    pub fn missing<'f>(&'f self, met: &'f Met) -> impl Iterator<Item = &'f [u8]> {
+        self.listed.iter().flat_map(|listed| listed.without(met))
+    }
+}

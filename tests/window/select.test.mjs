@@ -1,0 +1,58 @@
+// A pattern that is left out in the window: it is counted, nothing that matches arrives, and the
+// folder brings it again.
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { CODE, EXIT, listing, receiver } from "../transfer/harness.mjs";
+import { Device } from "../setup/devices.mjs";
+import { folder, keepPicture, openWindow, windowDevice } from "./lib/device.mjs";
+import { onPrivateDisplay } from "./lib/display.mjs";
+import { dragOnto, placeWindow } from "./lib/drag.mjs";
+import { AXE, checked, fits } from "./lib/looks.mjs";
+import { button, exactly, line, showing } from "./lib/webdriver.mjs";
+
+const inside = await onPrivateDisplay(import.meta.url);
+const driven = inside ? test : () => {};
+const FIELD = "//textarea[@name = 'leave-out']";
+
+driven("what matches a pattern is left out, counted and remembered by its folder", async (t) => {
+  const base = folder();
+  const near = await windowDevice(base, "near");
+  const far = new Device(base, "far");
+  const [inbox, tree] = ["inbox", "project"].map((name) => join(base, name));
+  for (const path of [inbox, join(tree, "cache"), join(tree, "src")]) mkdirSync(path, { recursive: true });
+  for (const file of ["main.o", "src/main.c", "src/keep.o", "cache/x"]) writeFileSync(join(tree, file), file);
+  const first = await receiver(t, far, inbox);
+  const paired = await near.run(["pair", first.target, "--code-file", near.codeFile(CODE)]);
+  assert.equal(paired.status, EXIT.all, paired.said());
+  first.kill();
+  const receiving = far.start(["recv", inbox, "--listen", first.target, "--json", "--yes"]);
+  t.after(() => receiving.kill());
+  await receiving.event("listening");
+
+  const page = await openWindow(t, near);
+  const drop = async () => {
+    await placeWindow(page, 1000, 760);
+    await dragOnto(t, [tree], { x: 600, y: 60 }, () => page.wait(showing("Drop to")));
+    await page.wait(showing("project"));
+  };
+  await drop();
+  await page.click("//main//*[@data-card][contains(., 'far')]");
+  await page.click(button("Options"));
+  await page.fill(FIELD, "*.o\n!keep.o\n/cache");
+  await page.wait(showing("2 items left out"));
+  await page.evaluate(AXE);
+  await checked(page, "leaving out");
+  await fits(page, "leaving out");
+  await keepPicture(page, "leave-out");
+  await page.click(exactly("Send"));
+  await page.wait(line("project", "Sent"));
+  assert.deepEqual(listing(join(inbox, "project")), ["src", "src/keep.o", "src/main.c"]);
+
+  // Another run of the service knows it again.
+  const report = (await near.run(["inbox", "--sent", "--json"])).events.find(({ event }) => event === "past");
+  assert.equal(report.excluded, 2);
+  await drop();
+  await page.wait(showing("2 items left out"));
+});
