@@ -5,7 +5,7 @@ import { tick as painted } from "svelte";
 import { describe, expect, test, vi } from "vitest";
 import type { Fault } from "../../ipc";
 import { t } from "../../messages";
-import { chosen, earlier, labWs, moving, nearby, source, startWindow } from "../../testing/shell";
+import { chosen, earlier, labWs, moving, nearby, startWindow } from "../../testing/shell";
 import { show } from "../../testing/show";
 
 const user = userEvent.setup();

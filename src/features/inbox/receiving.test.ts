@@ -4,7 +4,7 @@ import axe from "axe-core";
 import { describe, expect, test } from "vitest";
 import type { Fault, FreeSpace, Report } from "../../ipc";
 import { t } from "../../messages";
-import { earlier, failed, labWs, moving, offer, progress, source, startWindow } from "../../testing/shell";
+import { earlier, failed, labWs, moving, offer, progress, startWindow } from "../../testing/shell";
 import { show } from "../../testing/show";
 
 const user = userEvent.setup();

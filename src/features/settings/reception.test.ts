@@ -3,7 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { describe, expect, test } from "vitest";
 import type { Fault } from "../../ipc";
 import { t } from "../../messages";
-import { offer, source, startWindow, stored } from "../../testing/shell";
+import { offer, startWindow, stored } from "../../testing/shell";
 import { show } from "../../testing/show";
 
 const user = userEvent.setup();
