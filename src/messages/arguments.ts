@@ -30,7 +30,12 @@ export interface Arguments {
   "send.lastSeen": { when: string };
   "send.lastSent": { size: string; when: string };
   "send.lastReceived": { size: string; when: string };
+  "send.lastSentPart": { moved: string; present: string; when: string };
+  "send.lastReceivedPart": { moved: string; present: string; when: string };
   "send.lastIncomplete": { when: string };
+  "send.lastDeclined": { when: string };
+  "send.lastCancelled": { when: string };
+  "send.lastFailed": { when: string };
   "send.seeking": { number: string };
   "send.confirm": { name: string };
   "send.failedAttempt": { max: number; n: number };
@@ -79,6 +84,7 @@ export interface Arguments {
   "request.proof": { name: string };
   "request.again": { name: string };
   "request.looksLike": { id: string; name: string; other: string };
+  "request.looksLikeThis": { name: string };
   "request.blocked": { name: string };
   "inbox.overtaken": { from: string };
   "activity.items": { done: number; total: number };
@@ -109,6 +115,7 @@ export interface Arguments {
   "activity.copiedTo": { peer: string };
   "activity.from": { peer: string };
   "activity.titleMore": { n: number; title: string };
+  "activity.alreadyThere": { moved: string; present: string };
   "history.graph": { average: string; highest: string };
   "unfinished.ask": { size: string };
   "devices.nearbyCode": { name: string };
@@ -331,8 +338,12 @@ export interface Arguments {
   "notice.items": { n: number };
   "notice.offerInto": { folder: string };
   "notice.offerLeaves": { folder: string; size: string };
+  "notice.conflicts": { n: number };
+  "notice.conflictsAtLeast": { n: number };
   "notice.dotNames": { n: number };
   "notice.looksLike": { from: string; name: string };
+  "notice.looksLikeThis": { from: string };
+  "notice.movedOf": { moved: string; present: string };
   "notice.declined": { peer: string };
   "notice.cancelled": { peer: string };
   "notice.unanswered": { peer: string };

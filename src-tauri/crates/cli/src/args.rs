@@ -34,8 +34,10 @@ pub(crate) use retry::RetryArg;
 pub(crate) use rule::RuleArgs;
 use selection::SELECTION_HELP;
 pub(crate) use selection::SelectionArgs;
-use service::{ACCEPT_HELP, SERVE_HELP};
-pub(crate) use service::{AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, ServeArgs, TransferArgs};
+use service::{ACCEPT_HELP, ALLOW_HELP, SERVE_HELP};
+pub(crate) use service::{
+    AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, RequestArgs, ServeArgs, TransferArgs,
+};
 use share::{LS_HELP, SHARE_HELP};
 pub(crate) use share::{LsArgs, ShareAction, ShareArgs};
 
@@ -57,7 +59,7 @@ Environment:
 Files:
   ~/.config/ringway/config.toml  settings
   ~/.local/share/ringway         identity.pem (private key), ringway.db (devices, past transfers)
-  ~/.local/state/ringway         copy-folder (where the window copied to last), left-out (what it left out of which folder)
+  ~/.local/state/ringway         copy-folder, sources-folder (where the window copied to and picked from last), left-out (what it left out of which folder)
 
 Sizes are in decimal units: 1 MB is 1,000,000 bytes.";
 
@@ -109,6 +111,14 @@ pub(crate) enum Command {
     Accept(AcceptArgs),
     /// Decline an offer
     Decline(OfferArgs),
+    /// Let a device that wants to connect try the code, which is shown and has to be typed there
+    #[command(after_long_help = with_statuses(ALLOW_HELP))]
+    Allow(RequestArgs),
+    /// Do not show for ten minutes that a device wants to connect
+    Dismiss(RequestArgs),
+    /// Do not show any more that a device wants to connect, nor others at its address, until the
+    /// service ends
+    Block(RequestArgs),
     /// Show the service's code, or draw a new one
     Code(CodeShownArgs),
     /// Cancel a transfer of the service
@@ -185,6 +195,7 @@ impl Command {
             Self::Serve(args) => args.report,
             Self::Accept(args) => args.report,
             Self::Decline(args) => args.report,
+            Self::Allow(args) | Self::Dismiss(args) | Self::Block(args) => args.report,
             Self::Code(args) => args.report,
             Self::Cancel(args) => args.transfer.report,
             Self::Pause(args) | Self::Resume(args) => args.report,

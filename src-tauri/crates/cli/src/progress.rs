@@ -585,6 +585,8 @@ mod tests {
             time_left: Some(Duration::from_secs(12)),
             stalled_for: None,
             limited_by: None,
+            limit_bytes_per_s: None,
+            reconnected: 0,
             interruption: None,
             place: None,
             can_pause: true,

@@ -3,7 +3,7 @@ pub mod remedy;
 mod shares;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -104,7 +104,7 @@ impl Engine {
 
     /// This device.
     pub fn this_device(&self) -> ThisDevice {
-        ThisDevice { id: self.shared.identity.id(), name: self.shared.settings().name }
+        self.shared.this_device()
     }
 
     /// The host's name, where this device is called `device-` and its id's first digits because a
@@ -179,6 +179,29 @@ impl Engine {
     /// The store cannot be read.
     pub fn look_alike(&self, id: DeviceId, name: &str) -> Result<Option<LookAlike>, Fault> {
         look_alike::find(&self.shared.store, id, name)
+    }
+
+    /// The folder in which a person let a device's last offer land, if that was another one than
+    /// its offers have by themselves: as long as that very folder is there and may be received into
+    /// without asking.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn offer_folder(&self, id: DeviceId) -> Result<Option<PathBuf>, Fault> {
+        let kept = self.shared.store.offer_folder(id)?;
+        Ok(kept.filter(|folder| {
+            self.shared.expect(folder).is_there(folder) && self.check_folder(folder, IntoHome::Refuse).is_ok()
+        }))
+    }
+
+    /// Keeps that folder for the device's next offer; none forgets it.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn keep_offer_folder(&self, id: DeviceId, folder: Option<&Path>) -> Result<(), Fault> {
+        self.shared.store.keep_offer_folder(id, folder)?;
+        folder.into_iter().for_each(|folder| self.choose_folder(folder));
+        Ok(())
     }
 
     /// Renames a paired device here.
@@ -275,6 +298,14 @@ impl Engine {
     /// The store cannot be read.
     pub fn past_sent(&self, id: TransferId) -> Result<Option<Remembered>, Fault> {
         self.shared.store.past_sent(id)
+    }
+
+    /// Forgets what the history has of a transfer that has ended; false if it has nothing.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn forget_past_of(&self, transfer: &Transfer) -> Result<bool, Fault> {
+        self.shared.store.forget_past_of(transfer.direction(), transfer.key())
     }
 
     /// Forgets one past transfer, not what it brought; false if it was not known.

@@ -23,6 +23,13 @@ pub const DEFAULT_PORT: u16 = 17464;
 /// has 21 chances in 2^22, one in 200,000, however long it goes on.
 pub const WRONG_ATTEMPTS_OF_ALL_CODES_MAX: u32 = 21;
 
+/// How often a person is told that an address tried to pair while no code was open: a line in the
+/// log and a notice each.
+pub const NO_CODE_TOLD: Allowance = Allowance { burst: 3, per_min: 1 };
+
+/// The same of all addresses together.
+pub const NO_CODE_TOLD_OF_ALL: Allowance = Allowance { burst: 16, per_min: 4 };
+
 /// Failures a report names: enough to act on, and bounded when a whole tree cannot be written.
 pub const FAILURES_LISTED_MAX: usize = 1_000;
 

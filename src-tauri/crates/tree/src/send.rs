@@ -304,6 +304,14 @@ impl Outgoing {
         *self.shared.sent.lock()
     }
 
+    /// Reports those of `paths` that no source has any more, by their paths within the transfer.
+    pub fn report_gone(&self, sources: &[Source], paths: &[PathBuf]) {
+        for path in paths.iter().filter(|path| roots::is_gone(sources, path)) {
+            let reason = FailureReason::Os { errno: Errno::NOENT.raw_os_error() };
+            self.shared.fail(path.as_os_str().as_bytes(), b"", Operation::Open, reason);
+        }
+    }
+
     /// Entries that a pattern left out, as far as the walk has come. A folder counts as one.
     pub fn excluded(&self) -> u64 {
         self.shared.excluded.load(Ordering::Relaxed)

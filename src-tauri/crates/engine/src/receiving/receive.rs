@@ -32,7 +32,7 @@ use crate::admission::token_bucket::TokenBuckets;
 use crate::admission::{AdmissionSlots, Origin, boot_ms};
 use crate::devices::device::last_ip;
 use crate::limits::{
-    EVENTS_QUEUED_MAX, OFFERS_IN_VAIN, PARTINGS_MAX, REQUESTS_FOR_SHARES, WRONG_ATTEMPTS_OF_ALL_CODES_MAX,
+    EVENTS_QUEUED_MAX, NO_CODE_TOLD, NO_CODE_TOLD_OF_ALL, OFFERS_IN_VAIN, PARTINGS_MAX, REQUESTS_FOR_SHARES, WRONG_ATTEMPTS_OF_ALL_CODES_MAX,
 };
 use crate::local::own_folders;
 use crate::reach::discovery::{Announcer, Announcing, kind_of_this};
@@ -108,6 +108,8 @@ pub(crate) async fn listen(
         offers_in_vain: TokenBuckets::new(OFFERS_IN_VAIN),
         requests_for_shares: TokenBuckets::new(REQUESTS_FOR_SHARES),
         refusals_told: TokenBuckets::new(OFFERS_IN_VAIN),
+        no_code_told: TokenBuckets::new(NO_CODE_TOLD),
+        no_code_told_of_all: TokenBuckets::new(NO_CODE_TOLD_OF_ALL),
         partings: Semaphore::new(PARTINGS_MAX),
         queue: Queue::default(),
         arrivals: Arrivals::default(),

@@ -383,7 +383,10 @@ impl Visit {
                 id: peer,
                 name: name.as_str().into(),
                 paired_as: store.by_id(peer).ok().flatten().map(|device| device.name),
-                looks_like: look_alike::find(store, peer, name.as_str()).ok().flatten(),
+                looks_like: look_alike::find(store, peer, name.as_str())
+                    .ok()
+                    .flatten()
+                    .or_else(|| look_alike::this_device(&listening.shared.this_device(), name.as_str())),
                 from,
                 allowed: false,
             };
@@ -417,7 +420,9 @@ impl Visit {
             Some(Err(pair::Refusal::Busy)) => session.machine.refuse(Refusal::PairingBusy(PAIRING_BUSY_MS)),
             Some(Err(pair::Refusal::Expired | pair::Refusal::Burnt)) | None => {
                 session.machine.refuse(Refusal::NoCodeOpen);
-                self.auth_failed(AuthError::NoCodeOpen, None).await;
+                if self.listening.may_tell_no_code(Origin::of(self.from.ip())) {
+                    self.auth_failed(AuthError::NoCodeOpen, None).await;
+                }
                 // Its code is of no use: it may ask for another one.
                 self.request_pairing();
             }

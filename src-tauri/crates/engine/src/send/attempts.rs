@@ -67,7 +67,10 @@ async fn try_sending(
     paired: &Paired,
 ) -> Result<Arrived, Fault> {
     let paths = PathTaken { tls: lane::plan(request.tls)?, io: IoPlan::new(request.io)?.path() };
-    transfer.figures().here = Some(paths);
+    {
+        let mut figures = transfer.figures();
+        (figures.here, figures.limit) = (Some(paths), request.limit);
+    }
     let retry = request.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
     transfer.figures().goes_on = !retry.is_zero();
     let filter = Filter::new(&request.selection)?;
@@ -243,10 +246,16 @@ impl Attempt for Sending<'_> {
     async fn attempt(&mut self) -> Result<Arrived, Fault> {
         let (shared, transfer, request) = (self.shared, self.transfer, &mut self.request);
         let (sources, code) = (request.sources.clone(), request.code.take());
+        let failed_before = request.failed_before.clone();
         // Later attempts are made by who tries again.
         let patience = if self.first.is_none() { self.retry } else { Duration::ZERO };
         let (filter, offered) = (self.filter.clone(), self.offered.clone());
-        let outgoing = tokio::task::spawn_blocking(move || Outgoing::start_selected(&sources, filter, offered)).await;
+        let started = move || {
+            let outgoing = Outgoing::start_selected(&sources, filter, offered)?;
+            outgoing.report_gone(&sources, &failed_before);
+            Ok::<_, Fault>(outgoing)
+        };
+        let outgoing = tokio::task::spawn_blocking(started).await;
         let walk = WalkGuard(outgoing.expect("walk did not panic")?);
         self.offered = Some(Arc::clone(walk.0.offered()));
         if request.verify {

@@ -15,6 +15,9 @@ use crate::devices::target::Target;
 pub struct SendRequest {
     /// What to send; at least one.
     pub sources: Vec<Source>,
+    /// What failed of an earlier transfer of the same, by its path there. What is gone from here by
+    /// now is reported as failed: otherwise the transfer would end as if all had arrived.
+    pub failed_before: Vec<PathBuf>,
     /// Which of their entries; every attempt and resumption keeps to it.
     pub selection: Selection,
     /// To whom; [`Engine::resolve`](crate::Engine::resolve) reads one from what a person typed.

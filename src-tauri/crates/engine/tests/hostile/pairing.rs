@@ -23,6 +23,7 @@ fn request(laptop: &Device, target: &str, code: Option<&str>) -> SendRequest {
     SendRequest {
         selection: ringway_model::Selection::default(),
         sources: vec![Source { path: laptop.path("file"), contents_only: false }],
+        failed_before: Vec::new(),
         target: laptop.engine.resolve(target).unwrap(),
         code: code.map(|code| given(code).to_pairing_secret()),
         tls: TlsMode::Auto,
