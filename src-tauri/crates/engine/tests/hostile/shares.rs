@@ -332,7 +332,6 @@ async fn asked_of(lie: Lie, listed: Listed, wants: bool) -> (Vec<Browsed>, Resul
     });
     let pairing = laptop.engine.send(SendRequest {
         sources: vec![Source { path: laptop.path("in"), contents_only: false }],
-        selection: ringway_model::Selection::default(),
         failed_before: Vec::new(),
         target: at(address),
         code: Some(given(CODE).to_pairing_secret()),
