@@ -2,7 +2,7 @@
 // receives, and nobody is at the other end.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, linkSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { freePort } from "../setup/devices.mjs";
@@ -267,6 +267,32 @@ test("nothing is got that is not shared, not there or not allowed, and each has 
   assert.deepEqual(listing(inbox), ["a key", "a way out", "plain", "plain/file"]);
   const failed = whole.events.filter(({ event }) => event === "entry_failed");
   assert.deepEqual(failed.map(({ path, reason }) => [path, reason]), [["a fifo", "special_file"]], whole.said());
+});
+
+test("neither the private key nor settings are got, whatever name they have in a share", async (t) => {
+  const { near, far, inbox, shared, serving } = await sharing(t);
+  const own = (home, name) => join(far.env[home], "ringway", name);
+  const ours = { key: own("XDG_DATA_HOME", "identity.pem"), trust: own("XDG_DATA_HOME", "ringway.db"), settings: own("XDG_CONFIG_HOME", "config.toml") };
+  mkdirSync(join(shared, "deep"));
+  writeFileSync(join(shared, "deep/theirs"), "shared");
+  for (const [name, path] of Object.entries(ours)) {
+    if (!existsSync(path)) writeFileSync(path, "");
+    for (const place of [name, `deep/${name}`]) linkSync(path, join(shared, place));
+  }
+  if (process.getuid() === 0) {
+    writeFileSync(join(shared, "mounted"), "");
+    execFileSync("mount", ["--bind", ours.key, join(shared, "mounted")]);
+    t.after(() => execFileSync("umount", [join(shared, "mounted")]));
+  }
+  await got(t, near, [`${serving.target}:runs`, inbox]);
+  assert.deepEqual([readdirSync(inbox), readdirSync(join(inbox, "runs"))], [["runs"], ["deep"]]);
+  assert.deepEqual(readdirSync(join(inbox, "runs/deep")), ["theirs"]);
+  await got(t, near, [`${serving.target}:runs/`, inbox]);
+  assert.deepEqual(readdirSync(inbox).sort(), ["deep", "runs"]);
+  for (const path of ["key", "deep/trust", "settings", "mounted"].slice(0, process.getuid() === 0 ? 4 : 3)) {
+    await got(t, near, [`${serving.target}:runs/${path}`, inbox], { wanted: EXIT.failed });
+  }
+  assert.deepEqual(readdirSync(inbox).sort(), ["deep", "runs"]);
 });
 
 test("`ringway recv` shares nothing", async (t) => {

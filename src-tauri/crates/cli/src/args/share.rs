@@ -15,7 +15,7 @@ Examples:
 
 By default nothing is shared, and a new share is for no device. A share is read only. What is shared is the folder that was there when it was added: another folder at its path is not, and a disk that is not mounted is said to be so. Symbolic links in it are shown as links and never followed.
 
-Other devices see a share while `ringway serve` or `ringway recv` runs here. Removing a share, or forgetting a device, ends what runs with it within a second.";
+Other devices list a share while `ringway serve` or `ringway recv` runs here, and get from it while `ringway serve` does. Removing a share, or forgetting a device, ends what runs with it within a second.";
 
 pub(super) const LS_HELP: &str = "\
 Examples:

@@ -140,7 +140,9 @@ async fn open(
             Arc::new(move || if confined { confine::thread_reads_beneath(&*root) } else { Ok(()) })
         };
         let own = share.own;
-        let guard = Guard { confine: Arc::clone(&confine), hides: Arc::new(move |folder: &Metadata| own.has(folder)) };
+        // Files as well: a name of the private key may lie anywhere, as a hard link or a mount.
+        let hides = Arc::new(move |there: &Metadata| own.has(there) || own.hang_on(there));
+        let guard = Guard { confine: Arc::clone(&confine), hides };
         let wanted: Vec<_> = get.paths.iter().map(|path| beneath(&get, path)).collect();
         let outgoing = Outgoing::start_beneath(&root, &wanted, offered, guard).map_err(|error| match error {
             BeneathError::Entry(number, error) => {

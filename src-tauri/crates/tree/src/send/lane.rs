@@ -137,6 +137,10 @@ impl<'a> Lane<'a> {
         let goes_on = || !self.shared.queue.is_cancelled();
         let file = wait_to_open(goes_on, || dir.open_read(name)).map_err(failed)?;
         let metadata = metadata_of(&file).map_err(failed)?;
+        // Something else may have the name by now.
+        if self.shared.hides.get().is_some_and(|hides| hides(&metadata)) {
+            return Err(failed(Errno::NOENT.into()));
+        }
         match metadata.kind {
             Kind::File => Ok(OpenFile { file, metadata, xattrs: XattrBuffer::default() }),
             // It was a file when its folder was listed.

@@ -388,6 +388,10 @@ impl<F: Finds> Walk<F> {
         result
     }
 
+    fn is_hidden(&self, metadata: &Metadata) -> bool {
+        self.hides.as_ref().is_some_and(|hides| hides(metadata))
+    }
+
     fn descend(&mut self, parent: &Arc<Dir>, name: &[u8]) -> Result<(), Cancelled> {
         let Some(level) = self.stack.last() else { return Ok(()) };
         let above = level.path.clone();
@@ -417,7 +421,7 @@ impl<F: Finds> Walk<F> {
             return Ok(());
         }
         match (opened, metadata) {
-            (Ok(_), Ok(metadata)) if self.hides.as_ref().is_some_and(|hides| hides(&metadata)) => Ok(()),
+            (Ok(_), Ok(metadata)) if self.is_hidden(&metadata) => Ok(()),
             (Ok(dir), Ok(metadata)) => {
                 if is_inside_itself(&metadata) {
                     self.fail(&above, name, Operation::Open, &Errno::LOOP.into());
@@ -447,6 +451,9 @@ impl<F: Finds> Walk<F> {
 
     /// Handles one entry that is not a folder.
     fn entry(&mut self, path: &FolderPath, dir: &Arc<Dir>, name: &[u8], metadata: &Metadata) -> Result<(), Cancelled> {
+        if self.is_hidden(metadata) {
+            return Ok(());
+        }
         let len = path.len() + usize::from(!path.is_empty()) + name.len();
         if Name::new(name).is_err() || len > PATH_MAX {
             self.finds.failed(path, name, Operation::Open, FailureReason::PathTooLong);

@@ -24,11 +24,11 @@ pub struct EntryBeneath {
 pub struct Guard {
     /// Confines a thread for good, so that it can open nothing else.
     pub confine: Arc<dyn Fn() -> io::Result<()> + Send + Sync>,
-    /// Whether a folder is passed over as if it was not there.
+    /// What is passed over as if it was not there.
     pub hides: Hides,
 }
 
-/// Whether a folder is passed over, by its metadata.
+/// Whether an entry is passed over, by its metadata: a folder with everything in it.
 pub type Hides = Arc<dyn Fn(&Metadata) -> bool + Send + Sync>;
 
 /// Why entries cannot be sent.
@@ -65,7 +65,11 @@ fn one(root: &Dir, EntryBeneath { path, name }: &EntryBeneath, hides: &Hides) ->
     };
     let above = path.len().saturating_sub(last.len() + 1);
     let parent = folder(&path[..above])?;
-    match parent.metadata(last)?.kind {
+    let there = parent.metadata(last)?;
+    if hides(&there) {
+        return Err(Errno::NOENT.into());
+    }
+    match there.kind {
         Kind::Dir => Ok(Root::Folder(seen(parent.open_dir(last)?)?, last.to_vec())),
         kind => {
             if kind == Kind::File {
