@@ -18,6 +18,11 @@ export function comparedWords(compared: Comparison): string {
   return compared.at_least ? t("comparison.atLeast", { counts }) : counts;
 }
 
+/** How many entries differ, or are in the way. */
+export function differing({ state, differing: differ, in_the_way: inTheWay }: Comparison): number {
+  return state === "unknown" ? 0 : differ + inTheWay;
+}
+
 /** A file's size and age. */
 function version(size: number | null, changedAt: number | null, now: number): string {
   const parts = [size === null ? "" : bytes(size), changedAt === null ? "" : ago(changedAt * 1000, now)];

@@ -1,7 +1,7 @@
 // What a machine's card says of it: whether it is there, and what was last moved.
 import { now } from "./clock";
 import { ago, bytes, chosenBytes } from "./format";
-import type { AskedBecause, DeviceKind, DeviceRule, Nearby, PairedDevice, Past } from "./ipc";
+import type { AskedBecause, DeviceKind, DeviceRule, Fault, Nearby, PairedDevice, Past, Report } from "./ipc";
 import { type Key, t } from "./messages";
 import type { IconName } from "./ui/Icon.svelte";
 
@@ -31,9 +31,27 @@ export function presenceWords(device: PairedDevice, nearby: Nearby | undefined):
 export function lastWords(last: Past | null): string {
   if (!last) return "";
   const when = ago(last.ended_at * 1000, now());
-  if (last.outcome !== "complete") return t("send.lastIncomplete", { when });
-  const told = { size: bytes(last.bytes), when };
-  return last.direction === "receiving" ? t("send.lastReceived", told) : t("send.lastSent", told);
+  if (last.outcome === "failed") return lastFailed(last.error, when);
+  if (last.outcome === "partial") return t("send.lastIncomplete", { when });
+  const isReceived = last.direction === "receiving";
+  const present = presentBytes(last);
+  if (present > 0) {
+    const told = { moved: bytes(last.moved), present: bytes(present), when };
+    return isReceived ? t("send.lastReceivedPart", told) : t("send.lastSentPart", told);
+  }
+  const told = { size: bytes(last.moved), when };
+  return isReceived ? t("send.lastReceived", told) : t("send.lastSent", told);
+}
+
+/** What people have decided is no failure. */
+function lastFailed(fault: Fault, when: string): string {
+  if (fault.code === "declined") return t("send.lastDeclined", { when });
+  return fault.code === "cancelled" ? t("send.lastCancelled", { when }) : t("send.lastFailed", { when });
+}
+
+/** Bytes of a transfer that were there already, as `Counts::present_bytes` counts them. */
+export function presentBytes({ bytes: all, moved, skipped_bytes: skipped }: Pick<Report, "bytes" | "moved" | "skipped_bytes">): number {
+  return Math.max(0, all - moved - skipped);
 }
 
 /** What is said of a machine that is nearby and not paired. */

@@ -10,6 +10,7 @@ function formatsFor(locale: string) {
     twoDigits: new Intl.NumberFormat(locale, { minimumIntegerDigits: 2 }),
     axis: new Intl.NumberFormat(locale),
     typed: new Intl.NumberFormat(locale, { useGrouping: false, maximumFractionDigits: 6 }),
+    day: new Intl.DateTimeFormat(locale, { weekday: "long", day: "numeric", month: "long", year: "numeric" }),
     dateTime: new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" }),
     relative: new Intl.RelativeTimeFormat(locale, { numeric: "auto" }),
   };
@@ -109,6 +110,19 @@ export function ago(ms: number, now: number): string {
   if (seconds > -86_400) return relative.format(Math.ceil(seconds / 3600), "hour");
   if (seconds > -7 * 86_400) return relative.format(Math.ceil(seconds / 86_400), "day");
   return dateTime.format(ms);
+}
+
+/** The day of a moment, as a heading: "Today", "Yesterday", or its date. */
+export function dayOf(ms: number, now: number): string {
+  const days = dayNumber(now) - dayNumber(ms);
+  if (days <= 0) return t("time.today");
+  return days === 1 ? t("time.yesterday") : formats().day.format(ms);
+}
+
+/** Which day it is here, counted from some day on. */
+function dayNumber(ms: number): number {
+  const at = new Date(ms);
+  return Math.floor(Date.UTC(at.getFullYear(), at.getMonth(), at.getDate()) / 86_400_000);
 }
 
 /** A moment as date and time. */

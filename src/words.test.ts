@@ -75,17 +75,19 @@ describe("faults in words", () => {
 
   test("every code that the shell can send has its own sentence", () => {
     const general = faultWords({ code: "nonsense" } as unknown as Fault).what;
-    const fields = { source: os, ...os, target: "t", path: { path: "p" }, folder: { path: "p" }, has: 1, least: 2, operation: "open", address: "a", peer_name: "p", position: 1, wait_seconds: 1, name: "n", detail: "d", shortage: null, bytes_max: 1, bytes: 1, seconds: 600, line: 1, nearest: null, trouble: "full" };
+    const fields = { source: os, ...os, target: "t", path: { path: "p" }, folder: { path: "p" }, has: 1, least: 2, operation: "open", address: "a", peer_name: "p", position: 1, wait_seconds: 1, name: "n", detail: "d", shortage: null, bytes_max: 1, bytes: 1, seconds: 600, line: 1, nearest: null, share: "s" };
     const rest = { expected: "e", found: "f", published: [], id: "i", now: null, by: "here", ours: 1, theirs: 2, what: "w", remedies: [] };
     for (const code of bindingsFaultCodes().filter((code) => code !== "invalid")) {
-      const sentence = faultWords({ code, reason: code === "declined" ? "busy" : "asked", ...fields, ...rest } as unknown as Fault, "peer");
+      const trouble = code === "share_unavailable" ? "missing" : "full";
+      const sentence = faultWords({ code, trouble, reason: code === "declined" ? "busy" : "asked", ...fields, ...rest } as unknown as Fault, "peer");
       expect(sentence.what, code).not.toBe(general);
       expect(sentence.what + sentence.next, code).not.toMatch(/undefined|NaN|\[object/);
     }
   });
 
   test("every reason of what is not acceptable has its own sentence", () => {
-    const told = (reason: string) => faultWords({ code: "invalid", detail: "in English", reason, name: reason === "ambiguous_name" ? "photos" : { path: "photos" }, folder: { path: "f" } } as unknown as Fault);
+    const isText = (reason: string) => ["ambiguous_name", "share_name_taken", "unknown_share"].includes(reason);
+    const told = (reason: string) => faultWords({ code: "invalid", detail: "in English", reason, name: isText(reason) ? "photos" : { path: "photos" }, folder: { path: "f" }, pattern: { path: "p" } } as unknown as Fault);
     for (const reason of bindingsInvalidReasons().filter((reason) => reason !== "option")) {
       const { what, next } = told(reason);
       expect(what, reason).not.toContain("in English");

@@ -9,8 +9,8 @@ use ringway_daemon::dto::CopyFolder;
 use ringway_daemon::dto::{AppEvent, Chosen, Everything, Pick, Recipient, Sent, Update};
 use ringway_model::{Fault, IntoHome, Invalid};
 use tauri::ipc::Channel;
-use tauri::{AppHandle, State, WebviewWindow};
-use tauri_plugin_dialog::{DialogExt, FilePath};
+use tauri::{AppHandle, State, WebviewWindow, Wry};
+use tauri_plugin_dialog::{DialogExt, FileDialogBuilder, FilePath};
 use tauri_specta::{Builder, collect_commands};
 
 use crate::link::Link;
@@ -82,14 +82,20 @@ async fn start_service(link: State<'_, Link>) -> Answer<()> {
 #[specta::specta]
 async fn choose_sources(link: State<'_, Link>, window: WebviewWindow, pick: Pick) -> Answer<Option<Chosen>> {
     let (answer, answered) = tokio::sync::oneshot::channel();
-    let dialog = window.dialog().file().set_parent(&window);
+    let service = link.service().await?;
+    let dialog = dialog_in(&window, service.sources_picked().await?.map(|folder| folder.0));
     let done = move |paths: Option<Vec<FilePath>>| drop(answer.send(paths));
     match pick {
         Pick::Folders => dialog.pick_folders(done),
         Pick::Files => dialog.pick_files(done),
     }
     let paths = answered.await.ok().flatten().unwrap_or_default();
-    link.service().await?.choose(paths.into_iter().filter_map(|path| path.into_path().ok()).collect()).await
+    let paths: Vec<_> = paths.into_iter().filter_map(|path| path.into_path().ok()).collect();
+    let service = link.service().await?;
+    if let Some(folder) = paths.first().and_then(|path| path.parent()) {
+        service.keep_sources_picked(folder.to_owned().into()).await?;
+    }
+    service.choose(paths).await
 }
 
 /// Chooses the files that were copied elsewhere, for the key that pastes; none where the clipboard
@@ -103,6 +109,7 @@ async fn paste_sources(link: State<'_, Link>, window: WebviewWindow) -> Answer<O
 
 /// Starts sending what was chosen, or has it wait for its turn. What was chosen from the history
 /// goes to a new target only after a click in a native dialog.
+#[allow(clippy::too_many_arguments, reason = "one for each field of the call")]
 #[tauri::command]
 #[specta::specta]
 async fn send(
@@ -188,8 +195,9 @@ async fn reveal_past(link: State<'_, Link>, handle: AppHandle, number: u64) -> A
 #[tauri::command]
 #[specta::specta]
 async fn choose_offer_folder(link: State<'_, Link>, window: WebviewWindow, id: String) -> Answer<bool> {
-    let Some(folder) = pick_folder(&window, None).await else { return Ok(false) };
     let service = link.service().await?;
+    let first = service.offer_folder(id.clone()).await?.0;
+    let Some(folder) = pick_folder(&window, Some(first)).await else { return Ok(false) };
     let set = |into_home| {
         let (service, id, folder) = (service.clone(), id.clone(), folder.clone());
         async move { service.set_offer_folder(id, folder.into(), into_home).await }
@@ -211,12 +219,18 @@ async fn choose_device_folder(link: State<'_, Link>, window: WebviewWindow, id: 
     unless_refused(allow_home(&window, set).await)
 }
 
+/// The desktop's own picker. It begins in `first`, or else in the home folder: GTK's list of recent
+/// files has hardly what is looked for.
+fn dialog_in(window: &WebviewWindow, first: Option<PathBuf>) -> FileDialogBuilder<Wry> {
+    let dialog = window.dialog().file().set_parent(window);
+    let first = first.filter(|folder| folder.is_dir()).or_else(std::env::home_dir);
+    first.into_iter().fold(dialog, |dialog, folder| dialog.set_directory(folder))
+}
+
 /// Asks for a folder with the desktop's own picker, which begins in `first`.
 async fn pick_folder(window: &WebviewWindow, first: Option<PathBuf>) -> Option<PathBuf> {
     let (answer, answered) = tokio::sync::oneshot::channel();
-    let dialog = window.dialog().file().set_parent(window);
-    let dialog = first.into_iter().fold(dialog, |dialog, folder| dialog.set_directory(folder));
-    dialog.pick_folder(move |path| drop(answer.send(path)));
+    dialog_in(window, first).pick_folder(move |path| drop(answer.send(path)));
     answered.await.ok().flatten().and_then(|path| path.into_path().ok())
 }
 

@@ -1,5 +1,5 @@
 // The whole of the window's state: starts it, and hands every event to whom it concerns.
-import type { AppEvent, Chosen, Drag, Everything, Fault, Ipc, Moving } from "../ipc";
+import type { AppEvent, Chosen, Drag, Earlier, Everything, Fault, Ipc, Moving } from "../ipc";
 import { t } from "../messages";
 import { endWords } from "../transfer-words";
 import { isOfService, type VIEWS } from "../words";
@@ -29,6 +29,8 @@ export class AppState {
   lost = $state.raw<Fault | null>(null);
   /** Said once to whoever listens to the screen instead of looking at it. */
   announcement = $state("");
+  /** Whether the keyboard shortcuts are listed. */
+  showsKeys = $state(false);
   readonly toasts = new Toasts();
   readonly settings: Settings;
   readonly devices: Devices;
@@ -111,6 +113,18 @@ export class AppState {
     return fault;
   }
 
+  /** What the history has of a transfer, as far as it is read. */
+  pastOf(transfer: Transfer): Earlier | undefined {
+    return this.past.of(transfer) ?? this.received.of(transfer);
+  }
+
+  /** Removes what has ended from the list, and from the history, which would list it again. */
+  async removeEnded(transfer: Transfer): Promise<void> {
+    await this.transfers.forget(transfer);
+    this.past.drop(transfer);
+    this.received.drop(transfer);
+  }
+
   /** Empties the selection, which can be undone for a while. */
   clearSelection(): void {
     const { chosen } = this.outbox;
@@ -147,7 +161,7 @@ export class AppState {
     this.transfers.list = [];
     this.settings.stored = all.settings;
     this.settings.isSetUp = all.is_set_up;
-    this.settings.device = all.device;
+    this.settings.deviceId = all.device_id;
     this.settings.machine = all.machine;
     this.settings.defaultPort = all.default_port;
     this.settings.codeAttemptsMax = all.code_attempts_max;

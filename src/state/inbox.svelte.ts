@@ -1,6 +1,6 @@
 // Receiving: whether this machine listens, the code on show, offers that wait, and who tried to
 // pair.
-import type { Difference, OnConflict, Fault, Ipc, Left, Listening, Offer, OpenCode, PairingRequest, TurnedAway } from "../ipc";
+import type { ComparedBefore, Difference, OnConflict, Fault, Ipc, Left, Listening, Offer, OpenCode, PairingRequest, TurnedAway } from "../ipc";
 import { t } from "../messages";
 import { pairingFailedWords } from "../words";
 
@@ -100,6 +100,12 @@ export class Inbox {
   async differences(offer: Offer): Promise<Difference[]> {
     const answer = await this.#ipc.call({ offerDifferences: { id: offer.id } });
     return answer.status === "ok" ? answer.data : [];
+  }
+
+  /** How a transfer's offer compared with its folder, as long as the service has it. */
+  async comparedBefore(id: string): Promise<ComparedBefore | null> {
+    const answer = await this.#ipc.call({ comparedBefore: { id } });
+    return answer.status === "ok" ? answer.data : null;
   }
 
   async chooseFolder(offer: Offer): Promise<void> {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Bottleneck } from "../ipc";
 import { LimitHistory, STRETCHES_MAX } from "./limits";
-import { course } from "./past.svelte";
+import { course } from "./course";
 
 test("neighbours of one kind are one stretch, and what is not known is left open", () => {
   const history = new LimitHistory();
@@ -50,7 +50,7 @@ test("a clock that goes back changes nothing", () => {
 
 test("points of a course that are far apart leave nothing open between them", () => {
   const { stretches, shares } = course(
-    [75, 150, 225, 300].map((second) => ({ seconds: second, bytes: second, entries: second, limited_by: second < 300 ? "network" : "writing" })),
+    [75, 150, 225, 300].map((second) => ({ seconds: second, bytes: second, entries: second, limited_by: second < 300 ? "network" : "writing", reconnected: 0 })),
   );
   expect(stretches).toEqual([
     { fromMs: 0, toMs: 225_000, by: "network" },

@@ -1,35 +1,20 @@
 // What has ended before, as every program of this machine remembers it: a page at a time, searched
 // by the shell.
-import type { Direction, Earlier, Fault, Ipc, PastDetails, SeriesPoint } from "../ipc";
-import { LimitHistory, type LimitShare, type Stretch } from "./limits";
-import { RateHistory, type RatePoints } from "./rate";
+import type { Direction, Earlier, Fault, Ipc, PastDetails, UnderWay } from "../ipc";
 
 /** As many as the service gives at once: only the last page has fewer. */
 const PAGE = 30;
 
-/** A past transfer's course, as a graph shows it. */
-export interface Course {
-  points: RatePoints;
-  highest: number;
-  stretches: Stretch[];
-  shares: LimitShare[];
-}
-
-export function course(points: SeriesPoint[]): Course {
-  const rates = new RateHistory();
-  const limits = new LimitHistory();
-  for (const { seconds, bytes, entries, limited_by: by } of points) {
-    const ranMs = Math.round(seconds * 1000);
-    rates.add(ranMs, bytes, entries);
-    // The longer it took, the farther apart its points are.
-    limits.add(ranMs, by, Infinity);
-  }
-  return { points: rates.points(), highest: rates.highest, stretches: limits.stretches(), shares: limits.shares() };
-}
-
 /** The id that a past transfer had while it ran. */
 export function keyOf({ id, direction, peer_id: from }: Earlier): string {
   return direction === "receiving" && from !== null ? `${id}-${from}` : id;
+}
+
+/** A transfer as the service lists it. */
+type Listed = Pick<UnderWay, "id" | "direction">;
+
+function isOf(earlier: Earlier, { id, direction }: Listed): boolean {
+  return earlier.direction === direction && keyOf(earlier) === id;
 }
 
 export class Past {
@@ -77,9 +62,9 @@ export class Past {
     return answer.data;
   }
 
-  /** What is known of the transfer with that id, as far as the list is read. */
-  of(id: string): Earlier | undefined {
-    return this.list.find((earlier) => earlier.id === id);
+  /** What is known of a transfer, as far as the list is read. */
+  of(transfer: Listed): Earlier | undefined {
+    return this.list.find((earlier) => isOf(earlier, transfer));
   }
 
   async details(earlier: Earlier): Promise<PastDetails | null> {
@@ -94,9 +79,9 @@ export class Past {
     }
   }
 
-  /** Takes one off that was forgotten elsewhere. */
-  drop(earlier: Earlier): void {
-    this.list = this.list.filter(({ number }) => number !== earlier.number);
+  /** Takes off the list what is forgotten of a transfer. */
+  drop(transfer: Listed): void {
+    this.list = this.list.filter((earlier) => !isOf(earlier, transfer));
   }
 
   async clear(): Promise<void> {

@@ -96,9 +96,4 @@ export class RateHistory {
   get average(): number {
     return this.#lastMs > 0 ? (this.#bytes.last / this.#lastMs) * 1000 : 0;
   }
-
-  /** The highest bin, in bytes a second. */
-  get highest(): number {
-    return Math.max(0, ...this.points().perSecond);
-  }
 }

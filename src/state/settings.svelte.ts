@@ -1,5 +1,5 @@
 // This machine: its identity, what it can do, the stored settings, and its start at login.
-import type { About, Answer, Fault, Ipc, Machine, PathText, SettingsInForce, StartAtLogin, ThisDevice } from "../ipc";
+import type { About, Answer, Fault, Ipc, Machine, PathText, SettingsInForce, StartAtLogin } from "../ipc";
 
 const NONE: SettingsInForce = {
   name: "",
@@ -14,7 +14,8 @@ const NONE: SettingsInForce = {
 
 export class Settings {
   stored = $state.raw(NONE);
-  device = $state.raw<ThisDevice>({ id: "", name: "" });
+  /** Its name is one of the settings, and may change. */
+  deviceId = $state("");
   machine = $state.raw<Machine | null>(null);
   defaultPort = $state(0);
   codeAttemptsMax = $state(0);

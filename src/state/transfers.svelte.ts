@@ -1,9 +1,10 @@
 // The transfers of every way, each fed by its own channel.
 import type { Earlier, Report, Fault, Ipc, Moving, OnCancel, Progress, Update, Direction, TransferAction, TransferStatus } from "../ipc";
 import { t } from "../messages";
-import { LimitHistory, type LimitShare, type Stretch } from "./limits";
+import { course, type Course, RetryHistory } from "./course";
+import { LimitHistory } from "./limits";
 import { keyOf } from "./past.svelte";
-import { NO_POINTS, RateHistory, type RatePoints } from "./rate";
+import { NO_POINTS, RateHistory } from "./rate";
 import { Together } from "./together.svelte";
 
 /**
@@ -25,25 +26,24 @@ export class Transfer {
   readonly more: number;
   readonly target: string;
   readonly startedAtMs: number;
-  readonly history = new RateHistory();
+  readonly #rates = new RateHistory();
   readonly #limits = new LimitHistory();
+  readonly #retries = new RetryHistory();
   /** The latest figures; replaced whole. */
   progress = $state.raw() as Progress;
   report = $state.raw<Report | null>(null);
   /** What it is doing and what can be done about it, as the service says. */
   status = $state.raw() as TransferStatus;
-  /** The graph's points; replaced whole, more seldom than the figures. */
-  points = $state.raw<RatePoints>(NO_POINTS);
   /**
-   * What limited it over the same time, and each stage's share of that; replaced whole, with the
-   * points.
+   * Its course; replaced whole, more seldom than the figures. Once it has ended, that is the one of
+   * the history.
    */
-  limits = $state.raw<{ stretches: Stretch[]; shares: LimitShare[] }>({ stretches: [], shares: [] });
+  course = $state.raw<Course>({ points: NO_POINTS, average: 0, stretches: [], shares: [], retries: [] });
   #drawnMs = -GRAPH_EVERY_MS;
   /** It reads back, or is paused while it does. */
   #readsBack = false;
-  /** What was counted before reading back began to count anew, and how fast it went. */
-  #copied = { bytes: 0, entries: 0, average: 0 };
+  /** What was counted before reading back began to count anew. */
+  #copied = { bytes: 0, entries: 0 };
 
   /** One that has gone on for a while is taken up with its course so far. */
   constructor(moving: Moving) {
@@ -53,24 +53,21 @@ export class Transfer {
     this.more = moving.more_names;
     this.target = moving.target ?? "";
     this.startedAtMs = moving.started_at * 1000;
-    for (const { seconds, bytes, entries, limited_by: by } of moving.series) {
+    for (const { seconds, bytes, entries, limited_by: by, reconnected } of moving.series) {
       const ranMs = Math.round(seconds * 1000);
-      this.history.add(ranMs, bytes, entries);
+      this.#rates.add(ranMs, bytes, entries);
       this.#limits.add(ranMs, by, Infinity);
+      this.#retries.add(seconds, reconnected);
     }
     this.#look(moving, moving.series.at(-1));
     this.report = moving.report;
+    if (moving.report) this.course = course(moving.series);
     this.status = moving.status;
   }
 
   /** What to call the other machine; of a copy, its folder. */
   get peer(): string {
     return this.progress.peer ?? (this.target || t("common.otherDevice"));
-  }
-
-  /** Bytes a second over the whole time, without reading back. */
-  get average(): number {
-    return this.#copied.average || this.history.average;
   }
 
   can(action: TransferAction): boolean {
@@ -80,24 +77,32 @@ export class Transfer {
   apply(update: Update): void {
     this.#look(update.progress);
     this.status = update.status;
-    if (update.is === "ended") this.report = update.report;
+    if (update.is !== "ended") return;
+    this.course = course(update.series);
+    this.report = update.report;
   }
 
   #look(progress: Progress, before?: { bytes: number; entries: number }): void {
     const readsBack = progress.stage === "verifying" || (progress.stage === "paused" && this.#readsBack);
     if (readsBack && !this.#readsBack) {
       const { bytes_moved, entries_done } = this.progress ?? { bytes_moved: before?.bytes ?? 0, entries_done: before?.entries ?? 0 };
-      this.#copied = { bytes: bytes_moved, entries: entries_done, average: this.history.average };
+      this.#copied = { bytes: bytes_moved, entries: entries_done };
     }
     this.#readsBack = readsBack;
     const ranMs = Math.round(progress.seconds * 1000);
-    this.history.add(ranMs, this.#copied.bytes + progress.bytes_moved, this.#copied.entries + progress.entries_done);
+    this.#rates.add(ranMs, this.#copied.bytes + progress.bytes_moved, this.#copied.entries + progress.entries_done);
     this.#limits.add(ranMs, progress.limited_by);
+    this.#retries.add(progress.seconds, progress.reconnected);
     this.progress = progress;
-    if (progress.stage === "ended" || ranMs - this.#drawnMs >= GRAPH_EVERY_MS) {
+    if (progress.stage !== "ended" && ranMs - this.#drawnMs >= GRAPH_EVERY_MS) {
       this.#drawnMs = ranMs;
-      this.points = this.history.points();
-      this.limits = { stretches: this.#limits.stretches(), shares: this.#limits.shares() };
+      this.course = {
+        points: this.#rates.points(),
+        average: this.#rates.average,
+        stretches: this.#limits.stretches(),
+        shares: this.#limits.shares(),
+        retries: this.#retries.seconds(),
+      };
     }
   }
 }
@@ -203,6 +208,12 @@ export class Transfers {
   async dismiss(transfer: Transfer): Promise<void> {
     this.list = this.list.filter((other) => other.id !== transfer.id);
     await this.#ipc.call({ dismiss: { id: transfer.id } });
+  }
+
+  /** The same for good: the history has it no more either. */
+  async forget(transfer: Transfer): Promise<void> {
+    this.list = this.list.filter((other) => other.id !== transfer.id);
+    await this.#ipc.call({ forgetTransfer: { id: transfer.id } });
   }
 
   /** Takes those off the list that have ended. */

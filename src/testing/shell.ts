@@ -20,6 +20,7 @@ import {
   type PairingRequest,
   type Progress,
   type Report,
+  type SeriesPoint,
   type SettingsInForce,
   type TransferStatus,
   type Update,
@@ -46,6 +47,8 @@ export function progress(change: Partial<Progress> = {}): Progress {
     seconds_left: 3,
     stalled_seconds: null,
     limited_by: null,
+    limit_bytes_per_s: null,
+    reconnected: 0,
     interruption: null,
     place: null,
     can_pause: false,
@@ -57,7 +60,7 @@ export function progress(change: Partial<Progress> = {}): Progress {
 }
 
 /** An update as tests say it: the service adds the status. */
-export type Told = { is: "moved"; progress: Progress } | { is: "ended"; progress: Progress; report: Report };
+export type Told = { is: "moved"; progress: Progress } | { is: "ended"; progress: Progress; report: Report; series?: SeriesPoint[] };
 
 /** What the service derives (`model::progress::state`), as far as these tests need it. */
 export function statusOf(progress: Progress, report: Report | null, direction: Moving["direction"] = "sending"): TransferStatus {
@@ -78,9 +81,15 @@ export function statusOf(progress: Progress, report: Report | null, direction: M
   return { state: states[stage], actions: [...actions, "cancel"] };
 }
 
-/** An update as the service says it. */
-export function told(update: Told, direction?: Moving["direction"]): Update {
-  return { ...update, status: statusOf(update.progress, update.is === "ended" ? update.report : null, direction) };
+/** An update as the service says it; of what has ended, with the course that it has kept. */
+export function told(update: Told, direction?: Moving["direction"], series: SeriesPoint[] = []): Update {
+  if (update.is === "ended") return { ...update, status: statusOf(update.progress, update.report, direction), series };
+  return { ...update, status: statusOf(update.progress, null, direction) };
+}
+
+/** What the service keeps of what it tells (`engine::store::series`). */
+export function pointOf({ seconds, bytes_moved: bytes, entries_done: entries, limited_by, reconnected }: Progress): SeriesPoint {
+  return { seconds, bytes, entries, limited_by, reconnected };
 }
 
 function endedState(report: Report): TransferStatus["state"] {
@@ -138,7 +147,7 @@ export function failed(fault: Fault): Extract<Told, { is: "ended" }> {
   return {
     is: "ended",
     progress: progress({ stage: "ended", peer: null, entries_done: 0, bytes_done: 0, seconds: 0, here: null, there: null }),
-    report: { outcome: "failed", error: fault, ...none, seconds: 0, reconnected: 0, limited_by: null, here: null, there: null, ended_at: 0 },
+    report: { outcome: "failed", error: fault, ...none, seconds: 0, reconnected: 0, limited_by: null, limit_bytes_per_s: null, here: null, there: null, ended_at: 0 },
   };
 }
 
@@ -247,7 +256,7 @@ export const stored: SettingsInForce = {
 
 export function everything(change: Partial<Everything> = {}): Everything {
   return {
-    device: { name: "here", id: "1111222233334444".repeat(4) },
+    device_id: "1111222233334444".repeat(4),
     settings: stored,
     is_set_up: true,
     default_port: 17464,
@@ -308,6 +317,7 @@ export async function startWindow(all: Partial<Everything> = {}, answers: Answer
     return left.length > 0 ? remember(selection({ id: id as number, items: left })) : null;
   };
   const watched = new Map<unknown, { onmessage: (update: Update) => void }>();
+  const kept = new Map<string, SeriesPoint[]>();
   mockWindows("main");
   mockIPC((invoked, payload) => {
     const { command, args } = askedFor(invoked, payload);
@@ -335,7 +345,12 @@ export async function startWindow(all: Partial<Everything> = {}, answers: Answer
       events?.onmessage(event);
     },
     update: (id, update) => {
-      watched.get(id)?.onmessage(told(update, app.transfers.find(id)?.direction));
+      const before = app.transfers.find(id)?.progress;
+      const series = kept.get(id) ?? (before && before.seconds > 0 ? [pointOf(before)] : []);
+      const { progress: now } = update;
+      const isCourse = now.stage !== "verifying" && now.stage !== "ended" && now.bytes_moved >= (series.at(-1)?.bytes ?? 0);
+      kept.set(id, isCourse ? [...series, pointOf(now)] : series);
+      watched.get(id)?.onmessage(told(update, app.transfers.find(id)?.direction, update.is === "ended" ? (update.series ?? series) : []));
     },
     app,
   };

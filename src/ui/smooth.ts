@@ -32,9 +32,11 @@ function smoothed(seconds: number[], values: number[], over: number): number[] {
     return { at, sum: sums[at]! - values[at]! * (seconds[at]! - time) };
   };
   return values.map((value, at) => {
-    // The middle of the time that the value is of; at the ends of the course, as much as there is.
+    // The middle of the time that the value is of. At the ends of the course the mean is of as long
+    // a time: over half of it, the last packet alone would be a peak that never was.
     const middle = at === 0 ? 0 : (seconds[at]! + seconds[at - 1]!) / 2;
-    const [begin, until] = [Math.max(0, middle - over / 2), Math.min(end, middle + over / 2)];
+    const begin = Math.max(0, Math.min(middle, end - over / 2) - over / 2);
+    const until = Math.min(end, begin + over);
     if (until <= begin || seconds.length < 2 || (at > 0 && seconds[at]! - seconds[at - 1]! >= over)) return value;
     const [low, high] = [by(begin, from), by(until, to)];
     from = low.at;
@@ -46,6 +48,11 @@ function smoothed(seconds: number[], values: number[], over: number): number[] {
 /** A course, smoothed; one whose points are farther apart stays as it is. */
 export function smooth({ seconds, perSecond, entriesPerSecond }: Course, over = OVER_S): Course {
   return { seconds, perSecond: smoothed(seconds, perSecond, over), entriesPerSecond: smoothed(seconds, entriesPerSecond, over) };
+}
+
+/** The most that came a second, smoothed. */
+export function peak(course: Course): number {
+  return Math.max(0, ...smooth(course).perSecond);
 }
 
 /** What came a second over the whole time. */

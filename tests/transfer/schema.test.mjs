@@ -160,10 +160,23 @@ test("every event of the schema occurs", async (t) => {
   await ask(far, ["resume", shown.id]);
   await ask(far, ["cancel", shown.id]);
   meet((await accepted.ended).events);
+  // A device that is not paired any more wants to connect again: it is allowed, sent away and
+  // blocked. To pair ends what holds against its address.
+  const asks = async (name) => {
+    await ask(far, ["devices", "forget", name]);
+    await ask(near, ["send", album, receiving.target], EXIT.notAuthenticated);
+    return eventually("a request", async () => (await ask(far, ["offers"])).find(({ event }) => event === "pairing_requested"));
+  };
+  const pairs = (events) => ask(near, ["pair", receiving.target, "--code-file", near.codeFile(events.find(({ event }) => event === "code").code)]);
+  await pairs(await ask(far, ["allow", (await asks("laptop")).id]));
+  await asks("near");
+  await ask(far, ["dismiss", "near"]);
+  await pairs(await ask(far, ["code", "--new"]));
+  await ask(far, ["block", (await asks("near")).id.slice(0, 8)]);
+  for (const name of ["pairing_allowed", "pairing_dismissed", "pairing_blocked"]) assert.ok(met.has(name), name);
   await ask(far, ["stop"]);
   await serving.exit();
   meet(serving.events);
-  await ask(far, ["devices", "forget", "laptop"]);
 
   // Commands that need no second device.
   await ask(near, ["copy", "--dry-run", album, join(base, "copy")]);

@@ -16,8 +16,9 @@ pub(super) async fn choose_receive_folder(
     link: State<'_, Link>,
     window: WebviewWindow,
 ) -> Answer<Option<SettingsInForce>> {
-    let Some(folder) = pick_folder(&window, None).await else { return Ok(None) };
     let service = link.service().await?;
+    let first = service.look().await?.settings.settings.receive_folder.0;
+    let Some(folder) = pick_folder(&window, Some(first)).await else { return Ok(None) };
     let set = |into_home| {
         let (receive_folder, into_home) = (Some(folder.clone().into()), Some(into_home));
         let change = SettingsChange { receive_folder, into_home, ..Default::default() };

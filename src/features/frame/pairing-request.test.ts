@@ -5,7 +5,7 @@ import axe from "axe-core";
 import { describe, expect, test } from "vitest";
 import type { Listening } from "../../ipc";
 import { t } from "../../messages";
-import { failed, labWs, moving, nearby, pairingRequest, progress, selection, startWindow } from "../../testing/shell";
+import { everything, failed, labWs, moving, nearby, pairingRequest, progress, selection, startWindow } from "../../testing/shell";
 import { VIEWS } from "../../words";
 
 const user = userEvent.setup();
@@ -103,6 +103,12 @@ describe("a device that wants to pair", () => {
     expect(shown.querySelector("img")).toBeNull();
     expect(within(shown).getByRole("note")).toHaveTextContent(t("request.looksLike", { name, other: "nas", id: "eeee-eeee-eeee-eeee" }));
     expect(within(shown).getByText(t("request.again", { name: "ada" }))).toBeVisible();
+  });
+
+  test("by this device's own name is pointed out as such", async () => {
+    const looks_like = { name: "here", id: everything().device_id };
+    await startWindow({ requests: [pairingRequest({ name: "h\u0435re", looks_like })] });
+    expect(within(await card("h\u0435re")).getByRole("note")).toHaveTextContent(t("request.looksLikeThis", { name: "h\u0435re" }));
   });
 
   test("has names, roles and order for everyone, alone and with others", async () => {

@@ -1,5 +1,5 @@
 //! The honest peers that a session under test talks to, and the set-up of both sides.
-use super::sessions::{Machine, messages};
+use super::sessions::messages;
 use ringway_wire::DeviceName;
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
@@ -7,7 +7,7 @@ use ringway_wire::control::{
 };
 use ringway_wire::lane::Counts;
 use ringway_wire::pair::{Binding, ENTROPY_LEN};
-use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent, Pairing};
+use ringway_wire::session::{Event, Machine, Pairing};
 
 /// Which side knows the other, and which has which code.
 #[derive(Default, Clone, Copy)]
@@ -37,21 +37,21 @@ impl Setup {
         self.has_code && self.right_code
     }
 
-    pub(crate) fn initiator(&self, now_ms: u64) -> Initiator {
+    pub(crate) fn initiator(&self, now_ms: u64) -> Machine {
         let pairing = self.has_code.then(|| Pairing {
             secret: secret(if self.right_code { 1 } else { 2 }).into(),
             binding: binding(),
             entropy: [0x11; ENTROPY_LEN].into(),
             always: false,
         });
-        Initiator::new(&greeting("laptop"), self.known, pairing, now_ms)
+        Machine::dial(&greeting("laptop"), self.known, pairing, now_ms)
     }
 
-    pub(crate) fn acceptor(&self, now_ms: u64) -> Acceptor {
-        Acceptor::new(greeting("lab-ws"), now_ms)
+    pub(crate) fn acceptor(&self, now_ms: u64) -> Machine {
+        Machine::listen(greeting("lab-ws"), now_ms)
     }
 
-    pub(crate) fn pair(&self, acceptor: &mut Acceptor) {
+    pub(crate) fn pair(&self, acceptor: &mut Machine) {
         acceptor.pair(&secret(1), binding(), &[0x22; ENTROPY_LEN]);
     }
 }
@@ -105,7 +105,7 @@ pub(crate) fn proven() -> Proven {
 
 /// The acceptor that accepts everything.
 pub(crate) struct HonestAcceptor {
-    machine: Acceptor,
+    machine: Machine,
     setup: Setup,
     /// It has closed the connection after a message that it did not understand.
     pub(crate) gone: bool,
@@ -123,19 +123,19 @@ impl HonestAcceptor {
         hear(&mut self.machine, &mut self.gone, payload, now_ms);
         while let Some(event) = self.machine.poll_event() {
             match event {
-                AcceptorEvent::HelloReceived { .. } => self.machine.welcome(self.setup.peer_known, true),
-                AcceptorEvent::PairingStarted => self.setup.pair(&mut self.machine),
-                AcceptorEvent::CodeProven => {
+                Event::HelloReceived { .. } => self.machine.welcome(self.setup.peer_known, true),
+                Event::PairingStarted => self.setup.pair(&mut self.machine),
+                Event::CodeProven => {
                     self.code_proven = true;
                     self.machine.confirm();
                 }
-                AcceptorEvent::PairingConcluded => self.machine.paired(),
-                AcceptorEvent::ReceiptWanted(_) => self.machine.earlier_receipt(None),
-                AcceptorEvent::Offered(offer, _) => {
+                Event::PairingConcluded => self.machine.paired(),
+                Event::ReceiptWanted(_) => self.machine.earlier_receipt(None),
+                Event::Offered(offer, _) => {
                     self.proves = offer.prove;
                     self.machine.accept(offer.lanes, true, None);
                 }
-                AcceptorEvent::FinishReceived { sent, failed, .. } => {
+                Event::FinishReceived { sent, failed, .. } => {
                     if self.proves {
                         self.machine.proving(Progress { entries: sent.entries(), bytes: sent.bytes });
                     }
@@ -157,7 +157,7 @@ impl HonestAcceptor {
 
 /// The initiator that offers as soon as it may, and finishes sending as soon as it is accepted.
 pub(crate) struct HonestInitiator {
-    machine: Initiator,
+    machine: Machine,
     proves: bool,
     /// It has closed the connection after a message that it did not understand.
     pub(crate) gone: bool,
@@ -176,8 +176,8 @@ impl HonestInitiator {
         hear(&mut self.machine, &mut self.gone, payload, now_ms);
         while let Some(event) = self.machine.poll_event() {
             match event {
-                InitiatorEvent::Authenticated => self.machine.offer(&offer(self.proves)),
-                InitiatorEvent::Accepted { .. } => {
+                Event::Authenticated => self.machine.offer(&offer(self.proves)),
+                Event::Accepted { .. } => {
                     self.machine.totals(Totals { entries: 2, bytes: 7, complete: true });
                     self.machine.finish(counts(), 0, 1);
                 }
@@ -189,9 +189,9 @@ impl HonestInitiator {
 }
 
 /// An honest peer closes the connection after a message that it does not understand.
-fn hear(machine: &mut impl Machine, gone: &mut bool, payload: &[u8], now_ms: u64) {
+fn hear(machine: &mut Machine, gone: &mut bool, payload: &[u8], now_ms: u64) {
     let message = Message::decode(payload).expect("the machine under test speaks the protocol");
     if !*gone {
-        *gone = machine.hear(message, now_ms).is_err();
+        *gone = machine.handle_message(message, now_ms).is_err();
     }
 }

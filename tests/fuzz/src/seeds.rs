@@ -1,11 +1,11 @@
 //! Inputs to start with: one of every message, item and range, and sessions that run to their end.
 use super::peers::{counts, offer, proven, receiver_times, sender_times};
-use ringway_model::{DeclineReason, DeviceKind, ShareName, ShareThere, ShareTrouble, Shortage};
+use ringway_model::{Compression, DeclineReason, Delta, DeviceKind, ShareName, ShareThere, ShareTrouble, Shortage};
 use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
-    Accept, Answer, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, NoAnswer, Offer,
-    PathCodes, Progress, Question, Receipt, Refusal, Ticket, Totals, Wanted,
+    Accept, Answer, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Get, GetPath, GetRefusal, Hello,
+    Message, NoAnswer, Offer, PathCodes, Progress, Question, Receipt, Refusal, Ticket, Totals, Wanted,
 };
 use ringway_wire::entries::{self, Depth, EntriesPage, EntriesWriter, FolderEntry};
 use ringway_wire::journal::{Recorder, Version};
@@ -100,6 +100,22 @@ fn pake_message() -> PakeMessage {
     Initiator::start(&secret, binding, &[0x5a; ENTROPY_LEN]).1
 }
 
+pub(crate) fn get() -> Get {
+    let path = |path: &[u8], contents_only| GetPath { path: path.to_vec(), contents_only };
+    Get {
+        transfer: [9; 16],
+        share: ShareName::new("runs").expect("a name"),
+        paths: vec![path(b"a/b", false), path(b"c", true)],
+        lanes: 4,
+        prove: false,
+        compression: Compression::Auto,
+        delta: Delta::Auto,
+        limit: None,
+        records_per_key: None,
+        retry_s: 60,
+    }
+}
+
 fn stretches() -> Stretches {
     let mut stretches = Stretches::default();
     assert!(stretches.add(0, 1 << 20) && stretches.add(5 << 20, 6 << 20));
@@ -124,6 +140,8 @@ fn control_messages() -> Vec<Message> {
         Message::OfferListing(listing()),
         Message::ReceiptWanted([9; 16]),
         Message::NoReceipt,
+        Message::Get(get()),
+        Message::GetRefused(GetRefusal::Path(1, 2)),
         Message::Accept(Accept { lanes: 4, lists: true, doubts: None }),
         Message::Decline(DeclineReason::NoRoom(SHORTAGE)),
         Message::PathTaken(PathCodes { tls: 1, tls_errno: 2, io: 3, io_errno: 4 }),

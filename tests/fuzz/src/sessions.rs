@@ -7,12 +7,12 @@ use super::seeds::{entries_page, listing, question};
 use ringway_model::{DeclineReason, Shortage};
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{
-    Answer, Cancel, EntryFailed, FRAME_PREFIX_LEN, Message, NoAnswer, PathCodes, Progress, Receipt, Refusal, Totals,
-    Wanted,
+    Answer, Cancel, EntryFailed, FRAME_PREFIX_LEN, GetRefusal, Message, NoAnswer, PathCodes, Progress, Receipt,
+    Refusal, Totals, Wanted,
 };
 use ringway_wire::lane::Counts;
 use ringway_wire::limits::{OFFERED_BYTES_MAX, OFFERED_NAMES_MAX};
-use ringway_wire::session::{Acceptor, AcceptorEvent, HandedOver, Initiator, InitiatorEvent, QuestionNumber};
+use ringway_wire::session::{Event, HandedOver, Machine, QuestionNumber};
 use std::collections::VecDeque;
 
 /// The shortage of a full disk.
@@ -21,43 +21,9 @@ const FULL: Shortage = Shortage { needed: 9, free: 5, entries: 1 };
 /// Failures that each side reports: a receipt may count no more for what is sent here.
 const NAMED_MAX: u64 = 8;
 
-/// What both machines have in common.
-pub(crate) trait Machine {
-    fn hear(&mut self, message: Message, now_ms: u64) -> Result<(), ProtocolError>;
-    fn pass_time(&mut self, now_ms: u64) -> Result<(), ProtocolError>;
-    fn timeout(&self) -> Option<u64>;
-    fn said(&mut self) -> Option<Vec<u8>>;
-    fn ended(&self) -> bool;
-}
-
-macro_rules! machine {
-    ($machine:ty) => {
-        impl Machine for $machine {
-            fn hear(&mut self, message: Message, now_ms: u64) -> Result<(), ProtocolError> {
-                self.handle_message(message, now_ms)
-            }
-            fn pass_time(&mut self, now_ms: u64) -> Result<(), ProtocolError> {
-                self.handle_timeout(now_ms)
-            }
-            fn timeout(&self) -> Option<u64> {
-                self.poll_timeout()
-            }
-            fn said(&mut self) -> Option<Vec<u8>> {
-                self.poll_transmit()
-            }
-            fn ended(&self) -> bool {
-                self.is_ended()
-            }
-        }
-    };
-}
-
-machine!(Initiator);
-machine!(Acceptor);
-
 /// The messages in a machine's output, each of which must be readable.
-pub(crate) fn messages(machine: &mut impl Machine) -> Vec<Vec<u8>> {
-    let bytes = machine.said().unwrap_or_default();
+pub(crate) fn messages(machine: &mut Machine) -> Vec<Vec<u8>> {
+    let bytes = machine.poll_transmit().unwrap_or_default();
     let mut rest = &bytes[..];
     let mut messages = Vec::new();
     while let Some((prefix, after)) = rest.split_first_chunk::<FRAME_PREFIX_LEN>() {
@@ -95,10 +61,10 @@ fn is_honest(choice: u8) -> bool {
 }
 
 /// Lets time pass; a machine that continues must next ask to be woken later than now.
-fn pass_time(machine: &mut impl Machine, now_ms: &mut u64, input: &mut Input<'_>) -> Result<(), ProtocolError> {
+fn pass_time(machine: &mut Machine, now_ms: &mut u64, input: &mut Input<'_>) -> Result<(), ProtocolError> {
     *now_ms += u64::from(input.u16()) * 4;
-    machine.pass_time(*now_ms)?;
-    assert!(machine.timeout().is_none_or(|at| at > *now_ms), "a timeout that would fire at once again");
+    machine.handle_timeout(*now_ms)?;
+    assert!(machine.poll_timeout().is_none_or(|at| at > *now_ms), "a timeout that would fire at once again");
     Ok(())
 }
 
@@ -124,7 +90,7 @@ pub(crate) fn run_sender(data: &[u8]) -> u8 {
         if input.is_empty() {
             break;
         }
-        let was_ended = machine.ended();
+        let was_ended = machine.is_ended();
         let choice = input.byte() % 8;
         honest &= is_honest(choice);
         let done = match next_message(choice, &mut input, &mut from_peer, &last) {
@@ -179,42 +145,42 @@ struct SenderSeen {
 }
 
 impl SenderSeen {
-    fn event(&mut self, event: InitiatorEvent, machine: &Initiator, code_proven: bool) {
+    fn event(&mut self, event: Event, machine: &Machine, code_proven: bool) {
         assert!(!self.over, "an event after the last");
         self.over = matches!(
             event,
-            InitiatorEvent::PairingNeeded
-                | InitiatorEvent::Refused(_)
-                | InitiatorEvent::Declined(_)
-                | InitiatorEvent::ReceiptReceived(_)
-                | InitiatorEvent::Cancelled(_)
+            Event::PairingNeeded
+                | Event::Refused(_)
+                | Event::Declined(_)
+                | Event::ReceiptReceived(_)
+                | Event::Cancelled(_)
         );
         match event {
-            InitiatorEvent::Paired => {
+            Event::Paired => {
                 assert!(self.setup.same_code() && code_proven, "paired without the code");
                 self.paired = true;
                 self.reached = self.reached.max(1);
             }
-            InitiatorEvent::Authenticated => {
+            Event::Authenticated => {
                 assert!(self.paired || (self.setup.known && self.hello_known), "authenticated by nothing");
                 self.authenticated = true;
                 self.reached = self.reached.max(2);
             }
-            InitiatorEvent::Accepted { lanes, lists, .. } => {
+            Event::Accepted { lanes, lists, .. } => {
                 self.lists = lists;
                 assert!(self.offered && (1..=offer(false).lanes).contains(&lanes));
                 self.reached = self.reached.max(3);
             }
-            InitiatorEvent::NoReceipt => {
+            Event::NoReceipt => {
                 assert!(self.awaits_receipt, "an answer to nothing");
                 self.awaits_receipt = false;
             }
-            InitiatorEvent::Wanted(_) => {
+            Event::Wanted(_) => {
                 assert!(self.lists && !self.finished, "an answer to no list")
             }
-            InitiatorEvent::Answered(number, _) => assert!(self.browses.is_some_and(|latest| number <= latest)),
-            InitiatorEvent::Proving(_) => assert!(self.proves && self.finished, "a proof that nobody asked for"),
-            InitiatorEvent::ReceiptReceived(receipt) => {
+            Event::Answered(number, _) => assert!(self.browses.is_some_and(|latest| number <= latest)),
+            Event::Proving(_) => assert!(self.proves && self.finished, "a proof that nobody asked for"),
+            Event::ReceiptReceived(receipt) => {
                 assert_eq!(receipt.proven.is_some(), self.proves);
                 assert!(receipt.failed > 0 || receipt.there == counts(), "a receipt for something else");
                 let Counts { files, bytes, .. } = receipt.there;
@@ -228,7 +194,7 @@ impl SenderSeen {
     }
 
     /// One of this side's own calls.
-    fn act(&mut self, machine: &mut Initiator, choice: u8) {
+    fn act(&mut self, machine: &mut Machine, choice: u8) {
         match choice % 6 {
             0 if self.browses.is_some() => {}
             2 if self.authenticated && !self.asked && !self.offered && choice & 0xe0 == 0xc0 && !machine.is_ended() => {
@@ -260,7 +226,7 @@ impl SenderSeen {
                 self.finished |= self.reached == 3;
             }
             5 if choice & 0xf0 == 0xf0 => machine.cancel(Cancel::ByPerson),
-            5 if choice & 0xf0 == 0xe0 => machine.times(sender_times()),
+            5 if choice & 0xf0 == 0xe0 => machine.sender_times(sender_times()),
             5 if choice & 0xf0 == 0xd0 && machine.takes_listing() && !self.listed => {
                 machine.list(listing());
                 self.listed = true;
@@ -293,7 +259,7 @@ pub(crate) fn run_receiver(data: &[u8]) -> u8 {
         if input.is_empty() {
             break;
         }
-        let was_ended = machine.ended();
+        let was_ended = machine.is_ended();
         let choice = input.byte() % 8;
         honest &= is_honest(choice);
         let done = match next_message(choice, &mut input, &mut from_peer, &last) {
@@ -329,6 +295,7 @@ enum Question {
     Pair,
     Confirm,
     EarlierReceipt,
+    Get,
     Store,
     Decide,
     Receipt,
@@ -354,28 +321,28 @@ struct ReceiverSeen {
 }
 
 impl ReceiverSeen {
-    fn event(&mut self, event: AcceptorEvent, machine: &Acceptor) {
+    fn event(&mut self, event: Event, machine: &Machine) {
         assert!(!self.over, "an event after the last");
         let mut reach = |step| self.reached = self.reached.max(step);
         match event {
-            AcceptorEvent::HelloReceived { .. } => self.question = Some(Question::Welcome),
-            AcceptorEvent::PairingStarted => self.question = Some(Question::Pair),
-            AcceptorEvent::CodeProven => {
+            Event::HelloReceived { .. } => self.question = Some(Question::Welcome),
+            Event::PairingStarted => self.question = Some(Question::Pair),
+            Event::CodeProven => {
                 assert!(self.setup.same_code(), "proven without the code");
                 self.code_proven = true;
                 self.question = Some(Question::Confirm);
                 reach(1);
             }
-            AcceptorEvent::PairingConcluded => {
+            Event::PairingConcluded => {
                 assert!(self.code_proven);
                 self.question = Some(Question::Store);
                 reach(2);
             }
-            AcceptorEvent::NamesArriving(bytes) => {
+            Event::NamesArriving(bytes) => {
                 assert!(self.welcomed_known || self.stored, "names of a stranger");
                 assert!(!self.offered && bytes <= OFFERED_BYTES_MAX + OFFERED_NAMES_MAX * size_of::<u32>());
             }
-            AcceptorEvent::Offered(offer, _) => {
+            Event::Offered(offer, _) => {
                 assert!(self.welcomed_known || self.stored, "an offer from a stranger");
                 assert!(offer.lanes > 0);
                 self.proves = offer.prove;
@@ -383,44 +350,48 @@ impl ReceiverSeen {
                 self.question = Some(Question::Decide);
                 reach(3);
             }
-            AcceptorEvent::Asked(number, _) => {
+            Event::Asked(number, _) => {
                 assert!(self.welcomed_known || self.stored, "a question of a stranger");
                 assert!(!self.offered && self.browsed.is_none_or(|before| before < number));
                 self.browsed = Some(number);
             }
-            AcceptorEvent::MorePages(number, _)
-            | AcceptorEvent::NotWanted(number)
-            | AcceptorEvent::PageTaken(number) => {
+            Event::MorePages(number, _) | Event::NotWanted(number) | Event::PageTaken(number) => {
                 assert!(self.browsed.is_some_and(|latest| number <= latest));
             }
-            AcceptorEvent::TotalsChanged(_) => assert!(self.offered),
-            AcceptorEvent::ListingArrived(_) => assert!(self.offered && !self.accepted, "a listing of nothing"),
-            AcceptorEvent::PeerPath(_) | AcceptorEvent::SenderTimes(_) | AcceptorEvent::EntryFailed(_) => {
+            Event::TotalsChanged(_) => assert!(self.offered),
+            Event::ListingArrived(_) => assert!(self.offered && !self.accepted, "a listing of nothing"),
+            Event::PeerPath(_) | Event::SenderTimes(_) | Event::EntryFailed(_) => {
                 assert!(self.accepted);
             }
-            AcceptorEvent::FinishReceived { .. } => {
+            Event::FinishReceived { .. } => {
                 assert!(self.accepted);
                 self.question = Some(Question::Receipt);
                 reach(4);
             }
-            AcceptorEvent::ReceiptWanted(_) => {
+            Event::ReceiptWanted(_) => {
                 assert!(self.welcomed_known || self.stored, "a receipt for a stranger");
                 self.question = Some(Question::EarlierReceipt);
             }
-            AcceptorEvent::WrongCode | AcceptorEvent::Cancelled(_) => {
+            Event::GetReceived(_) => {
+                assert!(self.welcomed_known || self.stored, "a request of a stranger");
+                self.question = Some(Question::Get);
+            }
+            Event::WrongCode | Event::Cancelled(_) => {
                 assert!(machine.is_ended());
                 self.over = true;
             }
+            event => panic!("an event of the other role: {event:?}"),
         }
     }
 
     /// One of this side's own calls; an answer, if one is due. False for a call that an honest
     /// initiator does not expect then.
-    fn act(&mut self, machine: &mut Acceptor, choice: u8) -> bool {
+    fn act(&mut self, machine: &mut Machine, choice: u8) -> bool {
         match choice % 8 {
             0..=3 if !machine.is_ended() => match self.question.take() {
                 None => {}
                 Some(Question::EarlierReceipt) => machine.earlier_receipt(None),
+                Some(Question::Get) => machine.refuse_get(GetRefusal::NoShare),
                 Some(Question::Welcome) => {
                     self.welcomed_known = self.setup.peer_known;
                     machine.welcome(self.welcomed_known, true);
@@ -461,7 +432,7 @@ impl ReceiverSeen {
                 machine.refuse(Refusal::NoCodeOpen);
                 return false;
             }
-            7 if choice & 0xf0 == 0xd0 => machine.times(receiver_times()),
+            7 if choice & 0xf0 == 0xd0 => machine.receiver_times(receiver_times()),
             7 if choice & 0xf0 == 0xc0 => {
                 machine.wanted(Wanted {
                     list: 7,

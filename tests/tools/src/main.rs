@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: ringway-testtools tree DIR [--bulk-mib N] [--small N] [--all-modes]
        ringway-testtools proxy LISTEN TARGET [--flip-after BYTES | --cut-after BYTES | --hold-after BYTES |
-           --hold-one-after BYTES | --swallow-after BYTES]
+           --hold-one-after BYTES | --swallow-after BYTES] [--back]
        ringway-testtools crash trees OLDER NEWER
        ringway-testtools crash cut LOG BASE IMAGE SEED
        ringway-testtools crash judge OLDER NEWER NOW nothing|gone|damaged";

@@ -59,6 +59,12 @@ pub(crate) fn main(mut arguments: impl Iterator<Item = String>) -> Result<(), Bo
         (None, _) => Harm::None,
         _ => return Err(crate::USAGE.into()),
     };
+    // The harm is done to what comes back from the target instead.
+    let is_back = match arguments.next().as_deref() {
+        None => false,
+        Some("--back") => true,
+        Some(_) => return Err(crate::USAGE.into()),
+    };
     let listener = TcpListener::bind(&listen)?;
     println!(r#"{{"event":"listening","address":"{}"}}"#, listener.local_addr()?);
     let road = Arc::new(Road::default());
@@ -74,8 +80,9 @@ pub(crate) fn main(mut arguments: impl Iterator<Item = String>) -> Result<(), Bo
         let (near_back, far_back) = (near.try_clone()?, far.try_clone()?);
         let road = Arc::clone(&road);
         // The tests want an end to vanish, so its error does not matter here.
-        thread::spawn(move || forward(near, far, harm, &road).is_ok());
-        thread::spawn(move || relay(far_back, near_back).is_ok());
+        let (harmed, other) = if is_back { ((far_back, near_back), (near, far)) } else { ((near, far), (far_back, near_back)) };
+        thread::spawn(move || forward(harmed.0, harmed.1, harm, &road).is_ok());
+        thread::spawn(move || relay(other.0, other.1).is_ok());
     }
     Ok(())
 }

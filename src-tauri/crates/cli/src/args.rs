@@ -2,6 +2,7 @@
 pub(crate) mod bench;
 pub(crate) mod copy;
 pub(crate) mod destination;
+mod get;
 mod limit;
 mod listen_address;
 mod retry;
@@ -25,14 +26,18 @@ use crate::exit::{COPY_EXIT_LINES, COPY_SIGNALS_HELP, EXIT_HELP};
 use bench::BenchArgs;
 pub(crate) use copy::CopyArgs;
 use copy::{COPY_HELP, COPY_USAGE};
+pub(crate) use get::GetArgs;
+use get::{GET_HELP, GET_USAGE};
 pub(crate) use limit::LimitArg;
 pub(crate) use listen_address::ListenAddress;
 pub(crate) use retry::RetryArg;
 pub(crate) use rule::RuleArgs;
 use selection::SELECTION_HELP;
 pub(crate) use selection::SelectionArgs;
-use service::{ACCEPT_HELP, SERVE_HELP};
-pub(crate) use service::{AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, ServeArgs, TransferArgs};
+use service::{ACCEPT_HELP, ALLOW_HELP, SERVE_HELP};
+pub(crate) use service::{
+    AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, RequestArgs, ServeArgs, TransferArgs,
+};
 use share::{LS_HELP, SHARE_HELP};
 pub(crate) use share::{LsArgs, ShareAction, ShareArgs};
 
@@ -54,7 +59,7 @@ Environment:
 Files:
   ~/.config/ringway/config.toml  settings
   ~/.local/share/ringway         identity.pem (private key), ringway.db (devices, past transfers)
-  ~/.local/state/ringway         copy-folder (where the window copied to last), left-out (what it left out of which folder)
+  ~/.local/state/ringway         copy-folder, sources-folder (where the window copied to and picked from last), left-out (what it left out of which folder)
 
 Sizes are in decimal units: 1 MB is 1,000,000 bytes.";
 
@@ -86,6 +91,9 @@ pub(crate) enum Command {
     /// Send folders and files to another machine
     #[command(override_usage = SEND_USAGE, after_long_help = with_statuses(&format!("{SEND_HELP}\n\n{SELECTION_HELP}")))]
     Send(Box<SendArgs>),
+    /// Get folders and files that another machine shares with this one
+    #[command(override_usage = GET_USAGE, after_long_help = with_statuses(GET_HELP))]
+    Get(Box<GetArgs>),
     /// Copy folders and files inside this machine, as `cp -a` does
     #[command(override_usage = COPY_USAGE, after_long_help = with_copy_statuses(), args_override_self = true)]
     Copy(Box<CopyArgs>),
@@ -103,6 +111,14 @@ pub(crate) enum Command {
     Accept(AcceptArgs),
     /// Decline an offer
     Decline(OfferArgs),
+    /// Let a device that wants to connect try the code, which is shown and has to be typed there
+    #[command(after_long_help = with_statuses(ALLOW_HELP))]
+    Allow(RequestArgs),
+    /// Do not show for ten minutes that a device wants to connect
+    Dismiss(RequestArgs),
+    /// Do not show any more that a device wants to connect, nor others at its address, until the
+    /// service ends
+    Block(RequestArgs),
     /// Show the service's code, or draw a new one
     Code(CodeShownArgs),
     /// Cancel a transfer of the service
@@ -153,7 +169,7 @@ impl Command {
     /// transfer.
     pub(crate) fn prints_its_result(&self) -> bool {
         let moves = match self {
-            Self::Recv(_) | Self::Serve(_) | Self::Pair(_) | Self::Accept(_) => true,
+            Self::Recv(_) | Self::Get(_) | Self::Serve(_) | Self::Pair(_) | Self::Accept(_) => true,
             Self::Send(args) => !args.dry_run,
             Self::Copy(args) => !args.dry_run,
             _ => false,
@@ -166,6 +182,7 @@ impl Command {
         match self {
             Self::Recv(args) => args.reporting.report,
             Self::Send(args) => args.reporting.report,
+            Self::Get(args) => args.reporting.report,
             Self::Copy(args) => ReportingArgs::from(args.said).report,
             Self::Pair(args) => args.reporting.report,
             Self::Devices(args) => args.report,
@@ -178,6 +195,7 @@ impl Command {
             Self::Serve(args) => args.report,
             Self::Accept(args) => args.report,
             Self::Decline(args) => args.report,
+            Self::Allow(args) | Self::Dismiss(args) | Self::Block(args) => args.report,
             Self::Code(args) => args.report,
             Self::Cancel(args) => args.transfer.report,
             Self::Pause(args) | Self::Resume(args) => args.report,

@@ -3,6 +3,7 @@
 pub(crate) mod copy;
 pub(crate) mod devices;
 pub(crate) mod doctor;
+pub(crate) mod get;
 pub(crate) mod inbox;
 pub(crate) mod ls;
 pub(crate) mod manual;

@@ -21,7 +21,7 @@ use ringway_engine::{Engine, Paths};
 use tokio::runtime::Builder;
 
 use crate::args::{Cli, Command};
-use crate::commands::{copy, devices, doctor, inbox, ls, manual, pair, recv, send, service, settings, share};
+use crate::commands::{copy, devices, doctor, get, inbox, ls, manual, pair, recv, send, service, settings, share};
 use crate::exit::{Exit, status_of};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
@@ -98,6 +98,7 @@ async fn run(command: Command, interrupts: Option<std::io::Result<Interrupts>>) 
     match command {
         Command::Recv(args) => recv::run(&engine, args, &interrupts).await,
         Command::Send(args) => send::run(&engine, *args, &interrupts).await,
+        Command::Get(args) => get::run(&engine, *args, &interrupts).await,
         Command::Pair(args) => pair::run(&engine, args, &interrupts).await,
         Command::Devices(args) => devices::run(&engine, args).await,
         Command::Share(args) => share::run(&engine, args),

@@ -52,6 +52,16 @@ const TITLE_MAX: usize = 40;
 /// Says the last word. SIGTERM leaves a sender's as it is; of a receiver there is more to end than
 /// one transfer, so that it sees to that itself.
 pub(crate) async fn follow(transfer: &Transfer, out: &Output, interrupts: &Interrupts) -> Arc<Report> {
+    follow_as(transfer, out, interrupts, transfer.direction() == Direction::Sending).await
+}
+
+/// The same for a transfer that this command dials for, in whichever direction: it is all that the
+/// command does, so that SIGTERM leaves it as it is.
+pub(crate) async fn follow_dialled(transfer: &Transfer, out: &Output, interrupts: &Interrupts) -> Arc<Report> {
+    follow_as(transfer, out, interrupts, true).await
+}
+
+async fn follow_as(transfer: &Transfer, out: &Output, interrupts: &Interrupts, is_dialled: bool) -> Arc<Report> {
     let mut view = View::new(transfer, out);
     let mut ticks = tokio::time::interval(LOOK_EVERY);
     let wait = transfer.wait();
@@ -65,7 +75,7 @@ pub(crate) async fn follow(transfer: &Transfer, out: &Output, interrupts: &Inter
             () = &mut asked, if !stopping => {
                 stopping = true;
                 match transfer.direction() {
-                    Direction::Sending if interrupts.is_terminated() => {
+                    _ if is_dialled && interrupts.is_terminated() => {
                         view.end();
                         leave(out, interrupts.exit(), 1);
                     }
@@ -575,6 +585,8 @@ mod tests {
             time_left: Some(Duration::from_secs(12)),
             stalled_for: None,
             limited_by: None,
+            limit_bytes_per_s: None,
+            reconnected: 0,
             interruption: None,
             place: None,
             can_pause: true,

@@ -8,6 +8,7 @@ mod devices;
 mod history;
 mod listeners;
 mod nearby;
+mod picked_folder;
 mod receiving;
 mod sending;
 mod settings;
@@ -24,6 +25,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_engine::{Engine, Paths, Transfer};
+#[cfg(feature = "desktop")]
+use ringway_model::DeviceId;
 use ringway_model::{Direction, Fault, OnCancel, Stage};
 
 use crate::doctor;
@@ -38,6 +41,7 @@ use history::History;
 use listeners::Listeners;
 pub use listeners::{Listener, Sink};
 use nearby::NearbyDevices;
+use picked_folder::PickedFolder;
 use receiving::Receiving;
 pub use receiving::Reception;
 use receiving::offers::Offers;
@@ -62,6 +66,8 @@ pub struct App {
     pub(crate) listeners: Arc<Listeners>,
     /// What was chosen or dropped.
     pub(crate) choices: Arc<Choices>,
+    /// Where what is sent was picked last.
+    pub(crate) sources_picked: Arc<PickedFolder>,
     /// Who is nearby.
     pub(crate) nearby: Arc<NearbyDevices>,
     /// The paired devices.
@@ -114,6 +120,7 @@ impl App {
         Self {
             settings,
             sending,
+            sources_picked: Arc::new(PickedFolder::open(state, picked_folder::OF_SOURCES)),
             copying: Arc::new(Copying::new(engine.clone(), choices.clone(), transfers.clone(), state)),
             history: History { engine: engine.clone() },
             shares: Shares { engine: engine.clone() },
@@ -145,7 +152,7 @@ impl App {
     /// The trust store cannot be read.
     pub fn everything(&self) -> Result<Everything, Fault> {
         Ok(Everything {
-            device: self.engine.this_device(),
+            device_id: self.engine.this_device().id,
             settings: self.settings.shown(),
             is_set_up: self.engine.is_set_up(),
             default_port: ringway_engine::limits::DEFAULT_PORT,
@@ -159,6 +166,27 @@ impl App {
             transfers: self.transfers.shown(),
             waiting: self.sending.queue.shown(),
         })
+    }
+
+    /// This device's id.
+    #[cfg(feature = "desktop")]
+    pub(crate) fn device_id(&self) -> DeviceId {
+        self.engine.this_device().id
+    }
+
+    /// Takes an ended transfer off the list, and out of the history; its files stay. A running one
+    /// stays.
+    ///
+    /// # Errors
+    /// The history cannot be written.
+    pub(crate) fn forget_transfer(&self, id: &str) -> Result<(), Fault> {
+        if let Ok(transfer) = self.transfers.find(id)
+            && transfer.progress().stage == Stage::Ended
+        {
+            self.engine.forget_past_of(&transfer)?;
+        }
+        self.transfers.dismiss(id);
+        Ok(())
     }
 
     /// This program's version, and where it keeps what it owns.

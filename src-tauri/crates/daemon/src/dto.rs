@@ -10,8 +10,8 @@ mod nearby;
 mod settings;
 
 use ringway_model::{
-    Device, Fault, LookAlike, Offer, OpenCode, PairingRequest, Past, Progress, Remedy, Report, SeriesPoint,
-    SettingsInForce, Text, ThisDevice, TransferId, TransferStatus, TurnedAway, UnderWay,
+    Comparison, Device, DeviceId, Difference, Fault, LookAlike, Offer, OpenCode, PairingRequest, Past, Progress,
+    Remedy, Report, SeriesPoint, SettingsInForce, Text, TransferId, TransferStatus, TurnedAway, UnderWay,
 };
 use serde::{Deserialize, Serialize};
 
@@ -110,6 +110,15 @@ pub struct Moving {
     pub report: Option<Report>,
 }
 
+/// How an offer that was accepted compared with its folder before it was received.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "bindings", derive(specta::Type))]
+pub struct ComparedBefore {
+    pub comparison: Comparison,
+    /// The entries that differed, at most 1,000.
+    pub differences: Vec<Difference>,
+}
+
 /// What the picker should pick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
@@ -137,7 +146,8 @@ pub struct Again {
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 pub struct Everything {
-    pub device: ThisDevice,
+    /// This device's id. Its name is one of the settings.
+    pub device_id: DeviceId,
     pub settings: SettingsInForce,
     /// False until settings were stored for the first time.
     pub is_set_up: bool,
@@ -266,6 +276,15 @@ pub enum AppEvent {
 #[cfg_attr(feature = "bindings", derive(specta::Type))]
 #[serde(tag = "is", rename_all = "camelCase")]
 pub enum Update {
-    Moved { progress: Box<Progress>, status: TransferStatus },
-    Ended { progress: Box<Progress>, report: Box<Report>, status: TransferStatus },
+    Moved {
+        progress: Box<Progress>,
+        status: TransferStatus,
+    },
+    /// `series` is its course as the history has it.
+    Ended {
+        progress: Box<Progress>,
+        report: Box<Report>,
+        status: TransferStatus,
+        series: Vec<SeriesPoint>,
+    },
 }

@@ -3,7 +3,7 @@ pub mod remedy;
 mod shares;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -22,6 +22,7 @@ use ringway_wire::DeviceName;
 use ringway_wire::code::PairingSecret;
 
 use crate::admission::{boot_ms, descriptors};
+use crate::devices::reference::PathInShare;
 use crate::devices::target::Target;
 use crate::limits;
 use crate::local::paths::Paths;
@@ -29,6 +30,7 @@ use crate::local::places::Places;
 use crate::local::{identity, private, settings};
 use crate::reach::connect;
 use crate::reach::discovery::{Announced, Nearby, Wanted};
+use crate::receiving::getting;
 use crate::receiving::listeners::Listeners;
 use crate::receiving::receive::{self, Receiver};
 use crate::send;
@@ -36,7 +38,7 @@ use crate::shared::{self, Shared, StoreChanges};
 use crate::store::history::{PAST_PATHS_MAX, Record, Remembered, Resend, is_remembered};
 use crate::store::{self, look_alike, targets};
 use crate::transfers::copying::{self, CopyRequest};
-use crate::transfers::options::{ReceiveOptions, SendRequest};
+use crate::transfers::options::{GetRequest, ReceiveOptions, SendRequest};
 use crate::transfers::transfer::Transfer;
 
 /// The engine's handle: cheap to clone, the same for every program. Methods that start jobs need a
@@ -102,7 +104,7 @@ impl Engine {
 
     /// This device.
     pub fn this_device(&self) -> ThisDevice {
-        ThisDevice { id: self.shared.identity.id(), name: self.shared.settings().name }
+        self.shared.this_device()
     }
 
     /// The host's name, where this device is called `device-` and its id's first digits because a
@@ -177,6 +179,29 @@ impl Engine {
     /// The store cannot be read.
     pub fn look_alike(&self, id: DeviceId, name: &str) -> Result<Option<LookAlike>, Fault> {
         look_alike::find(&self.shared.store, id, name)
+    }
+
+    /// The folder in which a person let a device's last offer land, if that was another one than
+    /// its offers have by themselves: as long as that very folder is there and may be received into
+    /// without asking.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn offer_folder(&self, id: DeviceId) -> Result<Option<PathBuf>, Fault> {
+        let kept = self.shared.store.offer_folder(id)?;
+        Ok(kept.filter(|folder| {
+            self.shared.expect(folder).is_there(folder) && self.check_folder(folder, IntoHome::Refuse).is_ok()
+        }))
+    }
+
+    /// Keeps that folder for the device's next offer; none forgets it.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn keep_offer_folder(&self, id: DeviceId, folder: Option<&Path>) -> Result<(), Fault> {
+        self.shared.store.keep_offer_folder(id, folder)?;
+        folder.into_iter().for_each(|folder| self.choose_folder(folder));
+        Ok(())
     }
 
     /// Renames a paired device here.
@@ -273,6 +298,14 @@ impl Engine {
     /// The store cannot be read.
     pub fn past_sent(&self, id: TransferId) -> Result<Option<Remembered>, Fault> {
         self.shared.store.past_sent(id)
+    }
+
+    /// Forgets what the history has of a transfer that has ended; false if it has nothing.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn forget_past_of(&self, transfer: &Transfer) -> Result<bool, Fault> {
+        self.shared.store.forget_past_of(transfer.direction(), transfer.key())
     }
 
     /// Forgets one past transfer, not what it brought; false if it was not known.
@@ -390,6 +423,31 @@ impl Engine {
             }
             Err(error) => {
                 let transfer = Transfer::new(TransferId([0; 16]), Direction::Sending, title, None);
+                transfer.end(Err(error));
+                transfer
+            }
+        }
+    }
+
+    /// Starts to get entries of another device's share; what goes wrong is in the transfer's
+    /// report.
+    pub fn get(&self, request: GetRequest) -> Transfer {
+        let title = request.paths.first().map(PathInShare::title).unwrap_or_default();
+        let more = request.paths.len().saturating_sub(1) as u64;
+        let record = Record {
+            store: Arc::clone(&self.shared.store),
+            target: Some((request.target.clone(), request.target.label(&self.shared.store))),
+            paths: vec![request.destination.clone()],
+            resend: None,
+        };
+        match random() {
+            Ok(id) => {
+                let transfer = Transfer::new(TransferId(id), Direction::Receiving, (title, more), Some(record));
+                tokio::spawn(getting::run(Arc::clone(&self.shared), request, transfer.clone()));
+                transfer
+            }
+            Err(error) => {
+                let transfer = Transfer::new(TransferId([0; 16]), Direction::Receiving, (title, more), None);
                 transfer.end(Err(error));
                 transfer
             }

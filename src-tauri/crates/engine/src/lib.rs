@@ -45,5 +45,5 @@ pub use ringway_wire::code::{GivenSecret, PairingSecret, SecretError};
 pub use send::browse::{Browsed, Browser, Listed, Unread};
 pub use store::history::{Remembered, Resend};
 pub use transfers::copying::{CopyOptions, CopyRequest, KernelCopy, PlannedFn, ReflinkMode};
-pub use transfers::options::{AcceptOptions, ReceiveOptions, SendRequest};
+pub use transfers::options::{AcceptOptions, GetRequest, ReceiveOptions, SendRequest};
 pub use transfers::transfer::Transfer;

@@ -23,6 +23,13 @@ pub const DEFAULT_PORT: u16 = 17464;
 /// has 21 chances in 2^22, one in 200,000, however long it goes on.
 pub const WRONG_ATTEMPTS_OF_ALL_CODES_MAX: u32 = 21;
 
+/// How often a person is told that an address tried to pair while no code was open: a line in the
+/// log and a notice each.
+pub const NO_CODE_TOLD: Allowance = Allowance { burst: 3, per_min: 1 };
+
+/// The same of all addresses together.
+pub const NO_CODE_TOLD_OF_ALL: Allowance = Allowance { burst: 16, per_min: 4 };
+
 /// Failures a report names: enough to act on, and bounded when a whole tree cannot be written.
 pub const FAILURES_LISTED_MAX: usize = 1_000;
 
@@ -66,6 +73,20 @@ pub const HANDSHAKE_PAUSE: Duration = Duration::from_millis(20);
 /// Offers of one device that came to nothing: withdrawn, declined or not answered. A person is
 /// asked no more often than that.
 pub const OFFERS_IN_VAIN: Allowance = Allowance { burst: 16, per_min: 4 };
+
+/// Requests of one device for entries of shares: a person who gets one after the other, and eight
+/// transfers that are asked for again every five seconds because they are paused here.
+pub const REQUESTS_FOR_SHARES: Allowance = Allowance { burst: 64, per_min: 120 };
+
+/// What other devices get from the shares here at a time, or may go on with. Each takes a walk, up
+/// to 16 lanes and their descriptors.
+pub const GETS_MAX: usize = 16;
+
+/// The same of one device.
+pub const GETS_OF_ONE_MAX: usize = 8;
+
+/// How long a device that gets something may take none of it, before it is given up.
+pub const SERVED_STALL_TIME_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// Origins whose token buckets are remembered.
 pub const TOKEN_BUCKETS_MAX: usize = 4_096;

@@ -1,10 +1,13 @@
 //! Receiving: the listener and its open code, connections until they are known, offers until they
-//! are received, and answers about what is shared.
+//! are received; what is got from another device's shares, what other devices get from the shares
+//! here, and answers about what is shared.
 mod answer_places;
 mod answering;
 mod arrivals;
 mod door;
 pub mod event;
+mod gets;
+pub(crate) mod getting;
 pub(crate) mod listeners;
 mod listening;
 mod listing;
@@ -13,5 +16,7 @@ mod queue;
 pub mod receive;
 mod renewals;
 mod serve;
+mod serving;
 mod shares;
+mod taking;
 mod visitor;

@@ -1,12 +1,13 @@
-//! The sending job: offer, open lanes, wait for the receipt; where the connection is lost, again.
-//! And what else is asked of a device that is reached.
-mod attempts;
+//! The sending job: offer, lanes, wait for the receipt; where the connection is lost, again. A job
+//! of another module ([`Job`]) sends what the other end has asked for. And what else is asked of a
+//! device that is reached.
+pub(crate) mod attempts;
 pub(crate) mod browse;
 pub mod dry_run;
 mod find;
-mod lanes;
+pub(crate) mod lanes;
 mod listing;
-mod reach;
+pub(crate) mod reach;
 mod stall;
 
 use std::ffi::OsString;
@@ -15,16 +16,16 @@ use std::time::Duration;
 
 use ringway_link::bottleneck::Clocks;
 use ringway_link::lane::growth::LaneGrowth;
-use ringway_link::lane::{self, Lane, Relay, Renewing, SendingLane, Share};
+use ringway_link::lane::{self, Lane, LaneStops, Relay, Renewing, SendingLane, Share};
 use ringway_link::rate_limit::RateLimiter;
 use ringway_link::session::Session;
 use ringway_model::{AuthError, Bottleneck, Compression, DeclineReason, Fault, PathTaken, Side, Source, Stage};
 use ringway_tree::compression::{Packed, Packing};
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::send::Outgoing;
-use ringway_wire::control::{Offer, Receipt, Refusal};
+use ringway_wire::control::{Cancel, Offer, Receipt, Refusal};
 use ringway_wire::limits::LANE_SILENCE_MAX_MS;
-use ringway_wire::session::{HandedOver, Initiator, InitiatorEvent};
+use ringway_wire::session::{Event, HandedOver};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
@@ -34,7 +35,7 @@ use crate::shared::Shared;
 use crate::transfers::options::SendRequest;
 use crate::transfers::transfer::{Arrived, Transfer};
 use crate::wire_convert::{decode_cancel, decode_edit, decode_failure, decode_paths, encode_failure, encode_paths};
-use lanes::{LaneEnd, LaneOpener, Lanes, next_opened};
+use lanes::{LaneEnd, LaneOrigin, Lanes, next_opened};
 use listing::Listing;
 use reach::refused;
 use stall::{Seen, Stall};
@@ -44,8 +45,25 @@ pub(crate) use reach::reach;
 /// Who takes longer to let a transfer go on asks a person.
 const ANSWER_AT_ONCE: Duration = Duration::from_secs(2);
 
+/// Time for the other end to open its lanes, where it has asked for what is sent.
+const LANES_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// Opens a lane's next connection, by its number.
+type Renewal = Box<dyn FnMut(u16) -> std::io::Result<Lane> + Send>;
+
 /// How often it is looked whether the receiver's machine answers on each lane.
 const LANES_LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// What the other end is told last of a session that has ended by this.
+pub(crate) fn goodbye(error: Option<&Fault>) -> Cancel {
+    match error {
+        Some(Fault::Cancelled { kept: true, .. }) => Cancel::ByPersonKeeping,
+        Some(Fault::Cancelled { .. }) => Cancel::ByPerson,
+        Some(Fault::Paused { .. }) => Cancel::Paused,
+        Some(error) if error.outage().is_some() => Cancel::ConnectionLost,
+        _ => Cancel::Failed,
+    }
+}
 
 /// What a send is called: its first source, and how many more there are.
 pub(crate) fn title(sources: &[Source]) -> (OsString, u64) {
@@ -59,40 +77,46 @@ pub(crate) async fn run(shared: Arc<Shared>, request: SendRequest, transfer: Tra
     transfer.end(ended);
 }
 
-/// An offer on its way.
-struct Job<'a> {
-    transfer: &'a Transfer,
-    outgoing: &'a Arc<Outgoing>,
-    opener: Arc<LaneOpener>,
-    paths: PathTaken,
-    io: IoPlan,
-    records_per_key: u64,
-    limiter: Option<Arc<RateLimiter>>,
-    clocks: Clocks,
-    compression: Compression,
-    verify: bool,
-    packed: Arc<Packed>,
-    relay: Arc<Relay>,
+/// What confines a lane's thread for good, where something does.
+pub(crate) type Confine = Arc<dyn Fn() -> std::io::Result<()> + Send + Sync>;
+
+/// An offer on its way, whichever end has dialled.
+pub(crate) struct Job<'a> {
+    pub(crate) transfer: &'a Transfer,
+    /// The id that the session has, which is not the transfer's where its peer was started anew.
+    pub(crate) id: [u8; 16],
+    pub(crate) outgoing: &'a Arc<Outgoing>,
+    pub(crate) stops: LaneStops,
+    pub(crate) paths: PathTaken,
+    pub(crate) io: IoPlan,
+    pub(crate) records_per_key: u64,
+    pub(crate) limiter: Option<Arc<RateLimiter>>,
+    pub(crate) clocks: Clocks,
+    pub(crate) compression: Compression,
+    pub(crate) verify: bool,
+    pub(crate) packed: Arc<Packed>,
+    pub(crate) relay: Arc<Relay>,
     /// Lanes to begin with, and at the most.
-    lanes_first: u8,
-    lanes_max: u8,
+    pub(crate) lanes_first: u8,
+    pub(crate) lanes_max: u8,
     /// How long it is tried again after the connection was lost.
-    retry: Duration,
+    pub(crate) retry: Duration,
     /// What an earlier session has handed over whole: only its receipt is missing.
-    handed: Option<HandedOver>,
+    pub(crate) handed: Option<HandedOver>,
     /// How long it waits for a receiver that takes nothing.
-    timeout: Option<Duration>,
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) confine: Option<Confine>,
 }
 
 impl Job<'_> {
-    async fn run(&self, session: &mut Session<Initiator>) -> Result<Arrived, Fault> {
+    pub(crate) async fn run(&self, session: &mut Session, mut origin: LaneOrigin) -> Result<Arrived, Fault> {
         if let Some(arrived) = self.earlier_receipt(session).await? {
             return Ok(arrived);
         }
         let (names, more_names) = self.outgoing.names();
         let so_far = self.outgoing.totals();
         let offer = Offer {
-            transfer: self.transfer.id().0,
+            transfer: self.id,
             names,
             more_names,
             so_far,
@@ -110,7 +134,9 @@ impl Job<'_> {
         let mut answer_by = Instant::now() + ANSWER_TIME_MAX;
         let mut is_queued = false;
         let mut lanes: Option<Lanes> = None;
+        let mut lanes_by = None;
         let mut told = None;
+        let mut told_end = false;
         // A receiver that has accepted it before asks nobody.
         let mut listing = if self.transfer.figures().has_begun() { Listing::Over } else { Listing::Due(offered) };
         let mut stall = Stall::new(self.timeout, std::time::Instant::now());
@@ -119,10 +145,10 @@ impl Job<'_> {
                 event = session.next() => match event? {
                     // A receiver that was disconnected during the pause learns of the pause now,
                     // before any bytes move.
-                    Some(InitiatorEvent::Accepted { .. }) if self.transfer.is_paused() => {
+                    Some(Event::Accepted { .. }) if self.transfer.is_paused() => {
                         return Err(Fault::Paused { by: Side::Here });
                     }
-                    Some(InitiatorEvent::Accepted { lanes: lanes_max, lists, doubts }) => {
+                    Some(Event::Accepted { lanes: lanes_max, lists, doubts }) => {
                         if lists {
                             self.outgoing.list();
                         }
@@ -136,9 +162,10 @@ impl Job<'_> {
                         let needed = self.lanes_first.min(lanes_max);
                         let growth = LaneGrowth::new(needed, if self.lanes_first < self.lanes_max { lanes_max } else { needed });
                         let begun = lanes.insert(Lanes::new(needed, growth));
-                        begun.open(&self.opener, needed);
+                        begun.open(&origin, needed);
+                        lanes_by = Some(Instant::now() + LANES_TIME_MAX);
                     }
-                    Some(InitiatorEvent::Queued(place)) => {
+                    Some(Event::Queued(place)) => {
                         // It is accepted, and waits for its turn.
                         listing = Listing::Over;
                         self.transfer.figures().queue(place);
@@ -151,20 +178,23 @@ impl Job<'_> {
                     },
                     None => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
                 },
-                Some((number, opened)) = next_opened(&mut lanes) => {
+                Some((number, opened)) = next_opened(&mut lanes, &mut origin, (self.paths.tls, &self.stops)) => {
                     let Some(lanes) = &mut lanes else { continue };
+                    let is_needed = lanes.is_needed(number, &origin);
                     match opened {
+                        // Nothing is left that it could bring.
+                        Ok(_) if told_end => {}
                         Ok(lane) => {
-                            self.start_lane(number, lane, number >= lanes.needed, lane_ended.clone())?;
+                            self.start_lane((number, !is_needed), lane, &mut origin, lane_ended.clone())?;
                             lanes.started += 1;
                             lanes.running += 1;
                             self.transfer.figures().lanes = lanes.started;
                         }
-                        Err(_) if number >= lanes.needed => lanes.dropped(self.transfer),
+                        Err(_) if !is_needed => lanes.dropped(self.transfer),
                         Err(fault @ Fault::ConnectionLost(_)) => return Err(self.why_broken(session, fault).await),
                         Err(error) => return Err(error),
                     }
-                    self.finish_if_over(session, lanes, &mut told);
+                    told_end |= self.finish_if_over(session, lanes, &mut told);
                 }
                 Some(ended) = lanes_ended.recv() => {
                     let end = match ended {
@@ -181,7 +211,7 @@ impl Job<'_> {
                             lanes.started -= 1;
                             lanes.dropped(self.transfer);
                         }
-                        self.finish_if_over(session, lanes, &mut told);
+                        told_end |= self.finish_if_over(session, lanes, &mut told);
                     }
                 }
                 _ = tick.tick() => {
@@ -191,13 +221,13 @@ impl Job<'_> {
                     self.report_walk(session, &mut told, false);
                     if looked.elapsed() >= LANES_LOOK_EVERY {
                         looked = Instant::now();
-                        self.opener.stops.stop_unanswered(Duration::from_millis(LANE_SILENCE_MAX_MS));
+                        self.stops.stop_unanswered(Duration::from_millis(LANE_SILENCE_MAX_MS));
                         if let Some(lanes) = &lanes {
                             stall.look(std::time::Instant::now(), self.seen(lanes))?;
                         }
                     }
                     if let Some(lanes) = &mut lanes {
-                        self.grow(lanes);
+                        self.grow(lanes, &origin);
                     }
                 }
                 page = listing.next(self.outgoing), if session.machine.takes_listing() => {
@@ -209,6 +239,9 @@ impl Job<'_> {
                     let why = if is_queued { DeclineReason::Busy } else { DeclineReason::NoAnswer };
                     return Err(Fault::Declined(why));
                 }
+                () = tokio::time::sleep_until(lanes_by.unwrap_or(answer_by)), if lanes.as_ref().is_some_and(|lanes| {
+                    lanes.started == 0 && lanes.opening.is_empty()
+                }) => return Err(Fault::lost(std::io::ErrorKind::TimedOut)),
                 () = self.transfer.paused(), if lanes.as_ref().is_some_and(|lanes| !lanes.are_over()) => {
                     return Err(Fault::Paused { by: Side::Here });
                 }
@@ -219,7 +252,7 @@ impl Job<'_> {
 
     /// Asks for the receipt of what an earlier session has handed over whole; none where there is
     /// none, so that it is to be offered again.
-    async fn earlier_receipt(&self, session: &mut Session<Initiator>) -> Result<Option<Arrived>, Fault> {
+    async fn earlier_receipt(&self, session: &mut Session) -> Result<Option<Arrived>, Fault> {
         let Some(handed) = self.handed else { return Ok(None) };
         session.machine.ask_receipt(self.transfer.id().0, handed, self.verify);
         // No person is asked, and nothing is left to do there.
@@ -227,7 +260,7 @@ impl Job<'_> {
         loop {
             tokio::select! {
                 event = session.next() => match event? {
-                    Some(InitiatorEvent::NoReceipt) => return Ok(None),
+                    Some(Event::NoReceipt) => return Ok(None),
                     Some(event) => if let Some(receipt) = self.handle(event)? {
                         return Ok(Some(self.arrived(&receipt, handed.failed)));
                     },
@@ -243,20 +276,24 @@ impl Job<'_> {
 
     fn finish_if_over(
         &self,
-        session: &mut Session<Initiator>,
+        session: &mut Session,
         lanes: &Lanes,
         told: &mut Option<ringway_wire::control::Totals>,
-    ) {
+    ) -> bool {
         if lanes.are_over() {
             self.report_walk(session, told, true);
             let (sent, failed) = (self.outgoing.sent(), self.outgoing.failed());
             session.machine.finish(sent, failed, lanes.started);
             self.transfer.figures().set_stage(Stage::Finishing);
         }
+        lanes.are_over()
     }
 
     /// Adds lanes where that is likely to gain something.
-    fn grow(&self, lanes: &mut Lanes) {
+    fn grow(&self, lanes: &mut Lanes, origin: &LaneOrigin) {
+        if matches!(origin, LaneOrigin::Admitted(_)) {
+            return;
+        }
         let (now, bytes, limited) = {
             let figures = self.transfer.figures();
             (figures.running_for(), figures.bytes_done, figures.gauge.bottleneck() == Some(Bottleneck::Network))
@@ -264,7 +301,7 @@ impl Job<'_> {
         // Lanes that come to their end have nothing to share.
         if lanes.opening.is_empty() && lanes.running == lanes.started {
             let more = lanes.growth.lanes_to_add(now, bytes, limited);
-            lanes.open(&self.opener, more);
+            lanes.open(origin, more);
         }
     }
 
@@ -272,7 +309,7 @@ impl Job<'_> {
     fn seen(&self, lanes: &Lanes) -> Seen {
         let figures = self.transfer.figures();
         Seen {
-            acknowledged: self.opener.stops.acknowledged(),
+            acknowledged: self.stops.acknowledged(),
             here: self.clocks.of_sender(),
             there: figures.gauge.receiver_reported(),
             is_handed_over: lanes.are_over(),
@@ -282,12 +319,7 @@ impl Job<'_> {
 
     /// Tells the peer and the figures how far the walk is and what failed here. What is said waits
     /// for a peer that has yet to read, but for the `last` time.
-    fn report_walk(
-        &self,
-        session: &mut Session<Initiator>,
-        told: &mut Option<ringway_wire::control::Totals>,
-        last: bool,
-    ) {
+    fn report_walk(&self, session: &mut Session, told: &mut Option<ringway_wire::control::Totals>, last: bool) {
         let totals = self.outgoing.totals();
         let is_said = last || session.has_sent_all();
         let mut figures = self.transfer.figures();
@@ -304,33 +336,33 @@ impl Job<'_> {
             }
             figures.failed_here = self.outgoing.failed();
             let times = self.clocks.of_sender();
-            session.machine.times(times);
+            session.machine.sender_times(times);
             figures.gauge.sender(times);
             figures.name_bottleneck();
             figures.packed = self.packed.bytes();
         }
     }
 
-    fn handle(&self, event: InitiatorEvent) -> Result<Option<Receipt>, Fault> {
+    fn handle(&self, event: Event) -> Result<Option<Receipt>, Fault> {
         let mut figures = self.transfer.figures();
         match event {
             // Of what has been read back by now the receiver tells otherwise.
-            InitiatorEvent::Progressed(progress) if figures.stage() == Stage::Verifying => {
+            Event::Progressed(progress) if figures.stage() == Stage::Verifying => {
                 figures.took(self.outgoing.moved_of(progress.bytes));
             }
-            InitiatorEvent::Progressed(progress) => {
+            Event::Progressed(progress) => {
                 figures.progress(progress.entries, progress.bytes, self.outgoing.moved_of(progress.bytes));
             }
-            InitiatorEvent::ReceiverTimes(times) => figures.gauge.receiver(times),
-            InitiatorEvent::Proving(progress) => {
+            Event::ReceiverTimes(times) => figures.gauge.receiver(times),
+            Event::Proving(progress) => {
                 let sent = self.outgoing.sent();
                 figures.proving((sent.files, sent.bytes), progress.entries, progress.bytes);
             }
-            InitiatorEvent::Wanted(wanted) => self.outgoing.answered(&wanted)?,
-            InitiatorEvent::EntryFailed(failed) => figures.fail(decode_failure(failed)),
-            InitiatorEvent::EntryKept(kept) => figures.edit(decode_edit(kept)),
-            InitiatorEvent::PeerPath(codes) => figures.there = Some(decode_paths(codes)),
-            InitiatorEvent::ReceiptReceived(receipt) => {
+            Event::Wanted(wanted) => self.outgoing.answered(&wanted)?,
+            Event::EntryFailed(failed) => figures.fail(decode_failure(failed)),
+            Event::EntryKept(kept) => figures.edit(decode_edit(kept)),
+            Event::PeerPath(codes) => figures.there = Some(decode_paths(codes)),
+            Event::ReceiptReceived(receipt) => {
                 let moved = self.outgoing.moved_of(receipt.there.bytes);
                 figures.took(moved);
                 if figures.stage() != Stage::Verifying {
@@ -340,22 +372,29 @@ impl Job<'_> {
                 figures.edited = receipt.edited;
                 return Ok(Some(receipt));
             }
-            InitiatorEvent::Declined(decline) => return Err(Fault::Declined(decline)),
-            InitiatorEvent::Cancelled(cancel) => return Err(decode_cancel(cancel)),
+            Event::Declined(decline) => return Err(Fault::Declined(decline)),
+            Event::Cancelled(cancel) => return Err(decode_cancel(cancel)),
             // It was forgotten there since it was let in.
-            InitiatorEvent::Refused(Refusal::NotPaired) => {
+            Event::Refused(Refusal::NotPaired) => {
                 let peer_name = self.transfer.peer().map(|(_, name)| name).unwrap_or_default();
                 return Err(AuthError::PairingNeeded { peer_name: peer_name.into() }.into());
             }
             // Nobody pairs any more: there was no place for the connection.
-            InitiatorEvent::Refused(Refusal::PairingBusy(_)) => {
+            Event::Refused(Refusal::PairingBusy(_)) => {
                 figures.turn_away();
                 return Err(Fault::Declined(DeclineReason::Busy));
             }
-            InitiatorEvent::Refused(refusal) => return Err(refused(refusal, None)),
+            Event::Refused(refusal) => return Err(refused(refusal, None)),
             _ => {}
         }
         Ok(None)
+    }
+
+    /// Stops its lanes, whose threads then end.
+    pub(crate) fn stop(&self) {
+        self.stops.stop();
+        self.limiter.iter().for_each(|limiter| limiter.stop());
+        self.relay.stop();
     }
 
     fn arrived(&self, receipt: &Receipt, failed_here: u64) -> Arrived {
@@ -365,23 +404,14 @@ impl Job<'_> {
 
     fn start_lane(
         &self,
-        number: u8,
+        (number, added): (u8, bool),
         lane: Lane,
-        added: bool,
+        origin: &mut LaneOrigin,
         ended: mpsc::UnboundedSender<std::io::Result<LaneEnd>>,
     ) -> Result<(), Fault> {
-        let (outgoing, opener) = (Arc::clone(self.outgoing), Arc::clone(&self.opener));
-        let (io, runtime) = (self.io, Handle::current());
-        let renew = move |connection| {
-            runtime.block_on(async {
-                tokio::select! {
-                    opened = opener.open(number, connection) => opened.map_err(std::io::Error::other),
-                    () = opener.stops.stopped() => Err(std::io::ErrorKind::ConnectionAborted.into()),
-                }
-            })
-        };
+        let (outgoing, io, confine) = (Arc::clone(self.outgoing), self.io, self.confine.clone());
         let clock = self.clocks.lane();
-        let mut connection = Renewing::new(lane, self.records_per_key, Box::new(renew));
+        let mut connection = Renewing::new(lane, self.records_per_key, self.renewal(number, origin)?);
         if let Some(limiter) = &self.limiter {
             connection = connection.held_to(Arc::clone(limiter), clock.clone());
         }
@@ -390,6 +420,7 @@ impl Job<'_> {
         let packing = Packing::new(self.compression, Arc::clone(&self.packed)).map_err(Fault::lost)?;
         let mut lane = SendingLane::new(connection, share, packing, clock);
         let work = move || {
+            confine.map_or(Ok(()), |confine| confine())?;
             let mut io = match io.open() {
                 Err(_) if added => return Ok(LaneEnd::Dropped),
                 opened => opened?,
@@ -404,8 +435,35 @@ impl Job<'_> {
         lane::spawn(format!("ringway-out-{number}"), work, panicked, ended).map(drop)
     }
 
+    /// What opens a lane's next connections, or waits for them.
+    fn renewal(&self, number: u8, origin: &mut LaneOrigin) -> Result<Renewal, Fault> {
+        let stops = self.stops.clone();
+        match origin {
+            LaneOrigin::Dialled(opener) => {
+                let (opener, runtime) = (Arc::clone(opener), Handle::current());
+                Ok(Box::new(move |connection| {
+                    runtime.block_on(async {
+                        tokio::select! {
+                            opened = opener.open(number, connection) => opened.map_err(std::io::Error::other),
+                            () = stops.stopped() => Err(std::io::ErrorKind::ConnectionAborted.into()),
+                        }
+                    })
+                }))
+            }
+            LaneOrigin::Admitted(admitted) => {
+                let successor = admitted.successors.get_mut(usize::from(number)).and_then(Option::take);
+                let mut successor = successor.ok_or(Fault::machine("a lane came twice"))?;
+                Ok(Box::new(move |_| {
+                    let next = successor()?;
+                    stops.set(number, &next)?;
+                    Ok(next)
+                }))
+            }
+        }
+    }
+
     /// A lane broke: the receiver's reason if it says one, else what the lane met.
-    async fn why_broken(&self, session: &mut Session<Initiator>, fault: Fault) -> Fault {
+    async fn why_broken(&self, session: &mut Session, fault: Fault) -> Fault {
         let reason = async {
             loop {
                 match session.next().await {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use ringway_link::key::DeviceKey;
 use ringway_link::tls::Tls;
-use ringway_model::{Fault, IntoHome, Invalid, Settings};
+use ringway_model::{Fault, IntoHome, Invalid, Settings, ThisDevice};
 use ringway_sys::attributes::metadata_of;
 use ringway_sys::dir::Dir;
 use ringway_tree::receive::{self, Expected};
@@ -56,6 +56,10 @@ impl Shared {
             return Err(Fault::Invalid(Invalid::HomeFolder { folder: folder.to_owned().into() }));
         }
         Ok(())
+    }
+
+    pub(crate) fn this_device(&self) -> ThisDevice {
+        ThisDevice { id: self.identity.id(), name: self.settings().name }
     }
 
     pub(crate) fn settings(&self) -> Settings {

@@ -5,6 +5,7 @@ mod begun;
 pub mod history;
 pub(crate) mod look_alike;
 mod mounted;
+mod offer_folders;
 mod pairings;
 mod past;
 #[cfg(test)]
@@ -307,6 +308,7 @@ fn open(path: &Path) -> Result<Opened, Fault> {
         connection.execute_batch(answered::SCHEMA)?;
         connection.execute_batch(begun::SCHEMA)?;
         connection.execute_batch(mounted::SCHEMA)?;
+        connection.execute_batch(offer_folders::SCHEMA)?;
         connection.execute_batch(pairings::SCHEMA)?;
         connection.execute_batch(shares::SCHEMA)?;
         Ok(connection)

@@ -84,6 +84,11 @@ pub(crate) fn decode_entry(entry: &FolderEntry<'_>) -> Result<EntryThere, (PathT
     Ok(EntryThere { path, kind, size, mode, modified_seconds: secs, modified_nanos: nanos, target })
 }
 
+/// The errno of an error; EIO for one that has none.
+pub(crate) fn errno_of(error: &std::io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(rustix::io::Errno::IO.raw_os_error())
+}
+
 /// Operations by their number, on the wire and in the store: new ones go to the end.
 pub(crate) const OPERATIONS: [Operation; 8] = [
     Operation::Open,

@@ -29,7 +29,7 @@ use tokio_rustls::TlsStream;
 use crate::kernel_tls;
 use crate::record_boundary::CorkStream;
 use crate::tls::Channel;
-pub use lasting::{Arriving, Begun, LaneStops, Renewing, Succeeding};
+pub use lasting::{Arriving, Begun, LaneStops, Renewing, Succeeding, Successor};
 pub use receiving::ReceivingLane;
 pub use relay::{Relay, Share};
 pub use sending::SendingLane;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ringway_model::Fault;
 use ringway_wire::ProtocolError;
 use ringway_wire::control::Message;
-use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent};
+use ringway_wire::session::{Event, Machine};
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -35,53 +35,6 @@ const TAKE_BELOW: usize = 64 * 1024;
 /// reset.
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// The interface of both of wire's machines.
-pub trait Machine {
-    /// Its events.
-    type Event;
-    /// Handles a message of the peer.
-    fn handle_message(&mut self, message: Message, now_ms: u64) -> Result<(), ProtocolError>;
-    /// Handles the passing of its deadline.
-    fn handle_timeout(&mut self, now_ms: u64) -> Result<(), ProtocolError>;
-    /// Its next deadline.
-    fn poll_timeout(&self) -> Option<u64>;
-    /// The next bytes to send.
-    fn poll_transmit(&mut self) -> Option<Vec<u8>>;
-    /// The next event.
-    fn poll_event(&mut self) -> Option<Self::Event>;
-    /// Whether the session has ended.
-    fn is_ended(&self) -> bool;
-}
-
-macro_rules! machine {
-    ($machine:ty, $event:ty) => {
-        impl Machine for $machine {
-            type Event = $event;
-            fn handle_message(&mut self, message: Message, now_ms: u64) -> Result<(), ProtocolError> {
-                <$machine>::handle_message(self, message, now_ms)
-            }
-            fn handle_timeout(&mut self, now_ms: u64) -> Result<(), ProtocolError> {
-                <$machine>::handle_timeout(self, now_ms)
-            }
-            fn poll_timeout(&self) -> Option<u64> {
-                <$machine>::poll_timeout(self)
-            }
-            fn poll_transmit(&mut self) -> Option<Vec<u8>> {
-                <$machine>::poll_transmit(self)
-            }
-            fn poll_event(&mut self) -> Option<Self::Event> {
-                <$machine>::poll_event(self)
-            }
-            fn is_ended(&self) -> bool {
-                <$machine>::is_ended(self)
-            }
-        }
-    };
-}
-
-machine!(Initiator, InitiatorEvent);
-machine!(Acceptor, AcceptorEvent);
-
 /// A session's milliseconds, counted from its beginning.
 #[derive(Clone, Copy)]
 pub struct Clock(Instant);
@@ -99,9 +52,9 @@ impl Clock {
 }
 
 /// A machine, its stream and its clock.
-pub struct Session<M> {
+pub struct Session {
     /// The machine, which decides what comes next.
-    pub machine: M,
+    pub machine: Machine,
     stream: TlsStream<CorkStream<TcpStream>>,
     messages: MessageReader,
     clock: Clock,
@@ -129,9 +82,14 @@ struct Unread {
     acknowledged: u64,
 }
 
-impl<M: Machine> Session<M> {
+impl Session {
     /// A session over a stream from which `messages` may have read some bytes already.
-    pub fn new(machine: M, stream: TlsStream<CorkStream<TcpStream>>, messages: MessageReader, clock: Clock) -> Self {
+    pub fn new(
+        machine: Machine,
+        stream: TlsStream<CorkStream<TcpStream>>,
+        messages: MessageReader,
+        clock: Clock,
+    ) -> Self {
         Self {
             machine,
             stream,
@@ -151,7 +109,7 @@ impl<M: Machine> Session<M> {
 
     /// The next event, sending and pinging as due; `None` when the session has ended. Dropping a
     /// pending call loses nothing and moves no deadline.
-    pub async fn next(&mut self) -> Result<Option<M::Event>, Fault> {
+    pub async fn next(&mut self) -> Result<Option<Event>, Fault> {
         loop {
             // Checked first, so that a peer that always sends something cannot delay these checks.
             self.look_at_the_clock()?;
@@ -316,7 +274,7 @@ mod tests {
 
     /// A session that has sent hello to a peer that has not answered yet, and that may take this
     /// long to read. The buffers between the two are small, so that few bytes fill them.
-    async fn session(write_time_max: Duration) -> (Session<Initiator>, Channel) {
+    async fn session(write_time_max: Duration) -> (Session, Channel) {
         let (session, peer) = roomy_session(write_time_max).await;
         ringway_sys::socket::set_send_buffer(&session.stream.get_ref().0.io, 4_096).unwrap();
         ringway_sys::socket::set_receive_buffer(&peer.stream.get_ref().0.io, 4_096).unwrap();
@@ -324,11 +282,11 @@ mod tests {
     }
 
     /// The same with the kernel's default buffers.
-    async fn roomy_session(write_time_max: Duration) -> (Session<Initiator>, Channel) {
+    async fn roomy_session(write_time_max: Duration) -> (Session, Channel) {
         let (ours, theirs) = channels().await;
         let clock = Clock::start();
         let greeting = Greeting { name: DeviceName::new("laptop").unwrap() };
-        let machine = Initiator::new(&greeting, true, None, clock.now_ms());
+        let machine = Machine::dial(&greeting, true, None, clock.now_ms());
         let session = Session::new(machine, ours.stream, MessageReader::default(), clock);
         (Session { write_time_max, ..session }, theirs)
     }
@@ -395,7 +353,7 @@ mod tests {
         peer.stream.write_all(&encoded(&hello())).await.unwrap();
         peer.stream.flush().await.unwrap();
         let event = timeout(LONG, session.next()).await.expect("it reads").unwrap();
-        assert!(matches!(event, Some(InitiatorEvent::HelloReceived { .. })), "{event:?}");
+        assert!(matches!(event, Some(Event::HelloReceived { .. })), "{event:?}");
         assert!(!session.has_sent_all());
     }
 
@@ -418,7 +376,7 @@ mod tests {
         reading.abort();
     }
 
-    impl Session<Initiator> {
+    impl Session {
         /// Everything is sent, and no event comes.
         async fn next_event_is_none(&mut self) {
             assert!(timeout(TICK, self.next()).await.is_err());

@@ -63,6 +63,10 @@ pub struct Progress {
     /// What has limited it for about a second. None before that is known, and if no bytes move
     /// between two machines.
     pub limited_by: Option<Bottleneck>,
+    /// The sender's rate limit in bytes a second. None without one, and at the receiver.
+    pub limit_bytes_per_s: Option<u64>,
+    /// How often it continued after its connection had been lost.
+    pub reconnected: u32,
     /// Why it does not continue, while it is [`Stage::Reconnecting`] or [`Stage::Paused`].
     pub interruption: Option<Interruption>,
     /// Its place in the receiver's queue, while it is [`Stage::Queued`]: 1 for the next one.
@@ -125,6 +129,8 @@ mod tests {
             time_left: None,
             stalled_for: Some(Duration::from_millis(5_500)),
             limited_by: Some(Bottleneck::Writing),
+            limit_bytes_per_s: Some(3_000_000),
+            reconnected: 1,
             interruption: None,
             place: NonZeroU32::new(3),
             can_pause: true,

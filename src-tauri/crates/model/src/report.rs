@@ -237,6 +237,8 @@ pub struct Report {
     /// What limited it for the longest time. None if it was too short to tell, or inside one
     /// machine.
     pub limited_by: Option<Bottleneck>,
+    /// The sender's rate limit in bytes a second. None without one, and at the receiver.
+    pub limit_bytes_per_s: Option<u64>,
     /// How the time of its lanes was spent. None if not both ends reported it, or inside one
     /// machine.
     pub times: Option<StageTimes>,
@@ -279,6 +281,7 @@ impl Report {
             failures: Vec::new(),
             running_for: Duration::ZERO,
             limited_by: None,
+            limit_bytes_per_s: None,
             times: None,
             lanes: 0,
             lanes_dropped: 0,

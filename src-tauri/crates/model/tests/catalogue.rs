@@ -131,6 +131,8 @@ fn progress(stage: Stage) -> Progress {
         time_left: None,
         stalled_for: None,
         limited_by: None,
+        limit_bytes_per_s: None,
+        reconnected: 0,
         interruption: None,
         place: None,
         can_pause: true,

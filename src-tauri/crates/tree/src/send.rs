@@ -18,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use ringway_model::{Delta, Failure, FailureReason, Fault, Operation, Side, Source};
 use ringway_sys::attributes::Metadata;
+use ringway_sys::dir::Dir;
 use ringway_sys::file_io::FileIo;
 use ringway_wire::ProtocolError;
 use ringway_wire::control::{Totals, Wanted};
@@ -35,8 +36,9 @@ use lane::Lane;
 use lane::delta_decision::Worth;
 use queue::Queue;
 use walk::roots::{self, Root};
-use walk::{Scope, gather, listing};
+use walk::{Scope, beneath, gather, listing};
 
+pub use walk::beneath::{BeneathError, EntryBeneath, Guard, Hides};
 pub use walk::measure::{Measured, measure};
 pub use walk::plan::plan;
 
@@ -67,6 +69,8 @@ struct Shared {
     proves: AtomicBool,
     /// Files changed in this second or later are listed with digests.
     doubts: OnceLock<i64>,
+    /// Folders that are passed over.
+    hides: OnceLock<Hides>,
     lanes: AtomicU64,
     /// Decides whether large files that have changed are sent in chunks.
     worth: Worth,
@@ -142,12 +146,49 @@ impl Outgoing {
             None => Arc::new(roots::names(&roots, filter.as_deref())?),
         };
         let scope = Scope { offered, filter };
+        Self::walk(roots, scope, None).map_err(|source| Fault::path(PathBuf::new(), Operation::Read, source))
+    }
+
+    /// The same for entries beneath a folder: nothing is opened but beneath it. They are not listed
+    /// before the offer is answered.
+    ///
+    /// # Errors
+    /// An entry that cannot be opened, or names that collide.
+    pub fn start_beneath(
+        root: &Dir,
+        wanted: &[EntryBeneath],
+        offered: Option<Arc<OfferedNames>>,
+        guard: Guard,
+    ) -> Result<Arc<Self>, BeneathError> {
+        let roots = beneath::resolve(root, wanted, &guard.hides)?;
+        let offered = match offered {
+            Some(names) => names,
+            None => Arc::new(roots::names(&roots, None).map_err(|_| BeneathError::Names)?),
+        };
+        let scope = Scope { offered, filter: None };
+        let outgoing = Self::walk(roots, scope, Some(guard)).map_err(|_| BeneathError::Names)?;
+        outgoing.answered_yes();
+        Ok(outgoing)
+    }
+
+    fn walk(roots: Vec<Root>, scope: Scope, guard: Option<Guard>) -> io::Result<Arc<Self>> {
         let shared = Arc::<Shared>::default();
         let (for_walk, walked) = (shared.clone(), scope.clone());
         let unanswered = Mutex::new(roots.clone());
-        let walk = move || gather::run(roots, walked, &for_walk);
-        let spawned = std::thread::Builder::new().name("walk".to_owned()).spawn(walk);
-        spawned.map_err(|source| Fault::path(PathBuf::new(), Operation::Read, source))?;
+        let confine = guard.map(|guard| {
+            // It is set once.
+            let _ = shared.hides.set(guard.hides);
+            guard.confine
+        });
+        let walk = move || {
+            // What is not confined reads nothing.
+            if confine.is_none_or(|confine| confine().is_ok()) {
+                gather::run(roots, walked, &for_walk);
+            } else {
+                for_walk.queue.cancel();
+            }
+        };
+        std::thread::Builder::new().name("walk".to_owned()).spawn(walk)?;
         Ok(Arc::new(Self { scope, shared, unanswered }))
     }
 
@@ -261,6 +302,14 @@ impl Outgoing {
     /// The counts of what was passed to the sinks, and of what the receiver had.
     pub fn sent(&self) -> Counts {
         *self.shared.sent.lock()
+    }
+
+    /// Reports those of `paths` that no source has any more, by their paths within the transfer.
+    pub fn report_gone(&self, sources: &[Source], paths: &[PathBuf]) {
+        for path in paths.iter().filter(|path| roots::is_gone(sources, path)) {
+            let reason = FailureReason::Os { errno: Errno::NOENT.raw_os_error() };
+            self.shared.fail(path.as_os_str().as_bytes(), b"", Operation::Open, reason);
+        }
     }
 
     /// Entries that a pattern left out, as far as the walk has come. A folder counts as one.

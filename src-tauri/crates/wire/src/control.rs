@@ -1,6 +1,7 @@
 //! Control messages: everything that is said on a session's own connection. They are small, bounded
 //! and versioned.
 mod codec;
+mod get;
 mod questions;
 
 use std::num::NonZeroU32;
@@ -16,6 +17,7 @@ use crate::pair::{Confirmation, PakeMessage};
 use crate::stretches::Stretches;
 
 pub use codec::FRAME_PREFIX_LEN;
+pub use get::{Get, GetPath, GetRefusal};
 pub use questions::{Answer, EntriesWanted, NoAnswer, Question};
 
 /// A transfer's identity.
@@ -380,6 +382,10 @@ pub enum Message {
     ReceiptWanted(TransferId),
     /// Receiver: it has no receipt of that transfer. The sender may offer it.
     NoReceipt,
+    /// Dialler, instead of an offer: asks for entries of a share.
+    Get(Get),
+    /// Listener: what was asked for cannot be had. The session ends.
+    GetRefused(GetRefusal),
     /// Either: ends the session.
     Cancel(Cancel),
     /// Either, when it has been silent.
@@ -462,6 +468,8 @@ impl Message {
             Self::Receipt(_) => "receipt",
             Self::ReceiptWanted(_) => "request for a receipt",
             Self::NoReceipt => "lack of a receipt",
+            Self::Get(_) => "request for entries",
+            Self::GetRefused(_) => "refusal of a request",
             Self::Cancel(_) => "cancel",
             Self::Ping => "ping",
             Self::Pong => "pong",

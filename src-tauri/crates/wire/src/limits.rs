@@ -41,6 +41,13 @@ pub const OFFERED_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Bytes of names in one page, including their lengths: half a control frame.
 pub const OFFERED_PAGE_BYTES_MAX: usize = CONTROL_FRAME_MAX / 2;
 
+/// Paths in one request for entries of a share: as many as a person selects in a folder. Who wants
+/// more asks for the folder.
+pub const GET_PATHS_MAX: usize = 1_024;
+
+/// Bytes of those paths: half a control frame.
+pub const GET_PATHS_BYTES_MAX: usize = CONTROL_FRAME_MAX / 2;
+
 /// Time for all pages of an offer: enough for the longest offer at 0.3 Mbit/s.
 pub const OFFERED_TIME_MAX_MS: u64 = 120_000;
 

@@ -1,10 +1,13 @@
 //! The codec from a peer's side: what is written is read back, and no input can do harm.
+use std::num::NonZeroU64;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
-use ringway_model::{DeclineReason, ShareName, ShareThere, ShareTrouble, Shortage};
+use ringway_model::{Compression, DeclineReason, Delta, ShareName, ShareThere, ShareTrouble, Shortage};
 use ringway_wire::control::{
-    Accept, Answer, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, NoAnswer,
-    Offer, PathCodes, Progress, Proven, Question, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
+    Accept, Answer, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Get, GetPath, GetRefusal, Hello,
+    Message, Micros, NoAnswer, Offer, PathCodes, Progress, Proven, Question, Receipt, ReceiverTimes, Refusal,
+    SenderTimes, Ticket, Totals, Wanted,
 };
 use ringway_wire::entries::{self, Depth, EntriesPage, EntriesWriter, FolderEntry};
 use ringway_wire::lane::{
@@ -13,9 +16,9 @@ use ringway_wire::lane::{
 };
 use ringway_wire::ledger::{Ledger, RangedState};
 use ringway_wire::limits::{
-    CHUNKED_SIZE_MIN, CONTROL_FRAME_MAX, ENTRIES_MAX, LANE_BODY_MAX, LANES_MAX, LISTING_PAGE_BYTES_MAX,
-    LISTING_PAGE_ENTRIES_MAX, OFFER_NAMES_MAX, OFFERED_NAMES_MAX, OFFERED_PAGE_BYTES_MAX, OPEN_RANGED_MAX,
-    PAGES_AHEAD_MAX, SHARES_MAX,
+    CHUNKED_SIZE_MIN, CONTROL_FRAME_MAX, ENTRIES_MAX, GET_PATHS_BYTES_MAX, GET_PATHS_MAX, LANE_BODY_MAX, LANES_MAX,
+    LISTING_PAGE_BYTES_MAX, LISTING_PAGE_ENTRIES_MAX, OFFER_NAMES_MAX, OFFERED_NAMES_MAX, OFFERED_PAGE_BYTES_MAX,
+    OPEN_RANGED_MAX, PAGES_AHEAD_MAX, SHARES_MAX,
 };
 use ringway_wire::listing::{ListedEntry, ListedKind, ListingEnd, ListingPage, ListingWriter};
 use ringway_wire::stretches::Stretches;
@@ -76,6 +79,28 @@ fn wanted() -> impl Strategy<Value = Wanted> {
     prop_oneof![many, one]
 }
 
+fn get() -> impl Strategy<Value = Get> {
+    let paths = vec((prop_oneof![path(), Just(Vec::new())], any::<bool>()), 1..=7)
+        .prop_map(|paths| paths.into_iter().map(|(path, contents_only)| GetPath { path, contents_only }).collect());
+    let delta = prop_oneof![Just(Delta::Auto), Just(Delta::On), Just(Delta::Off)];
+    let compression = prop_oneof![Just(Compression::Auto), Just(Compression::Off)];
+    let numbers = (any::<[u8; 16]>(), any::<[u64; 2]>(), any::<u32>());
+    (numbers, "[a-z]{1,64}", paths, 1..=LANES_MAX, any::<bool>(), compression, delta).prop_map(
+        |((transfer, [limit, records], retry_s), share, paths, lanes, prove, compression, delta)| Get {
+            transfer,
+            share: ShareName::new(&share).unwrap(),
+            paths,
+            lanes,
+            prove,
+            compression,
+            delta,
+            limit: NonZeroU64::new(limit),
+            records_per_key: NonZeroU64::new(records),
+            retry_s,
+        },
+    )
+}
+
 /// Counts up to those of the receipt, and a duration.
 fn proof() -> impl Strategy<Value = Option<(u64, u64, Micros)>> {
     prop::option::of((any::<u64>(), any::<u64>(), micros()))
@@ -100,6 +125,8 @@ fn message() -> impl Strategy<Value = Message> {
         listing().prop_map(Message::OfferListing),
         any::<[u8; 16]>().prop_map(Message::ReceiptWanted),
         Just(Message::NoReceipt),
+        get().prop_map(Message::Get),
+        any::<(u16, i32)>().prop_map(|(path, errno)| Message::GetRefused(GetRefusal::Path(path, errno))),
         (any::<u32>(), question()).prop_map(|(number, question)| Message::Asked { number, question }),
         (any::<u32>(), answer()).prop_map(|(number, answer)| Message::Answered { number, answer }),
         (any::<u32>(), 1..=PAGES_AHEAD_MAX).prop_map(|(number, pages)| Message::MorePages { number, pages }),
@@ -1111,4 +1138,34 @@ fn a_time_beyond_all_bounds_is_refused() {
     let refused = Message::decode(&bytes[FRAME_PREFIX_LEN..]);
     assert!(matches!(refused, Err(ProtocolError::TooLarge { what: "time", .. })), "{refused:?}");
     assert_eq!(Micros::from(std::time::Duration::MAX), Micros::MAX);
+}
+
+#[test]
+fn requests_beyond_the_limits_are_refused() {
+    let read = |paths: Vec<Vec<u8>>| {
+        let paths = paths.into_iter().map(|path| GetPath { path, contents_only: false }).collect();
+        let get = Get {
+            transfer: [1; 16],
+            share: ShareName::new("runs").unwrap(),
+            paths,
+            lanes: 1,
+            prove: false,
+            compression: Compression::Auto,
+            delta: Delta::Auto,
+            limit: None,
+            records_per_key: None,
+            retry_s: 0,
+        };
+        Message::decode(&encoded(&Message::Get(get))[FRAME_PREFIX_LEN..])
+    };
+    assert!(read(vec![b"a/b".to_vec()]).is_ok() && read(vec![Vec::new()]).is_ok());
+    assert_eq!(read(Vec::new()), Err(ProtocolError::BadValue("number of paths")));
+    assert!(read(vec![b"a".to_vec(); GET_PATHS_MAX]).is_ok());
+    let too_many = read(vec![b"a".to_vec(); GET_PATHS_MAX + 1]);
+    assert!(matches!(too_many, Err(ProtocolError::TooLarge { what: "number of paths", .. })), "{too_many:?}");
+    let too_long = read(vec![vec![b'a'; 200]; GET_PATHS_BYTES_MAX / 200 + 1]);
+    assert!(matches!(too_long, Err(ProtocolError::TooLarge { what: "length of paths", .. })), "{too_long:?}");
+    for bad in ["..", "a/../b", "/etc", "a//b", "a/.", "a\0b"] {
+        assert!(read(vec![bad.as_bytes().to_vec()]).is_err(), "{bad:?}");
+    }
 }

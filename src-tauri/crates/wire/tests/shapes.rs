@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
-use ringway_model::{DeclineReason, ShareName, ShareThere, ShareTrouble, Shortage};
+use ringway_model::{Compression, DeclineReason, Delta, ShareName, ShareThere, ShareTrouble, Shortage};
 use ringway_wire::control::{
-    Accept, Answer, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Hello, Message, Micros, NoAnswer,
-    Offer, PathCodes, Progress, Proven, Question, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted,
+    Accept, Answer, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Get, GetPath, GetRefusal, Hello,
+    Message, Micros, NoAnswer, Offer, PathCodes, Progress, Proven, Question, Receipt, ReceiverTimes, Refusal,
+    SenderTimes, Ticket, Totals, Wanted,
 };
 use ringway_wire::entries::{self, Depth, EntriesWriter, FolderEntry};
 use ringway_wire::lane::{
@@ -77,7 +78,7 @@ fn shapes_are_read_back_as_written() {
 
 /// The kinds of values that are numbered in the codec, by their names in its errors, with the bytes
 /// before the number.
-const NUMBERED: [(&str, &[u8]); 8] = [
+const NUMBERED: [(&str, &[u8]); 9] = [
     ("message", &[]),
     ("refusal", &[2]),
     ("decline", &[10]),
@@ -86,6 +87,7 @@ const NUMBERED: [(&str, &[u8]); 8] = [
     ("answer", &[41, 0xa8, 0xa7, 0xa6, 0xa5]),
     ("reason of no answer", &[41, 0xa8, 0xa7, 0xa6, 0xa5, 2]),
     ("trouble with a share", &[41, 0xa8, 0xa7, 0xa6, 0xa5, 2, 1]),
+    ("refusal of a request", &[45]),
 ];
 
 #[test]
@@ -123,6 +125,23 @@ fn written() -> String {
         text.push('\n');
     }
     text
+}
+
+/// A request with a value in every field.
+fn get() -> Get {
+    let path = |path: &[u8], contents_only| GetPath { path: path.to_vec(), contents_only };
+    Get {
+        transfer: [0x51; 16],
+        share: ShareName::new("runs").unwrap(),
+        paths: vec![path(b"a/b\xff", false), path(b"c", true)],
+        lanes: 4,
+        prove: true,
+        compression: Compression::Auto,
+        delta: Delta::On,
+        limit: NonZeroU64::new(0x5253_5455),
+        records_per_key: NonZeroU64::new(0x5859),
+        retry_s: 0x5a5b,
+    }
 }
 
 fn encoded(message: &Message) -> Vec<u8> {
@@ -232,6 +251,25 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("receipt-proven", Message::Receipt(Receipt { proven, ..receipt })),
         ("receipt-wanted", Message::ReceiptWanted([0x50; 16])),
         ("no-receipt", Message::NoReceipt),
+        ("get", Message::Get(get())),
+        (
+            "get-plain",
+            Message::Get(Get {
+                paths: vec![GetPath { path: Vec::new(), contents_only: false }],
+                prove: false,
+                compression: Compression::Off,
+                delta: Delta::Off,
+                limit: None,
+                records_per_key: None,
+                ..get()
+            }),
+        ),
+        ("get-refused-no-share", Message::GetRefused(GetRefusal::NoShare)),
+        ("get-refused-unavailable", Message::GetRefused(GetRefusal::Unavailable(ShareTrouble::NotMounted))),
+        ("get-refused-path", Message::GetRefused(GetRefusal::Path(0x5657, 2))),
+        ("get-refused-same-name", Message::GetRefused(GetRefusal::SameName)),
+        ("get-refused-too-many-names", Message::GetRefused(GetRefusal::TooManyNames)),
+        ("get-refused-not-served", Message::GetRefused(GetRefusal::NotServed)),
         ("cancel-failed", Message::Cancel(Cancel::Failed)),
         ("cancel-by-person", Message::Cancel(Cancel::ByPerson)),
         ("cancel-by-person-keeping", Message::Cancel(Cancel::ByPersonKeeping)),

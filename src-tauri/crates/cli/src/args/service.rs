@@ -24,6 +24,15 @@ Examples:
   ringway accept laptop            the offer of that device, if it has one only
   ringway accept 3f2a --into /data  the offer whose id begins so, into another folder";
 
+/// What stands below the options of `allow`.
+pub(crate) const ALLOW_HELP: &str = "\
+Examples:
+  ringway offers                   lists the devices that want to connect
+  ringway allow ada-laptop         by the name that the device gives itself, which is not proven
+  ringway allow 3f2a-77            by the beginning of its id
+
+Only the code pairs: allowing opens one if none is open. `ringway block` keeps a device from asking again, until the service ends.";
+
 /// `ringway serve`.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -86,6 +95,15 @@ pub(crate) struct OffersArgs {
 pub(crate) struct OfferArgs {
     /// The offer: the name of the device that sent it, or the beginning of the offer's id
     pub(crate) offer: String,
+    #[command(flatten)]
+    pub(crate) report: ReportArgs,
+}
+
+/// `ringway allow`, `ringway dismiss` and `ringway block`.
+#[derive(Debug, Args)]
+pub(crate) struct RequestArgs {
+    /// The device: the name that it gives itself, or the beginning of its id
+    pub(crate) device: String,
     #[command(flatten)]
     pub(crate) report: ReportArgs,
 }

@@ -221,13 +221,9 @@ fn shown(past: &Past, details: &PastDetails, can_resend: bool, now: SystemTime) 
 /// Bytes a second, on average and at the highest; none where it was too short to tell.
 fn rates(details: &PastDetails) -> Option<(f64, f64)> {
     let last = details.series.last()?;
-    let highest = details
-        .series
-        .windows(2)
-        .map(|pair| (pair[1].bytes - pair[0].bytes) as f64 / (pair[1].at - pair[0].at).as_secs_f64())
-        .filter(|rate| rate.is_finite())
-        .fold(0.0, f64::max);
-    (last.at >= Duration::from_millis(500)).then(|| (last.bytes as f64 / last.at.as_secs_f64(), highest))
+    let average = last.bytes as f64 / last.at.as_secs_f64();
+    let highest = pace::highest(&details.series).unwrap_or(average);
+    (last.at >= Duration::from_millis(500)).then_some((average, highest))
 }
 
 #[cfg(test)]
@@ -268,7 +264,13 @@ mod tests {
     }
 
     fn details() -> PastDetails {
-        let point = |ms, bytes| SeriesPoint { at: Duration::from_millis(ms), bytes, entries: 0, limited_by: None };
+        let point = |ms, bytes| SeriesPoint {
+            at: Duration::from_millis(ms),
+            bytes,
+            entries: 0,
+            limited_by: None,
+            reconnected: 0,
+        };
         let failure = Failure {
             path: "data/x\ny".into(),
             side: Side::There,

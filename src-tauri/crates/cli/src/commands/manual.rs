@@ -133,6 +133,7 @@ mod tests {
             "serve",
             "status",
             "accept",
+            "allow",
             "doctor",
             "bench",
             "completions",

@@ -2,7 +2,7 @@
 //! needed.
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
     if args.dry_run {
         return plan(asked.sources, asked.selection, &args, interrupts).await;
     }
-    let Asked { sources, selection, target, verify } = asked;
+    let Asked { sources, failed_before, selection, target, verify } = asked;
     if let Err(error) = engine.check_store_writable() {
         out.warn(words::error(&error).what);
         out.advise("It is sent all the same to a device that is known, and the history will not have it. `ringway doctor` says more.");
@@ -58,13 +58,27 @@ pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts
         },
     };
     let out = &out;
-    let sending = Sending { engine, args: &args, sources, selection, target, verify, out, interrupts, may_ask, lines };
+    let sending = Sending {
+        engine,
+        args: &args,
+        sources,
+        failed_before,
+        selection,
+        target,
+        verify,
+        out,
+        interrupts,
+        may_ask,
+        lines,
+    };
     sending.until_settled(given).await
 }
 
 /// The paths to send, and the target. Without a target, the code finds the receiver.
 struct Asked {
     sources: Vec<Source>,
+    /// What failed of it before.
+    failed_before: Vec<PathBuf>,
     selection: Selection,
     target: Option<Target>,
     verify: bool,
@@ -108,7 +122,7 @@ fn named(engine: &Engine, args: &SendArgs, out: &Output) -> Result<Asked> {
         Some(typed) => Some(target(engine, typed, out)?),
         None => None,
     };
-    Ok(Asked { sources, selection, target, verify: args.verify })
+    Ok(Asked { sources, failed_before: Vec::new(), selection, target, verify: args.verify })
 }
 
 fn target(engine: &Engine, typed: &OsStr, out: &Output) -> Result<Target> {
@@ -135,8 +149,8 @@ fn text_of(target: &OsStr) -> Result<&str, Refusal> {
 /// What was sent before, to the same device, wherever that is now, and without what was left out
 /// then, unless other things are to be left out now.
 fn again(engine: &Engine, number: u64, args: &SendArgs) -> Result<Asked> {
-    let sent = engine.past_transfer(number)?.map(|(found, _)| found);
-    let sent = sent.filter(|found| found.past.direction == Direction::Sending).ok_or_else(|| {
+    let sent = engine.past_transfer(number)?;
+    let (sent, details) = sent.filter(|(found, _)| found.past.direction == Direction::Sending).ok_or_else(|| {
         Refusal::usage(format!("Nothing that was sent has the number {number}."))
             .advise("`ringway inbox --sent` lists what was.")
     })?;
@@ -144,12 +158,13 @@ fn again(engine: &Engine, number: u64, args: &SendArgs) -> Result<Asked> {
     let resend = sent.resend.ok_or_else(|| {
         Refusal::failed(format!("Of number {number} more was sent at once than is remembered: name it anew."))
     })?;
+    let failed_before = details.failures.into_iter().map(|failure| failure.path.0).collect();
     let paths: Vec<_> = resend.sources.iter().map(|source| source.path.clone()).collect();
     let selection = match args.selection.is_empty() {
         true => resend.selection,
         false => args.selection.selection(&paths)?,
     };
-    Ok(Asked { sources: resend.sources, selection, target: Some(target), verify: resend.verify })
+    Ok(Asked { sources: resend.sources, failed_before, selection, target: Some(target), verify: resend.verify })
 }
 
 /// Looks before the first byte: a missing source would otherwise be found after a person at the
@@ -204,6 +219,7 @@ struct Sending<'a> {
     engine: &'a Engine,
     args: &'a SendArgs,
     sources: Vec<Source>,
+    failed_before: Vec<PathBuf>,
     selection: Selection,
     target: Target,
     verify: bool,
@@ -285,6 +301,7 @@ impl Sending<'_> {
     async fn once(&self, secret: Option<&GivenSecret>) -> (Transfer, Arc<Report>) {
         let transfer = self.engine.send(SendRequest {
             sources: self.sources.clone(),
+            failed_before: self.failed_before.clone(),
             selection: self.selection.clone(),
             target: self.target.clone(),
             code: secret.map(GivenSecret::to_pairing_secret),

@@ -1,5 +1,5 @@
 //! `ringway serve`, which is the service, and the commands that ask it: status, offers, accept,
-//! decline, code, cancel, pause, resume, stop.
+//! decline, allow, dismiss, block, code, cancel, pause, resume, stop.
 mod ask;
 mod log;
 mod notify;
@@ -22,6 +22,9 @@ pub(crate) async fn run(command: Command) -> Result<Result<Exit>, Command> {
         Command::Offers(args) => ask::offers(args).await,
         Command::Accept(args) => ask::accept(args).await,
         Command::Decline(args) => ask::decline(args).await,
+        Command::Allow(args) => ask::allow(args).await,
+        Command::Dismiss(args) => ask::dismiss(args).await,
+        Command::Block(args) => ask::block(args).await,
         Command::Code(args) => ask::code(args).await,
         Command::Cancel(args) => ask::cancel(args).await,
         Command::Pause(args) => ask::pause(args).await,
@@ -45,7 +48,7 @@ pub(crate) async fn client_of(engine: &Engine) -> Result<Option<Client>> {
         Err(error) => return Err(refusal(&error).into()),
     };
     // One that was started with other XDG folders is another device.
-    let theirs = client.look().await?.device.id;
+    let theirs = client.look().await?.device_id;
     Ok((theirs == engine.this_device().id).then_some(client))
 }
 

@@ -20,7 +20,7 @@ use super::running::{Finished, Remembered, Started};
 pub(crate) enum Event<'a> {
     /// `recv`, `serve`: This device listens.
     Listening(Listening),
-    /// `recv`, `code`: The open code. `recv` writes it whenever it changes.
+    /// `recv`, `code`, `allow`: The open code. `recv` writes it whenever it changes.
     Code(OpenCode),
     /// `recv`, `pair`, `serve`: A device was paired.
     Paired(Known<'a>),
@@ -177,6 +177,21 @@ pub(crate) enum Event<'a> {
     Declined {
         /// The offer's id.
         id: &'a str,
+    },
+    /// `allow`: A device may try the code.
+    PairingAllowed {
+        /// The device's id.
+        id: DeviceId,
+    },
+    /// `dismiss`: A device's wish to connect is not shown for a while.
+    PairingDismissed {
+        /// The device's id.
+        id: DeviceId,
+    },
+    /// `block`: A device's wish to connect is not shown any more.
+    PairingBlocked {
+        /// The device's id.
+        id: DeviceId,
     },
     /// `cancel`: A transfer is cancelled, or one that waited does not begin.
     Cancelled {

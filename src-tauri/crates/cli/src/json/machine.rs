@@ -55,7 +55,7 @@ pub(crate) struct Service<'a> {
     /// Its process.
     pub(crate) pid: u32,
     #[serde(flatten)]
-    pub(crate) device: &'a ThisDevice,
+    pub(crate) device: ThisDevice,
     /// Where others reach it; empty where it does not receive.
     pub(crate) addresses: &'a [String],
     /// The port; null if it does not receive.

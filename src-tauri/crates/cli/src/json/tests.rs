@@ -135,6 +135,8 @@ fn progress_without_end_in_sight_says_null() {
         time_left: None,
         stalled_for: None,
         limited_by: None,
+        limit_bytes_per_s: None,
+        reconnected: 0,
         interruption: None,
         place: None,
         can_pause: true,

@@ -1,11 +1,33 @@
 //! What limits a transfer and where its time went, in words.
 use std::time::Duration;
 
-use ringway_model::{Bottleneck, Direction, StageTimes};
+use ringway_model::{Bottleneck, Direction, SeriesPoint, StageTimes};
 
 /// What limits a transfer to or from `peer`, as in "limited by ...".
 pub(crate) fn bottleneck(what: Bottleneck, direction: Direction, peer: &str) -> String {
     what.says(direction).of_peer(Some(peer)).what()
+}
+
+/// Over so long the highest rate of a course is taken, as in the window: what several files or
+/// buffers bring at once is no rate.
+const HIGHEST_OVER: Duration = Duration::from_millis(700);
+
+/// The most bytes a second of a course, over [`HIGHEST_OVER`]; none where it was shorter.
+pub(crate) fn highest(series: &[SeriesPoint]) -> Option<f64> {
+    let over = |point: &SeriesPoint| {
+        let bytes = point.bytes as f64 - bytes_by(series, point.at.checked_sub(HIGHEST_OVER)?);
+        Some(bytes / HIGHEST_OVER.as_secs_f64())
+    };
+    series.iter().filter_map(over).reduce(f64::max)
+}
+
+/// Bytes that had been done by a moment, which may lie between two points.
+fn bytes_by(series: &[SeriesPoint], at: Duration) -> f64 {
+    let next = series.partition_point(|point| point.at <= at);
+    let before = next.checked_sub(1).map_or_else(SeriesPoint::default, |index| series[index]);
+    let Some(after) = series.get(next) else { return before.bytes as f64 };
+    let share = (at - before.at).div_duration_f64(after.at - before.at);
+    before.bytes as f64 + share * (after.bytes - before.bytes) as f64
 }
 
 /// Where the time of each end's lanes went: this end's, then the other's.
@@ -58,6 +80,22 @@ mod tests {
             all.dedup();
             assert_eq!(all.len(), Bottleneck::ALL.len(), "each has words of its own");
         }
+    }
+
+    fn course(points: &[(u64, u64)]) -> Vec<SeriesPoint> {
+        let point = |&(ms, bytes)| SeriesPoint { at: Duration::from_millis(ms), bytes, ..SeriesPoint::default() };
+        points.iter().map(point).collect()
+    }
+
+    #[test]
+    fn highest_rate_is_no_jump_between_two_points() {
+        assert_eq!(highest(&course(&[(50, 0), (600, 9_000)])), None, "it was too short");
+        // 3 MB/s, of which each second figure comes late.
+        let jumps: Vec<_> = (1..=40).map(|tick| (tick * 50, (tick - tick % 2) * 150_000)).collect();
+        let rate = highest(&course(&jumps)).unwrap();
+        assert!((3e6..3.3e6).contains(&rate), "{rate}");
+        // Where points are far apart, two of them.
+        assert_eq!(highest(&course(&[(2_000, 2_000), (4_000, 8_000), (6_000, 8_000)])), Some(3_000.0));
     }
 
     #[test]

@@ -40,6 +40,8 @@ struct Kept {
     /// Where items of it went before, if they were chosen from the history; none for what a person
     /// chose or dropped just now.
     bound: Vec<Target>,
+    /// What failed when it was sent before, by its path in that transfer.
+    failed_before: Vec<PathBuf>,
 }
 
 /// The latest choices.
@@ -55,6 +57,12 @@ struct Latest {
     kept: VecDeque<Arc<Kept>>,
     last_id: u32,
     last_item: u32,
+}
+
+/// What is to be sent, and what of it failed before.
+pub(super) struct ToSend {
+    pub(super) sources: Vec<Source>,
+    pub(super) failed_before: Vec<PathBuf>,
 }
 
 /// A target that a choice from the history went to before, and what stands for the choice where
@@ -80,17 +88,22 @@ impl Choices {
         let sources: Vec<_> = paths.into_iter().map(|path| Source { path, contents_only: false }).collect();
         let added = self.latest.lock().items(sources)?;
         let (items, merged) = merge(&[], added);
-        Ok(self.remember(items, Vec::new()).map(|kept| self.shown(&kept, &merged)))
+        Ok(self.remember(items, Vec::new(), Vec::new()).map(|kept| self.shown(&kept, &merged)))
     }
 
-    /// Remembers sources from the history, which went to `target` before; none where there are
-    /// none.
+    /// Remembers sources from the history, which went to `target` before, and what failed then;
+    /// none where there are none.
     ///
     /// # Errors
     /// There are too many.
-    pub(super) fn keep_sent(&self, sources: Vec<Source>, target: Target) -> Result<Option<Chosen>, Fault> {
+    pub(super) fn keep_sent(
+        &self,
+        sources: Vec<Source>,
+        target: Target,
+        failed_before: Vec<PathBuf>,
+    ) -> Result<Option<Chosen>, Fault> {
         let items = self.latest.lock().items(sources)?;
-        Ok(self.remember(items, vec![target]).map(|kept| self.shown(&kept, &[])))
+        Ok(self.remember(items, vec![target], failed_before).map(|kept| self.shown(&kept, &[])))
     }
 
     /// The items of two choices as one, each thing once; what was merged is said.
@@ -105,7 +118,8 @@ impl Choices {
         let (items, merged) = merge(&kept.items, added.items.clone());
         let mut bound = kept.bound.clone();
         bound.extend(added.bound.iter().filter(|target| !kept.bound.contains(target)).cloned());
-        let joined = self.remember(items, bound).ok_or(Fault::Gone)?;
+        let failed_before = kept.failed_before.iter().chain(&added.failed_before).cloned().collect();
+        let joined = self.remember(items, bound, failed_before).ok_or(Fault::Gone)?;
         Ok(self.shown(&joined, &merged))
     }
 
@@ -130,7 +144,8 @@ impl Choices {
     fn only(&self, id: u32, stays: impl Fn(&Item) -> bool) -> Result<Option<Chosen>, Fault> {
         let kept = self.find(id)?;
         let items = kept.items.iter().filter(|item| stays(item)).cloned().collect();
-        Ok(self.remember(items, kept.bound.clone()).map(|kept| self.shown(&kept, &[])))
+        // Something was taken away on purpose.
+        Ok(self.remember(items, kept.bound.clone(), Vec::new()).map(|kept| self.shown(&kept, &[])))
     }
 
     /// Counts a choice's items without what is left out, and shows how large they are, until the
@@ -163,13 +178,14 @@ impl Choices {
     }
 
     /// The same sources again are the same choice, if they are bound to the same targets.
-    fn remember(&self, items: Vec<Arc<Item>>, bound: Vec<Target>) -> Option<Arc<Kept>> {
+    fn remember(&self, items: Vec<Arc<Item>>, bound: Vec<Target>, failed_before: Vec<PathBuf>) -> Option<Arc<Kept>> {
         if items.is_empty() {
             return None;
         }
         let mut latest = self.latest.lock();
         let is_same = |known: &Kept| {
             known.bound == bound
+                && known.failed_before == failed_before
                 && known.items.iter().map(|item| &item.source).eq(items.iter().map(|item| &item.source))
         };
         if let Some(known) = latest.kept.iter().find(|known| is_same(known)).map(|known| known.id) {
@@ -179,7 +195,7 @@ impl Choices {
         if latest.kept.len() == CHOICES_MAX {
             latest.kept.pop_front();
         }
-        let kept = Arc::new(Kept { id: latest.last_id, items, bound });
+        let kept = Arc::new(Kept { id: latest.last_id, items, bound, failed_before });
         latest.kept.push_back(Arc::clone(&kept));
         Some(kept)
     }
@@ -190,14 +206,15 @@ impl Choices {
 
     /// What choice `id` stands for, to be sent to `target`, and where it went before if that was
     /// elsewhere; none where it is too long ago.
-    pub(super) fn to_send(&self, id: u32, target: &Target) -> Option<(Vec<Source>, Option<Elsewhere>)> {
+    pub(super) fn to_send(&self, id: u32, target: &Target) -> Option<(ToSend, Option<Elsewhere>)> {
         let kept = self.find(id).ok()?;
         let elsewhere = kept.bound.iter().find(|bound| !is_same(bound, target)).map(|was| Elsewhere {
             what: kept.items.first().map(|item| item.name()).unwrap_or_default(),
             more: kept.items.len() as u64 - 1,
             was: was.clone(),
         });
-        Some((kept.items.iter().map(|item| item.source.clone()).collect(), elsewhere))
+        let sources = kept.items.iter().map(|item| item.source.clone()).collect();
+        Some((ToSend { sources, failed_before: kept.failed_before.clone() }, elsewhere))
     }
 
     /// The paths of choice `id`; none where it is too long ago.
@@ -327,16 +344,17 @@ mod tests {
         let (there, elsewhere) = (target("10.0.0.7:1"), target("10.0.0.8:1"));
         let choices = Choices::default();
         let sources = vec![Source { path: "/a".into(), contents_only: false }];
-        let sent = choices.keep_sent(sources.clone(), there.clone()).unwrap().unwrap();
+        let sent = choices.keep_sent(sources.clone(), there.clone(), Vec::new()).unwrap().unwrap();
         let dropped = keep(&choices, ["/a".as_ref()]);
-        let again = choices.keep_sent(sources, there.clone()).unwrap().unwrap();
+        let again = choices.keep_sent(sources, there.clone(), Vec::new()).unwrap().unwrap();
         assert_eq!(sent.id, again.id);
         assert_ne!(sent.id, dropped.id, "what is dropped now frees nothing that was sent before");
         let went = |id, target| choices.to_send(id, target).unwrap().1.map(|elsewhere| elsewhere.was);
         assert_eq!(went(sent.id, &there), None);
         assert_eq!(went(sent.id, &elsewhere).as_ref(), Some(&there));
         assert_eq!(went(dropped.id, &elsewhere), None);
-        let other = choices.keep_sent(vec![Source { path: "/b".into(), contents_only: false }], elsewhere.clone());
+        let source = Source { path: "/b".into(), contents_only: false };
+        let other = choices.keep_sent(vec![source], elsewhere.clone(), Vec::new());
         let joined = choices.join(dropped.id, sent.id).unwrap();
         assert_eq!(went(joined.id, &elsewhere).as_ref(), Some(&there), "joining frees nothing");
         let both = choices.join(joined.id, other.unwrap().unwrap().id).unwrap();

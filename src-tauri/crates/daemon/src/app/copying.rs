@@ -1,6 +1,4 @@
 //! Copies inside this machine, of what was chosen into the folder that was picked.
-mod destination;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,23 +6,23 @@ use ringway_engine::{CopyOptions, CopyRequest, Engine, free_space};
 use ringway_model::{Fault, OnExisting};
 
 use super::choices::Choices;
+use super::picked_folder::{self, PickedFolder};
 use super::transfers::Transfers;
 use crate::dto::{CopyFolder, Moving};
 use crate::text::shown;
-use destination::Destination;
 
 /// Where copies go.
 pub(crate) struct Copying {
     engine: Engine,
     choices: Arc<Choices>,
     transfers: Arc<Transfers>,
-    destination: Destination,
+    destination: PickedFolder,
 }
 
 impl Copying {
     /// `state` is the folder for what may be lost.
     pub(super) fn new(engine: Engine, choices: Arc<Choices>, transfers: Arc<Transfers>, state: &Path) -> Self {
-        Self { engine, choices, transfers, destination: Destination::open(state) }
+        Self { engine, choices, transfers, destination: PickedFolder::open(state, picked_folder::OF_COPIES) }
     }
 
     /// The folder that a copy of choice `chosen` would go into; none where a person has to pick one

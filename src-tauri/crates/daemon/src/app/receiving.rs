@@ -168,6 +168,7 @@ impl Receiving {
         // It may have been bound before the settings held.
         let (folder, into_home, rule_folders) = self.landing();
         receiver.set_destination(folder, into_home, rule_folders);
+        receiver.serve_shares(true);
         receiver.announce(self.is_announced()).await;
         let (sender, receiving) = mpsc::channel(ORDERS_MAX);
         *orders = Some(sender);

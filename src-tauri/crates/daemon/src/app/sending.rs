@@ -8,7 +8,7 @@ use ringway_engine::selection::to_line;
 use ringway_engine::{Engine, Fingerprint, GivenSecret, PairingSecret, Resend, SendRequest, Target};
 use ringway_model::{Compression, Delta, Fault, IoMode, RateLimit, Text, TlsMode};
 
-use super::choices::{Choices, Elsewhere, left_out};
+use super::choices::{Choices, Elsewhere, ToSend, left_out};
 use super::devices::Devices;
 use super::nearby::NearbyDevices;
 use crate::dto::{Again, Recipient, Sent};
@@ -71,7 +71,8 @@ impl Sending {
         how: HowToSend,
         confirmed: Option<&str>,
     ) -> Result<Sent, Fault> {
-        let (sources, elsewhere) = self.choices.to_send(chosen, &target).ok_or(Fault::Gone)?;
+        let (ToSend { sources, failed_before }, elsewhere) =
+            self.choices.to_send(chosen, &target).ok_or(Fault::Gone)?;
         if let Some(Elsewhere { what, more, was }) = elsewhere {
             let to = self.in_full(&target);
             if confirmed != Some(&to) {
@@ -87,6 +88,7 @@ impl Sending {
         let selection = left_out::selection(&how.leave_out)?;
         let request = SendRequest {
             sources,
+            failed_before,
             selection,
             target,
             code,
@@ -148,7 +150,9 @@ impl Sending {
         let lines: Vec<_> = selection.patterns.iter().map(to_line).collect();
         // A command may have had a pattern that is no text.
         let leave_out = String::from_utf8(lines.join(&b'\n')).map_err(|_| Fault::TooManySent)?;
-        let chosen = self.choices.keep_sent(sources, target.clone())?.ok_or(Fault::Gone)?;
+        let (_, details) = self.engine.past_transfer(sent.past.number)?.ok_or(Fault::Gone)?;
+        let failed = details.failures.into_iter().map(|failure| failure.path.0).collect();
+        let chosen = self.choices.keep_sent(sources, target.clone(), failed)?.ok_or(Fault::Gone)?;
         let label = self.engine.label(&target);
         let shown_label = Text::from(label.as_str());
         let target = match &target {

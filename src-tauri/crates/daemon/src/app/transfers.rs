@@ -2,18 +2,19 @@
 //! windows and commands name it.
 mod watching;
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use ringway_engine::Transfer;
-use ringway_model::{Fault, Report, Text, TransferStatus, UnderWay};
+use ringway_model::{ComparisonState, Fault, Report, Text, TransferKey, TransferStatus, UnderWay};
 use tokio::sync::Notify;
 
 use super::devices::Devices;
 use super::listeners::Listeners;
-use crate::dto::{AppEvent, Moving};
+use crate::dto::{AppEvent, ComparedBefore, Moving};
 
 /// Transfers kept in the list that have ended: the latest. Each keeps its whole report, up to a
 /// thousand failures and its course; the history has the others. More than a window shows as cards.
@@ -22,11 +23,17 @@ const ENDED_LISTED_MAX: usize = 16;
 /// Paths of one transfer that a file manager is asked to select.
 const ARRIVED_SHOWN_MAX: usize = 16;
 
+/// Comparisons kept of offers that were accepted, the latest: as many as ended transfers. Each has
+/// a thousand differences at most, with 256 KiB of paths.
+const COMPARED_MAX: usize = ENDED_LISTED_MAX;
+
 /// The list.
 pub struct Transfers {
     listeners: Arc<Listeners>,
     devices: Devices,
     list: Mutex<Vec<Listed>>,
+    /// How offers compared with their folders before they were received, the latest last.
+    compared: Mutex<VecDeque<(TransferKey, ComparedBefore)>>,
     /// Told whenever one of them has ended.
     ended: Notify,
 }
@@ -61,7 +68,7 @@ impl Listed {
 
 impl Transfers {
     pub(super) fn new(listeners: Arc<Listeners>, devices: Devices) -> Self {
-        Self { listeners, devices, list: Mutex::default(), ended: Notify::new() }
+        Self { listeners, devices, list: Mutex::default(), compared: Mutex::default(), ended: Notify::new() }
     }
 
     /// Adds a transfer to the list and tells the window, once for each transfer.
@@ -141,6 +148,32 @@ impl Transfers {
     /// Takes an ended transfer off the list; a running one stays.
     pub(crate) fn dismiss(&self, id: &str) {
         self.list.lock().retain(|listed| listed.ended.is_none() || listed.id != id);
+    }
+
+    /// Keeps how an offer compared with its folder when it was accepted, as far as that was known
+    /// by then. Nothing is kept if nothing was there that differed.
+    pub(crate) fn keep_compared(&self, key: TransferKey, compared: ComparedBefore) {
+        let ComparedBefore { mut comparison, differences } = compared;
+        if differences.is_empty() || comparison.state == ComparisonState::Unknown {
+            return;
+        }
+        // Nothing is compared any more.
+        comparison.at_least |= comparison.state == ComparisonState::Comparing;
+        comparison.state = ComparisonState::Done;
+        let mut all = self.compared.lock();
+        all.retain(|(other, _)| *other != key);
+        if all.len() == COMPARED_MAX {
+            all.pop_front();
+        }
+        all.push_back((key, ComparedBefore { comparison, differences }));
+    }
+
+    /// How a transfer's offer compared with its folder; none if that is not kept. Its id is that of
+    /// the list, or the one that the history has.
+    pub(crate) fn compared_before(&self, id: &str) -> Option<ComparedBefore> {
+        let listed = self.listed(id, |listed| Some(listed.transfer.key().to_string())).ok();
+        let id = listed.as_deref().unwrap_or(id);
+        self.compared.lock().iter().find(|(key, _)| key.to_string() == id).map(|(_, compared)| compared.clone())
     }
 
     /// The folder to show for what a transfer brought.

@@ -20,8 +20,8 @@ pub(super) mod types {
     };
 
     pub(crate) use crate::dto::{
-        About, Again, Chosen, CopyFolder, Earlier, Everything, GivenPath, Moving, Recipient, Sent, SettingsChange,
-        StartAtLogin, View,
+        About, Again, Chosen, ComparedBefore, CopyFolder, Earlier, Everything, GivenPath, Moving, Recipient, Sent,
+        SettingsChange, StartAtLogin, View,
     };
 }
 
@@ -69,6 +69,8 @@ macro_rules! operations {
                 Resume resume(id: String) -> () = blocking |app| app.transfers.find(&id)?.resume();
                 /// Takes an ended transfer off the list.
                 Dismiss dismiss(id: String) -> () = blocking |app| app.transfers.dismiss(&id);
+                /// The same, and removes it from the history; its files stay.
+                ForgetTransfer forget_transfer(id: String) -> () = blocking |app| app.forget_transfer(&id)?;
                 /// The latest past transfers that match; 30 at a time.
                 Past past(query: PastQuery) -> Vec<Earlier> = blocking |app| app.history.page(&query)?;
                 /// The details of one, which may be long.
@@ -91,6 +93,10 @@ macro_rules! operations {
                 /// were found; at most 1,000.
                 OfferDifferences offer_differences(id: String) -> Vec<Difference> =
                     blocking |app| app.offers.differences(&id)?;
+                /// How a transfer's offer compared with its folder before it was received; none
+                /// if that is not kept any more.
+                ComparedBefore compared_before(id: String) -> Option<ComparedBefore> =
+                    blocking |app| app.transfers.compared_before(&id);
                 /// Declines an offer.
                 Decline decline(id: String) -> () = blocking |app| app.offers.decline(&id)?;
                 /// Lets a device that wants to pair try a code. If none is open, one is drawn.
@@ -200,6 +206,14 @@ macro_rules! operations {
                 /// The first few paths that a past transfer received, or sent.
                 PastPaths past_paths(number: u64) -> Vec<GivenPath> =
                     blocking |app| app.history.paths(number)?.into_iter().map(GivenPath).collect();
+                /// The folder in which a picker for an offer's folder begins.
+                OfferFolder offer_folder(id: String) -> GivenPath = blocking |app| app.offers.folder(&id)?.into();
+                /// The folder in which a picker for what is sent begins; none if none was picked.
+                SourcesPicked sources_picked -> Option<GivenPath> =
+                    blocking |app| app.sources_picked.offered().map(GivenPath);
+                /// Has the next picker for what is sent begin in that folder.
+                KeepSourcesPicked keep_sources_picked(folder: GivenPath) -> () =
+                    blocking |app| app.sources_picked.pick(folder.0);
                 /// Receives one offer into another folder.
                 SetOfferFolder set_offer_folder(id: String, folder: GivenPath, into_home: IntoHome) -> () =
                     blocking |app| app.offers.set_folder(&id, folder.0, into_home)?;

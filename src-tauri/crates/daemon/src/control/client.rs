@@ -254,6 +254,7 @@ macro_rules! methods {
                 ///
                 /// # Errors
                 /// What the service refuses it with; [`Fault::ServiceGone`].
+                #[allow(clippy::too_many_arguments, reason = "one for each field of the row")]
                 pub async fn $name(&self $(, $($field: $type),+)?) -> Result<$answer, Fault> {
                     self.ask(Call::$variant $({ $($field),+ })?).await
                 }

@@ -4,12 +4,13 @@ use std::net::SocketAddr;
 
 use ringway_engine::Transfer;
 use ringway_model::{
-    AuthError, Direction, Fault, Offer, OnConflict, Outcome, PairingRequest, Report, Stage, TransferState,
+    AuthError, ComparisonState, DeviceId, Direction, Fault, Offer, OnConflict, Outcome, PairingRequest, Report, Stage,
+    TransferState,
 };
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
-use super::shown::{Asked, News, Obstacle, Receives, Shown};
+use super::shown::{Alike, Asked, Conflicts, News, Obstacle, Receives, Shown};
 use super::{Desktop, Log, has_bus, open_window};
 use crate::app::App;
 use crate::dto::{AppEvent, Listening, SettingsChange, View};
@@ -53,7 +54,7 @@ pub async fn attend(app: App, log: Log) {
                     }
                 }
                 Happened::Event(AppEvent::RequestsChanged { requests: now }) => {
-                    requested(&desktop, &mut requests, now);
+                    requested(&desktop, app.device_id(), &mut requests, now);
                 }
                 Happened::Event(event) => tell(&desktop, event),
                 Happened::Stands(news) => news.into_iter().for_each(|news| desktop.tell(news)),
@@ -130,7 +131,7 @@ fn tell(desktop: &Desktop, event: AppEvent) {
 }
 
 /// Announces each device once that wants to pair, and takes that back when it was answered.
-fn requested(desktop: &Desktop, before: &mut Vec<PairingRequest>, now: Vec<PairingRequest>) {
+fn requested(desktop: &Desktop, own: DeviceId, before: &mut Vec<PairingRequest>, now: Vec<PairingRequest>) {
     let waits = |request: &&PairingRequest| !request.allowed;
     let is_among = |requests: &[PairingRequest], id| requests.iter().filter(waits).any(|other| other.id == id);
     for request in before.iter().filter(waits).filter(|request| !is_among(&now, request.id)) {
@@ -140,7 +141,10 @@ fn requested(desktop: &Desktop, before: &mut Vec<PairingRequest>, now: Vec<Pairi
         desktop.tell(News::Request {
             id: request.id.to_string(),
             name: request.name.to_string(),
-            looks_like: request.looks_like.as_ref().map(|other| other.name.to_string()),
+            looks_like: request.looks_like.as_ref().map(|other| match other.id == own {
+                true => Alike::ThisDevice,
+                false => Alike::Other(other.name.to_string()),
+            }),
         });
     }
     *before = now;
@@ -152,6 +156,10 @@ fn offered(offer: Offer) -> News {
     let more = offer.more_names + (offer.names.len() - names.len()) as u64;
     let (bytes, is_final) = (offer.bytes_so_far, offer.totals_final);
     let looks_like = offer.looks_like.map(|other| other.name.to_string());
+    let conflicts = offer
+        .comparison
+        .filter(|compared| compared.state == ComparisonState::Done)
+        .map(|compared| Conflicts { count: compared.differing + compared.in_the_way, at_least: compared.at_least });
     News::Offer {
         id: offer.id.to_string(),
         from: offer.from.to_string(),
@@ -160,6 +168,7 @@ fn offered(offer: Offer) -> News {
         entries: offer.entries_so_far,
         folder: offer.destination.to_string(),
         left: offer.free_space.and_then(|free| free.free_bytes.checked_sub(bytes)).filter(|_| is_final),
+        conflicts,
         looks_like,
         dotted,
         bytes,
@@ -176,8 +185,8 @@ fn ended(transfer: &Transfer, report: &Report, target: &str) -> Option<News> {
         return None;
     }
     let Named { direction, title, more, peer } = named(transfer, target);
-    let bytes = report.counts.bytes;
-    Some(News::Ended { direction, title, more, peer, state, bytes })
+    let (bytes, present) = (report.counts.moved, report.counts.present_bytes());
+    Some(News::Ended { direction, title, more, peer, state, bytes, present })
 }
 
 /// What waits because a disk is full, here or there.
@@ -273,7 +282,7 @@ fn not_received(offer: Offer, fault: Fault) -> News {
             let more = more + names.len().saturating_sub(1) as u64;
             let title = names.into_iter().next().unwrap_or_default();
             let state = TransferState::ended(&Outcome::Failed(fault));
-            News::Ended { direction: Direction::Receiving, title, more, peer, state, bytes: 0 }
+            News::Ended { direction: Direction::Receiving, title, more, peer, state, bytes: 0, present: 0 }
         }
         other => other,
     }

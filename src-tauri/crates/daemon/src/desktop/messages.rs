@@ -219,6 +219,20 @@ pub(super) fn notice_offer_leaves(language: Language, folder: &str, size: &str) 
     }
 }
 
+pub(super) fn notice_conflicts(language: Language, n: u64) -> String {
+    match language {
+        Language::En => match n { 1 => format!("{n} item there differs"), _ => format!("{n} items there differ") },
+        Language::De => match n { 1 => format!("{n} Element dort weicht ab"), _ => format!("{n} Elemente dort weichen ab") },
+    }
+}
+
+pub(super) fn notice_conflicts_at_least(language: Language, n: u64) -> String {
+    match language {
+        Language::En => match n { 1 => format!("At least {n} item there differs"), _ => format!("At least {n} items there differ") },
+        Language::De => match n { 1 => format!("Mindestens {n} Element dort weicht ab"), _ => format!("Mindestens {n} Elemente dort weichen ab") },
+    }
+}
+
 pub(super) fn notice_dot_names(language: Language, n: u64) -> String {
     match language {
         Language::En => match n { 1 => format!("{n} name begins with a dot"), _ => format!("{n} names begin with a dot") },
@@ -230,6 +244,13 @@ pub(super) fn notice_looks_like(language: Language, from: &str, name: &str) -> S
     match language {
         Language::En => format!("The name {from} looks like that of another device, {name}. Compare the IDs in Ringway."),
         Language::De => format!("Der Name {from} sieht aus wie der eines anderen Geräts, {name}. Die Kennungen in Ringway vergleichen."),
+    }
+}
+
+pub(super) fn notice_looks_like_this(language: Language, from: &str) -> String {
+    match language {
+        Language::En => format!("The name {from} looks like that of this device. Compare the IDs in Ringway."),
+        Language::De => format!("Der Name {from} sieht aus wie der dieses Geräts. Die Kennungen in Ringway vergleichen."),
     }
 }
 
@@ -251,6 +272,13 @@ pub(super) fn notice_copied(language: Language) -> &'static str {
     match language {
         Language::En => "Copied",
         Language::De => "Kopiert",
+    }
+}
+
+pub(super) fn notice_moved_of(language: Language, moved: &str, present: &str) -> String {
+    match language {
+        Language::En => format!("{moved}, {present} already there"),
+        Language::De => format!("{moved}, {present} schon vorhanden"),
     }
 }
 

@@ -104,6 +104,25 @@ struct Open {
     question: Option<Question>,
     /// What that shows then.
     view: Option<View>,
+    /// What it says of an offer that may change.
+    said: Option<Said>,
+}
+
+/// What a notification says of an offer that is said anew when it changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Said {
+    folder: String,
+    is_final: bool,
+    is_compared: bool,
+}
+
+impl Said {
+    /// Whether `now` is worth another notification: totals and comparisons end once, and only a
+    /// person here changes the folder.
+    fn is_outdated_by(&self, now: &Self) -> bool {
+        let is_news = |before: bool, now: bool| now && !before;
+        self.folder != now.folder || is_news(self.is_final, now.is_final) || is_news(self.is_compared, now.is_compared)
+    }
 }
 
 /// What a notification asks.
@@ -127,18 +146,15 @@ impl Open {
     fn is_about(&self, asked: &str) -> bool {
         self.question.as_ref().is_some_and(|question| question.id() == asked)
     }
-
-    fn is_final(&self) -> bool {
-        !matches!(&self.question, Some(Question::Offer(_, shown)) if !shown.is_final)
-    }
 }
 
 impl Board {
     /// Shows it, replaces it, or takes it back.
     async fn tell(&mut self, news: News, log: &Log) {
         let told = match &news {
-            News::Offer { id, bytes, is_final, .. } => {
-                self.offer(&news, id, ShownSize { bytes: *bytes, is_final: *is_final }).await
+            News::Offer { id, bytes, is_final, folder, conflicts, .. } => {
+                let said = Said { folder: folder.clone(), is_final: *is_final, is_compared: conflicts.is_some() };
+                self.offer(&news, id, ShownSize { bytes: *bytes, is_final: *is_final }, said).await
             }
             News::OfferGone { id } | News::RequestGone { id } => self.gone(id).await,
             News::Request { id, .. } => self.request(&news, id).await,
@@ -153,11 +169,14 @@ impl Board {
         }
     }
 
-    /// Once when it comes and once more when its totals are known: a screen is no progress bar.
-    async fn offer(&mut self, news: &News, offer: &str, shown: ShownSize) -> zbus::Result<()> {
+    /// Once when it comes, and once more when its totals or its conflicts are known: a screen is no
+    /// progress bar. Whenever its folder is another one, too: "Accept" is a yes to what is said.
+    async fn offer(&mut self, news: &News, offer: &str, shown: ShownSize, said: Said) -> zbus::Result<()> {
         let open = self.open.iter().position(|open| open.is_about(offer));
         let replaces = match open {
-            Some(at) if self.open[at].is_final() || !shown.is_final => return Ok(()),
+            Some(at) if !self.open[at].said.as_ref().is_some_and(|before| before.is_outdated_by(&said)) => {
+                return Ok(());
+            }
             Some(at) => self.open[at].id,
             None if self.open.len() < OPEN_MAX && self.allowance.take(Instant::now()) => 0,
             None => return Ok(()),
@@ -174,7 +193,7 @@ impl Board {
         let (id, server) = self.show(news, replaces, &actions, "transfer", FOR_EVER).await?;
         self.open.retain(|open| open.id != replaces && open.id != id);
         let question = Some(Question::Offer(offer.to_owned(), shown));
-        self.open.push(Open { id, server, question, view: Some(View::Inbox) });
+        self.open.push(Open { id, server, question, view: Some(View::Inbox), said: Some(said) });
         Ok(())
     }
 
@@ -197,7 +216,7 @@ impl Board {
         let (id, server) = self.show(news, 0, &actions, "device", FOR_EVER).await?;
         self.open.retain(|open| open.id != id);
         let question = Some(Question::Request(device.to_owned()));
-        self.open.push(Open { id, server, question, view: Some(View::Inbox) });
+        self.open.push(Open { id, server, question, view: Some(View::Inbox), said: None });
         Ok(())
     }
 
@@ -231,7 +250,7 @@ impl Board {
             self.open.remove(oldest);
         }
         if self.open.len() < OPEN_MAX {
-            self.open.push(Open { id, server, question: None, view });
+            self.open.push(Open { id, server, question: None, view, said: None });
         }
         Ok(())
     }

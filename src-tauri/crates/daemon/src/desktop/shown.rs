@@ -142,6 +142,24 @@ pub enum Obstacle {
     Other,
 }
 
+/// Whose name a device's looks like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Alike {
+    /// This device's.
+    ThisDevice,
+    /// That of a paired device, by its name.
+    Other(String),
+}
+
+/// What an offer would meet in its folder, once that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Conflicts {
+    /// Entries there that differ, or are in the way.
+    pub count: u64,
+    /// Whether there may be more.
+    pub at_least: bool,
+}
+
 /// What is worth a notification. Every text is safe to show, but for markup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News {
@@ -161,6 +179,8 @@ pub enum News {
         folder: String,
         /// Bytes that would be free there afterwards; none if that is not known.
         left: Option<u64>,
+        /// What is there; none until that is compared, and if it cannot be.
+        conflicts: Option<Conflicts>,
         /// The name of another paired device, where the sender's looks like it.
         looks_like: Option<String>,
         /// How many of all names begin with a dot.
@@ -181,8 +201,8 @@ pub enum News {
         id: String,
         /// What it calls itself.
         name: String,
-        /// The name of a paired device that this looks like.
-        looks_like: Option<String>,
+        /// Whose name this looks like.
+        looks_like: Option<Alike>,
     },
     /// It waits no more: answered elsewhere, paired, or too late.
     RequestGone {
@@ -203,6 +223,8 @@ pub enum News {
         state: TransferState,
         /// What was moved.
         bytes: u64,
+        /// What was there already.
+        present: u64,
     },
     /// Somebody wanted to receive, and it could not be switched on.
     NotReceiving {

@@ -3,7 +3,7 @@
 use ringway_model::{Direction, TransferState};
 
 use super::messages;
-use super::shown::{News, Obstacle, Receives, Shown};
+use super::shown::{Alike, Conflicts, News, Obstacle, Receives, Shown};
 use crate::language::Language;
 
 /// What a notification says.
@@ -56,7 +56,18 @@ pub(super) fn inbox(waiting: usize, language: Language) -> String {
 pub(super) fn news(news: &News, language: Language) -> Option<Words> {
     Some(match news {
         News::Offer {
-            from, names, more, entries, folder, left, looks_like, dotted, bytes: count, is_final, ..
+            from,
+            names,
+            more,
+            entries,
+            folder,
+            left,
+            conflicts,
+            looks_like,
+            dotted,
+            bytes: count,
+            is_final,
+            ..
         } => {
             let mut body = named(&names.join(", "), *more, language);
             if *entries > 0 {
@@ -74,6 +85,13 @@ pub(super) fn news(news: &News, language: Language) -> Option<Words> {
                 Some(left) => messages::notice_offer_leaves(language, folder, &bytes(*left, language)),
                 None => messages::notice_offer_into(language, folder),
             });
+            if let Some(Conflicts { count: n @ 1.., at_least }) = conflicts {
+                body.push_str(". ");
+                body.push_str(&match at_least {
+                    true => messages::notice_conflicts_at_least(language, *n),
+                    false => messages::notice_conflicts(language, *n),
+                });
+            }
             if let Some(other) = looks_like {
                 body.push_str(". ");
                 body.push_str(&messages::notice_looks_like(language, from, other));
@@ -88,15 +106,21 @@ pub(super) fn news(news: &News, language: Language) -> Option<Words> {
         News::OfferGone { .. } | News::RequestGone { .. } => return None,
         News::Request { name, looks_like, .. } => {
             let mut body = messages::notice_request_explained(language).to_owned();
-            if let Some(other) = looks_like {
+            if let Some(alike) = looks_like {
                 body.push(' ');
-                body.push_str(&messages::notice_looks_like(language, name, other));
+                body.push_str(&match alike {
+                    Alike::ThisDevice => messages::notice_looks_like_this(language, name),
+                    Alike::Other(other) => messages::notice_looks_like(language, name, other),
+                });
             }
             Words { title: messages::notice_wants_to_connect(language, name), body }
         }
-        News::Ended { direction, title, more, peer, state, bytes: count } => {
+        News::Ended { direction, title, more, peer, state, bytes: count, present } => {
             let what = named(title, *more, language);
-            let size = || bytes(*count, language);
+            let size = || match present {
+                0 => bytes(*count, language),
+                present => messages::notice_moved_of(language, &bytes(*count, language), &bytes(*present, language)),
+            };
             let (head, end) = match (state, direction) {
                 (TransferState::Declined, _) => {
                     return Some(Words { title: messages::notice_declined(language, peer), body: what });
@@ -246,6 +270,7 @@ mod tests {
             entries: 0,
             folder: "/in".into(),
             left: None,
+            conflicts: None,
             looks_like: None,
             dotted,
             bytes,
@@ -266,6 +291,28 @@ mod tests {
     }
 
     #[test]
+    fn an_offer_says_what_it_meets_there() {
+        let offer = |conflicts| News::Offer {
+            id: "1".into(),
+            from: "lab-ws".into(),
+            names: vec!["data".into()],
+            more: 0,
+            entries: 0,
+            folder: "/in".into(),
+            left: None,
+            conflicts,
+            looks_like: None,
+            dotted: 0,
+            bytes: 0,
+            is_final: true,
+        };
+        let said = |count, at_least| news(&offer(Some(Conflicts { count, at_least })), Language::En).unwrap().body;
+        assert_eq!(said(0, false), "data, 0 B. Into /in");
+        assert_eq!(said(1, false), "data, 0 B. Into /in. 1 item there differs");
+        assert_eq!(said(1_000, true), "data, 0 B. Into /in. At least 1000 items there differ");
+    }
+
+    #[test]
     fn an_offer_from_a_name_that_looks_like_another_says_so() {
         let offer = |dotted| News::Offer {
             id: "1".into(),
@@ -276,6 +323,7 @@ mod tests {
             entries: 0,
             folder: "/in".into(),
             left: None,
+            conflicts: None,
             looks_like: Some("nas".into()),
             dotted,
             bytes: 0,
@@ -290,14 +338,15 @@ mod tests {
 
     #[test]
     fn a_request_to_pair_says_who_and_that_the_code_decides() {
-        let request = |looks_like: Option<&str>| {
-            let looks_like = looks_like.map(str::to_owned);
+        let request = |looks_like: Option<Alike>| {
             news(&News::Request { id: "1".into(), name: "ada-laptop".into(), looks_like }, Language::En).unwrap()
         };
         let Words { title, body } = request(None);
         assert_eq!(title, "ada-laptop wants to connect");
         assert!(body.contains("code"), "{body}");
-        assert!(request(Some("ada-1aptop")).body.contains("looks like that of another device, ada-1aptop"));
+        let other = request(Some(Alike::Other("ada-1aptop".into())));
+        assert!(other.body.contains("looks like that of another device, ada-1aptop"));
+        assert!(request(Some(Alike::ThisDevice)).body.contains("looks like that of this device"));
         assert_eq!(news(&News::RequestGone { id: "1".into() }, Language::En), None);
     }
 
@@ -326,6 +375,7 @@ mod tests {
             entries: 1,
             folder: "/in".into(),
             left: Some(9_000_000_000),
+            conflicts: Some(Conflicts { count: 2, at_least: true }),
             looks_like: None,
             dotted: 0,
             bytes: 1_500_000,
@@ -333,7 +383,10 @@ mod tests {
         };
         let words = news(&offer, de).unwrap();
         assert_eq!(words.title, "Angebot von lab-ws");
-        assert_eq!(words.body, "data, set und 2 weitere, 1 Element, bisher 1,5 MB. Nach /in, danach 9,0 GB frei");
+        assert_eq!(
+            words.body,
+            "data, set und 2 weitere, 1 Element, bisher 1,5 MB. Nach /in, danach 9,0 GB frei. Mindestens 2 Elemente dort weichen ab"
+        );
         let ended = News::Ended {
             direction: Direction::Copying,
             title: "{x}".into(),
@@ -341,6 +394,7 @@ mod tests {
             peer: "/mnt".into(),
             state: TransferState::DoneWithFailures,
             bytes: 0,
+            present: 0,
         };
         assert_eq!(news(&ended, de).unwrap().body, "{x} nach /mnt: Ringway zeigt, was fehlt");
     }
@@ -354,6 +408,7 @@ mod tests {
             peer: "lab-ws".into(),
             state,
             bytes: 0,
+            present: 0,
         };
         for (state, title) in [
             (TransferState::Declined, "Declined by lab-ws"),

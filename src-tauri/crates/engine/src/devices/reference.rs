@@ -1,6 +1,6 @@
 //! `DEVICE:SHARE/PATH` as a person types it: split and checked here, and nowhere else. Which device
 //! is meant, the store says.
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::net::Ipv6Addr;
 use std::os::unix::ffi::OsStrExt;
 
@@ -44,6 +44,15 @@ impl PathInShare {
     pub fn path(&self) -> RelPath<'_> {
         // It was checked when it was read.
         RelPath::new(&self.path).unwrap_or(RelPath::ROOT)
+    }
+
+    /// What it is called where it arrives: the last name of the path, or the share's.
+    pub fn title(&self) -> OsString {
+        let last = self.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        match last {
+            b"" => self.share.as_str().into(),
+            last => OsStr::from_bytes(last).to_owned(),
+        }
     }
 
     /// `SHARE/PATH`, as it is shown.

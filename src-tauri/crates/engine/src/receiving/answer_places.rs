@@ -16,7 +16,14 @@ pub(super) struct AnswerPlaces {
     sessions: Arc<Semaphore>,
     answers: Arc<Semaphore>,
     /// Only paired devices ask, so that this does not grow.
-    of_device: Mutex<HashMap<DeviceId, (Arc<Semaphore>, Arc<Semaphore>)>>,
+    of_device: Mutex<HashMap<DeviceId, OfDevice>>,
+}
+
+/// Those of one device.
+#[derive(Clone)]
+struct OfDevice {
+    sessions: Arc<Semaphore>,
+    answers: Arc<Semaphore>,
 }
 
 /// A place, free again when it is dropped.
@@ -38,7 +45,7 @@ impl Default for AnswerPlaces {
 impl AnswerPlaces {
     /// A place for a session; none if too many are open.
     pub(super) fn begin_session(&self, device: DeviceId) -> Option<Place> {
-        let _of_device = self.of(device).0.try_acquire_owned().ok()?;
+        let _of_device = self.of(device).sessions.try_acquire_owned().ok()?;
         let _of_all = Arc::clone(&self.sessions).try_acquire_owned().ok()?;
         Some(Place { _of_device, _of_all })
     }
@@ -47,18 +54,19 @@ impl AnswerPlaces {
     pub(super) async fn take(&self, device: DeviceId) -> Option<Place> {
         let both = async {
             // Its own first: what waits for that keeps no other device out.
-            let _of_device = self.of(device).1.acquire_owned().await.ok()?;
+            let _of_device = self.of(device).answers.acquire_owned().await.ok()?;
             let _of_all = Arc::clone(&self.answers).acquire_owned().await.ok()?;
             Some(Place { _of_device, _of_all })
         };
         timeout(ANSWER_PLACE_TIME_MAX, both).await.ok().flatten()
     }
 
-    /// The semaphores of one device: of sessions, and of answers.
-    fn of(&self, device: DeviceId) -> (Arc<Semaphore>, Arc<Semaphore>) {
-        let mut all = self.of_device.lock();
-        let new = || (Arc::new(Semaphore::new(ASKING_OF_ONE_MAX)), Arc::new(Semaphore::new(ANSWERS_OF_ONE_MAX)));
-        all.entry(device).or_insert_with(new).clone()
+    fn of(&self, device: DeviceId) -> OfDevice {
+        let new = || OfDevice {
+            sessions: Arc::new(Semaphore::new(ASKING_OF_ONE_MAX)),
+            answers: Arc::new(Semaphore::new(ANSWERS_OF_ONE_MAX)),
+        };
+        self.of_device.lock().entry(device).or_insert_with(new).clone()
     }
 }
 

@@ -9,7 +9,7 @@ use ringway_link::session::Session;
 use ringway_model::{DeviceId, Fault};
 use ringway_wire::control::{Answer, EntriesWanted, NoAnswer, Question};
 use ringway_wire::entries::EntriesPage;
-use ringway_wire::session::{Acceptor, AcceptorEvent, QuestionNumber};
+use ringway_wire::session::{Event, QuestionNumber};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
@@ -29,7 +29,7 @@ type Part = (QuestionNumber, Answer);
 
 /// A session in which a device asks.
 pub(super) struct Asker {
-    pub(super) session: Session<Acceptor>,
+    pub(super) session: Session,
     pub(super) device: DeviceId,
     pub(super) pairing: PairingNumber,
     pub(super) place: Place,
@@ -49,9 +49,9 @@ pub(super) async fn run(listening: Arc<Listening>, asker: Asker, first: (Questio
         tokio::select! {
             () = &mut forgotten => return,
             event = session.next() => match event {
-                Ok(Some(AcceptorEvent::Asked(number, question))) => open.begin((number, question)),
-                Ok(Some(AcceptorEvent::MorePages(number, pages))) => open.more(number, pages),
-                Ok(Some(AcceptorEvent::NotWanted(number))) => open.end(number),
+                Ok(Some(Event::Asked(number, question))) => open.begin((number, question)),
+                Ok(Some(Event::MorePages(number, pages))) => open.more(number, pages),
+                Ok(Some(Event::NotWanted(number))) => open.end(number),
                 Ok(Some(_)) => {}
                 // What goes wrong with a session that only asks is nobody's news here.
                 Ok(None) | Err(_) => return,
@@ -68,7 +68,7 @@ pub(super) async fn run(listening: Arc<Listening>, asker: Asker, first: (Questio
 }
 
 /// Tells one that there is no place for that it is busy here. Who does not listen is left.
-pub(super) async fn turn_away(listening: &Listening, mut session: Session<Acceptor>, first: QuestionNumber) {
+pub(super) async fn turn_away(listening: &Listening, mut session: Session, first: QuestionNumber) {
     session.machine.answer(first, Answer::Refused(NoAnswer::Busy));
     if let Ok(_parting) = listening.partings.try_acquire() {
         let _ = timeout(PARTING_TIME_MAX, session.close()).await;
@@ -123,6 +123,9 @@ async fn answer(
         let _ = ready.send(refused(NoAnswer::Busy)).await;
         return;
     };
+    if credit.has_ended() {
+        return;
+    }
     let (granted, grant) = oneshot::channel();
     let (over, mut ended) = oneshot::channel();
     let work = Work { listening: Arc::clone(&listening), device, number, credit: Arc::clone(&credit), place, over };

@@ -1,4 +1,4 @@
-//! Where the lanes of running transfers come in.
+//! Where the lanes of running transfers come in, whichever end sends on them.
 use ringway_link::lane::Lane;
 use ringway_link::tls::{Channel, TicketKey};
 use ringway_model::Fault;

@@ -1,7 +1,8 @@
 //! What the connections of one receiver share: the open code, where offers land, the queue.
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use ringway_model::{Fault, IntoHome, PathTaken, Unconfined};
@@ -19,11 +20,12 @@ use super::listeners::Listeners;
 use super::listing::Listings;
 use super::queue::Queue;
 use super::shares::Shares;
+use super::taking::Site;
 use crate::admission::accept_queue::AcceptQueue;
 use crate::admission::back_off::BackOff;
-use crate::admission::boot_ms;
 use crate::admission::handshakes::Handshakes;
 use crate::admission::token_bucket::TokenBuckets;
+use crate::admission::{Origin, boot_ms};
 use crate::shared::Shared;
 
 /// What the connections of one receiver share.
@@ -34,6 +36,10 @@ pub(crate) struct Listening {
     pub(crate) pairing: bool,
     pub(crate) paths: PathTaken,
     pub(crate) io: IoPlan,
+    /// How files of shares are read.
+    pub(crate) reading: IoPlan,
+    /// Whether the shares here are served.
+    pub(super) serves: AtomicBool,
     /// Whether what writes files is confined to the destination.
     pub(crate) confinement: Result<(), Unconfined>,
     pub(crate) events: mpsc::Sender<ReceiverEvent>,
@@ -42,8 +48,14 @@ pub(crate) struct Listening {
     pub(crate) handshakes: Handshakes,
     /// Offers of each device that a person is asked about.
     pub(crate) offers_in_vain: TokenBuckets,
+    /// Requests of each device for entries of shares.
+    pub(crate) requests_for_shares: TokenBuckets,
     /// How often the program is told that an offer of a device was refused.
     pub(crate) refusals_told: TokenBuckets,
+    /// How often the program is told that an origin tried to pair while no code was open, and all
+    /// of them together.
+    pub(crate) no_code_told: TokenBuckets,
+    pub(crate) no_code_told_of_all: TokenBuckets,
     /// How many known devices' connections are told at a time that they have no place.
     pub(crate) partings: Semaphore,
     /// The places of running transfers.
@@ -78,6 +90,17 @@ pub(super) struct Opened {
 }
 
 impl Listening {
+    /// Whether the shares here are served.
+    pub(super) fn serves(&self) -> bool {
+        self.serves.load(Ordering::Relaxed)
+    }
+
+    /// Where and by what it writes.
+    pub(super) fn site(&self) -> Site {
+        let (shared, confined) = (Arc::clone(&self.shared), self.confinement.is_ok());
+        Site { shared, paths: self.paths, io: self.io, confined }
+    }
+
     /// Works on the open code, if there is one.
     pub(crate) fn with_code<T>(&self, work: impl FnOnce(&mut OpenCode, u64) -> T) -> Option<T> {
         let now_ms = boot_ms();
@@ -88,6 +111,14 @@ impl Listening {
     pub(crate) fn count_wrong_attempt(&self) {
         // There is nothing that this count orders. An error means that it stays at its end.
         let _ = self.wrong_attempts.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_add(1));
+    }
+
+    /// Whether the program is told that somebody from there tried to pair while no code was open:
+    /// such a try costs its peer nothing, and no attempt.
+    pub(crate) fn may_tell_no_code(&self, origin: Origin) -> bool {
+        let now_ms = boot_ms();
+        let all = Origin::of(Ipv4Addr::UNSPECIFIED.into());
+        self.no_code_told.take(origin, now_ms) && self.no_code_told_of_all.take(all, now_ms)
     }
 
     /// Tells the program; one that has gone is told nothing.

@@ -1,9 +1,6 @@
 //! An offer from a known device: asked about, unless it goes on with what was accepted before.
 mod acceptance;
 mod accepted;
-mod job;
-mod outside;
-mod silence;
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -18,7 +15,7 @@ use ringway_tree::filesystem::free_space;
 use ringway_tree::receive::AttemptKey;
 use ringway_wire::OfferedNames;
 use ringway_wire::control::{Cancel, Totals};
-use ringway_wire::session::{Acceptor, AcceptorEvent};
+use ringway_wire::session::Event;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
@@ -115,7 +112,7 @@ async fn wait(
         }
     };
     tokio::pin!(taken_back, stopped);
-    let tell = |session: &mut Session<Acceptor>, place: NonZeroU32| {
+    let tell = |session: &mut Session, place: NonZeroU32| {
         session.machine.queued(place);
         if let Some(transfer) = transfer {
             transfer.figures().queue(place);
@@ -152,13 +149,13 @@ async fn wait(
                 }
             },
             event = session.next() => match event {
-                Ok(Some(AcceptorEvent::TotalsChanged(totals))) => {
+                Ok(Some(Event::TotalsChanged(totals))) => {
                     offer.so_far = totals;
                     if let Some(transfer) = transfer {
                         transfer.figures().found(totals);
                     }
                 }
-                Ok(Some(AcceptorEvent::Cancelled(_))) => return Err(Fault::cancelled(Side::There)),
+                Ok(Some(Event::Cancelled(_))) => return Err(Fault::cancelled(Side::There)),
                 Ok(Some(_)) => {}
                 Ok(None) => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
                 Err(error) => return Err(error),
@@ -178,7 +175,7 @@ async fn refuse(listening: &Listening, visitor: Visitor) {
     decline(visitor.into_session(), DeclineReason::ByChoice).await;
 }
 
-async fn decline(mut session: Session<Acceptor>, reason: DeclineReason) {
+async fn decline(mut session: Session, reason: DeclineReason) {
     session.machine.decline(reason);
     session.close().await;
 }
@@ -435,13 +432,13 @@ async fn ruled(
         }
         tokio::select! {
             event = session.next() => match event {
-                Ok(Some(AcceptorEvent::TotalsChanged(totals))) => offer.so_far = totals,
-                Ok(Some(AcceptorEvent::ListingArrived(page))) if !is_offered(&page, names) => {
+                Ok(Some(Event::TotalsChanged(totals))) => offer.so_far = totals,
+                Ok(Some(Event::ListingArrived(page))) if !is_offered(&page, names) => {
                     session.machine.cancel(Cancel::Failed);
                     return None;
                 }
-                Ok(Some(AcceptorEvent::ListingArrived(page))) => listing.add(page),
-                Ok(Some(AcceptorEvent::Cancelled(_)) | None) | Err(_) => return None,
+                Ok(Some(Event::ListingArrived(page))) => listing.add(page),
+                Ok(Some(Event::Cancelled(_)) | None) | Err(_) => return None,
                 Ok(Some(_)) => {}
             },
             () = &mut late => return Some(Decision::of(rule, &offered)),
@@ -490,7 +487,7 @@ enum Decided {
 /// Waits for the program's answer while the session lives and the device's rule stays as it is.
 async fn decide(
     listening: &Listening,
-    session: &mut Session<Acceptor>,
+    session: &mut Session,
     (Shown { summary, answered }, (listing, names)): (&mut Shown, (&Arc<Listing>, &OfferedNames)),
     taken_back: impl Future<Output = TakenBack>,
     changed: impl Future<Output = DeviceRule>,
@@ -535,20 +532,20 @@ async fn decide(
             // An answer that was given already comes before a rule.
             rule = &mut changed => return Decided::RuleChanged(rule),
             event = session.next() => match event {
-                Ok(Some(AcceptorEvent::TotalsChanged(totals))) => {
+                Ok(Some(Event::TotalsChanged(totals))) => {
                     let mut summary = summary.lock();
                     summary.entries_so_far = totals.entries;
                     summary.bytes_so_far = totals.bytes;
                     summary.totals_final = totals.complete;
                 }
-                Ok(Some(AcceptorEvent::ListingArrived(page))) if is_offered(&page, names) => listing.add(page),
-                Ok(Some(AcceptorEvent::ListingArrived(_))) => {
+                Ok(Some(Event::ListingArrived(page))) if is_offered(&page, names) => listing.add(page),
+                Ok(Some(Event::ListingArrived(_))) => {
                     session.machine.cancel(Cancel::Failed);
                     let withdrawn = note();
                     listening.tell(withdrawn).await;
                     return Decided::Over;
                 }
-                Ok(Some(AcceptorEvent::Cancelled(_)) | None) | Err(_) => {
+                Ok(Some(Event::Cancelled(_)) | None) | Err(_) => {
                     let withdrawn = note();
                     listening.tell(withdrawn).await;
                     return Decided::Over;

@@ -5,7 +5,7 @@ mod tests;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
@@ -31,7 +31,9 @@ use crate::admission::handshakes::Handshakes;
 use crate::admission::token_bucket::TokenBuckets;
 use crate::admission::{AdmissionSlots, Origin, boot_ms};
 use crate::devices::device::last_ip;
-use crate::limits::{EVENTS_QUEUED_MAX, OFFERS_IN_VAIN, PARTINGS_MAX, WRONG_ATTEMPTS_OF_ALL_CODES_MAX};
+use crate::limits::{
+    EVENTS_QUEUED_MAX, NO_CODE_TOLD, NO_CODE_TOLD_OF_ALL, OFFERS_IN_VAIN, PARTINGS_MAX, REQUESTS_FOR_SHARES, WRONG_ATTEMPTS_OF_ALL_CODES_MAX,
+};
 use crate::local::own_folders;
 use crate::reach::discovery::{Announcer, Announcing, kind_of_this};
 use crate::reach::interfaces;
@@ -77,6 +79,7 @@ pub(crate) async fn listen(
     own_folders::make(&shared.paths)?;
     let io = IoPlan::for_writing(options.io)?;
     let paths = PathTaken { tls: lane::plan(options.tls)?, io: io.path() };
+    let reading = IoPlan::new(options.io)?;
     let failed = |source| Fault::listen(options.listen.to_string(), source);
     let listener = TcpListener::bind(options.listen).await.map_err(failed)?;
     let local_address = listener.local_addr().map_err(failed)?;
@@ -95,13 +98,18 @@ pub(crate) async fn listen(
         pairing: options.pairing,
         paths,
         io,
+        reading,
+        serves: AtomicBool::new(false),
         confinement: confinement(),
         events,
         back_off: BackOff::default(),
         accept_queue: Arc::default(),
         handshakes: Handshakes::default(),
         offers_in_vain: TokenBuckets::new(OFFERS_IN_VAIN),
+        requests_for_shares: TokenBuckets::new(REQUESTS_FOR_SHARES),
         refusals_told: TokenBuckets::new(OFFERS_IN_VAIN),
+        no_code_told: TokenBuckets::new(NO_CODE_TOLD),
+        no_code_told_of_all: TokenBuckets::new(NO_CODE_TOLD_OF_ALL),
         partings: Semaphore::new(PARTINGS_MAX),
         queue: Queue::default(),
         arrivals: Arrivals::default(),
@@ -197,6 +205,12 @@ impl Receiver {
     pub fn set_destination(&self, destination: PathBuf, into_home: IntoHome, rule_folders: bool) {
         self.listening.shared.expect(&destination);
         *self.listening.landing() = Landing { destination, rule_folders, into_home };
+    }
+
+    /// Whether paired devices get from now on what is shared with them. Nothing is served before
+    /// this is called. What runs goes on.
+    pub fn serve_shares(&self, is_on: bool) {
+        self.listening.serves.store(is_on, Ordering::Relaxed);
     }
 
     /// Announces it from now on, under the name that this device has now, or no more.

@@ -9,9 +9,9 @@ use ringway_link::session::{Clock, Session};
 use ringway_link::tls::Channel;
 use ringway_model::{AuthError, Consent, Device, DeviceId, Fault, PairingRequest, TurnedAway};
 use ringway_tree::random;
-use ringway_wire::control::{Message, Offer, Question, Refusal, Ticket};
+use ringway_wire::control::{Get, Message, Offer, Question, Refusal, Ticket};
 use ringway_wire::pair::{self, AttemptToken, Binding, ENTROPY_LEN, EXPORTER_LABEL, Outcome};
-use ringway_wire::session::{Acceptor, AcceptorEvent, QuestionNumber};
+use ringway_wire::session::{Event, Machine, QuestionNumber};
 use ringway_wire::{DeviceName, OfferedNames};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -24,9 +24,10 @@ use crate::limits::{FIRST_BYTES_TIME_MAX, HANDSHAKE_TIME_MAX, PARTING_TIME_MAX};
 use crate::receiving::answering::{self, Asker};
 use crate::receiving::arrivals::Arrival;
 use crate::receiving::event::ReceiverEvent;
+use crate::receiving::gets::Requester;
 use crate::receiving::listening::{Listening, is_open};
-use crate::receiving::offer;
 use crate::receiving::visitor::Visitor;
+use crate::receiving::{offer, serving};
 use crate::store::{PairingNumber, look_alike};
 
 /// Resolves when a connection is evicted from its admission slot. It does not resolve after the
@@ -171,6 +172,8 @@ struct FromKnown {
 /// What a visit has come to.
 enum Welcomed {
     Offered(Box<FromKnown>),
+    /// A known device asks for entries of a share.
+    Getting(Box<(Device, PairingNumber, Get)>),
     /// A known device asks about shares.
     Asked(PairingNumber, (QuestionNumber, Question)),
     /// There is no memory for the names of its offer.
@@ -190,7 +193,7 @@ impl Visit {
         let exporter = channel.export(EXPORTER_LABEL)?;
         let tickets = channel.ticket_key()?;
         let greeting = self.listening.shared.greeting()?;
-        let machine = Acceptor::new(greeting, clock.now_ms());
+        let machine = Machine::listen(greeting, clock.now_ms());
         let mut session = Session::new(machine, channel.stream, messages, clock);
         let welcomed = match session.feed(first) {
             Ok(()) => tokio::select! {
@@ -206,6 +209,12 @@ impl Visit {
                 let FromKnown { device, pairing, offer, names, arrival } = *offered;
                 let (listening, names) = (Arc::clone(&self.listening), Arc::new(names));
                 offer::run(listening, Visitor { session, tickets, device, pairing, offer, names, arrival }).await;
+                Ok(())
+            }
+            Ok(Welcomed::Getting(asked)) => {
+                drop(slot);
+                let (device, pairing, get) = *asked;
+                serving::run(Arc::clone(&self.listening), Requester { session, tickets, device, pairing, get }).await;
                 Ok(())
             }
             Ok(Welcomed::Asked(pairing, first)) => {
@@ -231,7 +240,7 @@ impl Visit {
 
     /// Its admission slot was given away. A known device is told so: its person would take a
     /// closed connection for a broken network.
-    async fn turn_away(self, mut session: Session<Acceptor>, slot: AdmissionSlot) -> Result<(), Fault> {
+    async fn turn_away(self, mut session: Session, slot: AdmissionSlot) -> Result<(), Fault> {
         drop(slot);
         let is_known = self.listening.shared.store.by_id(self.peer).is_ok_and(|device| device.is_some());
         // One that was not welcomed yet comes again by itself. What is said to who attempts to pair
@@ -246,7 +255,7 @@ impl Visit {
     }
 
     /// Until an offer is made by someone known, or the session ends.
-    async fn welcome(&mut self, session: &mut Session<Acceptor>, exporter: &[u8; 32]) -> Result<Welcomed, Fault> {
+    async fn welcome(&mut self, session: &mut Session, exporter: &[u8; 32]) -> Result<Welcomed, Fault> {
         let mut arrival: Option<Arrival> = None;
         loop {
             let event = match (self.turn.as_ref().filter(|_| !self.is_proven), &mut arrival) {
@@ -266,30 +275,30 @@ impl Visit {
             };
             let Some(event) = event else { return Ok(Welcomed::Over) };
             match event {
-                AcceptorEvent::HelloReceived { peer_name, known, pairing } => {
+                Event::HelloReceived { peer_name, known, pairing, .. } => {
                     self.name = Some(peer_name);
                     self.hello(session, known, pairing).await?;
                 }
-                AcceptorEvent::PairingStarted => self.pair(session, exporter).await?,
-                AcceptorEvent::CodeProven if self.may_conclude() => {
+                Event::PairingStarted => self.pair(session, exporter).await?,
+                Event::CodeProven if self.may_conclude() => {
                     self.is_proven = true;
                     session.machine.confirm();
                 }
-                AcceptorEvent::PairingConcluded if self.may_conclude() => self.conclude(session).await?,
+                Event::PairingConcluded if self.may_conclude() => self.conclude(session).await?,
                 // The code ended while the attempt lasted: it lets in nobody any more, and its end
                 // is not to be told from a wrong attempt.
-                AcceptorEvent::CodeProven | AcceptorEvent::PairingConcluded => {
+                Event::CodeProven | Event::PairingConcluded => {
                     session.machine.refuse(Refusal::WrongCode);
                     self.give_back(Outcome::Abandoned);
                 }
-                AcceptorEvent::WrongCode => self.wrong_code().await,
-                AcceptorEvent::NamesArriving(bytes) => {
+                Event::WrongCode => self.wrong_code().await,
+                Event::NamesArriving(bytes) => {
                     let arrival = arrival.get_or_insert_with(|| self.listening.arrivals.begin(self.peer));
                     if !arrival.holds(bytes) {
                         return Ok(Welcomed::TurnedAway);
                     }
                 }
-                AcceptorEvent::Offered(offer, names) => {
+                Event::Offered(offer, names) => {
                     if arrival.as_ref().is_some_and(|arrival| !arrival.is_whole(names.held_bytes())) {
                         return Ok(Welcomed::TurnedAway);
                     }
@@ -303,7 +312,16 @@ impl Visit {
                     let offered = FromKnown { device, pairing, offer, names, arrival };
                     return Ok(Welcomed::Offered(Box::new(offered)));
                 }
-                AcceptorEvent::Asked(number, question) => {
+                Event::GetReceived(get) => {
+                    // As above.
+                    let pairing = self.listening.shared.store.pairing(self.peer)?;
+                    let Some(device) = self.listening.shared.store.by_id(self.peer)? else {
+                        session.machine.refuse(Refusal::NotPaired);
+                        return Ok(Welcomed::Over);
+                    };
+                    return Ok(Welcomed::Getting(Box::new((device, pairing, get))));
+                }
+                Event::Asked(number, question) => {
                     let pairing = self.listening.shared.store.pairing(self.peer)?;
                     if self.listening.shared.store.by_id(self.peer)?.is_none() {
                         session.machine.refuse(Refusal::NotPaired);
@@ -311,7 +329,7 @@ impl Visit {
                     }
                     return Ok(Welcomed::Asked(pairing, (number, question)));
                 }
-                AcceptorEvent::ReceiptWanted(transfer) => {
+                Event::ReceiptWanted(transfer) => {
                     let device = self.listening.shared.store.by_id(self.peer)?;
                     let is_refused = device.is_none_or(|device| device.rule.consent == Consent::Refuse);
                     let renewals = &self.listening.listeners.renewals;
@@ -319,7 +337,7 @@ impl Visit {
                     let receipt = renewals.receipt((self.peer, transfer));
                     session.machine.earlier_receipt(receipt.filter(|_| !is_refused));
                 }
-                AcceptorEvent::Cancelled(_) => return Ok(Welcomed::Over),
+                Event::Cancelled(_) => return Ok(Welcomed::Over),
                 _ => {}
             }
         }
@@ -327,12 +345,7 @@ impl Visit {
 
     /// Answers hello. `is_known_there` is what the peer says, and `has_code` whether it wants to
     /// pair.
-    async fn hello(
-        &mut self,
-        session: &mut Session<Acceptor>,
-        is_known_there: bool,
-        has_code: bool,
-    ) -> Result<(), Fault> {
+    async fn hello(&mut self, session: &mut Session, is_known_there: bool, has_code: bool) -> Result<(), Fault> {
         let store = &self.listening.shared.store;
         if self.peer == self.listening.shared.identity.id() {
             session.machine.refuse(Refusal::Ourselves);
@@ -370,7 +383,10 @@ impl Visit {
                 id: peer,
                 name: name.as_str().into(),
                 paired_as: store.by_id(peer).ok().flatten().map(|device| device.name),
-                looks_like: look_alike::find(store, peer, name.as_str()).ok().flatten(),
+                looks_like: look_alike::find(store, peer, name.as_str())
+                    .ok()
+                    .flatten()
+                    .or_else(|| look_alike::this_device(&listening.shared.this_device(), name.as_str())),
                 from,
                 allowed: false,
             };
@@ -380,7 +396,7 @@ impl Visit {
         });
     }
 
-    async fn pair(&mut self, session: &mut Session<Acceptor>, exporter: &[u8; 32]) -> Result<(), Fault> {
+    async fn pair(&mut self, session: &mut Session, exporter: &[u8; 32]) -> Result<(), Fault> {
         let Ok(binding) = Binding::new(self.peer.0, self.listening.shared.identity.id().0, *exporter) else {
             session.machine.refuse(Refusal::Ourselves);
             return Ok(());
@@ -404,7 +420,9 @@ impl Visit {
             Some(Err(pair::Refusal::Busy)) => session.machine.refuse(Refusal::PairingBusy(PAIRING_BUSY_MS)),
             Some(Err(pair::Refusal::Expired | pair::Refusal::Burnt)) | None => {
                 session.machine.refuse(Refusal::NoCodeOpen);
-                self.auth_failed(AuthError::NoCodeOpen, None).await;
+                if self.listening.may_tell_no_code(Origin::of(self.from.ip())) {
+                    self.auth_failed(AuthError::NoCodeOpen, None).await;
+                }
                 // Its code is of no use: it may ask for another one.
                 self.request_pairing();
             }
@@ -415,7 +433,7 @@ impl Visit {
     /// Waits until it is this peer's turn to attempt to pair; false where it was told to come again
     /// later. That is no news for the program: what made an address wait was told, and nobody here
     /// could do anything about others being faster.
-    async fn takes_turn(&mut self, session: &mut Session<Acceptor>) -> bool {
+    async fn takes_turn(&mut self, session: &mut Session) -> bool {
         let origin = Origin::of(self.from.ip());
         let back_off = &self.listening.back_off;
         let asked = self.listening.with_code(|code, now_ms| {
@@ -451,7 +469,7 @@ impl Visit {
         self.listening.with_code(|code, now_ms| code.may_conclude(attempt, now_ms)).unwrap_or(false)
     }
 
-    async fn conclude(&mut self, session: &mut Session<Acceptor>) -> Result<(), Fault> {
+    async fn conclude(&mut self, session: &mut Session) -> Result<(), Fault> {
         let name = self.name.as_ref().map_or("", DeviceName::as_str);
         let store = &self.listening.shared.store;
         let from = self.from.ip().to_canonical();

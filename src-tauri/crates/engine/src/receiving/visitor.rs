@@ -6,14 +6,13 @@ use ringway_link::session::Session;
 use ringway_link::tls::TicketKey;
 use ringway_wire::OfferedNames;
 use ringway_wire::control::Offer;
-use ringway_wire::session::Acceptor;
 
 use super::arrivals::Arrival;
 use crate::store::PairingNumber;
 
 /// A session that is authenticated and has offered something.
 pub(crate) struct Visitor {
-    pub(crate) session: Session<Acceptor>,
+    pub(crate) session: Session,
     pub(crate) tickets: TicketKey,
     pub(crate) device: Device,
     /// The pairing that its offer is of.
@@ -27,7 +26,7 @@ pub(crate) struct Visitor {
 
 impl Visitor {
     /// Lets go of all but the session, before that is closed: its peer may take its time.
-    pub(crate) fn into_session(self) -> Session<Acceptor> {
+    pub(crate) fn into_session(self) -> Session {
         self.session
     }
 }

@@ -1,5 +1,5 @@
-//! A sending transfer over all its attempts: the first, and those that go on after the connection
-//! was lost.
+//! A transfer that this end dials for, over all its attempts: the first, and those that go on after
+//! the connection was lost. It sends, or it gets.
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,15 +16,14 @@ use ringway_tree::io_plan::IoPlan;
 use ringway_tree::random;
 use ringway_tree::send::Outgoing;
 use ringway_wire::OfferedNames;
-use ringway_wire::control::Cancel;
 use ringway_wire::session::HandedOver;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::Job;
-use super::lanes::LaneOpener;
+use super::lanes::{LaneOpener, LaneOrigin};
 use super::reach::reach;
-use crate::devices::target::Address;
+use super::{Job, goodbye};
+use crate::devices::target::{Address, Target};
 use crate::limits::{LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX, STALL_TIME_MIN};
 use crate::reach::connect::Destination;
 use crate::shared::Shared;
@@ -37,27 +36,41 @@ use crate::transfers::transfer::{Arrived, Transfer};
 /// until its receiver is forgotten.
 pub(super) async fn all(shared: Arc<Shared>, request: SendRequest, transfer: &Transfer) -> Result<Arrived, Fault> {
     let (paired, mut known) = watch::channel(None);
-    let forgotten = async {
-        let reached = known.wait_for(Option::is_some).await.ok().and_then(|known| *known);
-        match reached {
-            Some((device, pairing)) => shared.forgotten(device, pairing).await,
-            None => std::future::pending().await,
-        }
-    };
-    stop_when(forgotten, transfer, try_all(&shared, request, transfer, &paired)).await
+    stop_when(forgotten(&shared, &mut known), transfer, try_sending(&shared, request, transfer, &paired)).await
 }
 
-/// The device that is sent to, once it was reached.
-type Paired = watch::Sender<Option<(DeviceId, PairingNumber)>>;
+/// Resolves when the device that was reached is forgotten.
+pub(crate) async fn forgotten(shared: &Arc<Shared>, known: &mut watch::Receiver<Option<(DeviceId, PairingNumber)>>) {
+    let reached = known.wait_for(Option::is_some).await.ok().and_then(|known| *known);
+    match reached {
+        Some((device, pairing)) => shared.forgotten(device, pairing).await,
+        None => std::future::pending().await,
+    }
+}
 
-async fn try_all(
+/// The device that was reached, once one was.
+pub(crate) type Paired = watch::Sender<Option<(DeviceId, PairingNumber)>>;
+
+/// What is tried.
+pub(crate) trait Attempt: Send {
+    /// Tries it once.
+    fn attempt(&mut self) -> impl Future<Output = Result<Arrived, Fault>> + Send;
+
+    /// Bytes that this end itself has seen move in the last attempt.
+    fn take_moved(&mut self) -> u64;
+}
+
+async fn try_sending(
     shared: &Arc<Shared>,
     request: SendRequest,
     transfer: &Transfer,
     paired: &Paired,
 ) -> Result<Arrived, Fault> {
     let paths = PathTaken { tls: lane::plan(request.tls)?, io: IoPlan::new(request.io)?.path() };
-    transfer.figures().here = Some(paths);
+    {
+        let mut figures = transfer.figures();
+        (figures.here, figures.limit) = (Some(paths), request.limit);
+    }
     let retry = request.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
     transfer.figures().goes_on = !retry.is_zero();
     let filter = Filter::new(&request.selection)?;
@@ -75,6 +88,11 @@ async fn try_all(
         handed: None,
         acknowledged: 0,
     };
+    try_all(transfer, retry, &mut sending).await
+}
+
+/// Tries it until it is through, refused or given up.
+pub(crate) async fn try_all(transfer: &Transfer, retry: Duration, what: &mut impl Attempt) -> Result<Arrived, Fault> {
     let mut tries = Tries::new(retry);
     let mut headway = Headway::default();
     let mut lost = None;
@@ -84,7 +102,7 @@ async fn try_all(
             paused_until = None;
         }
         let (entries, bytes) = transfer.figures().done();
-        let error = match sending.attempt().await {
+        let error = match what.attempt().await {
             Err(error) if transfer.figures().has_begun() => error,
             // Nobody answered yet: the next try asks anew.
             Err(error) if transfer.figures().was_offered() && error.outage().is_some() => error,
@@ -102,7 +120,7 @@ async fn try_all(
             (figures.done(), figures.found_so_far())
         };
         let gained = (done.0.saturating_sub(entries), done.1.saturating_sub(bytes));
-        if headway.book(gained, std::mem::take(&mut sending.acknowledged), all) {
+        if headway.book(gained, what.take_moved(), all) {
             tries.went_on();
             lost = None;
         }
@@ -157,7 +175,7 @@ async fn until_resumed(transfer: &Transfer, gives_up: Instant, tell_at: Option<I
 }
 
 /// Why a transfer that was offered may be tried again; none where that would change nothing.
-fn outage(error: &Fault) -> Option<Outage> {
+pub(crate) fn outage(error: &Fault) -> Option<Outage> {
     match error {
         Fault::Declined(DeclineReason::Busy) => Some(Outage::Busy),
         Fault::Declined(DeclineReason::TooManyOffers { .. }) => Some(Outage::TooManyOffers),
@@ -201,29 +219,50 @@ struct Sending<'a> {
 }
 
 /// Whom the first attempt reached, and where.
-struct First {
-    device: Device,
-    address: Address,
+#[derive(Clone)]
+pub(crate) struct First {
+    pub(crate) device: Device,
+    pub(crate) address: Address,
 }
 
-impl Sending<'_> {
+impl First {
+    /// Where to go now: to the device that was reached first, wherever that is known to be.
+    pub(crate) fn destination(first: Option<&Self>, shared: &Shared, target: &Target) -> Result<Destination, Fault> {
+        let destination = Destination::of(&shared.store, target)?;
+        match (&destination.device, first) {
+            (None, Some(Self { device, address })) => {
+                Destination::of_device(&shared.store, device.clone(), Some(address.clone()))
+            }
+            _ => Ok(destination),
+        }
+    }
+}
+
+impl Attempt for Sending<'_> {
+    fn take_moved(&mut self) -> u64 {
+        std::mem::take(&mut self.acknowledged)
+    }
+
     async fn attempt(&mut self) -> Result<Arrived, Fault> {
         let (shared, transfer, request) = (self.shared, self.transfer, &mut self.request);
         let (sources, code) = (request.sources.clone(), request.code.take());
+        let failed_before = request.failed_before.clone();
         // Later attempts are made by who tries again.
         let patience = if self.first.is_none() { self.retry } else { Duration::ZERO };
         let (filter, offered) = (self.filter.clone(), self.offered.clone());
-        let outgoing = tokio::task::spawn_blocking(move || Outgoing::start_selected(&sources, filter, offered)).await;
+        let started = move || {
+            let outgoing = Outgoing::start_selected(&sources, filter, offered)?;
+            outgoing.report_gone(&sources, &failed_before);
+            Ok::<_, Fault>(outgoing)
+        };
+        let outgoing = tokio::task::spawn_blocking(started).await;
         let walk = WalkGuard(outgoing.expect("walk did not panic")?);
         self.offered = Some(Arc::clone(walk.0.offered()));
         if request.verify {
             walk.0.prove();
         }
         walk.0.delta(request.delta);
-        let mut destination = Destination::of(&shared.store, &request.target)?;
-        if let (None, Some(First { device, address })) = (&destination.device, &self.first) {
-            destination = Destination::of_device(&shared.store, device.clone(), Some(address.clone()))?;
-        }
+        let destination = First::destination(self.first.as_ref(), shared, &request.target)?;
         let reached = tokio::select! {
             reached = reach(shared, &destination, code, patience) => reached.inspect_err(|error| {
                 if matches!(error, Fault::Declined(DeclineReason::Busy)) {
@@ -240,6 +279,7 @@ impl Sending<'_> {
         self.first.get_or_insert_with(|| First { device: reached.device.clone(), address: reached.address.clone() });
         let lanes = request.lanes.map(|lanes| lanes.clamp(1, LANES_MAX));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let stops = LaneStops::default();
         let opener = Arc::new(LaneOpener {
             shared: Arc::clone(shared),
             transfer: transfer.clone(),
@@ -247,12 +287,13 @@ impl Sending<'_> {
             addresses: reached.addresses,
             peer: reached.device.id,
             tls: self.paths.tls,
-            stops: LaneStops::default(),
+            stops: stops.clone(),
         });
         let job = Job {
             transfer,
             outgoing: &walk.0,
-            opener: Arc::clone(&opener),
+            id: transfer.id().0,
+            stops: stops.clone(),
             paths: self.paths,
             io: IoPlan::new(request.io)?,
             records_per_key: request
@@ -269,24 +310,17 @@ impl Sending<'_> {
             retry: self.retry,
             handed: self.handed,
             timeout: request.timeout.map(|timeout| timeout.max(STALL_TIME_MIN)),
+            confine: None,
         };
         let mut session = reached.session;
-        let ended = job.run(&mut session).await;
-        self.acknowledged = opener.stops.acknowledged();
+        let ended = job.run(&mut session, LaneOrigin::Dialled(opener)).await;
+        self.acknowledged = stops.acknowledged();
         transfer.figures().hand_over(walk.0.handed_over());
         self.handed = session.machine.handed_over();
         walk.0.cancel();
-        opener.stops.stop();
-        job.limiter.iter().for_each(|limiter| limiter.stop());
-        job.relay.stop();
+        job.stop();
         let outage = ended.as_ref().err().and_then(Fault::outage);
-        session.machine.cancel(match &ended {
-            Err(Fault::Cancelled { kept: true, .. }) => Cancel::ByPersonKeeping,
-            Err(Fault::Cancelled { .. }) => Cancel::ByPerson,
-            Err(Fault::Paused { .. }) => Cancel::Paused,
-            _ if outage.is_some() => Cancel::ConnectionLost,
-            _ => Cancel::Failed,
-        });
+        session.machine.cancel(goodbye(ended.as_ref().err()));
         if outage.is_some() {
             // The other end may be unreachable, so its goodbye is not waited for.
             tokio::spawn(session.close());

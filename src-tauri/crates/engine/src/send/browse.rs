@@ -9,7 +9,7 @@ use ringway_model::{AuthError, DeclineReason, Device, EntryThere, Fault, Operati
 use ringway_wire::control::{Answer, Cancel, EntriesWanted, NoAnswer, Question};
 use ringway_wire::entries::{Depth, EntriesPage};
 use ringway_wire::limits::PAGES_AHEAD_MAX;
-use ringway_wire::session::{Initiator, InitiatorEvent, QuestionNumber};
+use ringway_wire::session::{Event, QuestionNumber};
 use tokio::time::{Instant, sleep};
 
 use super::reach::{Reached, reach, refused};
@@ -22,7 +22,7 @@ use crate::wire_convert::decode_entry;
 
 /// A session in which a device's shares are browsed.
 pub struct Browser {
-    session: Session<Initiator>,
+    session: Session,
     device: Device,
     awake: Awake,
 }
@@ -180,9 +180,9 @@ impl Browser {
             self.awake.note();
             let lost = || Fault::lost(std::io::ErrorKind::UnexpectedEof);
             let fault = match event {
-                Ok(Some(InitiatorEvent::Answered(of, answer))) if of == number => return Ok(answer),
-                Ok(Some(InitiatorEvent::Refused(refusal))) => refused(refusal, None),
-                Ok(Some(InitiatorEvent::Cancelled(_))) => Fault::cancelled(Side::There),
+                Ok(Some(Event::Answered(of, answer))) if of == number => return Ok(answer),
+                Ok(Some(Event::Refused(refusal))) => refused(refusal, None),
+                Ok(Some(Event::Cancelled(_))) => Fault::cancelled(Side::There),
                 Ok(Some(_)) => continue,
                 Ok(None) => lost(),
                 Err(fault) => fault,

@@ -1,16 +1,17 @@
-//! A sending transfer's lanes: opening their connections, the first of each and those that they go
-//! on in, and counting what became of them.
+//! A transfer's lanes: opening their connections, the first of each and those that they go on in,
+//! and counting what became of those on which this end sends.
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_link::lane::growth::LaneGrowth;
-use ringway_link::lane::{Lane, LaneStops};
-use ringway_link::messages::MessageReader;
+use ringway_link::lane::{Lane, LaneStops, Successor};
 use ringway_link::tls::{Channel, Expected, TicketKey};
 use ringway_model::{DeviceId, Fault, TlsPath};
-use ringway_wire::control::Message;
-use tokio::io::AsyncWriteExt;
+use ringway_wire::control::{FRAME_PREFIX_LEN, Message};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -53,12 +54,23 @@ impl Lanes {
         Self { opening: JoinSet::new(), begun: 0, needed, started: 0, running: 0, growth }
     }
 
-    pub(super) fn open(&mut self, opener: &Arc<LaneOpener>, more: u8) {
+    /// Opens more of them, where this end does that.
+    pub(super) fn open(&mut self, origin: &LaneOrigin, more: u8) {
+        let LaneOrigin::Dialled(opener) = origin else { return };
         for number in self.begun..self.begun + more {
             let opener = Arc::clone(opener);
             self.opening.spawn(async move { (number, opener.open(number, 0).await) });
         }
         self.begun += more;
+    }
+
+    /// Whether the transfer depends on that lane. Of lanes that the other end dials, the first one
+    /// that comes is needed.
+    pub(super) fn is_needed(&self, number: u8, origin: &LaneOrigin) -> bool {
+        match origin {
+            LaneOrigin::Dialled(_) => number < self.needed,
+            LaneOrigin::Admitted(_) => self.started == 0,
+        }
     }
 
     /// One that was added is done without.
@@ -75,16 +87,32 @@ impl Lanes {
     }
 }
 
+/// Where a source's lanes come from.
+pub(crate) enum LaneOrigin {
+    /// This end dials them.
+    Dialled(Arc<LaneOpener>),
+    /// The other end does.
+    Admitted(Admitted),
+}
+
+/// The lanes that the other end dials.
+pub(crate) struct Admitted {
+    /// The first connection of each.
+    pub(crate) joined: mpsc::UnboundedReceiver<(u8, Channel)>,
+    /// Where each lane's later connections come from, until it is started.
+    pub(crate) successors: Vec<Option<Successor>>,
+}
+
 /// Opens the connections of a transfer's lanes: the first of each, and those that they go on in.
-pub(super) struct LaneOpener {
-    pub(super) shared: Arc<Shared>,
-    pub(super) transfer: Transfer,
-    pub(super) tickets: TicketKey,
+pub(crate) struct LaneOpener {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) transfer: Transfer,
+    pub(crate) tickets: TicketKey,
     /// Where the session's connection was made, and then the other addresses that were known.
-    pub(super) addresses: Vec<SocketAddr>,
-    pub(super) peer: DeviceId,
-    pub(super) tls: TlsPath,
-    pub(super) stops: LaneStops,
+    pub(crate) addresses: Vec<SocketAddr>,
+    pub(crate) peer: DeviceId,
+    pub(crate) tls: TlsPath,
+    pub(crate) stops: LaneStops,
 }
 
 impl LaneOpener {
@@ -106,7 +134,35 @@ impl LaneOpener {
         }
     }
 
+    /// Opens a lane's connection, as this end uses it.
     pub(super) async fn open(&self, lane: u8, connection: u16) -> Result<Lane, Fault> {
+        let taken = Lane::take(self.join(lane, connection).await?, self.tls).await?;
+        self.stops.set(lane, &taken).map_err(Fault::lost)?;
+        Ok(taken)
+    }
+
+    /// Opens a lane's next connections for a thread that may open none itself, because it is
+    /// confined.
+    pub(crate) fn successor(self: &Arc<Self>, lane: u8) -> Successor {
+        let (opener, runtime) = (Arc::clone(self), Handle::current());
+        let mut connection = 0_u16;
+        Box::new(move || {
+            let next = connection.checked_add(1);
+            connection = next.ok_or_else(|| std::io::Error::other("a lane has used up its connections"))?;
+            let (give, opened) = std::sync::mpsc::channel();
+            let opener = Arc::clone(&opener);
+            drop(runtime.spawn(async move {
+                tokio::select! {
+                    opened = opener.open(lane, connection) => drop(give.send(opened)),
+                    () = opener.stops.stopped() => {}
+                }
+            }));
+            opened.recv().map_err(|_| std::io::ErrorKind::ConnectionAborted)?.map_err(std::io::Error::other)
+        })
+    }
+
+    /// Opens a lane's connection, up to the first byte of bulk.
+    pub(crate) async fn join(&self, lane: u8, connection: u16) -> Result<Channel, Fault> {
         let mut channel = self.dial(connection > 0).await?;
         let transfer = self.transfer.id().0;
         let ticket = self.tickets.ticket(&transfer, lane, connection);
@@ -115,22 +171,61 @@ impl LaneOpener {
         let joining = async {
             channel.stream.write_all(&join).await.map_err(Fault::lost)?;
             channel.stream.flush().await.map_err(Fault::lost)?;
-            MessageReader::default().next(&mut channel.stream).await
+            read_alone(&mut channel.stream).await
         };
         match timeout(HANDSHAKE_TIME_MAX, joining).await {
-            Ok(Ok(Some(Message::LaneReady))) => {}
+            Ok(Ok(Message::LaneReady)) => {}
             Ok(Err(error)) => return Err(error),
             Ok(Ok(_)) => return Err(Fault::lost(std::io::ErrorKind::ConnectionAborted)),
             Err(_) => return Err(Fault::lost(std::io::ErrorKind::TimedOut)),
         }
-        let taken = Lane::take(channel, self.tls).await?;
-        self.stops.set(lane, &taken).map_err(Fault::lost)?;
-        Ok(taken)
+        Ok(channel)
+    }
+}
+
+/// Reads one message and not a byte more: bulk may follow it at once, where the other end sends.
+async fn read_alone(stream: &mut (impl AsyncRead + Unpin)) -> Result<Message, Fault> {
+    let mut prefix = [0; FRAME_PREFIX_LEN];
+    stream.read_exact(&mut prefix).await.map_err(Fault::lost)?;
+    let mut payload = vec![0; Message::payload_len(prefix)?];
+    stream.read_exact(&mut payload).await.map_err(Fault::lost)?;
+    Ok(Message::decode(&payload)?)
+}
+
+impl LaneOrigin {
+    /// The next lane that the other end has opened; never, where this end does that.
+    async fn next_joined(&mut self) -> Option<(u8, Channel)> {
+        match self {
+            Self::Dialled(_) => std::future::pending().await,
+            Self::Admitted(admitted) => admitted.joined.recv().await,
+        }
     }
 }
 
 /// The next lane that is open, or could not be opened; none while there is nothing to wait for.
-pub(super) async fn next_opened(lanes: &mut Option<Lanes>) -> Option<(u8, Result<Lane, Fault>)> {
-    let opened = lanes.as_mut()?.opening.join_next().await?;
-    Some(opened.expect("opening a lane does not panic, and nobody stops it"))
+/// Dropping a pending call loses nothing.
+pub(super) async fn next_opened(
+    lanes: &mut Option<Lanes>,
+    origin: &mut LaneOrigin,
+    (tls, stops): (TlsPath, &LaneStops),
+) -> Option<(u8, Result<Lane, Fault>)> {
+    let lanes = lanes.as_mut()?;
+    loop {
+        tokio::select! {
+            Some(opened) = lanes.opening.join_next() => {
+                return Some(opened.expect("opening a lane does not panic, and nobody stops it"));
+            }
+            Some((number, channel)) = origin.next_joined() => {
+                let stops = stops.clone();
+                lanes.opening.spawn(async move {
+                    let taken = Lane::take(channel, tls).await.and_then(|taken| {
+                        stops.set(number, &taken).map_err(Fault::lost)?;
+                        Ok(taken)
+                    });
+                    (number, taken)
+                });
+            }
+            else => return None,
+        }
+    }
 }

@@ -13,7 +13,7 @@ use ringway_wire::DeviceName;
 use ringway_wire::code::PairingSecret;
 use ringway_wire::control::{Cancel, Refusal};
 use ringway_wire::pair::{Binding, ENTROPY_LEN, EXPORTER_LABEL};
-use ringway_wire::session::{Initiator, InitiatorEvent, Pairing};
+use ringway_wire::session::{Event, Machine, Pairing};
 use tokio::time::{Instant, sleep};
 
 use super::find::{Found, find};
@@ -24,14 +24,14 @@ use crate::shared::Shared;
 
 /// An authenticated session with nothing offered yet.
 pub(crate) struct Reached {
-    pub(super) session: Session<Initiator>,
-    pub(super) tickets: TicketKey,
+    pub(crate) session: Session,
+    pub(crate) tickets: TicketKey,
     /// Where it was found, as it was meant.
-    pub(super) address: Address,
+    pub(crate) address: Address,
     /// The address that answered, and then the others that were known.
-    pub(super) addresses: Vec<SocketAddr>,
+    pub(crate) addresses: Vec<SocketAddr>,
     /// As TCP has measured it so far.
-    pub(super) round_trip: Option<Duration>,
+    pub(crate) round_trip: Option<Duration>,
     pub(crate) device: Device,
 }
 
@@ -129,30 +129,30 @@ async fn reach_once(
     };
     let tickets = channel.ticket_key()?;
     let round_trip = ringway_sys::socket::tcp_path(&channel.stream.get_ref().0.io).ok().map(|path| path.rtt);
-    let machine = Initiator::new(&shared.greeting()?, known.is_some(), pairing, clock.now_ms());
+    let machine = Machine::dial(&shared.greeting()?, known.is_some(), pairing, clock.now_ms());
     let mut session = Session::new(machine, channel.stream, MessageReader::default(), clock);
     let mut name = None;
     let device = loop {
         let event = session.next().await;
         *has_tried_secret = session.machine.has_tried_secret();
         match event? {
-            Some(InitiatorEvent::HelloReceived { peer_name, version }) => {
+            Some(Event::HelloReceived { peer_name, version, .. }) => {
                 if version != ringway_wire::limits::VERSION {
                     return Err(Fault::Version { ours: ringway_wire::limits::VERSION, theirs: version });
                 }
                 name = Some(peer_name);
             }
-            Some(InitiatorEvent::PairingNeeded) => {
+            Some(Event::PairingNeeded) => {
                 return Err(place.pairing_needed(known.as_ref(), peer, name.as_ref()).into());
             }
-            Some(InitiatorEvent::Refused(Refusal::NotPaired)) => {
+            Some(Event::Refused(Refusal::NotPaired)) => {
                 return Err(place.pairing_needed(known.as_ref(), peer, name.as_ref()).into());
             }
-            Some(InitiatorEvent::Refused(refusal)) => return Err(refused(refusal, name.as_ref())),
-            Some(InitiatorEvent::Paired) => {
+            Some(Event::Refused(refusal)) => return Err(refused(refusal, name.as_ref())),
+            Some(Event::Paired) => {
                 shared.store.pin(peer, &text(name.as_ref()), &address.to_string())?;
             }
-            Some(InitiatorEvent::Authenticated) => {
+            Some(Event::Authenticated) => {
                 // Notes for the next time. State that cannot be written keeps nobody from sending
                 // to a device that is known.
                 let _ = shared.store.saw(peer, Some(&address.to_string()));
@@ -168,7 +168,7 @@ async fn reach_once(
                 }
                 break shared.store.by_id(peer)?.ok_or(AuthError::NoCodeOpen)?;
             }
-            Some(InitiatorEvent::Cancelled(_)) => return Err(Fault::cancelled(Side::There)),
+            Some(Event::Cancelled(_)) => return Err(Fault::cancelled(Side::There)),
             Some(_) | None => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
         }
     };
@@ -226,7 +226,7 @@ fn text(name: Option<&DeviceName>) -> String {
     name.map(|name| name.as_str().to_owned()).unwrap_or_default()
 }
 
-pub(super) fn refused(refusal: Refusal, peer: Option<&DeviceName>) -> Fault {
+pub(crate) fn refused(refusal: Refusal, peer: Option<&DeviceName>) -> Fault {
     match refusal {
         Refusal::WrongCode => AuthError::WrongCode.into(),
         Refusal::NoCodeOpen => AuthError::NoCodeOpen.into(),

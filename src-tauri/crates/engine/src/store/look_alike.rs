@@ -1,6 +1,6 @@
 //! Device names that look alike: by the skeletons of Unicode Technical Standard 39, section 4,
 //! without regard to case.
-use ringway_model::{DeviceId, Fault, LookAlike};
+use ringway_model::{DeviceId, Fault, LookAlike, ThisDevice};
 use unicode_security::confusable_detection::skeleton;
 
 use crate::store::Store;
@@ -25,6 +25,11 @@ pub(crate) fn find(store: &Store, id: DeviceId, name: &str) -> Result<Option<Loo
     let wanted = looks(name);
     let found = store.devices()?.into_iter().find(|other| other.id != id && is_alike(&wanted, &other.name));
     Ok(found.map(|other| LookAlike { id: other.id, name: other.name }))
+}
+
+/// This device itself, if its name looks like `name`, which a stranger gives itself.
+pub(crate) fn this_device(own: &ThisDevice, name: &str) -> Option<LookAlike> {
+    is_alike(&looks(name), &own.name).then(|| LookAlike { id: own.id, name: own.name.clone() })
 }
 
 #[cfg(test)]
@@ -68,6 +73,13 @@ mod tests {
         {
             assert!(!is_alike(&looks(one), other), "{one} and {other}");
         }
+    }
+
+    #[test]
+    fn a_stranger_by_this_devices_name_is_pointed_out() {
+        let own = ThisDevice { id: DeviceId([9; 32]), name: "ada-laptop".into() };
+        assert_eq!(this_device(&own, "\u{430}da-laptop").map(|found| found.id), Some(own.id));
+        assert_eq!(this_device(&own, "ada-desktop"), None);
     }
 
     #[test]

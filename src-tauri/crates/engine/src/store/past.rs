@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ringway_model::{
     Bottleneck, Counts, DeviceId, Direction, Edit, Fault, Outcome, Past, PastDetails, PastQuery, PathText, Proven,
-    Report, Selection, Source, Text, TransferId,
+    Report, Selection, Source, Text, TransferId, TransferKey,
 };
 use ringway_tree::filesystem::selection;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, named_params, params};
@@ -57,7 +57,8 @@ pub(super) const SCHEMA: &str = "
         skipped_bytes INTEGER NOT NULL DEFAULT 0,
         reused       INTEGER NOT NULL DEFAULT 0,
         excluded     INTEGER NOT NULL DEFAULT 0,
-        patterns     BLOB
+        patterns     BLOB,
+        limit_bytes_per_s INTEGER
     ) STRICT;
     CREATE TABLE IF NOT EXISTS past_failure (
         number    INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -86,7 +87,8 @@ const RECEIVED_INTO_MAX: usize = 256;
 
 const COLUMNS: &str = "number, transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, \
     files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck, reconnected, resend, \
-    target_device, edited, target_announced, moved, skipped, skipped_bytes, reused, excluded, patterns";
+    target_device, edited, target_announced, moved, skipped, skipped_bytes, reused, excluded, \
+    patterns, limit_bytes_per_s";
 
 /// Gives a file of an earlier version the columns that have been added since.
 pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
@@ -102,6 +104,7 @@ pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
         ("reused", "INTEGER NOT NULL DEFAULT 0"),
         ("excluded", "INTEGER NOT NULL DEFAULT 0"),
         ("patterns", "BLOB"),
+        ("limit_bytes_per_s", "INTEGER"),
     ];
     for (name, kind) in added {
         let is_there = || connection.prepare("SELECT 1 FROM pragma_table_info('past') WHERE name = ?1")?.exists([name]);
@@ -308,6 +311,23 @@ impl Store {
         })
     }
 
+    /// Forgets what is kept of one transfer, by what told it apart while it ran; false if nothing
+    /// was.
+    pub(crate) fn forget_past_of(&self, direction: Direction, key: TransferKey) -> Result<bool, Fault> {
+        self.with(|connection| {
+            let transaction = connection.unchecked_transaction()?;
+            let of_it = "transfer = ?1 AND direction = ?2 AND (?3 IS NULL OR device = ?3)";
+            let named = params![key.id.0, direction_number(direction), key.from.map(|from| from.0)];
+            transaction.execute(
+                &format!("DELETE FROM past_failure WHERE past IN (SELECT number FROM past WHERE {of_it})"),
+                named,
+            )?;
+            let forgotten = transaction.execute(&format!("DELETE FROM past WHERE {of_it}"), named)?;
+            transaction.commit()?;
+            Ok(forgotten > 0)
+        })
+    }
+
     /// Forgets all past transfers that ended before a moment; how many those were.
     pub(crate) fn forget_past_before(&self, moment: SystemTime) -> Result<u64, Fault> {
         self.with(|connection| {
@@ -335,11 +355,12 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
     transaction.execute(
         "INSERT INTO past (transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, is_whole,
             files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck,
-            reconnected, series, words, resend, target_device, target_announced, edited, edits, moved, skipped, skipped_bytes, reused, excluded, patterns)
+            reconnected, series, words, resend, target_device, target_announced, edited, edits, moved, skipped, skipped_bytes, reused, excluded, patterns,
+            limit_bytes_per_s)
          VALUES (:transfer, :direction, :device, :device_name, :title, :more, :target, :paths, :ended_ms, :ending, :is_whole,
             :files, :folders, :links, :bytes, :unchanged, :proven_files, :proven_bytes, :proven_ms, :failed, :running_ms, :bottleneck,
             :reconnected, :series, :words, :resend, :target_device, :target_announced, :edited, :edits,
-            :moved, :skipped, :skipped_bytes, :reused, :excluded, :patterns)",
+            :moved, :skipped, :skipped_bytes, :reused, :excluded, :patterns, :limit_bytes_per_s)",
         named_params! {
             ":transfer": ended.id.0,
             ":direction": direction_number(ended.direction),
@@ -383,6 +404,7 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
             ":skipped": signed(counts.skipped),
             ":skipped_bytes": signed(counts.skipped_bytes),
             ":reused": signed(counts.reused),
+            ":limit_bytes_per_s": report.limit_bytes_per_s.map(signed),
         },
     )?;
     let past = transaction.last_insert_rowid();
@@ -493,6 +515,7 @@ fn remembered(row: &Row<'_>) -> rusqlite::Result<Option<Remembered>> {
             proven,
             running_for: ms(20)?,
             limited_by: bottleneck.and_then(|index| Bottleneck::ALL.get(usize::from(index)).copied()),
+            limit_bytes_per_s: row.get::<_, Option<i64>>("limit_bytes_per_s")?.map(unsigned),
             reconnected: row.get(22)?,
             arrived: if has_arrived { paths.clone() } else { Vec::new() },
             ..Report::new(outcome, UNIX_EPOCH + ms(9)?)
@@ -690,6 +713,7 @@ mod tests {
             failures: (0..failures).map(failure).collect(),
             running_for: Duration::from_millis(1_234),
             limited_by: Some(Bottleneck::Limit),
+            limit_bytes_per_s: Some(3_000_000),
             lanes: 1,
             reconnected: 2,
             ..Report::new(outcome, SystemTime::now())
@@ -703,7 +727,8 @@ mod tests {
     #[test]
     fn what_ended_is_there_for_every_program_as_it_was() {
         let home = Home::new();
-        let series = [SeriesPoint { at: Duration::from_millis(100), bytes: 5, entries: 1, limited_by: None }];
+        let series =
+            [SeriesPoint { at: Duration::from_millis(100), bytes: 5, entries: 1, limited_by: None, reconnected: 2 }];
         home.keep(
             Direction::Receiving,
             "data",
@@ -727,7 +752,7 @@ mod tests {
             (past.report.running_for, past.report.limited_by),
             (Duration::from_millis(1_234), Some(Bottleneck::Limit))
         );
-        assert_eq!(past.report.reconnected, 2);
+        assert_eq!((past.report.reconnected, past.report.limit_bytes_per_s), (2, Some(3_000_000)));
         assert!(past.report.ended_at.elapsed().unwrap() < Duration::from_secs(60));
         let details = other.past_details(past.number).unwrap();
         assert_eq!((details.series, details.failures.len()), (series.to_vec(), 2));
@@ -819,6 +844,20 @@ mod tests {
         assert!(next > number);
         assert_eq!(home.store.forget_past_before(SystemTime::now() - Duration::from_secs(60)).unwrap(), 0);
         assert_eq!(home.store.forget_past_before(SystemTime::now() + Duration::from_secs(60)).unwrap(), 1);
+        assert!(home.titles(&PastQuery::default()).is_empty());
+    }
+
+    #[test]
+    fn a_transfer_is_forgotten_by_its_id_way_and_device() {
+        let home = Home::new();
+        home.keep(Direction::Sending, "ours", &report(Outcome::Partial, 2), &[]);
+        home.keep(Direction::Receiving, "theirs", &complete(), &[]);
+        let key =
+            |from: Option<u8>| TransferKey { from: from.map(|from| DeviceId([from; 32])), id: TransferId([9; 16]) };
+        assert!(!home.store.forget_past_of(Direction::Receiving, key(Some(4))).unwrap(), "another device's");
+        assert!(home.store.forget_past_of(Direction::Sending, key(None)).unwrap());
+        assert_eq!(home.titles(&PastQuery::default()), ["theirs"]);
+        assert!(home.store.forget_past_of(Direction::Receiving, key(Some(3))).unwrap());
         assert!(home.titles(&PastQuery::default()).is_empty());
     }
 

@@ -73,6 +73,7 @@ fn keep(store: &Arc<Store>, number: u32) {
             bytes: n * 20_000_000 + n * n,
             entries: n * 200,
             limited_by: Bottleneck::ALL.get(n as usize % Bottleneck::ALL.len()).copied(),
+            reconnected: n as u32 / 48,
         })
         .collect();
     let mut id = [0; 16];

@@ -4,14 +4,17 @@ use std::time::Duration;
 
 use ringway_model::{Bottleneck, SeriesPoint};
 
-/// Points kept: more than a graph has room for, and 10 kB in the store at most.
+/// Points kept: more than a graph has room for, and 11 kB in the store at most.
 pub const SERIES_POINTS_MAX: usize = 480;
 
 /// The first distance between two points: figures come about ten times a second.
 const STEP_MIN: Duration = Duration::from_millis(50);
 
 /// What the stored form begins with.
-const FORM: u8 = 1;
+const FORM: u8 = 2;
+
+/// The form of earlier versions, without [`SeriesPoint::reconnected`].
+const FORM_WITHOUT_RECONNECTED: u8 = 1;
 
 /// Points whose times and counts only grow. Once there are [`SERIES_POINTS_MAX`] of them, each
 /// second one goes and they come half as often, so that what is left is spread evenly and no sum is
@@ -53,6 +56,11 @@ impl Series {
         self.points.push(point);
     }
 
+    /// What was booked last.
+    pub(crate) fn last(&self) -> SeriesPoint {
+        self.latest.unwrap_or_default()
+    }
+
     /// The points, the last one booked included.
     pub(crate) fn points(&self) -> Vec<SeriesPoint> {
         let mut points = self.points.clone();
@@ -71,6 +79,7 @@ pub(crate) fn stored(points: &[SeriesPoint]) -> Vec<u8> {
         put(&mut out, at(point).saturating_sub(at(&last)));
         put(&mut out, point.bytes.saturating_sub(last.bytes));
         put(&mut out, point.entries.saturating_sub(last.entries));
+        put(&mut out, point.reconnected.saturating_sub(last.reconnected).into());
         out.push(point.limited_by.map_or(0, |bottleneck| 1 + bottleneck as u8));
         last = *point;
     }
@@ -81,7 +90,7 @@ pub(crate) fn stored(points: &[SeriesPoint]) -> Vec<u8> {
 pub(crate) fn read(mut stored: &[u8]) -> Option<Vec<SeriesPoint>> {
     let form;
     (form, stored) = stored.split_first()?;
-    if *form != FORM {
+    if ![FORM, FORM_WITHOUT_RECONNECTED].contains(form) {
         return None;
     }
     let mut points = Vec::new();
@@ -93,13 +102,15 @@ pub(crate) fn read(mut stored: &[u8]) -> Option<Vec<SeriesPoint>> {
         let at = last.at.checked_add(Duration::from_millis(take(&mut stored)?))?;
         let bytes = last.bytes.checked_add(take(&mut stored)?)?;
         let entries = last.entries.checked_add(take(&mut stored)?)?;
+        let again = if *form == FORM { take(&mut stored)? } else { 0 };
+        let reconnected = last.reconnected.checked_add(u32::try_from(again).ok()?)?;
         let number;
         (number, stored) = stored.split_first()?;
         let limited_by = match number.checked_sub(1) {
             None => None,
             Some(index) => Some(*Bottleneck::ALL.get(usize::from(index))?),
         };
-        last = SeriesPoint { at, bytes, entries, limited_by };
+        last = SeriesPoint { at, bytes, entries, limited_by, reconnected };
         points.push(last);
     }
     Some(points)
@@ -136,7 +147,8 @@ mod tests {
 
     fn point(ms: u64, bytes: u64) -> SeriesPoint {
         let limited_by = Bottleneck::ALL.get(ms as usize % 9).copied();
-        SeriesPoint { at: Duration::from_millis(ms), bytes, entries: bytes / 1_000, limited_by }
+        let reconnected = u32::try_from(ms / 10_000_000).unwrap_or(u32::MAX);
+        SeriesPoint { at: Duration::from_millis(ms), bytes, entries: bytes / 1_000, limited_by, reconnected }
     }
 
     fn of(ticks: u64, every_ms: u64) -> Series {
@@ -189,15 +201,33 @@ mod tests {
     }
 
     #[test]
+    fn points_of_an_earlier_version_are_read() {
+        let points = read(&[FORM_WITHOUT_RECONNECTED, 100, 7, 1, 0, 100, 8, 1, 0]).unwrap();
+        assert_eq!(points.iter().map(|point| (point.bytes, point.reconnected)).collect::<Vec<_>>(), [(7, 0), (15, 0)]);
+    }
+
+    #[test]
+    fn a_retry_survives_the_thinning_of_a_long_series() {
+        let mut series = Series::default();
+        for tick in 0..100_000 {
+            series.book(SeriesPoint { reconnected: u32::from(tick >= 31_415), ..point(tick * 100, tick) });
+        }
+        let points = series.points();
+        let at = points.iter().find(|point| point.reconnected == 1).unwrap().at;
+        assert!(at.as_secs().abs_diff(3_141) <= 60, "{at:?}");
+    }
+
+    #[test]
     fn a_damaged_store_gives_no_points_rather_than_wrong_ones() {
         let whole = stored(&of(20, 100).points());
         assert_eq!(read(&[]), None);
         assert_eq!(read(&[FORM + 1]), None);
         assert_eq!(read(&whole[..whole.len() - 1]), None);
-        assert_eq!(read(&[FORM, 0, 0, 0, 1 + Bottleneck::ALL.len() as u8]), None);
+        assert_eq!(read(&[FORM, 0, 0, 0, 0, 1 + Bottleneck::ALL.len() as u8]), None);
+        assert_eq!(read(&[&[FORM, 0, 0, 0][..], &[0xff, 0xff, 0xff, 0xff, 0x1f], &[0]].concat()), None);
         let endless = [&[FORM][..], &[0xff; 11], &[0]].concat();
         assert_eq!(read(&endless), None);
-        let too_many = [&[FORM][..], &[0; 4 * (SERIES_POINTS_MAX + 2)]].concat();
+        let too_many = [&[FORM][..], &[0; 5 * (SERIES_POINTS_MAX + 2)]].concat();
         assert_eq!(read(&too_many), None);
     }
 }

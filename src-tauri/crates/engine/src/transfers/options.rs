@@ -1,4 +1,5 @@
-//! What a person or script asks for: sending, receiving, conflicts, and the stored settings.
+//! What a person or script asks for: sending, getting, receiving, conflicts, and the stored
+//! settings.
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -7,12 +8,16 @@ use ringway_model::{
 };
 use ringway_wire::code::{GivenSecret, PairingSecret};
 
+use crate::devices::reference::PathInShare;
 use crate::devices::target::Target;
 
 /// A transfer to start.
 pub struct SendRequest {
     /// What to send; at least one.
     pub sources: Vec<Source>,
+    /// What failed of an earlier transfer of the same, by its path there. What is gone from here by
+    /// now is reported as failed: otherwise the transfer would end as if all had arrived.
+    pub failed_before: Vec<PathBuf>,
     /// Which of their entries; every attempt and resumption keeps to it.
     pub selection: Selection,
     /// To whom; [`Engine::resolve`](crate::Engine::resolve) reads one from what a person typed.
@@ -48,6 +53,39 @@ pub struct SendRequest {
     /// compares or synchronises, does not count. At least
     /// [`STALL_TIME_MIN`](crate::limits::STALL_TIME_MIN).
     pub timeout: Option<std::time::Duration>,
+}
+
+/// Entries of another device's share to get.
+pub struct GetRequest {
+    /// The device that has the share.
+    pub target: Target,
+    /// What to get: at least one path, all of one share.
+    pub paths: Vec<PathInShare>,
+    /// The folder that they land in.
+    pub destination: PathBuf,
+    /// How they land there.
+    pub accept: AcceptOptions,
+    /// The code, if the two do not know each other yet.
+    pub code: Option<PairingSecret>,
+    /// Lane encryption at this end.
+    pub tls: TlsMode,
+    /// File IO at this end.
+    pub io: IoMode,
+    /// Lanes; see [`SendRequest::lanes`].
+    pub lanes: Option<u8>,
+    /// Whether file contents are packed on the way.
+    pub compression: Compression,
+    /// Whether only what is new in large files travels.
+    pub delta: Delta,
+    /// How fast it may be, all lanes together; the other device may have a limit of its own.
+    pub limit: Option<RateLimit>,
+    /// Whether what was written is read back and compared with what was read there.
+    pub verify: bool,
+    /// See [`SendRequest::records_per_key`].
+    pub records_per_key: Option<u64>,
+    /// How long it tries to go on by itself when the connection is lost; see
+    /// [`SendRequest::retry`].
+    pub retry: Option<std::time::Duration>,
 }
 
 /// How to listen.

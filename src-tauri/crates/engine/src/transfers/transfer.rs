@@ -8,8 +8,8 @@ use parking_lot::{Mutex, MutexGuard};
 use ringway_link::bottleneck::Gauge;
 use ringway_model::{
     Bottleneck, CopyReport, Counts, DeviceId, Direction, Edit, Failure, FailureReason, Fault, Interruption, Invalid,
-    OnCancel, Operation, Outage, Outcome, PackedBytes, PathTaken, PathText, Progress, Proven, Report, SeriesPoint,
-    Side, Stage, Text, TransferId, TransferKey,
+    OnCancel, Operation, Outage, Outcome, PackedBytes, PathTaken, PathText, Progress, Proven, RateLimit, Report,
+    SeriesPoint, Side, Stage, Text, TransferId, TransferKey,
 };
 use ringway_tree::filesystem::free_space::Rest;
 use ringway_wire::control::{Receipt, Totals};
@@ -91,6 +91,8 @@ pub(crate) struct Figures {
     /// In the receiver's queue.
     place: Option<NonZeroU32>,
     pub(crate) gauge: Gauge,
+    /// Of this sender.
+    pub(crate) limit: Option<RateLimit>,
     pub(crate) packed: Option<PackedBytes>,
     /// It may be offered again once it has begun, by either end's word.
     pub(crate) goes_on: bool,
@@ -100,6 +102,8 @@ pub(crate) struct Figures {
     reconnected: u32,
     sessions_before: bool,
     watch: Stopwatch,
+    /// How long it had run when all was copied and reading back began.
+    copied_for: Option<Duration>,
     rate: Rate,
     series: Series,
 }
@@ -145,6 +149,9 @@ impl Figures {
             (self.failed_here, self.failed_there) = (0, 0);
             self.edits.clear();
             self.edited = 0;
+            if is_loss {
+                self.book();
+            }
         } else {
             self.watch.start(Instant::now());
             self.rate = Rate::default();
@@ -286,11 +293,39 @@ impl Figures {
         if self.stage() != Stage::Verifying {
             self.took(moved);
         }
-        let running_for = self.running_for();
-        self.rate.sample(running_for, self.amounts());
-        let limited_by = self.gauge.bottleneck();
-        let (bytes, entries) = (self.moved(), self.entries_done);
-        self.series.book(SeriesPoint { at: running_for, bytes, entries, limited_by });
+        self.rate.sample(self.running_for(), self.amounts());
+        if !self.reads_back() {
+            self.book();
+        }
+    }
+
+    /// Completes the course of what was read back: how much was copied when that began is often
+    /// heard of later.
+    fn book_copied(&mut self, at: Duration, counts: &Counts) {
+        let last = self.series.last();
+        self.series.book(SeriesPoint {
+            at: at.max(last.at),
+            bytes: counts.moved.max(last.bytes),
+            entries: counts.files.saturating_add(counts.folders).saturating_add(counts.links).max(last.entries),
+            ..last
+        });
+    }
+
+    /// What was copied is read back, or it rests while that is done.
+    fn reads_back(&self) -> bool {
+        let then = self.interrupted.as_ref().map(|interrupted| interrupted.then);
+        self.stage() == Stage::Verifying || (self.in_place && then == Some(Stage::Verifying))
+    }
+
+    /// Books a point of its course. Reading back is no part of that.
+    fn book(&mut self) {
+        self.series.book(SeriesPoint {
+            at: self.running_for(),
+            bytes: self.moved(),
+            entries: self.entries_done,
+            limited_by: self.gauge.bottleneck(),
+            reconnected: self.reconnected,
+        });
     }
 
     /// How long nothing was done, where that is long, and not what the sender was told.
@@ -343,6 +378,7 @@ impl Figures {
     /// Everything is copied and is read back: bytes and entries count again.
     pub(crate) fn verify(&mut self, entries: u64, bytes: u64) {
         self.enter(Stage::Verifying);
+        self.copied_for = Some(self.running_for());
         (self.entries_done, self.bytes_done) = (0, 0);
         (self.moved_before, self.moved_now) = (0, 0);
         (self.entries_total, self.bytes_total) = (entries, bytes);
@@ -414,6 +450,7 @@ impl Transfer {
             turned_away: false,
             place: None,
             gauge: Gauge::default(),
+            limit: None,
             packed: None,
             goes_on: false,
             in_place: false,
@@ -421,6 +458,7 @@ impl Transfer {
             reconnected: 0,
             sessions_before: false,
             watch: Stopwatch::default(),
+            copied_for: None,
             rate: Rate::default(),
             series: Series::default(),
         };
@@ -502,6 +540,8 @@ impl Transfer {
                 .flatten(),
             stalled_for,
             limited_by: figures.gauge.bottleneck().filter(|_| running),
+            limit_bytes_per_s: figures.limit.map(RateLimit::bytes_per_s),
+            reconnected: figures.reconnected,
             interruption: waits.map(|waits| Interruption {
                 why: waits.why,
                 next_try: waits.next_try.map(until),
@@ -653,6 +693,7 @@ impl Transfer {
             failures: figures.failures.clone(),
             running_for: figures.running_for(),
             limited_by: figures.gauge.longest(),
+            limit_bytes_per_s: figures.limit.map(RateLimit::bytes_per_s),
             times: figures.gauge.times(),
             lanes: figures.lanes,
             lanes_dropped: figures.lanes_dropped,
@@ -665,6 +706,9 @@ impl Transfer {
             copy: arrived.copy,
             ended_at: SystemTime::now(),
         };
+        if let Some(at) = figures.copied_for {
+            figures.book_copied(at, &report.counts);
+        }
         let series = figures.series.points();
         drop(figures);
         if self.shared.direction == Direction::Copying {

@@ -19,17 +19,6 @@ fn write(file: &Path, content: &str) {
     fs::File::options().write(true).open(file).unwrap().set_modified(time).unwrap();
 }
 
-async fn offered(receiver: &mut Receiver) -> IncomingOffer {
-    let offered = async {
-        loop {
-            if let Some(ReceiverEvent::OfferReceived(offer)) = receiver.next_event().await {
-                return offer;
-            }
-        }
-    };
-    timeout(LONG, offered).await.expect("an offer")
-}
-
 async fn compared(offer: &IncomingOffer) -> Comparison {
     timeout(LONG, offer.compared()).await.expect("it is compared")
 }

@@ -1,7 +1,7 @@
 //! A device that is forgotten while something runs with it.
 use std::os::unix::fs::FileExt;
 
-use ringway_engine::{IncomingOffer, Transfer};
+use ringway_engine::Transfer;
 use ringway_model::{DeviceId, PastQuery, Stage};
 
 use super::*;
@@ -23,14 +23,6 @@ fn slow(laptop: &Device, receiver: &Receiver, bytes: usize) -> SendRequest {
     let limit = Some(RateLimit::new(400_000).unwrap());
     let retry = Some(Duration::from_secs(60));
     SendRequest { limit, retry, ..request(&tree, &target(receiver), Some(CODE), IoMode::Auto, Some(1)) }
-}
-
-async fn offered(receiver: &mut Receiver) -> IncomingOffer {
-    loop {
-        if let ReceiverEvent::OfferReceived(offer) = timeout(LONG, receiver.next_event()).await.unwrap().unwrap() {
-            return offer;
-        }
-    }
 }
 
 async fn has_begun(transfer: &Transfer) {

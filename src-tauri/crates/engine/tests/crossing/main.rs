@@ -6,6 +6,7 @@ mod forgotten;
 mod interrupted;
 mod lines;
 mod meeting;
+mod offered;
 mod offers;
 mod paused;
 mod renewals;
@@ -31,6 +32,8 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::timeout;
+
+use offered::offered;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -119,6 +122,7 @@ fn request(what: &[Source], target: &str, code: Option<&str>, io: IoMode, lanes:
     SendRequest {
         selection: ringway_model::Selection::default(),
         sources: what.to_vec(),
+        failed_before: Vec::new(),
         target: at(target),
         code,
         tls: TlsMode::Auto,

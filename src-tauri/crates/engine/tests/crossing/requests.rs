@@ -240,3 +240,13 @@ async fn a_folder_that_took_the_place_of_a_received_one_is_nobodys_after_pairing
     assert_eq!(names(&lab.path("in")), ["tree", "tree (1)"]);
     assert_eq!(names(&lab.path("in/tree")), Vec::<String>::new());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stranger_that_has_this_devices_name_is_pointed_out() {
+    let (stranger, lab) = (Device::new("lab"), Device::new("lab"));
+    let mut receiver = lab.receiver(Some(CODE)).await;
+    asks(&stranger, &target(&receiver)).await;
+    let request = requested(&mut receiver).await;
+    let own = lab.engine.this_device();
+    assert_eq!(request.looks_like.map(|other| (other.name, other.id)), Some((own.name, own.id)));
+}

@@ -2,7 +2,7 @@
 //! not say, whatever it says of its offers.
 use std::os::unix::fs::MetadataExt;
 
-use ringway_engine::{Decision, IncomingOffer};
+use ringway_engine::Decision;
 use ringway_model::{AskedBecause, Consent, DeclineReason, DeviceId, DeviceRule, OnCancel, Side, Stage};
 use ringway_wire::control::Cancel;
 use ringway_wire::lane::{Attributes, Entry, EntryKind, RangeHead, RangeStep, Timestamp, XattrBuffer, Xattrs};
@@ -72,17 +72,6 @@ impl Ruled {
         }
         below(&self.lab.path("in"))
     }
-}
-
-async fn offered(receiver: &mut Receiver) -> IncomingOffer {
-    let offered = async {
-        loop {
-            if let Some(ReceiverEvent::OfferReceived(offer)) = receiver.next_event().await {
-                return offer;
-            }
-        }
-    };
-    timeout(LONG, offered).await.unwrap()
 }
 
 /// Why the receiver stopped; none where it only closed.

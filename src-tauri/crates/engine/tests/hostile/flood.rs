@@ -386,6 +386,7 @@ fn contents_of(folder: &std::path::Path, target: std::net::SocketAddr) -> SendRe
     SendRequest {
         selection: ringway_model::Selection::default(),
         sources: vec![Source { path: folder.to_owned(), contents_only: true }],
+        failed_before: Vec::new(),
         target: at(target),
         code: None,
         tls: TlsMode::Auto,

@@ -31,6 +31,7 @@ fn request(laptop: &Device, target: SocketAddr) -> SendRequest {
     SendRequest {
         selection: ringway_model::Selection::default(),
         sources: vec![Source { path: laptop.path("file"), contents_only: false }],
+        failed_before: Vec::new(),
         target: at(target),
         code: None,
         tls: TlsMode::Auto,

@@ -1,21 +1,9 @@
 //! Listings of an offer that lie: of names that were not offered, of too much, without end.
-use ringway_engine::IncomingOffer;
 use ringway_model::{Comparison, ComparisonState};
 use ringway_wire::limits::{LISTING_ENTRIES_MAX, LISTING_PAGE_ENTRIES_MAX};
 use ringway_wire::listing::{ListedEntry, ListedKind, ListingEnd, ListingWriter};
 
 use super::*;
-
-async fn offered(receiver: &mut Receiver) -> IncomingOffer {
-    let offered = async {
-        loop {
-            if let Some(ReceiverEvent::OfferReceived(offer)) = receiver.next_event().await {
-                return offer;
-            }
-        }
-    };
-    timeout(LONG, offered).await.expect("an offer")
-}
 
 /// A page with these folders.
 fn page(paths: &[&[u8]], end: ListingEnd) -> Message {

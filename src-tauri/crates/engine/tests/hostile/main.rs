@@ -19,6 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 use mallory::{Mallory, dial_with, provider};
+use offered::offered;
 
 mod allowed;
 mod confined;
@@ -26,12 +27,15 @@ mod consent;
 #[path = "../../../../../tests/deadline.rs"]
 mod deadline;
 mod flood;
+mod getting;
 mod impostors;
 mod keys;
 mod listings;
 mod mallory;
 mod memory;
 mod names;
+#[path = "../crossing/offered.rs"]
+mod offered;
 mod pairing;
 mod receivers;
 mod requests;
@@ -290,6 +294,7 @@ async fn crossing_works(laptop: &Device, mut receiver: Receiver, address: Socket
     let request = SendRequest {
         selection: ringway_model::Selection::default(),
         sources: vec![Source { path: laptop.path("file"), contents_only: false }],
+        failed_before: Vec::new(),
         target: at(address),
         // Who is paired needs none, and the receiver may have none open any more.
         code: laptop.engine.devices().unwrap().is_empty().then(|| given(CODE).to_pairing_secret()),

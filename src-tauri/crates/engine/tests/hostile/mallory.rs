@@ -9,7 +9,7 @@ use ringway_engine::GivenSecret;
 use ringway_wire::control::{FRAME_PREFIX_LEN, Greeting, Hello, Message, Offer, Refusal, Ticket};
 use ringway_wire::limits::{ALPN, VERSION};
 use ringway_wire::pair::{Binding, ENTROPY_LEN, EXPORTER_LABEL};
-use ringway_wire::session::{Acceptor, AcceptorEvent, Initiator, InitiatorEvent, Pairing};
+use ringway_wire::session::{Event, Machine, Pairing};
 use ringway_wire::{DeviceName, OfferedNames};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
@@ -269,7 +269,7 @@ impl Mallory {
             always: false,
         });
         let greeting = Greeting { name: DeviceName::new(name).unwrap() };
-        let mut machine = Initiator::new(&greeting, code.is_none(), pairing, 0);
+        let mut machine = Machine::dial(&greeting, code.is_none(), pairing, 0);
         let mut offered = false;
         loop {
             while let Some(bytes) = machine.poll_transmit() {
@@ -279,7 +279,7 @@ impl Mallory {
                 return Inside { session, exporter };
             }
             match machine.poll_event() {
-                Some(InitiatorEvent::Authenticated) => {
+                Some(Event::Authenticated) => {
                     match &self.names {
                         Some(names) => machine.offer_all(offer, Arc::clone(names)),
                         None => machine.offer(offer),
@@ -331,11 +331,11 @@ impl Mallory {
         &self,
         listener: &TcpListener,
         code: Option<&str>,
-        mut answer: impl FnMut(&mut Acceptor),
+        mut answer: impl FnMut(&mut Machine),
     ) -> Channel {
         let mut session = self.answer(listener).await;
         let exporter = session.export(EXPORTER_LABEL);
-        let mut machine = Acceptor::new(Greeting { name: DeviceName::new("lab").unwrap() }, 0);
+        let mut machine = Machine::listen(Greeting { name: DeviceName::new("lab").unwrap() }, 0);
         let mut is_offered = false;
         loop {
             while let Some(bytes) = machine.poll_transmit() {
@@ -345,16 +345,16 @@ impl Mallory {
                 return session;
             }
             match machine.poll_event() {
-                Some(AcceptorEvent::HelloReceived { .. }) => machine.welcome(code.is_none(), true),
-                Some(AcceptorEvent::PairingStarted) => {
+                Some(Event::HelloReceived { .. }) => machine.welcome(code.is_none(), true),
+                Some(Event::PairingStarted) => {
                     let code = code.expect("who is paired does not pair");
                     let secret = GivenSecret::parse(code.as_bytes()).ok().unwrap().to_pairing_secret();
                     let binding = Binding::new(session.peer_id(), self.id(), exporter).unwrap();
                     machine.pair(&secret, binding, &[9; ENTROPY_LEN]);
                 }
-                Some(AcceptorEvent::CodeProven) => machine.confirm(),
-                Some(AcceptorEvent::PairingConcluded) => machine.paired(),
-                Some(AcceptorEvent::Offered(..)) => {
+                Some(Event::CodeProven) => machine.confirm(),
+                Some(Event::PairingConcluded) => machine.paired(),
+                Some(Event::Offered(..)) => {
                     answer(&mut machine);
                     is_offered = true;
                 }
@@ -368,7 +368,7 @@ impl Mallory {
     pub(crate) async fn pairs_and_refuses(&self, listener: &TcpListener, code: &str, refusal: Refusal) -> Channel {
         let mut session = self.answer(listener).await;
         let exporter = session.export(EXPORTER_LABEL);
-        let mut machine = Acceptor::new(Greeting { name: DeviceName::new("lab").unwrap() }, 0);
+        let mut machine = Machine::listen(Greeting { name: DeviceName::new("lab").unwrap() }, 0);
         loop {
             while let Some(bytes) = machine.poll_transmit() {
                 session.say_raw(&bytes).await;
@@ -378,15 +378,15 @@ impl Mallory {
                 return session;
             }
             match machine.poll_event() {
-                Some(AcceptorEvent::HelloReceived { .. }) => machine.welcome(false, true),
-                Some(AcceptorEvent::PairingStarted) => {
+                Some(Event::HelloReceived { .. }) => machine.welcome(false, true),
+                Some(Event::PairingStarted) => {
                     let secret = GivenSecret::parse(code.as_bytes()).ok().unwrap().to_pairing_secret();
                     let binding = Binding::new(session.peer_id(), self.id(), exporter).unwrap();
                     machine.pair(&secret, binding, &[9; ENTROPY_LEN]);
                 }
-                Some(AcceptorEvent::CodeProven) => machine.confirm(),
-                Some(AcceptorEvent::PairingConcluded) => machine.paired(),
-                Some(AcceptorEvent::Offered(..)) => machine.refuse(refusal),
+                Some(Event::CodeProven) => machine.confirm(),
+                Some(Event::PairingConcluded) => machine.paired(),
+                Some(Event::Offered(..)) => machine.refuse(refusal),
                 Some(_) => {}
                 None => machine.handle_message(session.hear().await.expect("an answer"), 0).unwrap(),
             }

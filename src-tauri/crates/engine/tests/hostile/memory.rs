@@ -161,6 +161,7 @@ fn request(source: PathBuf, target: SocketAddr) -> SendRequest {
     SendRequest {
         selection: ringway_model::Selection::default(),
         sources: vec![Source { path: source, contents_only: false }],
+        failed_before: Vec::new(),
         target: at(target),
         code: Some(given(CODE).to_pairing_secret()),
         tls: TlsMode::User,

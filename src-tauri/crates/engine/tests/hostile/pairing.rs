@@ -9,7 +9,7 @@ use ringway_wire::DeviceName;
 use ringway_wire::announcement::Fingerprint;
 use ringway_wire::control::{Greeting, Hello};
 use ringway_wire::pair::{ENTROPY_LEN, Responder};
-use ringway_wire::session::{Acceptor, AcceptorEvent};
+use ringway_wire::session::{Event, Machine};
 
 use super::*;
 
@@ -23,6 +23,7 @@ fn request(laptop: &Device, target: &str, code: Option<&str>) -> SendRequest {
     SendRequest {
         selection: ringway_model::Selection::default(),
         sources: vec![Source { path: laptop.path("file"), contents_only: false }],
+        failed_before: Vec::new(),
         target: laptop.engine.resolve(target).unwrap(),
         code: code.map(|code| given(code).to_pairing_secret()),
         tls: TlsMode::Auto,
@@ -74,19 +75,19 @@ async fn pair_with(laptop: &Device, mallory: &Mallory, name: &str) {
     let answering = async {
         let mut session = mallory.answer(&listener).await;
         let exporter = session.export(EXPORTER_LABEL);
-        let mut machine = Acceptor::new(Greeting { name: DeviceName::new(name).unwrap() }, 0);
+        let mut machine = Machine::listen(Greeting { name: DeviceName::new(name).unwrap() }, 0);
         loop {
             while let Some(bytes) = machine.poll_transmit() {
                 session.say_raw(&bytes).await;
             }
             match machine.poll_event() {
-                Some(AcceptorEvent::HelloReceived { .. }) => machine.welcome(false, true),
-                Some(AcceptorEvent::PairingStarted) => {
+                Some(Event::HelloReceived { .. }) => machine.welcome(false, true),
+                Some(Event::PairingStarted) => {
                     let binding = Binding::new(session.peer_id(), mallory.id(), exporter).unwrap();
                     machine.pair(&given(CODE).to_pairing_secret(), binding, &[9; ENTROPY_LEN]);
                 }
-                Some(AcceptorEvent::CodeProven) => machine.confirm(),
-                Some(AcceptorEvent::PairingConcluded) => machine.paired(),
+                Some(Event::CodeProven) => machine.confirm(),
+                Some(Event::PairingConcluded) => machine.paired(),
                 Some(_) => {}
                 None => match session.hear().await {
                     Some(message) => machine.handle_message(message, 0).unwrap(),

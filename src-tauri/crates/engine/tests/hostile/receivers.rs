@@ -22,6 +22,7 @@ fn request(path: PathBuf, target: &TcpListener) -> SendRequest {
     SendRequest {
         selection: ringway_model::Selection::default(),
         sources: vec![Source { path, contents_only: false }],
+        failed_before: Vec::new(),
         target: at(target.local_addr().unwrap()),
         code: Some(given(CODE).to_pairing_secret()),
         tls: TlsMode::Auto,

@@ -1,5 +1,5 @@
 //! Strangers who ask to pair: what they can put before a person, and how often.
-use ringway_engine::limits::{REQUESTS_MAX, REQUESTS_OF_ALL_MAX};
+use ringway_engine::limits::{NO_CODE_TOLD, REQUESTS_MAX, REQUESTS_OF_ALL_MAX};
 use ringway_wire::DeviceName;
 use ringway_wire::control::Hello;
 use ringway_wire::limits::VERSION;
@@ -109,4 +109,23 @@ async fn names_that_mislead_reach_nobody() {
     assert!(timeout(LONG, channel.hear()).await.unwrap().is_some());
     assert_eq!(told(&mut receiver).await, 1);
     assert_eq!(&*lab.engine.pairing_requests()[0].name, "<img src=x>{{7*7}}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tries_while_no_code_is_open_are_told_a_few_times_only() {
+    let lab = Device::new("lab");
+    let (mut receiver, to) = lab.receiver().await;
+    let laptop = Device::new("laptop");
+    laptop.engine.pair(at(to), given(CODE).to_pairing_secret()).await.unwrap();
+    for _ in 0..4 * NO_CODE_TOLD.burst {
+        let stranger = Device::new("stranger");
+        let paired = stranger.engine.pair(at(to), given("7-river-zebra").to_pairing_secret()).await;
+        assert!(matches!(paired, Err(Fault::Auth(AuthError::NoCodeOpen))), "{paired:?}");
+    }
+    let mut told = 0;
+    while let Ok(Some(event)) = timeout(Duration::from_millis(300), receiver.next_event()).await {
+        let none_open = |failed: &TurnedAway| failed.why == AuthError::NoCodeOpen;
+        told += u32::from(matches!(&event, ReceiverEvent::TurnedAway(failed) if none_open(failed)));
+    }
+    assert_eq!(told, NO_CODE_TOLD.burst);
 }

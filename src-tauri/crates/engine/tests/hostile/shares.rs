@@ -8,12 +8,12 @@ use ringway_model::{EntryKind, Fault, ShareName, ShareThere, SharedWith};
 use ringway_wire::control::{Answer, EntriesWanted, NoAnswer, Question};
 use ringway_wire::entries::{Attributes, Depth, EntriesPage, EntriesWriter, FolderEntry};
 use ringway_wire::limits::{PAGES_AHEAD_MAX, QUESTIONS_MAX};
-use ringway_wire::session::{Acceptor, AcceptorEvent};
+use ringway_wire::session::{Event, Machine};
 
 use super::mallory::Channel;
 use super::*;
 
-fn name(text: &str) -> ShareName {
+pub(super) fn name(text: &str) -> ShareName {
     ShareName::new(text).unwrap()
 }
 
@@ -23,7 +23,7 @@ fn listing(share: &str, path: &str, depth: Depth) -> Question {
 }
 
 /// Mallory, paired with a device under the name `guest`.
-async fn paired(lab: &Device, address: SocketAddr) -> Mallory {
+pub(super) async fn paired(lab: &Device, address: SocketAddr) -> Mallory {
     let mallory = Mallory::new();
     mallory.offers(address, "guest", Some(CODE), &offer()).await;
     assert!(lab.engine.find_device("guest").unwrap().is_some());
@@ -31,14 +31,14 @@ async fn paired(lab: &Device, address: SocketAddr) -> Mallory {
 }
 
 /// Shares a folder of `lab` with Mallory.
-fn share(lab: &Device, folder: &Path, share: &str) {
+pub(super) fn share(lab: &Device, folder: &Path, share: &str) {
     let guest = lab.engine.find_device("guest").unwrap().unwrap().id;
     let with = SharedWith::Devices { devices: vec![guest] };
     lab.engine.share(folder, &name(share), &with, false).unwrap();
 }
 
 /// A session in which Mallory may ask.
-async fn asking(mallory: &Mallory, address: SocketAddr) -> Channel {
+pub(super) async fn asking(mallory: &Mallory, address: SocketAddr) -> Channel {
     let mut session = mallory.dial(address).await;
     session.hello("guest", true).await;
     assert!(matches!(session.hear().await, Some(Message::Hello(hello)) if hello.known));
@@ -310,14 +310,14 @@ async fn asked_of(lie: Lie, listed: Listed, wants: bool) -> (Vec<Browsed>, Resul
         drop(mallory.leaves_unanswered(&listener, CODE).await);
         let mut session = mallory.answer(&listener).await;
         let greeting = ringway_wire::control::Greeting { name: ringway_wire::DeviceName::new("lab").unwrap() };
-        let mut machine = Acceptor::new(greeting, 0);
+        let mut machine = Machine::listen(greeting, 0);
         loop {
             while let Some(bytes) = machine.poll_transmit() {
                 session.say_raw(&bytes).await;
             }
             match machine.poll_event() {
-                Some(AcceptorEvent::HelloReceived { .. }) => machine.welcome(true, false),
-                Some(AcceptorEvent::Asked(..)) => break,
+                Some(Event::HelloReceived { .. }) => machine.welcome(true, false),
+                Some(Event::Asked(..)) => break,
                 Some(_) => {}
                 None => match session.hear().await {
                     Some(message) => machine.handle_message(message, 0).unwrap(),
@@ -332,6 +332,7 @@ async fn asked_of(lie: Lie, listed: Listed, wants: bool) -> (Vec<Browsed>, Resul
     });
     let pairing = laptop.engine.send(SendRequest {
         sources: vec![Source { path: laptop.path("in"), contents_only: false }],
+        failed_before: Vec::new(),
         target: at(address),
         code: Some(given(CODE).to_pairing_secret()),
         tls: TlsMode::Auto,
@@ -341,6 +342,7 @@ async fn asked_of(lie: Lie, listed: Listed, wants: bool) -> (Vec<Browsed>, Resul
         delta: Delta::Auto,
         verify: false,
         limit: None,
+        selection: ringway_model::Selection::default(),
         records_per_key: None,
         retry: None,
         timeout: None,

@@ -9,11 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use ringway_model::Fault;
 use ringway_tree::bulk::{LaneSink, LaneSource};
 use ringway_wire::lane::FrameHeader;
 use ringway_wire::record::CONTENT_MAX;
-use tokio::sync::mpsc::Receiver;
 use tokio::sync::watch;
 
 use super::Lane;
@@ -197,11 +195,14 @@ fn piece_len(bytes: usize, took: Duration) -> usize {
     (in_a_tick as usize / CONTENT_MAX).max(1) * CONTENT_MAX
 }
 
+/// Waits for a lane's next connection, or opens it, after the other end has announced it.
+pub type Successor = Box<dyn FnMut() -> io::Result<Lane> + Send>;
+
 /// The receiving end.
 pub struct Succeeding {
     lane: Lane,
     number: u8,
-    successors: Receiver<Result<Lane, Fault>>,
+    successor: Successor,
     stops: LaneStops,
     begun: Begun,
     arriving: Arriving,
@@ -240,12 +241,12 @@ impl Begun {
 }
 
 impl Succeeding {
-    /// Lane `number` on its first connection. The next connections come through `successors`.
-    pub fn new(lane: Lane, number: u8, successors: Receiver<Result<Lane, Fault>>, stops: LaneStops) -> Self {
+    /// Lane `number` on its first connection. The next connections come from `successor`.
+    pub fn new(lane: Lane, number: u8, successor: Successor, stops: LaneStops) -> Self {
         Self {
             lane,
             number,
-            successors,
+            successor,
             stops,
             begun: Begun::default(),
             arriving: Arriving::default(),
@@ -307,9 +308,7 @@ impl LaneSource for Succeeding {
     }
 
     fn renew(&mut self) -> io::Result<()> {
-        // After the session has ended, no next connection can come.
-        let next =
-            self.successors.blocking_recv().ok_or(io::ErrorKind::ConnectionAborted)?.map_err(io::Error::other)?;
+        let next = (self.successor)()?;
         self.stops.set(self.number, &next)?;
         self.lane = next;
         Ok(())

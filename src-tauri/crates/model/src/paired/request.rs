@@ -18,7 +18,8 @@ pub struct PairingRequest {
     pub name: Text,
     /// What it is called here, if it is paired here: it has forgotten this device then.
     pub paired_as: Option<Text>,
-    /// A paired device whose name looks like the one that it gives itself.
+    /// A paired device whose name looks like the one that it gives itself, or else this device, by
+    /// its own id.
     pub looks_like: Option<LookAlike>,
     /// The address that it comes from.
     #[cfg_attr(feature = "schema", schemars(with = "String"))]

@@ -260,6 +260,8 @@ mod tests {
             time_left: None,
             stalled_for: None,
             limited_by: None,
+            limit_bytes_per_s: None,
+            reconnected: 0,
             interruption,
             place: None,
             can_pause: matches!(stage, Stage::Running),

@@ -22,4 +22,6 @@ pub struct SeriesPoint {
     /// What limited it since the previous point, if that is known; the last limit if there were
     /// several.
     pub limited_by: Option<Bottleneck>,
+    /// How often it had continued after a lost connection until then.
+    pub reconnected: u32,
 }

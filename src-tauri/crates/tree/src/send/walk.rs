@@ -1,5 +1,6 @@
 //! The walk: lists the sources depth first by directory descriptors and reports what it finds,
 //! either to be sent or only to be counted.
+pub(super) mod beneath;
 pub(super) mod count;
 pub(super) mod gather;
 pub(super) mod listing;
@@ -24,6 +25,7 @@ use rustix::io::Errno;
 
 use super::attributes::{self, Identity};
 use super::queue::{Cancelled, FolderPath};
+use super::walk::beneath::Hides;
 use super::walk::roots::Root;
 use super::{joined, reason};
 use crate::descriptors::{self, ForSending, Shortage};
@@ -97,6 +99,8 @@ pub(super) struct Walk<F> {
     /// Which listed paths were met, and space for the path of an entry.
     met_listed: Met,
     path: Vec<u8>,
+    /// Folders that are passed over.
+    hides: Option<Hides>,
 }
 
 /// A folder between the source and the walk's position.
@@ -125,7 +129,14 @@ impl<F: Finds> Walk<F> {
             met_listed: scope.filter.as_ref().map(|filter| filter.nothing_met()).unwrap_or_default(),
             path: Vec::new(),
             scope,
+            hides: None,
         }
+    }
+
+    /// The same, without folders that are passed over.
+    pub(super) fn hiding(mut self, hides: Option<Hides>) -> Self {
+        self.hides = hides;
+        self
     }
 
     /// Returns the receiver of the results.
@@ -406,6 +417,7 @@ impl<F: Finds> Walk<F> {
             return Ok(());
         }
         match (opened, metadata) {
+            (Ok(_), Ok(metadata)) if self.hides.as_ref().is_some_and(|hides| hides(&metadata)) => Ok(()),
             (Ok(dir), Ok(metadata)) => {
                 if is_inside_itself(&metadata) {
                     self.fail(&above, name, Operation::Open, &Errno::LOOP.into());

@@ -13,7 +13,7 @@ use ringway_tree::receive::{AttemptKey, DestinationOptions, Expected, FinishErro
 use ringway_wire::OfferedNames;
 use ringway_wire::control::{Cancel, EntryFailed, Offer, Wanted};
 use ringway_wire::lane::Counts;
-use ringway_wire::session::{Acceptor, AcceptorEvent};
+use ringway_wire::session::{Event, Machine};
 
 pub(crate) use self::site::{Held, Remembered, Site, Standing, is_staging, path_of};
 
@@ -33,7 +33,7 @@ pub(crate) enum ReceiverEnd {
 }
 
 pub(crate) struct Receiver {
-    machine: Acceptor,
+    machine: Machine,
     inbox: Vec<u8>,
     incoming: Option<Arc<Incoming>>,
     lanes: Vec<Lane>,
@@ -77,7 +77,7 @@ pub(crate) fn options(disk: &crate::disk::Simulated, transfer: [u8; 16], prove: 
 impl Receiver {
     pub(crate) fn new(now_ms: u64) -> Self {
         Self {
-            machine: Acceptor::new(greeting("lab-ws"), now_ms),
+            machine: Machine::listen(greeting("lab-ws"), now_ms),
             inbox: Vec::new(),
             incoming: None,
             lanes: Vec::new(),
@@ -143,16 +143,16 @@ impl Receiver {
         }
     }
 
-    fn event(&mut self, site: &mut Site, event: AcceptorEvent) {
+    fn event(&mut self, site: &mut Site, event: Event) {
         match event {
-            AcceptorEvent::HelloReceived { .. } => self.machine.welcome(true, false),
-            AcceptorEvent::Offered(offer, _) => self.offered(site, offer),
-            AcceptorEvent::FinishReceived { sent, lanes, .. } => self.declared = Some((sent, lanes.into())),
-            AcceptorEvent::Cancelled(Cancel::ByPerson) => {
+            Event::HelloReceived { .. } => self.machine.welcome(true, false),
+            Event::Offered(offer, _) => self.offered(site, offer),
+            Event::FinishReceived { sent, lanes, .. } => self.declared = Some((sent, lanes.into())),
+            Event::Cancelled(Cancel::ByPerson) => {
                 site.remembered = None;
                 self.abandon(site);
             }
-            AcceptorEvent::Cancelled(_) => self.keep(site),
+            Event::Cancelled(_) => self.keep(site),
             _ => {}
         }
     }

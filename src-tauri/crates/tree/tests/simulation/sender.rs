@@ -9,7 +9,7 @@ use ringway_model::{DeclineReason, Shortage};
 use ringway_wire::control::{Cancel, FRAME_PREFIX_LEN, Greeting, Message, Offer, Totals, Wanted};
 use ringway_wire::lane::{Attributes, Counts, Digest, Entry, EntryKind, FrameHeader, HeadBuffer, Timestamp, Xattrs};
 use ringway_wire::limits::CHUNKED_SIZE_MIN;
-use ringway_wire::session::{Initiator, InitiatorEvent};
+use ringway_wire::session::{Event, Machine};
 use ringway_wire::stretches::Stretches;
 use ringway_wire::{DeviceName, Name, RelPath};
 
@@ -67,7 +67,7 @@ struct Lane {
 }
 
 pub(crate) struct Sender {
-    machine: Initiator,
+    machine: Machine,
     terms: Terms,
     inbox: Vec<u8>,
     units: VecDeque<Unit>,
@@ -136,7 +136,7 @@ impl Sender {
             units.insert(at, Unit::Large(file, Stretches::default(), 0));
         }
         Self {
-            machine: Initiator::new(&greeting("laptop"), true, None, now_ms),
+            machine: Machine::dial(&greeting("laptop"), true, None, now_ms),
             terms,
             inbox: Vec::new(),
             units,
@@ -197,9 +197,9 @@ impl Sender {
         }
     }
 
-    fn event(&mut self, event: InitiatorEvent, random: &mut Random) {
+    fn event(&mut self, event: Event, random: &mut Random) {
         match event {
-            InitiatorEvent::Authenticated => self.machine.offer(&Offer {
+            Event::Authenticated => self.machine.offer(&Offer {
                 transfer: [self.terms.transfer; 16],
                 names: vec![TOP.to_vec()],
                 more_names: 0,
@@ -208,25 +208,25 @@ impl Sender {
                 prove: self.terms.proves,
                 retry_s: self.terms.retry_s,
             }),
-            InitiatorEvent::Accepted { lanes, lists, doubts } => {
+            Event::Accepted { lanes, lists, doubts } => {
                 (self.lists, self.doubts) = (lists, doubts);
                 let some = random.below(usize::from(lanes)) + 1;
                 self.lanes.resize_with(some, Lane::default);
             }
-            InitiatorEvent::Declined(DeclineReason::NoRoom(shortage)) => self.end = Some(SenderEnd::NoRoom(shortage)),
-            InitiatorEvent::Declined(DeclineReason::Paused) => self.end = Some(SenderEnd::Paused),
-            InitiatorEvent::Declined(_) | InitiatorEvent::Cancelled(Cancel::ByPerson) => {
+            Event::Declined(DeclineReason::NoRoom(shortage)) => self.end = Some(SenderEnd::NoRoom(shortage)),
+            Event::Declined(DeclineReason::Paused) => self.end = Some(SenderEnd::Paused),
+            Event::Declined(_) | Event::Cancelled(Cancel::ByPerson) => {
                 self.end = Some(SenderEnd::Stopped);
             }
-            InitiatorEvent::Wanted(wanted) => self.answered(&wanted, random),
-            InitiatorEvent::EntryFailed(failed) => drop(self.failed_there.insert(failed.path)),
-            InitiatorEvent::ReceiptReceived(receipt) => {
+            Event::Wanted(wanted) => self.answered(&wanted, random),
+            Event::EntryFailed(failed) => drop(self.failed_there.insert(failed.path)),
+            Event::ReceiptReceived(receipt) => {
                 assert!(self.has_finished, "a receipt for what was not sent");
                 assert_eq!(receipt.there.files + receipt.failed, self.counts.files);
                 assert_eq!(receipt.failed, self.failed_there.len() as u64);
                 self.end = Some(SenderEnd::Receipt);
             }
-            InitiatorEvent::Cancelled(_) => self.end = Some(SenderEnd::Failed),
+            Event::Cancelled(_) => self.end = Some(SenderEnd::Failed),
             _ => {}
         }
     }

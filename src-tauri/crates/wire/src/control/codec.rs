@@ -5,7 +5,7 @@ use ringway_model::{DeclineReason, Shortage};
 
 use super::{
     Accept, Answer, Cancel, EntryFailed, EntryKept, Hello, Message, Micros, Offer, PathCodes, Progress, Proven,
-    Question, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted, questions,
+    Question, Receipt, ReceiverTimes, Refusal, SenderTimes, Ticket, Totals, Wanted, get, questions,
 };
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
@@ -83,6 +83,14 @@ impl Message {
                 out.extend_from_slice(transfer);
             }
             Self::NoReceipt => out.put_u8(29),
+            Self::Get(get) => {
+                out.put_u8(44);
+                get::encode(get, out);
+            }
+            Self::GetRefused(refusal) => {
+                out.put_u8(45);
+                get::encode_refusal(*refusal, out);
+            }
             Self::Queued(place) => {
                 out.put_u8(30);
                 out.put_u32(place.get());
@@ -337,6 +345,8 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         41 => Message::Answered { number: reader.u32()?, answer: Answer::decode(reader)? },
         42 => Message::MorePages { number: reader.u32()?, pages: questions::pages(reader)? },
         43 => Message::NotWanted { number: reader.u32()? },
+        44 => Message::Get(get::decode(reader, decode_lanes)?),
+        45 => Message::GetRefused(get::decode_refusal(reader)?),
         value => return Err(ProtocolError::Unknown { what: "message", value }),
     })
 }

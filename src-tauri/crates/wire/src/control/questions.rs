@@ -164,18 +164,18 @@ pub(super) fn pages(reader: &mut Reader<'_>) -> Result<u8, ProtocolError> {
     }
 }
 
-fn share_name(reader: &mut Reader<'_>) -> Result<ShareName, ProtocolError> {
+pub(super) fn share_name(reader: &mut Reader<'_>) -> Result<ShareName, ProtocolError> {
     let bytes = reader.short_bytes("share name", ShareName::LEN_MAX)?;
     let text = std::str::from_utf8(bytes).map_err(|_| ProtocolError::BadText)?;
     ShareName::new(text).map_err(|_| ProtocolError::BadText)
 }
 
 /// From 1 on, in the order of [`ShareTrouble::ALL`]: new ones go to the end.
-fn number(trouble: ShareTrouble) -> u8 {
+pub(super) fn number(trouble: ShareTrouble) -> u8 {
     1 + ShareTrouble::ALL.iter().position(|known| *known == trouble).unwrap_or_default() as u8
 }
 
-fn trouble(value: u8) -> Result<ShareTrouble, ProtocolError> {
+pub(super) fn trouble(value: u8) -> Result<ShareTrouble, ProtocolError> {
     let found = usize::from(value).checked_sub(1).and_then(|at| ShareTrouble::ALL.get(at));
     found.copied().ok_or(ProtocolError::Unknown { what: "trouble with a share", value })
 }

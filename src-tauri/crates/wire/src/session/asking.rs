@@ -1,5 +1,5 @@
 //! Questions about shares in a session: which are open, how many pages each may still send, and
-//! what an answer may be. One half is the initiator's, which asks, the other the acceptor's.
+//! what an answer may be. One half is the dialler's, which asks, the other the listener's.
 use std::collections::{HashMap, VecDeque};
 
 use crate::ProtocolError;

@@ -17,6 +17,7 @@ use crate::name::{DeviceName, Name, RelPath};
 use crate::offered::OfferedNames;
 use crate::pair::Binding;
 
+mod getting;
 mod honest;
 mod questions;
 
@@ -74,13 +75,13 @@ fn messages(bytes: &[u8]) -> Vec<Message> {
 
 /// The two machines, and the events of each.
 struct Pair {
-    initiator: Initiator,
-    acceptor: Acceptor,
+    initiator: Machine,
+    acceptor: Machine,
     known: bool,
     acceptor_secret: u8,
     now_ms: u64,
-    told_initiator: Vec<InitiatorEvent>,
-    told_acceptor: Vec<AcceptorEvent>,
+    told_initiator: Vec<Event>,
+    told_acceptor: Vec<Event>,
 }
 
 impl Pair {
@@ -93,8 +94,8 @@ impl Pair {
         let pairing =
             code.map(|seed| Pairing { secret: secret(seed).into(), binding: binding(), entropy: entropy(), always });
         Self {
-            initiator: Initiator::new(&greeting("laptop"), known_there, pairing, 0),
-            acceptor: Acceptor::new(greeting("lab-ws"), 0),
+            initiator: Machine::dial(&greeting("laptop"), known_there, pairing, 0),
+            acceptor: Machine::listen(greeting("lab-ws"), 0),
             known: known_here,
             acceptor_secret: 1,
             now_ms: 0,
@@ -127,12 +128,12 @@ impl Pair {
     fn answer(&mut self) {
         while let Some(event) = self.acceptor.poll_event() {
             match &event {
-                AcceptorEvent::HelloReceived { .. } => self.acceptor.welcome(self.known, true),
-                AcceptorEvent::PairingStarted => {
+                Event::HelloReceived { .. } => self.acceptor.welcome(self.known, true),
+                Event::PairingStarted => {
                     self.acceptor.pair(&secret(self.acceptor_secret), binding(), &[6; 64]);
                 }
-                AcceptorEvent::CodeProven => self.acceptor.confirm(),
-                AcceptorEvent::PairingConcluded => self.acceptor.paired(),
+                Event::CodeProven => self.acceptor.confirm(),
+                Event::PairingConcluded => self.acceptor.paired(),
                 _ => {}
             }
             self.told_acceptor.push(event);
@@ -144,10 +145,10 @@ impl Pair {
 fn known_devices_go_straight_to_the_offer() {
     let mut pair = Pair::new(true, true, None);
     pair.run().unwrap();
-    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Authenticated));
+    assert_eq!(pair.told_initiator.last(), Some(&Event::Authenticated));
     pair.initiator.offer(&offer());
     pair.run().unwrap();
-    assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::Offered(offer(), names(&[b"data"]))));
+    assert_eq!(pair.told_acceptor.last(), Some(&Event::Offered(offer(), names(&[b"data"]))));
 }
 
 #[test]
@@ -158,28 +159,28 @@ fn a_whole_transfer_ends_with_the_receipt() {
     pair.run().unwrap();
     pair.acceptor.accept(2, true, Some(-7));
     pair.run().unwrap();
-    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Accepted { lanes: 2, lists: true, doubts: Some(-7) }));
+    assert_eq!(pair.told_initiator.last(), Some(&Event::Accepted { lanes: 2, lists: true, doubts: Some(-7) }));
     let failed = EntryFailed { path: b"data/x".to_vec(), operation: 1, reason: 0, errno: 13 };
     let sent = Counts { files: 1, folders: 1, links: 1, bytes: 4 };
     pair.initiator.totals(Totals { entries: 3, bytes: 4, complete: true });
     pair.initiator.path_taken(PathCodes::default());
     let sender_times = SenderTimes { reading: Micros::new(7).unwrap(), ..SenderTimes::default() };
     let receiver_times = ReceiverTimes { writing: Micros::MAX, ..ReceiverTimes::default() };
-    pair.initiator.times(sender_times);
+    pair.initiator.sender_times(sender_times);
     pair.initiator.entry_failed(failed.clone());
     pair.initiator.finish(sent, 1, 2);
     pair.acceptor.progress(Progress { entries: 2, bytes: 4 });
-    pair.acceptor.times(receiver_times);
+    pair.acceptor.receiver_times(receiver_times);
     pair.run().unwrap();
-    assert!(pair.told_acceptor.contains(&AcceptorEvent::EntryFailed(failed)));
-    assert!(pair.told_acceptor.contains(&AcceptorEvent::SenderTimes(sender_times)));
-    assert!(pair.told_initiator.contains(&InitiatorEvent::ReceiverTimes(receiver_times)));
-    assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::FinishReceived { sent, failed: 1, lanes: 2 }));
-    assert!(pair.told_initiator.contains(&InitiatorEvent::Progressed(Progress { entries: 2, bytes: 4 })));
+    assert!(pair.told_acceptor.contains(&Event::EntryFailed(failed)));
+    assert!(pair.told_acceptor.contains(&Event::SenderTimes(sender_times)));
+    assert!(pair.told_initiator.contains(&Event::ReceiverTimes(receiver_times)));
+    assert_eq!(pair.told_acceptor.last(), Some(&Event::FinishReceived { sent, failed: 1, lanes: 2 }));
+    assert!(pair.told_initiator.contains(&Event::Progressed(Progress { entries: 2, bytes: 4 })));
     let receipt = Receipt { there: sent, ..Receipt::default() };
     pair.acceptor.receipt(receipt);
     pair.run().unwrap();
-    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::ReceiptReceived(receipt)));
+    assert_eq!(pair.told_initiator.last(), Some(&Event::ReceiptReceived(receipt)));
     assert!(pair.initiator.is_ended() && pair.acceptor.is_ended());
 }
 
@@ -332,15 +333,15 @@ fn progress_counts_for_no_more_than_was_declared() {
         std::iter::from_fn(|| pair.initiator.poll_event()).last().unwrap()
     };
     let offered = Progress { entries: 3, bytes: 4 };
-    assert_eq!(told(Message::Progress(claim), &mut pair), InitiatorEvent::Progressed(offered));
+    assert_eq!(told(Message::Progress(claim), &mut pair), Event::Progressed(offered));
     pair.initiator.totals(Totals { entries: 9, bytes: 2, complete: false });
     let declared = Progress { entries: 9, bytes: 4 };
-    assert_eq!(told(Message::Progress(claim), &mut pair), InitiatorEvent::Progressed(declared));
+    assert_eq!(told(Message::Progress(claim), &mut pair), Event::Progressed(declared));
     pair.initiator.finish(Counts { files: 5, folders: 2, links: 1, bytes: 40 }, 0, 1);
     let sent = Progress { entries: 9, bytes: 40 };
-    assert_eq!(told(Message::Progress(claim), &mut pair), InitiatorEvent::Progressed(sent));
+    assert_eq!(told(Message::Progress(claim), &mut pair), Event::Progressed(sent));
     let files = Progress { entries: 5, bytes: 40 };
-    assert_eq!(told(Message::Proving(claim), &mut pair), InitiatorEvent::Proving(files));
+    assert_eq!(told(Message::Proving(claim), &mut pair), Event::Proving(files));
 }
 
 #[test]
@@ -358,12 +359,12 @@ fn a_proof_is_given_only_if_requested() {
             continue;
         }
         pair.run().unwrap();
-        assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Proving(progress)));
+        assert_eq!(pair.told_initiator.last(), Some(&Event::Proving(progress)));
         let receipt = Receipt { there: sent, proven: proven.filter(|_| given), ..Receipt::default() };
         pair.acceptor.receipt(receipt);
         let taken = pair.run();
         match given {
-            true => assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::ReceiptReceived(receipt))),
+            true => assert_eq!(pair.told_initiator.last(), Some(&Event::ReceiptReceived(receipt))),
             false => assert!(matches!(taken, Err(ProtocolError::Receipt { what: "verified files", .. }))),
         }
     }
@@ -395,9 +396,9 @@ fn strangers_pair_by_code_and_both_know_it() {
     for (known_there, known_here) in [(false, false), (true, false), (false, true)] {
         let mut pair = Pair::new(known_there, known_here, Some(1));
         pair.run().unwrap();
-        assert!(pair.told_initiator.contains(&InitiatorEvent::Paired));
-        assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Authenticated));
-        assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::PairingConcluded));
+        assert!(pair.told_initiator.contains(&Event::Paired));
+        assert_eq!(pair.told_initiator.last(), Some(&Event::Authenticated));
+        assert_eq!(pair.told_acceptor.last(), Some(&Event::PairingConcluded));
     }
 }
 
@@ -405,19 +406,19 @@ fn strangers_pair_by_code_and_both_know_it() {
 fn known_devices_prove_a_code_only_if_required() {
     let mut pair = Pair::proving(true, true, Some(200), false);
     pair.run().unwrap();
-    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Authenticated), "what proves nothing is not said");
-    assert!(!pair.told_acceptor.contains(&AcceptorEvent::PairingStarted));
+    assert_eq!(pair.told_initiator.last(), Some(&Event::Authenticated), "what proves nothing is not said");
+    assert!(!pair.told_acceptor.contains(&Event::PairingStarted));
     let mut pair = Pair::proving(true, true, Some(200), true);
     pair.run().unwrap();
-    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Refused(Refusal::WrongCode)));
-    assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::WrongCode));
+    assert_eq!(pair.told_initiator.last(), Some(&Event::Refused(Refusal::WrongCode)));
+    assert_eq!(pair.told_acceptor.last(), Some(&Event::WrongCode));
     let mut pair = Pair::proving(true, true, Some(1), true);
     pair.run().unwrap();
-    assert!(pair.told_initiator.contains(&InitiatorEvent::Paired));
-    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Authenticated));
+    assert!(pair.told_initiator.contains(&Event::Paired));
+    assert_eq!(pair.told_initiator.last(), Some(&Event::Authenticated));
     pair.initiator.offer(&offer());
     pair.run().unwrap();
-    assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::Offered(offer(), names(&[b"data"]))));
+    assert_eq!(pair.told_acceptor.last(), Some(&Event::Offered(offer(), names(&[b"data"]))));
 }
 
 #[test]
@@ -439,7 +440,7 @@ fn a_refusal_after_the_confirmation_is_a_wrong_code_whatever_it_says() {
         assert!(matches!(confirmation, Message::PairConfirm(_)));
         pair.initiator.handle_message(Message::Refused(refusal), 0).unwrap();
         let told: Vec<_> = std::iter::from_fn(|| pair.initiator.poll_event()).collect();
-        assert_eq!(told.last(), Some(&InitiatorEvent::Refused(Refusal::WrongCode)), "{refusal:?}");
+        assert_eq!(told.last(), Some(&Event::Refused(Refusal::WrongCode)), "{refusal:?}");
     }
 }
 
@@ -447,8 +448,8 @@ fn a_refusal_after_the_confirmation_is_a_wrong_code_whatever_it_says() {
 fn a_wrong_code_is_the_same_verdict_on_both_sides() {
     let mut pair = Pair::new(false, false, Some(200));
     pair.run().unwrap();
-    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Refused(Refusal::WrongCode)));
-    assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::WrongCode));
+    assert_eq!(pair.told_initiator.last(), Some(&Event::Refused(Refusal::WrongCode)));
+    assert_eq!(pair.told_acceptor.last(), Some(&Event::WrongCode));
     assert!(pair.initiator.is_ended() && pair.acceptor.is_ended());
 }
 
@@ -457,19 +458,19 @@ fn strangers_without_a_code_end_the_session_in_order() {
     for (known_there, known_here) in [(false, false), (true, false), (false, true)] {
         let mut pair = Pair::new(known_there, known_here, None);
         pair.run().unwrap();
-        assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::PairingNeeded));
+        assert_eq!(pair.told_initiator.last(), Some(&Event::PairingNeeded));
         assert!(pair.initiator.is_ended());
     }
 }
 
 #[test]
 fn a_stranger_that_offers_without_pairing_is_refused() {
-    let mut acceptor = Acceptor::new(greeting("lab-ws"), 0);
+    let mut acceptor = Machine::listen(greeting("lab-ws"), 0);
     acceptor.handle_message(greeting("x").hello(true, false), 0).unwrap();
     acceptor.welcome(false, true);
     acceptor.handle_message(Message::Offer(offer()), 0).unwrap();
     assert_eq!(messages(&acceptor.poll_transmit().unwrap()).last(), Some(&Message::Refused(Refusal::NotPaired)));
-    assert!(!std::iter::from_fn(|| acceptor.poll_event()).any(|event| matches!(event, AcceptorEvent::Offered(..))));
+    assert!(!std::iter::from_fn(|| acceptor.poll_event()).any(|event| matches!(event, Event::Offered(..))));
 }
 
 #[test]
@@ -481,7 +482,7 @@ fn offers_are_declined_with_the_reason() {
     let decline = DeclineReason::NoRoom(Shortage { needed: 10, free: 5, entries: 0 });
     pair.acceptor.decline(decline);
     pair.run().unwrap();
-    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Declined(decline)));
+    assert_eq!(pair.told_initiator.last(), Some(&Event::Declined(decline)));
 }
 
 #[test]
@@ -533,7 +534,7 @@ fn messages_out_of_place_end_the_session() {
 #[test]
 fn nothing_before_hello_is_answered() {
     for message in [Message::Ping, Message::Pong, Message::Offer(offer())] {
-        let mut acceptor = Acceptor::new(greeting("lab-ws"), 0);
+        let mut acceptor = Machine::listen(greeting("lab-ws"), 0);
         assert!(acceptor.handle_message(message, 0).is_err());
         assert!(acceptor.poll_transmit().is_none());
     }
@@ -604,9 +605,9 @@ fn a_known_peer_that_offers_nothing_does_not_hold_its_place() {
 
 #[test]
 fn a_peer_that_never_says_hello_is_given_up_early() {
-    let mut acceptor = Acceptor::new(greeting("lab-ws"), 0);
+    let mut acceptor = Machine::listen(greeting("lab-ws"), 0);
     assert_eq!(acceptor.handle_timeout(crate::limits::HELLO_TIME_MAX_MS), Err(ProtocolError::Silent));
-    let mut initiator = Initiator::new(&greeting("laptop"), true, None, 0);
+    let mut initiator = Machine::dial(&greeting("laptop"), true, None, 0);
     assert_eq!(initiator.handle_timeout(crate::limits::HELLO_TIME_MAX_MS), Err(ProtocolError::Silent));
 }
 
@@ -616,10 +617,10 @@ fn a_peer_of_another_version_is_told_this_version() {
         let Greeting { name } = greeting("other");
         Message::Hello(crate::control::Hello { version, name, known: true, pairing: false })
     };
-    let mut acceptor = Acceptor::new(greeting("lab-ws"), 0);
+    let mut acceptor = Machine::listen(greeting("lab-ws"), 0);
     acceptor.handle_message(hello(99), 0).unwrap();
     assert_eq!(messages(&acceptor.poll_transmit().unwrap()).last(), Some(&Message::Refused(Refusal::Version)));
-    let mut initiator = Initiator::new(&greeting("laptop"), true, None, 0);
+    let mut initiator = Machine::dial(&greeting("laptop"), true, None, 0);
     initiator.handle_message(hello(99), 0).unwrap();
     assert!(initiator.is_ended());
 }
@@ -642,17 +643,17 @@ fn an_offer_is_reported_once_all_its_names_have_arrived() {
     assert_eq!(first, [Message::Offer(offer.clone())]);
     first.into_iter().for_each(|message| pair.acceptor.handle_message(message, 0).unwrap());
     let shown = self::names(&offer.names.iter().map(Vec::as_slice).collect::<Vec<_>>());
-    assert_eq!(pair.acceptor.poll_event(), Some(AcceptorEvent::NamesArriving(shown.held_bytes())));
+    assert_eq!(pair.acceptor.poll_event(), Some(Event::NamesArriving(shown.held_bytes())));
     // Totals may arrive between the pages.
     let totals = Totals { entries: 9, bytes: 9, complete: true };
     pair.acceptor.handle_message(Message::Totals(totals), 0).unwrap();
     assert!(pair.acceptor.poll_event().is_none());
     pair.run().unwrap();
     let offer = Offer { so_far: totals, ..offer };
-    assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::Offered(offer, Arc::unwrap_or_clone(names))));
+    assert_eq!(pair.told_acceptor.last(), Some(&Event::Offered(offer, Arc::unwrap_or_clone(names))));
     pair.acceptor.accept(1, false, None);
     pair.run().unwrap();
-    assert!(matches!(pair.told_initiator.last(), Some(InitiatorEvent::Accepted { .. })));
+    assert!(matches!(pair.told_initiator.last(), Some(Event::Accepted { .. })));
     // An accepted offer gets no more names.
     let more = Message::OfferNames(vec![b"zzz".to_vec()]);
     assert!(matches!(pair.acceptor.handle_message(more, 0), Err(ProtocolError::Unexpected { .. })));
@@ -690,8 +691,8 @@ fn listing_comes_after_all_names_and_ends_with_the_answer() {
     pair.initiator.list(listing_page(ListingEnd::More));
     assert!(!pair.initiator.takes_listing(), "one page at a time");
     pair.run().unwrap();
-    assert_eq!(pair.initiator.poll_event(), Some(InitiatorEvent::ListingTaken));
-    let came = AcceptorEvent::ListingArrived(listing_page(ListingEnd::More));
+    assert_eq!(pair.initiator.poll_event(), Some(Event::ListingTaken));
+    let came = Event::ListingArrived(listing_page(ListingEnd::More));
     assert_eq!(pair.told_acceptor.last(), Some(&came));
     // A page that the answer meets on its way is counted and ignored.
     pair.initiator.list(listing_page(ListingEnd::Complete));
@@ -747,19 +748,19 @@ fn an_earlier_receipt_is_given_or_the_transfer_is_offered() {
         pair.run().unwrap();
         pair.initiator.ask_receipt([9; 16], handed, proves);
         pair.run().unwrap();
-        assert_eq!(pair.told_acceptor.last(), Some(&AcceptorEvent::ReceiptWanted([9; 16])));
+        assert_eq!(pair.told_acceptor.last(), Some(&Event::ReceiptWanted([9; 16])));
         pair
     };
     let mut pair = asked(false);
     pair.acceptor.earlier_receipt(Some(receipt));
     pair.run().unwrap();
-    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::ReceiptReceived(receipt)));
+    assert_eq!(pair.told_initiator.last(), Some(&Event::ReceiptReceived(receipt)));
     assert!(pair.initiator.is_ended() && pair.acceptor.is_ended());
 
     let mut pair = asked(false);
     pair.acceptor.earlier_receipt(None);
     pair.run().unwrap();
-    assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::NoReceipt));
+    assert_eq!(pair.told_initiator.last(), Some(&Event::NoReceipt));
     // The session can do nothing else: the transfer is offered, and asked about.
     let again = Message::ReceiptWanted([9; 16]);
     assert!(matches!(pair.acceptor.handle_message(again, 0), Err(ProtocolError::Unexpected { .. })));
@@ -768,7 +769,7 @@ fn an_earlier_receipt_is_given_or_the_transfer_is_offered() {
     pair.run().unwrap();
     pair.initiator.offer(&offer());
     pair.run().unwrap();
-    assert!(matches!(pair.told_acceptor.last(), Some(AcceptorEvent::Offered(..))));
+    assert!(matches!(pair.told_acceptor.last(), Some(Event::Offered(..))));
 
     // It is compared with what was sent, like any receipt.
     for (proves, bad) in [
@@ -793,7 +794,7 @@ fn sender_that_is_turned_away_while_it_awaits_an_earlier_receipt_may_ask_again()
         // The receiver gives the connection's place to another one before it reads the request.
         pair.acceptor.refuse(refusal);
         pair.run().unwrap();
-        assert_eq!(pair.told_initiator.last(), Some(&InitiatorEvent::Refused(refusal)));
+        assert_eq!(pair.told_initiator.last(), Some(&Event::Refused(refusal)));
         assert!(pair.initiator.is_ended() && pair.acceptor.is_ended());
         assert_eq!(pair.initiator.handed_over(), Some(handed));
     }

@@ -4,11 +4,13 @@ use std::time::SystemTime;
 use anyhow::Result;
 use ringway_daemon::control::{Client, Place};
 use ringway_daemon::dto::{Everything, Listening, Moving, PairedDevice, Waiting};
-use ringway_model::{DeviceId, Fault, Offer, OnCancel, OpenCode, sentences};
+use ringway_model::{DeviceId, Fault, Offer, OnCancel, OpenCode, PairingRequest, sentences};
 
 use super::{refusal, shown};
 use crate::args::destination::destination;
-use crate::args::{AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, ReportArgs, TransferArgs};
+use crate::args::{
+    AcceptArgs, CancelArgs, CodeShownArgs, OfferArgs, OffersArgs, ReportArgs, RequestArgs, TransferArgs,
+};
 use crate::exit::{Exit, Refusal};
 use crate::json::{self, Event};
 use crate::output::Output;
@@ -110,6 +112,51 @@ pub(crate) async fn decline(args: OfferArgs) -> Result<Exit> {
     out.event(&Event::Declined { id: &id });
     out.say(format_args!("Declined what {} offered.", offer.from));
     Ok(Exit::All)
+}
+
+/// `ringway allow`.
+pub(crate) async fn allow(args: RequestArgs) -> Result<Exit> {
+    let (out, client, request) = requested(args).await?;
+    client.allow_pairing(request.id.to_string()).await?;
+    let listening = client.look().await?.listening;
+    let now = SystemTime::now();
+    let open = shown::open_code(&listening, now).cloned();
+    out.event(&Event::PairingAllowed { id: request.id });
+    out.event(&json::code(open.unwrap_or(OpenCode { code: None, code_valid_until: None })));
+    let name = for_terminal(&request.name);
+    out.say(format_args!("Type the code on {name} ({}):", request.id.short()));
+    out.must_say(shown::code_line(&listening, now));
+    Ok(Exit::All)
+}
+
+/// `ringway dismiss`.
+pub(crate) async fn dismiss(args: RequestArgs) -> Result<Exit> {
+    let (out, client, request) = requested(args).await?;
+    client.dismiss_pairing(request.id.to_string()).await?;
+    out.event(&Event::PairingDismissed { id: request.id });
+    out.say(format_args!("{} is not shown for ten minutes.", for_terminal(&request.name)));
+    Ok(Exit::All)
+}
+
+/// `ringway block`.
+pub(crate) async fn block(args: RequestArgs) -> Result<Exit> {
+    let (out, client, request) = requested(args).await?;
+    client.block_pairing(request.id.to_string()).await?;
+    out.event(&Event::PairingBlocked { id: request.id });
+    out.say(format_args!(
+        "{} is not shown any more, nor are others at {}, until the service ends.",
+        for_terminal(&request.name),
+        request.from
+    ));
+    Ok(Exit::All)
+}
+
+/// The device that is meant, among those that want to connect.
+async fn requested(args: RequestArgs) -> Result<(Output, Client, PairingRequest)> {
+    let client = service().await?;
+    let Everything { requests, devices, .. } = client.look().await?;
+    let request = one(&requests, &devices, &args.device, "request to connect", of_request)?.clone();
+    Ok((Output::from(args.report), client, request))
 }
 
 /// `ringway code`.
@@ -255,6 +302,10 @@ fn of_offer(offer: &Offer) -> Meant<'_> {
     Meant { id: offer.id.to_string(), called: &offer.from, device: Some(offer.from_id) }
 }
 
+fn of_request(request: &PairingRequest) -> Meant<'_> {
+    Meant { id: request.id.to_string(), called: &request.name, device: Some(request.id) }
+}
+
 fn of_transfer(Moving { transfer, .. }: &Moving) -> Meant<'_> {
     Meant {
         id: transfer.id.clone(),
@@ -281,10 +332,11 @@ fn one<'a, T>(
     noun: &str,
     of: impl Fn(&'a T) -> Meant<'a>,
 ) -> Result<&'a T, Refusal> {
-    let digits = typed.to_ascii_lowercase();
+    // Ids are shown in groups.
+    let digits = typed.replace('-', "").to_ascii_lowercase();
     let by_name: Vec<_> = all.iter().filter(|one| of(one).is_called(typed, devices)).collect();
     let by_id: Vec<_> =
-        all.iter().filter(|one| typed.len() >= ID_TYPED_MIN && of(one).id.starts_with(&digits)).collect();
+        all.iter().filter(|one| digits.len() >= ID_TYPED_MIN && of(one).id.starts_with(&digits)).collect();
     let is_name = is_device(devices, typed) || !by_name.is_empty();
     let shown_name = for_terminal(typed);
     let described = |found: &[&'a T]| {

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use ringway_daemon::control::protocol::Hello;
 use ringway_daemon::dto::{Everything, Listening, Waiting};
 use ringway_model::{
-    Difference, Direction, Offer, OpenCode, PairingRequest, PathText, Stage, Text, UnderWay, sentences,
+    Difference, Direction, Offer, OpenCode, PairingRequest, PathText, Stage, Text, ThisDevice, UnderWay, sentences,
 };
 
 use crate::json::{self, Event, Service, WhatFailed};
@@ -34,7 +34,7 @@ pub(crate) fn service_event<'a>(hello: &'a Hello, all: &'a Everything, now: Syst
     let service = Service {
         version: &hello.ringway,
         pid: hello.pid,
-        device: &all.device,
+        device: ThisDevice { id: all.device_id, name: all.settings.settings.name.clone() },
         addresses,
         port,
         destination: &all.settings.settings.receive_folder,
@@ -70,8 +70,10 @@ pub(crate) fn code_line(listening: &Listening, now: SystemTime) -> String {
 
 /// All of `ringway status`.
 pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<String> {
-    let mut lines =
-        vec![format!("{} (Ringway {}, process {})", all.device.name, hello.ringway, hello.pid), String::new()];
+    let mut lines = vec![
+        format!("{} (Ringway {}, process {})", all.settings.settings.name, hello.ringway, hello.pid),
+        String::new(),
+    ];
     match &all.listening {
         Listening::On { addresses, port, .. } => {
             lines.push(format!("  Folder:   {}", all.settings.settings.receive_folder));
@@ -100,7 +102,10 @@ pub(crate) fn status(hello: &Hello, all: &Everything, now: SystemTime) -> Vec<St
         }
     }
     if !all.requests.is_empty() {
-        lines.push(String::new());
+        lines.extend([
+            String::new(),
+            "Devices that want to connect (`ringway allow ID`, `ringway dismiss ID`, `ringway block ID`):".to_owned(),
+        ]);
         lines.extend(requests(&all.requests));
     }
     if !all.offers.is_empty() {

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use ringway_engine::{AcceptOptions, Decision, Engine, IncomingOffer, free_space};
 use ringway_model::{
-    DeclineReason, Difference, Fault, IntoHome, Offer, OnConflict, ShownSize, TransferId, TransferKey,
+    DeclineReason, DeviceId, Difference, Fault, IntoHome, Offer, OnConflict, ShownSize, TransferId, TransferKey,
 };
 
 use crate::app::listeners::Listeners;
 use crate::app::transfers::Transfers;
-use crate::dto::{AppEvent, Left, Moving};
+use crate::dto::{AppEvent, ComparedBefore, Left, Moving};
 
 /// An offer that waits, the id by which it is answered, where it would land if not in its own
 /// folder, and how it was shown last.
@@ -85,9 +85,36 @@ impl Offers {
         let Ok(id) = ringway_engine::draw_transfer_id() else {
             return offer.decline(DeclineReason::Busy);
         };
-        let card = Offer { id, ..offer.summary() };
-        self.waiting.lock().push(Waiting { id, offer, folder: None, shown: card.clone() });
+        let folder = self.folder_of_last_offer(&offer);
+        if let Some((folder, ..)) = &folder {
+            offer.compare_with(folder);
+        }
+        let mut waiting = Waiting { id, shown: offer.summary(), offer, folder };
+        waiting.shown = waiting.look();
+        let card = waiting.shown.clone();
+        self.waiting.lock().push(waiting);
         self.listeners.tell(AppEvent::OfferChanged { offer: Box::new(card) });
+    }
+
+    /// The folder in which a person let this device's last offer land. A rule's folder, and one
+    /// that was given for this run, count more.
+    fn folder_of_last_offer(&self, offer: &IncomingOffer) -> Option<(PathBuf, IntoHome, bool)> {
+        let Offer { from_id, destination, .. } = offer.summary();
+        if destination != self.engine.settings().receive_folder {
+            return None;
+        }
+        let folder = self.engine.offer_folder(from_id).ok().flatten()?;
+        Some((folder, IntoHome::Refuse, false))
+    }
+
+    /// Has the next offer of that device begin with the folder that was chosen for this one. A home
+    /// is asked about each time.
+    fn remember_folder(&self, from: DeviceId, folder: &Option<(PathBuf, IntoHome, bool)>) {
+        let Some((folder, into_home, _)) = folder else { return };
+        let is_default = *folder == self.engine.settings().receive_folder.0;
+        let kept = Some(folder.as_path()).filter(|_| !is_default && *into_home == IntoHome::Refuse);
+        // A store that cannot be written costs no more than another click.
+        let _ = self.engine.keep_offer_folder(from, kept);
     }
 
     pub(in crate::app) fn gone(&self, key: TransferKey, how: Left) {
@@ -128,6 +155,16 @@ impl Offers {
         let mut offers = self.waiting.lock();
         let at = offers.iter().position(|waiting| waiting.is(id)).ok_or(Fault::Gone)?;
         Ok(offers.remove(at))
+    }
+
+    /// The folder in which a picker for an offer's folder begins: its own.
+    ///
+    /// # Errors
+    /// The offer is gone.
+    pub(crate) fn folder(&self, id: &str) -> Result<PathBuf, Fault> {
+        let offers = self.waiting.lock();
+        let waiting = offers.iter().find(|waiting| waiting.is(id)).ok_or(Fault::Gone)?;
+        Ok(waiting.look().destination.0)
     }
 
     /// Lets one offer land in another folder than its own.
@@ -183,6 +220,9 @@ impl Offers {
     pub(crate) async fn accept(&self, id: &str, seen: ShownSize, on_conflict: OnConflict) -> Result<Moving, Fault> {
         self.check_size(id, seen)?;
         let Waiting { id, offer, folder, .. } = self.take(id)?;
+        let summary = offer.summary();
+        let differences = if summary.comparison.is_some() { offer.differences() } else { Vec::new() };
+        self.remember_folder(summary.from_id, &folder);
         let (destination, into_home) = folder.map(|(folder, into_home, _)| (folder, into_home)).unzip();
         let into_home = into_home.unwrap_or_default();
         let shown = Some(seen);
@@ -190,7 +230,11 @@ impl Offers {
         let accepted = offer.accept(options).await;
         let how = if accepted.is_ok() { Left::Accepted } else { Left::Declined };
         self.listeners.tell(AppEvent::OfferGone { id, how });
-        Ok(self.transfers.add(accepted?, None))
+        let transfer = accepted?;
+        if let Some(comparison) = summary.comparison {
+            self.transfers.keep_compared(transfer.key(), ComparedBefore { comparison, differences });
+        }
+        Ok(self.transfers.add(transfer, None))
     }
 
     /// Declines an offer.

@@ -205,3 +205,77 @@ async fn offer_that_a_person_looks_at_stands_first() {
         near.ended(id).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_differed_is_kept_after_an_offer_was_accepted() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let there = far.inbox().join("set/below");
+    std::fs::create_dir_all(&there).unwrap();
+    std::fs::write(there.join("file"), "another content").unwrap();
+    near.send(&near.source(), &target, Some(&code));
+    let offer = far.offer().await;
+    let compared = far.event(|event| match event {
+        AppEvent::OfferChanged { offer } => offer.comparison.filter(|compared| compared.differing == 1),
+        _ => None,
+    });
+    compared.await;
+    let taken = far.app.offers.accept(&offer.id.to_string(), offer.size(), OnConflict::RenameTop).await.unwrap();
+    let id = taken.transfer.id;
+    far.ended(&id).await;
+    let kept = far.app.transfers.compared_before(&id).unwrap();
+    assert_eq!((kept.comparison.differing, kept.comparison.state), (1, ringway_model::ComparisonState::Done));
+    assert_eq!(kept.differences.iter().map(|found| found.path.to_string()).collect::<Vec<_>>(), ["set/below/file"]);
+    // The history names it in the same way, also once it is off the list.
+    far.app.transfers.dismiss(&id);
+    assert_eq!(far.app.transfers.compared_before(&id), Some(kept));
+    assert_eq!(far.app.transfers.compared_before("0"), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_folder_of_a_devices_last_offer_is_offered_for_its_next_one() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let elsewhere = far.folder.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let mut code = Some(code);
+    let (mut destinations, mut before) = (Vec::new(), None);
+    for round in 0..3 {
+        let sent = near.send(&near.source(), &target, code.take().as_deref());
+        let next = far.event(|event| match event {
+            AppEvent::OfferChanged { offer } if Some(offer.id) != before => Some(*offer),
+            _ => None,
+        });
+        let offer = next.await;
+        before = Some(offer.id);
+        destinations.push(offer.destination.0.clone());
+        if round == 0 {
+            far.app
+                .offers
+                .set_folder(&offer.id.to_string(), elsewhere.clone(), ringway_model::IntoHome::Refuse)
+                .unwrap();
+        }
+        let taken = far.app.offers.accept(&offer.id.to_string(), offer.size(), OnConflict::RenameTop).await.unwrap();
+        assert_eq!(far.ended(&taken.transfer.id).await.outcome, Outcome::Complete);
+        near.ended(&sent).await;
+        if round == 1 {
+            // A folder that is gone is offered no more.
+            std::fs::remove_dir_all(&elsewhere).unwrap();
+        }
+    }
+    assert_eq!(destinations, [far.inbox(), elsewhere, far.inbox()]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_removed_from_the_list_leaves_the_history_too() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let sent = near.send(&near.source(), &target, Some(&code));
+    let offer = far.offer().await;
+    far.app.offers.decline(&offer.id.to_string()).unwrap();
+    near.ended(&sent).await;
+    let listed = || near.app.history.page(&ringway_model::PastQuery::default()).unwrap().len();
+    assert_eq!(listed(), 1);
+    near.app.forget_transfer(&sent).unwrap();
+    assert_eq!((listed(), near.app.transfers.find(&sent).err()), (0, Some(Fault::Gone)));
+}

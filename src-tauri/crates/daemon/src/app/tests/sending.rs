@@ -160,3 +160,32 @@ async fn what_was_sent_before_goes_to_a_new_target_only_once_that_was_confirmed(
     let dropped = near.app.choices.keep(vec![near.folder.path().join("set")]).unwrap().unwrap();
     assert_ne!(dropped.id, again.chosen.id, "a person's own choice goes anywhere");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_failed_and_is_gone_by_now_is_said_when_it_is_sent_again() {
+    let (near, mut far) = (Machine::new("near"), Machine::new("far"));
+    let (target, code) = far.listen().await;
+    let source = near.source();
+    let pipe = source.join("below/pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let sent = near.send(&source, &target, Some(&code));
+    let first = far.offer().await;
+    far.app.offers.accept(&first.id.to_string(), first.size(), OnConflict::RenameTop).await.unwrap();
+    assert_eq!(near.ended(&sent).await.outcome, Outcome::Partial);
+    near.runs(0).await;
+
+    std::fs::remove_file(&pipe).unwrap();
+    let again = near.app.sending.choose_again(&sent).unwrap();
+    let target = near.app.sending.target(&again.target).await.unwrap();
+    let sent = near.app.sending.send(again.chosen.id, target, None, HowToSend::default(), None).unwrap();
+    let next = far.event(|event| match event {
+        AppEvent::OfferChanged { offer } if offer.id != first.id => Some(*offer),
+        _ => None,
+    });
+    let offer = next.await;
+    far.app.offers.accept(&offer.id.to_string(), offer.size(), OnConflict::RenameTop).await.unwrap();
+    let ended = near.ended(&begun(sent).transfer.id).await;
+    assert_eq!((&ended.outcome, ended.failures.len()), (&Outcome::Partial, 1), "{ended:?}");
+    let gone = FailureReason::Os { errno: rustix::io::Errno::NOENT.raw_os_error() };
+    assert_eq!((ended.failures[0].path.to_string(), ended.failures[0].reason), ("set/below/pipe".to_owned(), gone));
+}

@@ -43,6 +43,6 @@ impl Transfers {
         let report = transfer.wait().await;
         let (progress, report) = (Box::new(transfer.progress()), Box::new(report.as_ref().clone()));
         let status = TransferStatus::of(transfer.direction(), &progress, Some(&report));
-        show(Update::Ended { progress, report, status });
+        show(Update::Ended { progress, report, status, series: transfer.series() });
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use ringway_link::session::Session;
 use ringway_model::{Consent, DeclineReason, Device, DeviceRule};
 use ringway_wire::control::{Cancel, Refusal};
-use ringway_wire::session::Acceptor;
 
 use crate::shared::Shared;
 use crate::store::PairingNumber;
@@ -30,7 +29,7 @@ pub(super) enum TakenBack {
 }
 
 impl TakenBack {
-    pub(super) fn tell(self, session: &mut Session<Acceptor>) {
+    pub(super) fn tell(self, session: &mut Session) {
         match self {
             Self::Declined(reason) => session.machine.decline(reason),
             Self::Forgotten => session.machine.refuse(Refusal::NotPaired),

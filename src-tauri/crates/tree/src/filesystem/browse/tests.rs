@@ -201,7 +201,7 @@ fn a_folder_that_cannot_be_read_is_named_and_the_rest_is_listed() {
         fs::create_dir(root.path().join(folder)).unwrap();
     }
     let closed = root.path().join("closed");
-    fs::set_permissions(&closed, std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+    fs::set_permissions(&closed, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
     let (paths, failed) = listed(root.path(), true, NAMES_BYTES_MAX);
     fs::set_permissions(&closed, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
     assert_eq!(paths, ["a", "closed", "z"]);

@@ -23,7 +23,8 @@ pub(in crate::send) fn start(roots: Vec<Root>, scope: Scope, shared: &Arc<Shared
 
 fn run(roots: &[Root], scope: Scope, shared: &Shared) {
     give_way();
-    let mut walk = Walk::new(Counting { shared, links: Links::default() }, scope);
+    let counting = Counting { shared, links: Links::default() };
+    let mut walk = Walk::new(counting, scope).hiding(shared.hides.get().cloned());
     // If a source cannot be opened again, only the walk's totals are used.
     let counted = roots.iter().try_for_each(|root| walk.root(root.again().map_err(|_| Cancelled)?));
     if counted.is_ok() {

@@ -36,7 +36,7 @@ pub(in crate::send) fn run(roots: Vec<Root>, scope: Scope, shared: &Arc<Shared>)
         ahead: Ahead::default(),
         uncounted: Some((roots.clone(), scope.clone(), WAIT_MAX)),
     };
-    let mut walk = Walk::new(finds, scope);
+    let mut walk = Walk::new(finds, scope).hiding(shared.hides.get().cloned());
     let walked = roots.into_iter().try_for_each(|root| walk.root(root));
     if walked.is_ok() {
         walk.report_vanished();

@@ -46,7 +46,7 @@ fn run(roots: &[Root], scope: Scope, shared: &Shared, give: impl FnMut(ListingPa
         is_cut: false,
         is_unwanted: false,
     };
-    let mut walk = Walk::new(listing, scope);
+    let mut walk = Walk::new(listing, scope).hiding(shared.hides.get().cloned());
     let walked = roots.iter().try_for_each(|root| walk.root(root.again().map_err(|_| Cancelled)?));
     let mut listing = walk.into_finds();
     if !listing.is_unwanted && !shared.queue.is_cancelled() {

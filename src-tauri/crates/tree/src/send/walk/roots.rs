@@ -5,7 +5,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use ringway_model::{Fault, Invalid, Operation, Source};
@@ -51,14 +51,61 @@ pub(in crate::send) fn resolve(sources: &[Source], filter: Option<&Filter>) -> R
     if filter.is_some_and(Filter::is_listed) && !matches!(&*roots, [Root::Contents(_) | Root::Folder(..)]) {
         return Err(Fault::option(ONE_FOLDER));
     }
-    for (at, first) in roots.iter().enumerate() {
-        for second in &roots[at + 1..] {
+    match first_in_two(&roots, filter)? {
+        Some(name) => Err(Fault::Invalid(Invalid::SameName { name: OsString::from_vec(name).into() })),
+        None => Ok(roots),
+    }
+}
+
+/// A name under which two of the sources would put entries; `None` if there is none.
+pub(in crate::send) fn first_in_two(roots: &[Root], filter: Option<&Filter>) -> Result<Option<Vec<u8>>, Fault> {
+    let named: Vec<_> = roots.iter().filter_map(Root::name).collect();
+    let mut sorted = named.clone();
+    sorted.sort_unstable();
+    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Ok(Some(pair[0].to_vec()));
+    }
+    let (contents, others): (Vec<_>, Vec<_>) = roots.iter().partition(|root| root.name().is_none());
+    for (at, first) in contents.iter().enumerate() {
+        for second in contents[at + 1..].iter().chain(&others) {
             if let Some(name) = in_both(first, second, filter)? {
-                return Err(Fault::Invalid(Invalid::SameName { name: OsString::from_vec(name).into() }));
+                return Ok(Some(name));
             }
         }
     }
-    Ok(roots)
+    Ok(None)
+}
+
+/// Whether no source has an entry any more that has this path within the transfer. Another device
+/// may have said the path, so nothing behind a link or above a source is looked at.
+pub(in crate::send) fn is_gone(sources: &[Source], path: &Path) -> bool {
+    let mut names = Vec::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => names.push(name),
+            _ => return false,
+        }
+    }
+    let Some((first, below)) = names.split_first() else { return false };
+    let holders = sources.iter().filter_map(|source| match source.contents_only {
+        true => Some((source, &names[..])),
+        false => (source.path.file_name() == Some(*first)).then_some((source, below)),
+    });
+    let mut holders = holders.peekable();
+    holders.peek().is_some() && holders.all(|(source, names)| is_gone_below(&source.path, names))
+}
+
+fn is_gone_below(folder: &Path, names: &[&OsStr]) -> bool {
+    let mut path = folder.to_owned();
+    for name in names {
+        path.push(name);
+        match path.symlink_metadata() {
+            Err(error) => return error.kind() == io::ErrorKind::NotFound,
+            Ok(there) if there.is_symlink() => return false,
+            Ok(_) => {}
+        }
+    }
+    false
 }
 
 fn resolve_one(source: &Source) -> Result<Root, Fault> {
@@ -198,4 +245,31 @@ fn each_name(folder: &Dir, mut look: impl FnMut(&[u8], FileType)) -> Result<(), 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn path_is_gone_only_where_no_source_has_it_and_nothing_behind_links_is_looked_at() {
+        let base = tempfile::tempdir().unwrap();
+        let path = |name: &str| base.path().join(name);
+        std::fs::create_dir_all(path("set/below")).unwrap();
+        std::fs::create_dir(path("outside")).unwrap();
+        std::fs::write(path("set/below/file"), "").unwrap();
+        std::os::unix::fs::symlink(path("outside"), path("set/link")).unwrap();
+        let sources = |contents_only| [Source { path: path("set"), contents_only }];
+        let gone = |named: &str| is_gone(&sources(false), Path::new(named));
+        for named in ["set/below/gone", "set/gone/file"] {
+            assert!(gone(named), "{named}");
+        }
+        for named in
+            ["set/below/file", "set/link", "set/link/gone", "other/file", "../outside/x", "/gone", "set/../x", ""]
+        {
+            assert!(!gone(named), "{named}");
+        }
+        assert!(is_gone(&sources(true), Path::new("below/gone")));
+        assert!(!is_gone(&sources(true), Path::new("below/file")));
+    }
 }

@@ -44,8 +44,8 @@ enum Question {
 
 struct Walk {
     random: Random,
-    initiator: Initiator,
-    acceptor: Acceptor,
+    initiator: Machine,
+    acceptor: Machine,
     now_ms: u64,
     known: bool,
     proves: bool,
@@ -71,7 +71,7 @@ struct Walk {
     accepted: bool,
     failed_there: u64,
     kept_there: u64,
-    told: Vec<InitiatorEvent>,
+    told: Vec<Event>,
 }
 
 impl Walk {
@@ -149,11 +149,11 @@ impl Walk {
         Ok(())
     }
 
-    fn initiator_told(&mut self, event: &InitiatorEvent) {
+    fn initiator_told(&mut self, event: &Event) {
         match event {
-            InitiatorEvent::Authenticated | InitiatorEvent::NoReceipt => self.may_offer = true,
-            InitiatorEvent::Accepted { lists, .. } => (self.running, self.lists) = (true, *lists),
-            InitiatorEvent::Wanted(_) => self.heard += 1,
+            Event::Authenticated | Event::NoReceipt => self.may_offer = true,
+            Event::Accepted { lists, .. } => (self.running, self.lists) = (true, *lists),
+            Event::Wanted(_) => self.heard += 1,
             _ => {}
         }
     }
@@ -181,7 +181,7 @@ impl Walk {
             }
             2 => self.initiator.totals(Totals { entries: 3, bytes: 8, complete: true }),
             3 => self.initiator.path_taken(PathCodes::default()),
-            4 => self.initiator.times(SenderTimes::default()),
+            4 => self.initiator.sender_times(SenderTimes::default()),
             5 if self.running && self.failed_here < NAMED_MAX => {
                 self.failed_here += 1;
                 self.initiator.entry_failed(failed());
@@ -201,18 +201,18 @@ impl Walk {
         }
     }
 
-    fn acceptor_told(&mut self, event: &AcceptorEvent) {
+    fn acceptor_told(&mut self, event: &Event) {
         let question = match event {
-            AcceptorEvent::HelloReceived { .. } => Question::Welcome,
-            AcceptorEvent::PairingStarted => Question::Pair,
-            AcceptorEvent::CodeProven => Question::Confirm,
-            AcceptorEvent::PairingConcluded => Question::Store,
-            AcceptorEvent::ReceiptWanted(_) => Question::EarlierReceipt,
-            AcceptorEvent::Offered(..) => {
+            Event::HelloReceived { .. } => Question::Welcome,
+            Event::PairingStarted => Question::Pair,
+            Event::CodeProven => Question::Confirm,
+            Event::PairingConcluded => Question::Store,
+            Event::ReceiptWanted(_) => Question::EarlierReceipt,
+            Event::Offered(..) => {
                 self.has_place = false;
                 Question::Decide
             }
-            AcceptorEvent::FinishReceived { .. } => Question::Receipt,
+            Event::FinishReceived { .. } => Question::Receipt,
             _ => return,
         };
         self.question = Some(question);
@@ -278,7 +278,7 @@ impl Walk {
         match self.random.below(8) {
             0 => self.acceptor.progress(Progress { entries: 1, bytes: 2 }),
             1 => self.acceptor.path_taken(PathCodes::default()),
-            2 => self.acceptor.times(ReceiverTimes::default()),
+            2 => self.acceptor.receiver_times(ReceiverTimes::default()),
             3 if self.accepted && self.failed_there < NAMED_MAX => {
                 self.failed_there += 1;
                 self.acceptor.entry_failed(failed());
@@ -312,11 +312,11 @@ fn nothing_that_an_honest_peer_says_is_unexpected() {
         for step in 0..STEPS {
             walk.step().unwrap_or_else(|error| panic!("walk {number}, step {step}: {error}"));
         }
-        let told = |wanted: fn(&InitiatorEvent) -> bool| walk.told.iter().any(wanted);
-        let has_receipt = told(|event| matches!(event, InitiatorEvent::ReceiptReceived(_)));
-        let was_accepted = told(|event| matches!(event, InitiatorEvent::Accepted { .. }));
-        let was_refused = told(|event| matches!(event, InitiatorEvent::Refused(Refusal::PairingBusy(_))));
-        let has_answer = told(|event| matches!(event, InitiatorEvent::NoReceipt));
+        let told = |wanted: fn(&Event) -> bool| walk.told.iter().any(wanted);
+        let has_receipt = told(|event| matches!(event, Event::ReceiptReceived(_)));
+        let was_accepted = told(|event| matches!(event, Event::Accepted { .. }));
+        let was_refused = told(|event| matches!(event, Event::Refused(Refusal::PairingBusy(_))));
+        let has_answer = told(|event| matches!(event, Event::NoReceipt));
         receipts += u32::from(has_receipt && was_accepted);
         earlier += u32::from(has_receipt && !was_accepted);
         refused_in_place_of_one += u32::from(was_refused && walk.has_asked && !has_answer);

@@ -33,7 +33,7 @@ fn questions_are_answered_page_by_page_and_shares_at_once() {
     let folder = pair.initiator.ask(listing()).unwrap();
     let shares = pair.initiator.ask(Question::Shares).unwrap();
     pair.run().unwrap();
-    let asked = [AcceptorEvent::Asked(folder, listing()), AcceptorEvent::Asked(shares, Question::Shares)];
+    let asked = [Event::Asked(folder, listing()), Event::Asked(shares, Question::Shares)];
     assert_eq!(pair.told_acceptor, asked);
     pair.acceptor.answer(folder, Answer::Entries(page("a", false)));
     pair.acceptor.answer(shares, Answer::Shares(Vec::new()));
@@ -41,14 +41,13 @@ fn questions_are_answered_page_by_page_and_shares_at_once() {
     pair.run().unwrap();
     let first = Answer::Entries(page("a", false));
     // What is short does not wait behind pages.
-    let told =
-        [InitiatorEvent::Answered(shares, Answer::Shares(Vec::new())), InitiatorEvent::Answered(folder, first.clone())];
+    let told = [Event::Answered(shares, Answer::Shares(Vec::new())), Event::Answered(folder, first.clone())];
     assert_eq!(std::mem::take(&mut pair.told_initiator), told);
-    assert_eq!(pair.acceptor.poll_event(), Some(AcceptorEvent::PageTaken(folder)));
+    assert_eq!(pair.acceptor.poll_event(), Some(Event::PageTaken(folder)));
     assert!(pair.acceptor.takes_page());
     pair.acceptor.answer(folder, Answer::Entries(page("b", true)));
     pair.run().unwrap();
-    assert_eq!(pair.told_initiator, [InitiatorEvent::Answered(folder, Answer::Entries(page("b", true)))]);
+    assert_eq!(pair.told_initiator, [Event::Answered(folder, Answer::Entries(page("b", true)))]);
 }
 
 #[test]
@@ -85,7 +84,7 @@ fn an_answer_that_nobody_wants_stops() {
     pair.acceptor.answer(folder, Answer::Entries(page("a", false)));
     pair.initiator.abandon(folder);
     pair.run().unwrap();
-    assert!(pair.told_acceptor.contains(&AcceptorEvent::NotWanted(folder)));
+    assert!(pair.told_acceptor.contains(&Event::NotWanted(folder)));
     assert!(pair.told_initiator.is_empty(), "the page that was on its way is dropped");
     pair.acceptor.answer(folder, Answer::Refused(NoAnswer::Busy));
     pair.run().unwrap();
@@ -94,7 +93,7 @@ fn an_answer_that_nobody_wants_stops() {
     pair.run().unwrap();
     pair.acceptor.answer(other, Answer::Refused(NoAnswer::Busy));
     pair.run().unwrap();
-    assert_eq!(pair.told_initiator, [InitiatorEvent::Answered(other, Answer::Refused(NoAnswer::Busy))]);
+    assert_eq!(pair.told_initiator, [Event::Answered(other, Answer::Refused(NoAnswer::Busy))]);
 }
 
 #[test]

@@ -1,24 +1,19 @@
 //! An accepted transfer that waits: for its sender after the connection was lost, for room after
 //! the disk was full, or for a person who has paused it.
-use std::sync::Arc;
 use std::time::Duration;
 
-use ringway_model::{DeclineReason, Fault, FreeSpace, Outage, Shortage, Side};
-use ringway_tree::filesystem::free_space::{self, Rest};
+use ringway_model::{DeclineReason, Fault, FreeSpace, Outage, Side};
+use ringway_tree::filesystem::free_space;
 use ringway_tree::receive::Incoming;
 use ringway_wire::limits::SILENCE_MAX_MS;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::{Accepted, Lost, Opened};
+use super::{Accepted, Opened};
 use crate::limits::{FULL_LOOK_EVERY, FULL_TIME_MAX, PAUSE_TIME_MAX};
-use crate::receiving::offer::job::on_its_own;
 use crate::receiving::queue::Place;
 use crate::receiving::renewals::Renewed;
-
-/// What a file that asks for room is called, before the transfer's id; a peer may not use such a
-/// name.
-const PROBE_PREFIX: &str = ".ringway-room-";
+use crate::receiving::taking::Lost;
 
 /// A disk that was full.
 struct Full {
@@ -35,20 +30,21 @@ impl Accepted {
         lost: Box<Lost>,
         renewed: &mut mpsc::Receiver<Renewed>,
     ) -> Result<(Opened, Place), Fault> {
-        let Lost { error, mut outage, incoming, mut successor } = *lost;
+        let Lost { error, mut outage, incoming, mut successor, .. } = *lost;
         // The sender may notice later than we do.
         let silence = self.retry + Duration::from_millis(SILENCE_MAX_MS);
         let mut silent_until = Instant::now() + silence;
         let full = |outage| matches!(outage, Outage::Full(_)).then(|| self.found_full());
         let mut full = full(outage);
-        let mut resumes = self.transfer.resumes();
-        let mut pauses = self.transfer.pauses();
+        let mut resumes = self.taking.transfer.resumes();
+        let mut pauses = self.taking.transfer.pauses();
         let pause_ends = || Instant::now() + PAUSE_TIME_MAX;
         // A sender that has paused is silent until it resumes.
         let paused_there = (outage == Outage::Paused { by: Side::There }).then(pause_ends);
         let mut paused_here = None;
         loop {
-            paused_here = if self.transfer.is_paused() { paused_here.or_else(|| Some(pause_ends())) } else { None };
+            paused_here =
+                if self.taking.transfer.is_paused() { paused_here.or_else(|| Some(pause_ends())) } else { None };
             let why = match paused_here {
                 Some(_) => Outage::Paused { by: Side::Here },
                 // It was resumed: its sender comes for it.
@@ -58,7 +54,7 @@ impl Accepted {
             let full_until = full.as_ref().map(|full| full.until);
             let shown_until = paused_here.or(full_until).or(paused_there).unwrap_or(silent_until);
             let until = paused_here.or(paused_there).unwrap_or(shown_until.min(silent_until));
-            self.transfer.figures().interrupt(why, None, shown_until.into_std());
+            self.taking.transfer.figures().interrupt(why, None, shown_until.into_std());
             tokio::select! {
                 next = next_of(&mut successor, renewed) => {
                     // The rule that had accepted it does not say so any more.
@@ -66,8 +62,8 @@ impl Accepted {
                     silent_until = Instant::now() + silence;
                     if paused_here.is_some() {
                         decline(next, DeclineReason::Paused);
-                    } else if let Some(full) = &full && !self.has_space(full.before).await {
-                        decline(next, DeclineReason::NoRoom(self.shortage()));
+                    } else if let Some(full) = &full && !self.taking.has_space(full.before).await {
+                        decline(next, DeclineReason::NoRoom(self.taking.shortage()));
                     } else {
                         let Renewed { visitor, place } = next;
                         match self.open(visitor).await {
@@ -88,53 +84,21 @@ impl Accepted {
                 Ok(()) = pauses.changed() => silent_until = Instant::now() + silence,
                 () = sleep(FULL_LOOK_EVERY), if full.is_some() => {}
                 () = sleep_until(until) => return Err(error),
-                stopped = self.transfer.cancelled() => {
+                stopped = self.taking.transfer.cancelled() => {
                     if !matches!(stopped, Fault::Cancelled { kept: true, .. }) {
-                        self.leave(incoming, Incoming::discard_kept).await;
+                        self.taking.leave(incoming, Incoming::discard_kept).await;
                     }
                     return Err(stopped);
                 }
             }
             if full.is_some() {
-                outage = Outage::Full(self.shortage());
+                outage = Outage::Full(self.taking.shortage());
             }
         }
     }
 
     fn found_full(&self) -> Full {
-        Full { before: free_space::look(&self.destination), until: Instant::now() + FULL_TIME_MAX }
-    }
-
-    /// Removes or keeps what there is of it. What is not confined does nothing.
-    pub(super) async fn leave(&self, incoming: Arc<Incoming>, work: impl FnOnce(&Incoming) + Send + 'static) {
-        let confined = self.listening.confinement.is_ok();
-        let leave = move || {
-            if !confined || incoming.confine_thread().is_ok() {
-                work(&incoming);
-            }
-        };
-        let leaving = tokio::task::spawn_blocking(|| on_its_own("ringway-leave", leave));
-        leaving.await.expect("cleaning up does not panic");
-    }
-
-    /// What the destination lacks for the rest, as far as figures say.
-    pub(super) fn shortage(&self) -> Shortage {
-        let rest = self.transfer.figures().rest();
-        free_space::look(&self.destination).map(|free| free_space::shortage(&free, rest)).unwrap_or_default()
-    }
-
-    /// Whether it is worth going on.
-    async fn has_space(&self, before: Option<FreeSpace>) -> bool {
-        let rest @ Rest { bytes, .. } = self.transfer.figures().rest();
-        let probe = format!("{PROBE_PREFIX}{}", self.transfer.id()).into_bytes();
-        let destination = self.destination.clone();
-        let asked = tokio::task::spawn_blocking(move || {
-            let figures = free_space::look(&destination).zip(before);
-            // A destination that cannot be examined fails when the transfer begins there.
-            figures.is_none_or(|(now, before)| free_space::may_resume(&now, rest, &before))
-                && free_space::takes(&destination, bytes, &probe).unwrap_or(true)
-        });
-        asked.await.expect("asking for room does not panic")
+        Full { before: free_space::look(&self.taking.destination), until: Instant::now() + FULL_TIME_MAX }
     }
 }
 

@@ -1,26 +1,28 @@
-//! An accepted offer being received: lanes come and end, progress is told, and what has come is
+//! A session of what is taken in: lanes come and end, progress is told, and what has come is
 //! finished or removed.
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use ringway_link::bottleneck::Clocks;
-use ringway_link::lane::{self, Arriving, Begun, Lane, LaneStops, ReceivingLane, Succeeding};
+use ringway_link::lane::{self, Arriving, Begun, Lane, LaneStops, ReceivingLane, Succeeding, Successor};
 use ringway_link::session::Session;
 use ringway_link::tls::Channel;
-use ringway_model::{DeviceId, Fault, FreeSpace, Operation, Side, Stage};
+use ringway_model::{Bottleneck, DeviceId, Fault, FreeSpace, Operation, Side, Stage};
 use ringway_tree::filesystem::free_space;
 use ringway_tree::receive::{FinishError, Incoming, LaneError};
 use ringway_wire::control::{Progress, Receipt, ReceiverTimes, Totals, Wanted};
 use ringway_wire::lane::Counts;
-use ringway_wire::session::{Acceptor, AcceptorEvent};
+use ringway_wire::session::Event;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use super::Site;
+use super::dialling::Dialling;
 use super::silence::Silence;
 use crate::limits::{REASON_TIME_MAX, TICK};
-use crate::receiving::listening::Listening;
 use crate::receiving::renewals::Renewed;
 use crate::store::PairingNumber;
 use crate::transfers::transfer::Transfer;
@@ -36,15 +38,18 @@ const WELCOMED_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// An accepted offer being received.
 pub(super) struct Job<'a> {
-    listening: &'a Listening,
+    site: &'a Site,
     transfer: &'a Transfer,
     /// Whose it is, and the pairing in which it was accepted.
     from: (DeviceId, PairingNumber),
     incoming: &'a Arc<Incoming>,
     /// For errors that concern it as a whole.
     destination: PathBuf,
-    /// Where each lane's later connections come from, until it is started.
-    successors: Vec<Option<mpsc::Receiver<Result<Lane, Fault>>>>,
+    /// Where each lane's later connections come from, until it is started. Only one thread at a
+    /// time may use one of them.
+    successors: Mutex<Vec<Option<Successor>>>,
+    /// The lanes that this end dials, where it does.
+    dialling: Option<Dialling>,
     lanes: Vec<Joined>,
     /// How many of them broke, or were stopped, before a whole frame had come.
     dropped: usize,
@@ -95,26 +100,29 @@ struct Told {
 type Finished = Result<(Receipt, Vec<PathBuf>), FinishError>;
 
 impl<'a> Job<'a> {
-    /// Each lane's later connections come by its one of `successors`.
+    /// Each lane's later connections come by its one of `successors`. This end dials the lanes if
+    /// it is `dialling`.
     pub(super) fn new(
-        listening: &'a Listening,
+        site: &'a Site,
         (transfer, from): (&'a Transfer, (DeviceId, PairingNumber)),
         incoming: &'a Arc<Incoming>,
         destination: PathBuf,
-        successors: Vec<Option<mpsc::Receiver<Result<Lane, Fault>>>>,
+        (successors, dialling): (Vec<Option<Successor>>, Option<Dialling>),
         free_space: Option<FreeSpace>,
     ) -> Self {
+        let stops = dialling.as_ref().map(Dialling::stops).unwrap_or_default();
         Self {
-            listening,
+            site,
             transfer,
             from,
             incoming,
             destination,
-            successors,
+            successors: Mutex::new(successors),
+            dialling,
             lanes: Vec::new(),
             dropped: 0,
             arriving: Arriving::default(),
-            stops: LaneStops::default(),
+            stops,
             silence: Silence::new(std::time::Instant::now()),
             clocks: Clocks::default(),
             finishing: None,
@@ -127,7 +135,7 @@ impl<'a> Job<'a> {
 impl Job<'_> {
     pub(super) async fn run(
         &mut self,
-        session: &mut Session<Acceptor>,
+        session: &mut Session,
         joined: mpsc::UnboundedReceiver<(u8, Channel)>,
         to_answer: mpsc::Receiver<Wanted>,
         renewed: Option<&mut mpsc::Receiver<Renewed>>,
@@ -141,18 +149,21 @@ impl Job<'_> {
 
     async fn run_lanes(
         &mut self,
-        session: &mut Session<Acceptor>,
+        session: &mut Session,
         (mut joined, mut to_answer): (mpsc::UnboundedReceiver<(u8, Channel)>, mpsc::Receiver<Wanted>),
         mut renewed: Option<&mut mpsc::Receiver<Renewed>>,
         told: &mut Told,
     ) -> Result<(Receipt, Vec<PathBuf>), Fault> {
-        let paths = self.listening.paths;
+        let paths = self.site.paths;
         {
             let mut figures = self.transfer.figures();
             figures.begin();
             figures.here = Some(paths);
         }
         session.machine.path_taken(encode_paths(paths));
+        if let Some(dialling) = &mut self.dialling {
+            dialling.begin();
+        }
         let (lane_ended, mut lanes_ended) = mpsc::unbounded_channel::<LaneEnd>();
         let mut declared: Option<Declared> = None;
         let mut ended = 0;
@@ -162,7 +173,7 @@ impl Job<'_> {
         loop {
             tokio::select! {
                 event = session.next() => match event? {
-                    Some(AcceptorEvent::FinishReceived { sent, failed, lanes }) => {
+                    Some(Event::FinishReceived { sent, failed, lanes }) => {
                         declared = Some(Declared { sent, lanes: lanes.into() });
                         joined_by = tokio::time::Instant::now() + WELCOMED_TIME_MAX;
                         self.transfer.figures().failed_there = failed;
@@ -183,6 +194,13 @@ impl Job<'_> {
                     // It may be one that the sender has given up already.
                     self.finish_if_over(declared, ended)?;
                 }
+                fault = next_failed(&mut self.dialling) => {
+                    self.transfer.figures().lanes_dropped += 1;
+                    // Others may carry it.
+                    if self.lanes.is_empty() && !self.dialling.as_ref().is_some_and(Dialling::may_succeed) {
+                        return Err(self.why_broken(session, fault).await);
+                    }
+                }
                 Some(end) = lanes_ended.recv() => {
                     match end {
                         LaneEnd::Whole => ended += 1,
@@ -192,7 +210,7 @@ impl Job<'_> {
                             self.dropped += 1;
                             let mut figures = self.transfer.figures();
                             figures.lanes = self.lanes_left() as u8;
-                            figures.lanes_dropped = self.dropped as u8;
+                            figures.lanes_dropped += 1;
                         }
                         LaneEnd::Unused(error) | LaneEnd::Failed(error) => {
                             let error = lane_failed(&self.destination, error);
@@ -211,6 +229,9 @@ impl Job<'_> {
                 }
                 _ = tick.tick() => {
                     self.report(session, told, false);
+                    if declared.is_none() && ended == 0 {
+                        self.grow();
+                    }
                     if self.finishing.is_none() && self.is_silent() {
                         return Err(Fault::lost(std::io::ErrorKind::TimedOut));
                     }
@@ -229,16 +250,16 @@ impl Job<'_> {
         }
     }
 
-    fn handle(&self, event: AcceptorEvent) -> Result<(), Fault> {
+    fn handle(&self, event: Event) -> Result<(), Fault> {
         match event {
-            AcceptorEvent::TotalsChanged(totals) => {
+            Event::TotalsChanged(totals) => {
                 self.totals(totals)?;
                 self.fits(totals)?;
             }
-            AcceptorEvent::PeerPath(codes) => self.transfer.figures().there = Some(decode_paths(codes)),
-            AcceptorEvent::SenderTimes(times) => self.transfer.figures().gauge.sender(times),
-            AcceptorEvent::EntryFailed(failed) => self.transfer.figures().fail(decode_failure(failed)),
-            AcceptorEvent::Cancelled(cancel) => return Err(decode_cancel(cancel)),
+            Event::PeerPath(codes) => self.transfer.figures().there = Some(decode_paths(codes)),
+            Event::SenderTimes(times) => self.transfer.figures().gauge.sender(times),
+            Event::EntryFailed(failed) => self.transfer.figures().fail(decode_failure(failed)),
+            Event::Cancelled(cancel) => return Err(decode_cancel(cancel)),
             _ => {}
         }
         Ok(())
@@ -246,7 +267,7 @@ impl Job<'_> {
 
     /// A lane broke: the sender's reason if it says one, which its lanes may overtake, else what
     /// the lane met.
-    async fn why_broken(&self, session: &mut Session<Acceptor>, error: Fault) -> Fault {
+    async fn why_broken(&self, session: &mut Session, error: Fault) -> Fault {
         if !matches!(error, Fault::ConnectionLost(_)) {
             return error;
         }
@@ -284,7 +305,7 @@ impl Job<'_> {
 
     /// Tells the sender and the figures how far the writing is and what failed here. What is said
     /// waits for a sender that has yet to read, but for the `last` time.
-    fn report(&self, session: &mut Session<Acceptor>, told: &mut Told, last: bool) {
+    fn report(&self, session: &mut Session, told: &mut Told, last: bool) {
         let is_said = last || session.has_sent_all();
         let mut progress = self.incoming.results().progress();
         progress.bytes = progress.bytes.saturating_add(self.arriving.bytes());
@@ -306,7 +327,7 @@ impl Job<'_> {
         }
         let times = self.clocks.of_receiver();
         if is_said && std::mem::replace(&mut told.times, times) != times {
-            session.machine.times(times);
+            session.machine.receiver_times(times);
         }
         figures.gauge.receiver(times);
         if figures.stage() == Stage::Running {
@@ -319,7 +340,7 @@ impl Job<'_> {
     }
 
     /// Tells the sender and the figures which entries have failed here.
-    pub(super) fn report_failures(&self, session: &mut Session<Acceptor>) {
+    pub(super) fn report_failures(&self, session: &mut Session) {
         let mut figures = self.transfer.figures();
         for failure in self.incoming.results().take_failures() {
             session.machine.entry_failed(encode_failure(&failure));
@@ -342,16 +363,26 @@ impl Job<'_> {
         self.silence.look(std::time::Instant::now(), || self.stops.since_data(), times, is_found)
     }
 
+    /// Adds lanes where this end dials them and that is likely to gain something.
+    fn grow(&mut self) {
+        let (running, dropped) = (self.lanes.len(), self.dropped);
+        let Some(dialling) = &mut self.dialling else { return };
+        let figures = self.transfer.figures();
+        let limited = figures.gauge.bottleneck() == Some(Bottleneck::Network);
+        if dropped == 0 {
+            dialling.grow(running, (figures.running_for(), figures.bytes_done, limited));
+        }
+    }
+
     fn start_lane(&mut self, number: u8, lane: Lane, ended: mpsc::UnboundedSender<LaneEnd>) -> Result<(), Fault> {
         self.stops.set(number, &lane).map_err(Fault::lost)?;
-        let successors = self.successors.get_mut(usize::from(number)).and_then(Option::take);
-        let successors = successors.ok_or(Fault::machine("a lane came twice"))?;
-        let connection =
-            Succeeding::new(lane, number, successors, self.stops.clone()).counted_in(self.arriving.clone());
+        let successor = self.successors.get_mut().get_mut(usize::from(number)).and_then(Option::take);
+        let successor = successor.ok_or(Fault::machine("a lane came twice"))?;
+        let connection = Succeeding::new(lane, number, successor, self.stops.clone()).counted_in(self.arriving.clone());
         let begun = connection.begun();
         let mut lane = ReceivingLane::new(connection, self.clocks.lane());
         let incoming = Arc::clone(self.incoming);
-        let io = self.listening.io;
+        let io = self.site.io;
         let confine = self.confining();
         let has_begun = begun.clone();
         let work = move || {
@@ -398,7 +429,7 @@ impl Job<'_> {
         // Nothing more gets its name for a device that was forgotten, even if the look for that is
         // due in a moment only.
         let (device, pairing) = self.from;
-        if !self.listening.shared.store.is_paired_as(device, pairing)? {
+        if !self.site.shared.store.is_paired_as(device, pairing)? {
             self.transfer.stop_as_forgotten();
             return Ok(());
         }
@@ -415,7 +446,7 @@ impl Job<'_> {
 
     /// What confines a thread to the destination for good, where this machine can do that.
     fn confining(&self) -> impl FnOnce(&Incoming) -> std::io::Result<()> + Send + 'static {
-        let confined = self.listening.confinement.is_ok();
+        let confined = self.site.confined;
         move |incoming| if confined { incoming.confine_thread() } else { Ok(()) }
     }
 
@@ -460,6 +491,14 @@ pub(super) fn on_its_own<T: Send + 'static>(name: &str, work: impl FnOnce() -> T
 async fn next_of<T>(from: &mut Option<&mut mpsc::Receiver<T>>) -> Option<T> {
     match from {
         Some(from) => from.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A lane that could not be opened; never, where this end opens none.
+async fn next_failed(dialling: &mut Option<Dialling>) -> Fault {
+    match dialling {
+        Some(dialling) => dialling.next_failed().await,
         None => std::future::pending().await,
     }
 }

@@ -1,5 +1,5 @@
-//! Where copies inside this machine go: the folder that a person picked, kept here and across runs;
-//! the webview gets a text of it.
+//! A folder that a person picked, kept here and across runs: where copies inside this machine go,
+//! and where what is sent was picked last. The webview gets a text of it at most.
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -8,20 +8,24 @@ use parking_lot::Mutex;
 use ringway_engine::private;
 use ringway_model::{Fault, Invalid, Operation};
 
-/// Holds the path as it is: any bytes (path_resolution(7)).
-const FILE_NAME: &str = "copy-folder";
+/// The file of the folder that copies go into. Each holds the path as it is: any bytes
+/// (path_resolution(7)).
+pub(super) const OF_COPIES: &str = "copy-folder";
+
+/// The file of the folder in which what is sent was picked.
+pub(super) const OF_SOURCES: &str = "sources-folder";
 
 /// The folder picked last.
-pub(crate) struct Destination {
+pub(crate) struct PickedFolder {
     file: PathBuf,
     picked: Mutex<Option<PathBuf>>,
 }
 
-impl Destination {
+impl PickedFolder {
     /// What an earlier run picked, from the folder for what may be lost; whatever cannot be read
     /// was never picked.
-    pub(crate) fn open(state: &Path) -> Self {
-        let file = state.join(FILE_NAME);
+    pub(super) fn open(state: &Path, file_name: &str) -> Self {
+        let file = state.join(file_name);
         let picked = std::fs::read(&file).ok().map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
         Self { file, picked: Mutex::new(picked.filter(|path| path.is_absolute())) }
     }
@@ -67,11 +71,11 @@ mod tests {
         let state = base.path().join("state/ringway");
         let folder = base.path().join(OsStr::from_bytes(b"caf\xe9 sets"));
         std::fs::create_dir(&folder).unwrap();
-        let first = Destination::open(&state);
+        let first = PickedFolder::open(&state, OF_COPIES);
         assert_eq!(first.offered(), None);
         assert!(matches!(first.ready(), Err(Fault::Invalid(_))));
         first.pick(folder.clone());
-        assert_eq!(Destination::open(&state).offered(), Some(folder));
+        assert_eq!(PickedFolder::open(&state, OF_COPIES).offered(), Some(folder));
     }
 
     #[test]
@@ -79,7 +83,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let folder = base.path().join("sets");
         std::fs::create_dir(&folder).unwrap();
-        let destination = Destination::open(base.path());
+        let destination = PickedFolder::open(base.path(), OF_COPIES);
         destination.pick(folder.clone());
         std::fs::remove_dir(&folder).unwrap();
         assert_eq!(destination.offered(), None);
@@ -92,7 +96,7 @@ mod tests {
     #[test]
     fn a_remembered_path_that_is_not_absolute_is_forgotten() {
         let base = tempfile::tempdir().unwrap();
-        std::fs::write(base.path().join(FILE_NAME), "src").unwrap();
-        assert_eq!(Destination::open(base.path()).offered(), None);
+        std::fs::write(base.path().join(OF_COPIES), "src").unwrap();
+        assert_eq!(PickedFolder::open(base.path(), OF_COPIES).offered(), None);
     }
 }

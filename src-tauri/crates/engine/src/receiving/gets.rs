@@ -1,0 +1,109 @@
+//! What other devices get from the shares here: which of it runs or waits to go on, and how much
+//! there may be.
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use ringway_link::session::Session;
+use ringway_link::tls::TicketKey;
+use ringway_model::{Device, DeviceId, ShareName};
+use ringway_wire::control::{Get, GetPath};
+use tokio::sync::mpsc;
+
+use crate::limits::{GETS_MAX, GETS_OF_ONE_MAX};
+use crate::store::PairingNumber;
+
+/// A known device's session that has asked for entries of a share.
+pub(crate) struct Requester {
+    pub(crate) session: Session,
+    pub(crate) tickets: TicketKey,
+    pub(crate) device: Device,
+    /// The pairing that it asked in.
+    pub(crate) pairing: PairingNumber,
+    pub(crate) get: Get,
+}
+
+/// Everything that is got here.
+#[derive(Clone, Default)]
+pub(crate) struct Gets(Arc<Mutex<All>>);
+
+#[derive(Default)]
+struct All {
+    running: Vec<Running>,
+    next: u64,
+}
+
+struct Running {
+    number: u64,
+    device: DeviceId,
+    pairing: PairingNumber,
+    transfer: [u8; 16],
+    share: ShareName,
+    paths: Vec<GetPath>,
+    to: mpsc::Sender<Requester>,
+    /// It waits for its device.
+    interrupted: bool,
+}
+
+impl Running {
+    fn is_of(&self, asker: &Requester) -> bool {
+        (self.device, self.pairing) == (asker.device.id, asker.pairing)
+            && (&self.share, &self.paths) == (&asker.get.share, &asker.get.paths)
+            // The same under another id goes on with one that waits: its device was started anew.
+            && (self.transfer == asker.get.transfer || self.interrupted)
+    }
+}
+
+/// What a request is to what runs.
+pub(crate) enum Entered {
+    /// More of something that was begun: its session goes there.
+    Renewed(mpsc::Sender<Requester>),
+    /// Something new.
+    New(Entry, mpsc::Receiver<Requester>),
+    /// Something new, and its device, or all together, have as many as there may be.
+    Full,
+}
+
+impl Gets {
+    /// Looks what a request is, and counts it if it is new.
+    pub(crate) fn enter(&self, asker: &Requester) -> Entered {
+        let mut all = self.0.lock();
+        if let Some(running) = all.running.iter().find(|running| running.is_of(asker)) {
+            return Entered::Renewed(running.to.clone());
+        }
+        let theirs = |running: &&Running| running.device == asker.device.id;
+        if all.running.iter().filter(theirs).count() >= GETS_OF_ONE_MAX || all.running.len() >= GETS_MAX {
+            // What waits for its device goes before what the same device wants now.
+            let waits = |running: &Running| theirs(&running) && running.interrupted;
+            let Some(at) = all.running.iter().position(waits) else { return Entered::Full };
+            all.running.remove(at);
+        }
+        let (to, renewed) = mpsc::channel(1);
+        let number = all.next;
+        all.next = number.wrapping_add(1);
+        let Get { transfer, share, paths, .. } = asker.get.clone();
+        let (device, pairing) = (asker.device.id, asker.pairing);
+        all.running.push(Running { number, device, pairing, transfer, share, paths, to, interrupted: false });
+        Entered::New(Entry { all: self.clone(), number }, renewed)
+    }
+}
+
+/// Something that is got, until it is dropped.
+pub(crate) struct Entry {
+    all: Gets,
+    number: u64,
+}
+
+impl Entry {
+    /// Whether it waits for its device now.
+    pub(crate) fn interrupted(&self, now: bool) {
+        if let Some(running) = self.all.0.lock().running.iter_mut().find(|running| running.number == self.number) {
+            running.interrupted = now;
+        }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.all.0.lock().running.retain(|running| running.number != self.number);
+    }
+}

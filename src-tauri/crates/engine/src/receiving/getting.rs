@@ -1,0 +1,316 @@
+//! Getting entries of another device's share: this end dials, for the session and for all lanes,
+//! and takes in what the other end then offers. The request itself is consent, and nothing that was
+//! not asked for is taken in.
+use std::ffi::OsString;
+use std::num::NonZeroU64;
+use std::os::unix::ffi::OsStringExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringway_link::lane::growth::initial_lanes;
+use ringway_link::lane::{self, LaneStops};
+use ringway_model::{
+    AuthError, DeclineReason, Device, Fault, FreeSpace, Invalid, Operation, PathTaken, PathText, Side,
+};
+use ringway_tree::filesystem::free_space;
+use ringway_tree::io_plan::IoPlan;
+use ringway_wire::control::{Get, GetPath, GetRefusal, Offer, Refusal};
+use ringway_wire::session::Event;
+use ringway_wire::{OfferedNames, limits};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+use super::receive::confinement;
+use super::taking::{Dialling, Earlier, Ended, LanesFrom, Opened, Site, Taking};
+use crate::devices::reference::PathInShare;
+use crate::limits::{ANSWER_TIME_MAX, LANES_MAX, RETRY_MAX};
+use crate::local::own_folders;
+use crate::send::attempts::{Attempt, First, Paired, forgotten, try_all};
+use crate::send::goodbye;
+use crate::send::lanes::LaneOpener;
+use crate::send::reach::{Reached, reach, refused};
+use crate::shared::Shared;
+use crate::transfers::forgetting::stop_when;
+use crate::transfers::options::{AcceptOptions, GetRequest};
+use crate::transfers::transfer::{Arrived, Transfer};
+use crate::wire_convert::decode_cancel;
+
+/// Gets something to its end and reports it.
+pub(crate) async fn run(shared: Arc<Shared>, request: GetRequest, transfer: Transfer) {
+    let (paired, mut known) = watch::channel(None);
+    let work = Box::pin(get(&shared, request, &transfer, &paired));
+    let ended = stop_when(forgotten(&shared, &mut known), &transfer, work).await;
+    transfer.end(ended);
+}
+
+async fn get(
+    shared: &Arc<Shared>,
+    request: GetRequest,
+    transfer: &Transfer,
+    paired: &Paired,
+) -> Result<Arrived, Fault> {
+    // Before anything can land in them.
+    own_folders::make(&shared.paths)?;
+    shared.check_folder(&request.destination, request.accept.into_home)?;
+    let io = IoPlan::for_writing(request.io)?;
+    let paths = PathTaken { tls: lane::plan(request.tls)?, io: io.path() };
+    transfer.figures().here = Some(paths);
+    let retry = request.retry.map(|retry| retry.min(RETRY_MAX)).unwrap_or_default();
+    transfer.figures().goes_on = !retry.is_zero();
+    let site = Site { shared: Arc::clone(shared), paths, io, confined: confinement().is_ok() };
+    let wanted = asked(&request, transfer, retry)?;
+    let mut getting = Getting {
+        site,
+        transfer,
+        paired,
+        request,
+        wanted,
+        retry,
+        first: None,
+        taking: None,
+        earlier: Earlier::default(),
+        full: None,
+        moved: 0,
+    };
+    try_all(transfer, retry, &mut getting).await
+}
+
+/// The request, as the other end hears it.
+fn asked(request: &GetRequest, transfer: &Transfer, retry: Duration) -> Result<Get, Fault> {
+    let first = request.paths.first().ok_or(Fault::Invalid(Invalid::NothingToSend))?;
+    let share = &first.share;
+    if request.paths.iter().any(|path| path.share != *share) {
+        return Err(Fault::option("everything that is got at once comes from one share"));
+    }
+    let path =
+        |path: &PathInShare| GetPath { path: path.path().as_bytes().to_vec(), contents_only: path.contents_only };
+    let paths: Vec<_> = request.paths.iter().map(path).collect();
+    let bytes: usize = paths.iter().map(|path| path.path.len()).sum();
+    if paths.len() > limits::GET_PATHS_MAX || bytes > limits::GET_PATHS_BYTES_MAX {
+        return Err(Fault::option("there are too many paths: get the folder that they are in"));
+    }
+    let get = Get {
+        transfer: transfer.id().0,
+        share: share.clone(),
+        paths,
+        lanes: request.lanes.unwrap_or(LANES_MAX).clamp(1, LANES_MAX),
+        prove: request.verify,
+        compression: request.compression,
+        delta: request.delta,
+        limit: request.limit.and_then(|limit| NonZeroU64::new(limit.bytes_per_s())),
+        records_per_key: request.records_per_key.and_then(NonZeroU64::new),
+        retry_s: u32::try_from(retry.as_secs()).unwrap_or(u32::MAX),
+    };
+    let mut names: Vec<_> = get.paths.iter().filter_map(|path| get.name_of(path)).collect();
+    names.sort_unstable();
+    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        let name = OsString::from_vec(pair[0].to_vec());
+        return Err(Fault::Invalid(Invalid::SameName { name: name.into() }));
+    }
+    Ok(get)
+}
+
+/// Something that is got, over all its attempts.
+struct Getting<'a> {
+    site: Site,
+    transfer: &'a Transfer,
+    paired: &'a Paired,
+    request: GetRequest,
+    wanted: Get,
+    retry: Duration,
+    /// The device that the first attempt reached: every other one goes to it or fails.
+    first: Option<First>,
+    /// How it is taken in, once it was offered.
+    taking: Option<Taking>,
+    /// What earlier sessions have brought.
+    earlier: Earlier,
+    /// What the disk had when it was found full.
+    full: Option<Option<FreeSpace>>,
+    /// Bytes that the last session has brought.
+    moved: u64,
+}
+
+impl Attempt for Getting<'_> {
+    fn take_moved(&mut self) -> u64 {
+        std::mem::take(&mut self.moved)
+    }
+
+    async fn attempt(&mut self) -> Result<Arrived, Fault> {
+        if let (Some(before), Some(taking)) = (self.full, &self.taking) {
+            if !taking.has_space(before).await {
+                return Err(Fault::DestinationFull { shortage: Some(taking.shortage()) });
+            }
+            self.full = None;
+        }
+        let before = self.transfer.figures().moved_in_all();
+        let ended = self.session().await;
+        self.moved = self.transfer.figures().moved_in_all().saturating_sub(before);
+        let is_full = matches!(&ended, Err(Fault::DestinationFull { .. } | Fault::Declined(DeclineReason::NoRoom(_))));
+        if is_full {
+            self.full = Some(free_space::look(&self.request.destination));
+        }
+        ended
+    }
+}
+
+impl Getting<'_> {
+    async fn session(&mut self) -> Result<Arrived, Fault> {
+        let (shared, transfer) = (Arc::clone(&self.site.shared), self.transfer);
+        // Later attempts are made by who tries again.
+        let patience = if self.first.is_none() { self.retry } else { Duration::ZERO };
+        let destination = First::destination(self.first.as_ref(), &shared, &self.request.target)?;
+        let reached = tokio::select! {
+            reached = reach(&shared, &destination, self.request.code.take(), patience) => reached.inspect_err(|error| {
+                if matches!(error, Fault::Declined(DeclineReason::Busy)) {
+                    transfer.figures().turn_away();
+                }
+            })?,
+            stopped = transfer.cancelled() => return Err(stopped),
+        };
+        transfer.known_peer(reached.device.id, &reached.device.name);
+        if self.first.is_none() {
+            let pairing = shared.store.pairing(reached.device.id)?;
+            self.paired.send_replace(Some((reached.device.id, pairing)));
+        }
+        let address = reached.address.clone();
+        self.first.get_or_insert_with(|| First { device: reached.device.clone(), address });
+        let Reached { mut session, tickets, addresses, round_trip, device, .. } = reached;
+        session.machine.get(self.wanted.clone());
+        transfer.figures().await_answer(false);
+        let offered = self.offered(&mut session).await;
+        let (offer, names) = match offered {
+            Ok(offered) => offered,
+            Err(error) => {
+                session.machine.cancel(goodbye(Some(&error)));
+                let has_heard = session.close_heard().await;
+                return match error {
+                    // Nobody knows whether the other end has heard that it is paused.
+                    Fault::Paused { by: Side::Here } if !has_heard => {
+                        Err(Fault::lost(std::io::ErrorKind::UnexpectedEof))
+                    }
+                    error => Err(error),
+                };
+            }
+        };
+        self.take_from(&device, names)?;
+        let Some(taking) = &self.taking else { return Err(Fault::machine("nothing is taken in")) };
+        transfer.figures().found(offer.so_far);
+        let prepared = match taking.prepare(&offer).await {
+            Ok(prepared) => prepared,
+            Err((error, reason)) => {
+                session.machine.decline(reason);
+                session.close().await;
+                return Err(error);
+            }
+        };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let first = self.request.lanes.unwrap_or_else(|| initial_lanes(cores, round_trip));
+        let opener = Arc::new(LaneOpener {
+            shared,
+            transfer: transfer.clone(),
+            tickets,
+            addresses,
+            peer: device.id,
+            tls: self.site.paths.tls,
+            stops: LaneStops::default(),
+        });
+        let (dialling, admitted) = Dialling::new(opener, (first.max(1), Taking::lanes_max(&offer)));
+        let opened = Opened { session, offer, prepared, lanes: (admitted, LanesFrom::Here(dialling)) };
+        let ended = taking.session(opened, self.earlier, None).await;
+        match ended {
+            Ended::Over(ended) => ended.map(|whole| whole.arrived),
+            Ended::Lost(lost) => {
+                self.earlier.add(lost.incoming.results());
+                let is_pause = matches!(lost.error, Fault::Paused { by: Side::Here });
+                // As above.
+                if is_pause && !lost.heard.await.unwrap_or(false) {
+                    return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof));
+                }
+                Err(lost.error)
+            }
+        }
+    }
+
+    /// Waits for the offer of what was asked for.
+    async fn offered(&self, session: &mut ringway_link::session::Session) -> Result<(Offer, Arc<OfferedNames>), Fault> {
+        let answer_by = Instant::now() + ANSWER_TIME_MAX;
+        loop {
+            tokio::select! {
+                event = session.next() => match event? {
+                    // The other end may not know yet that it is paused here.
+                    Some(Event::Offered(..)) if self.transfer.is_paused() => {
+                        return Err(Fault::Paused { by: Side::Here });
+                    }
+                    Some(Event::Offered(offer, names)) => return Ok((offer, Arc::new(names))),
+                    Some(Event::GetRefused(refusal)) => return Err(self.refused(refusal)),
+                    Some(Event::Declined(reason)) => {
+                        if reason == DeclineReason::Busy {
+                            self.transfer.figures().turn_away();
+                        }
+                        return Err(Fault::Declined(reason));
+                    }
+                    Some(Event::Cancelled(cancel)) => return Err(decode_cancel(cancel)),
+                    Some(Event::Refused(Refusal::NotPaired)) => {
+                        let peer_name = self.transfer.peer().map(|(_, name)| name).unwrap_or_default();
+                        return Err(AuthError::PairingNeeded { peer_name: peer_name.into() }.into());
+                    }
+                    Some(Event::Refused(Refusal::PairingBusy(_))) => {
+                        self.transfer.figures().turn_away();
+                        return Err(Fault::Declined(DeclineReason::Busy));
+                    }
+                    Some(Event::Refused(refusal)) => return Err(refused(refusal, None)),
+                    Some(_) => {}
+                    None => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
+                },
+                () = sleep_until(answer_by) => return Err(Fault::Stalled { seconds: ANSWER_TIME_MAX.as_secs() }),
+                stopped = self.transfer.cancelled() => return Err(stopped),
+            }
+        }
+    }
+
+    /// How it is taken in: in every session as in the first one. A source that has other names at
+    /// the top meanwhile begins anew there.
+    fn take_from(&mut self, device: &Device, names: Arc<OfferedNames>) -> Result<(), Fault> {
+        if self.taking.as_ref().is_some_and(|taking| taking.names != names) {
+            self.taking = None;
+        }
+        if self.taking.is_none() {
+            let shared = &self.site.shared;
+            let destination = self.request.destination.clone();
+            self.taking = Some(Taking {
+                site: self.site.clone(),
+                transfer: self.transfer.clone(),
+                from: device.clone(),
+                pairing: shared.store.pairing(device.id)?,
+                options: AcceptOptions { destination: Some(destination.clone()), ..self.request.accept.clone() },
+                expected: shared.expect(&destination),
+                destination,
+                names,
+                allowance: None,
+            });
+        }
+        Ok(())
+    }
+
+    /// Why nothing can be had, as a fault.
+    fn refused(&self, refusal: GetRefusal) -> Fault {
+        let share = || self.wanted.share.as_str().into();
+        match refusal {
+            GetRefusal::NoShare | GetRefusal::NotServed => Fault::NotShared { share: share() },
+            GetRefusal::Unavailable(why) => Fault::ShareUnavailable { share: share(), trouble: why },
+            GetRefusal::Path(number, errno) => {
+                let path = self.request.paths.get(usize::from(number)).map(PathInShare::shown);
+                let path = path.unwrap_or_else(|| PathText::from(OsString::new()));
+                Fault::PathThere {
+                    path,
+                    operation: Operation::Open,
+                    source: std::io::Error::from_raw_os_error(errno).into(),
+                }
+            }
+            GetRefusal::SameName => Fault::option("two of these would have the same name"),
+            GetRefusal::TooManyNames => {
+                Fault::option("there are too many names at the top: get the folder itself instead of its contents")
+            }
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Serves what a paired device gets from a share here: offers it, and sends it to the end, over as
+//! many sessions as that takes. The right to read the share is consent.
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ringway_link::bottleneck::Clocks;
+use ringway_link::lane::LaneStops;
+use ringway_link::rate_limit::RateLimiter;
+use ringway_model::{
+    DeclineReason, Direction, Fault, Invalid, OnCancel, Outage, PathTaken, RateLimit, Side, TransferId,
+};
+use ringway_sys::attributes::Metadata;
+use ringway_sys::confine;
+use ringway_tree::compression::Packed;
+use ringway_tree::descriptors::ForSending;
+use ringway_tree::send::{BeneathError, EntryBeneath, Guard, Outgoing};
+use ringway_wire::OfferedNames;
+use ringway_wire::control::{Get, GetPath, GetRefusal};
+use ringway_wire::limits::SILENCE_MAX_MS;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use super::event::ReceiverEvent;
+use super::gets::{Entered, Entry, Requester};
+use super::listening::Listening;
+use crate::admission::{Origin, boot_ms};
+use crate::devices::target::Target;
+use crate::limits::{
+    FULL_TIME_MAX, LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RENEWAL_TIME_MAX,
+    SERVED_STALL_TIME_MAX,
+};
+use crate::send::attempts::outage;
+use crate::send::lanes::LaneOrigin;
+use crate::send::{Confine, Job, goodbye};
+use crate::shared::Grant;
+use crate::store::history::Record;
+use crate::transfers::transfer::{Arrived, Transfer};
+use crate::wire_convert::errno_of;
+
+/// Serves a request, or takes it to what it goes on with.
+pub(crate) async fn run(listening: Arc<Listening>, mut asker: Requester) {
+    let refuse = |mut asker: Requester, refusal| async move {
+        asker.session.machine.refuse_get(refusal);
+        asker.session.close().await;
+    };
+    if !listening.serves() {
+        return refuse(asker, GetRefusal::NotServed).await;
+    }
+    let (device, now_ms) = (Origin::Device(asker.device.id), boot_ms());
+    if !listening.requests_for_shares.take(device, now_ms) {
+        let wait_ms = u32::try_from(listening.requests_for_shares.wait_ms(device, now_ms)).unwrap_or(u32::MAX);
+        return decline(asker, DeclineReason::TooManyOffers { wait_ms }).await;
+    }
+    let (entry, renewed) = match listening.listeners.gets.enter(&asker) {
+        Entered::New(entry, renewed) => (entry, renewed),
+        Entered::Full => return decline(asker, DeclineReason::Busy).await,
+        Entered::Renewed(to) => {
+            // It is just ending, or just being renewed: a moment later it is clear which.
+            if let Err(mpsc::error::TrySendError::Full(back) | mpsc::error::TrySendError::Closed(back)) =
+                to.try_send(asker)
+            {
+                decline(back, DeclineReason::Busy).await;
+            }
+            return;
+        }
+    };
+    let opened = match open(&listening, &asker, None).await {
+        Ok(opened) => opened,
+        Err(refusal) => return refuse(asker, refusal).await,
+    };
+    let transfer = match transfer(&listening, &asker, &opened) {
+        Some(transfer) => transfer,
+        None => return decline(asker, DeclineReason::Busy).await,
+    };
+    let retry = Duration::from_secs(asker.get.retry_s.into()).min(RENEWAL_TIME_MAX);
+    {
+        let mut figures = transfer.figures();
+        figures.goes_on = !retry.is_zero();
+        figures.here = Some(paths(&listening));
+    }
+    listening.tell(ReceiverEvent::TransferStarted(transfer.clone())).await;
+    let (shared, grant, pairing) = (Arc::clone(&listening.shared), opened.grant, (asker.device.id, asker.pairing));
+    let serving = Serving { listening, transfer: transfer.clone(), retry };
+    asker.get.retry_s = retry.as_secs() as u32;
+    let ended = {
+        // On the heap: each connection's task, a stranger's too, has room for all that it may come
+        // to.
+        let mut work = Box::pin(serving.all(asker, opened, (entry, renewed)));
+        let revoked = async {
+            shared.revoked(grant).await;
+            match shared.store.is_paired_as(pairing.0, pairing.1) {
+                Ok(false) => transfer.stop_as_forgotten(),
+                _ => transfer.cancel(OnCancel::Keep),
+            }
+        };
+        tokio::select! {
+            biased;
+            () = revoked => work.await,
+            ended = &mut work => ended,
+        }
+    };
+    transfer.end(ended);
+}
+
+/// How what is got is read and encrypted.
+fn paths(listening: &Listening) -> PathTaken {
+    PathTaken { io: listening.reading.path(), ..listening.paths }
+}
+
+async fn decline(mut asker: Requester, reason: DeclineReason) {
+    asker.session.machine.decline(reason);
+    asker.session.close().await;
+}
+
+/// What was asked for, open.
+struct Opened {
+    outgoing: Arc<Outgoing>,
+    confine: Confine,
+    grant: Grant,
+}
+
+/// Opens the share and what was asked for in it, on a thread that may wait for a disk.
+async fn open(
+    listening: &Arc<Listening>,
+    asker: &Requester,
+    offered: Option<Arc<OfferedNames>>,
+) -> Result<Opened, GetRefusal> {
+    let (shared, confined) = (Arc::clone(&listening.shared), listening.confinement.is_ok());
+    let (device, get) = (asker.device.id, asker.get.clone());
+    let opening = move || {
+        let share = shared.open_share(device, &get.share).map_err(|fault| match fault {
+            Fault::ShareUnavailable { trouble, .. } => GetRefusal::Unavailable(trouble),
+            _ => GetRefusal::NoShare,
+        })?;
+        let root = Arc::new(share.root);
+        let confine: Confine = {
+            let root = Arc::clone(&root);
+            Arc::new(move || if confined { confine::thread_reads_beneath(&*root) } else { Ok(()) })
+        };
+        let own = share.own;
+        let guard = Guard { confine: Arc::clone(&confine), hides: Arc::new(move |folder: &Metadata| own.has(folder)) };
+        let wanted: Vec<_> = get.paths.iter().map(|path| beneath(&get, path)).collect();
+        let outgoing = Outgoing::start_beneath(&root, &wanted, offered, guard).map_err(|error| match error {
+            BeneathError::Entry(number, error) => {
+                GetRefusal::Path(u16::try_from(number).unwrap_or(u16::MAX), errno_of(&error))
+            }
+            BeneathError::SameName => GetRefusal::SameName,
+            BeneathError::Names => GetRefusal::TooManyNames,
+        })?;
+        Ok(Opened { outgoing, confine, grant: share.grant })
+    };
+    tokio::task::spawn_blocking(opening).await.expect("opening a share does not panic")
+}
+
+fn beneath(get: &Get, path: &GetPath) -> EntryBeneath {
+    EntryBeneath { path: path.path.clone(), name: get.name_of(path).map(<[u8]>::to_vec) }
+}
+
+/// What is shown and recorded of it; none if the store cannot be read.
+fn transfer(listening: &Listening, asker: &Requester, opened: &Opened) -> Option<Transfer> {
+    let Requester { device, get, .. } = asker;
+    let (names, more) = opened.outgoing.names();
+    let more = (names.len() as u64).saturating_add(more).saturating_sub(1);
+    let title = names.into_iter().next().map(OsString::from_vec).unwrap_or_default();
+    let store = Arc::clone(&listening.shared.store);
+    let folder = store.share(&get.share).ok()??.shared.folder;
+    let path = |path: &GetPath| folder.join(OsString::from_vec(path.path.clone()));
+    let paths = get.paths.iter().take(crate::store::history::PAST_PATHS_MAX).map(path).collect();
+    let target = Some((Target::Device(device.id), device.name.0.clone()));
+    let record = Record { store, target, paths, resend: None };
+    let transfer = Transfer::new(TransferId(get.transfer), Direction::Sending, (title, more), Some(record));
+    transfer.known_peer(device.id, &device.name);
+    Some(transfer)
+}
+
+/// Something that is served, over all its sessions.
+struct Serving {
+    listening: Arc<Listening>,
+    transfer: Transfer,
+    /// For how long its device asks for it again.
+    retry: Duration,
+}
+
+impl Serving {
+    async fn all(
+        &self,
+        mut asker: Requester,
+        mut opened: Opened,
+        (entry, mut renewed): (Entry, mpsc::Receiver<Requester>),
+    ) -> Result<Arrived, Fault> {
+        let packed = Arc::<Packed>::default();
+        loop {
+            let offered = Arc::clone(opened.outgoing.offered());
+            let (ended, next) = self.session(asker, opened, &mut renewed, &packed).await;
+            let error = match ended {
+                Ok(arrived) => return Ok(arrived),
+                Err(error) => error,
+            };
+            let Some(why) = outage(&error).filter(|_| !self.retry.is_zero()) else { return Err(error) };
+            entry.interrupted(true);
+            asker = match next {
+                Some(next) => next,
+                None => self.wait((why, error), &mut renewed).await?,
+            };
+            entry.interrupted(false);
+            opened = match open(&self.listening, &asker, Some(offered)).await {
+                Ok(opened) => opened,
+                Err(refusal) => {
+                    asker.session.machine.refuse_get(refusal);
+                    asker.session.close().await;
+                    return Err(Fault::cancelled(Side::Here));
+                }
+            };
+        }
+    }
+
+    /// Sends what one session takes; with the next one where that came before the end of this one
+    /// was noticed.
+    async fn session(
+        &self,
+        asker: Requester,
+        opened: Opened,
+        renewed: &mut mpsc::Receiver<Requester>,
+        packed: &Arc<Packed>,
+    ) -> (Result<Arrived, Fault>, Option<Requester>) {
+        let Requester { mut session, tickets, device, get, .. } = asker;
+        let Opened { outgoing, confine, .. } = opened;
+        let lanes = get.lanes.min(LANES_MAX).min(ForSending::here().lanes).max(1);
+        let key = (device.id, get.transfer);
+        let Some((door, admitted)) = self.listening.listeners.open_door(key, tickets, lanes) else {
+            session.machine.decline(DeclineReason::Busy);
+            session.close().await;
+            return (Err(Fault::Invalid(Invalid::Running)), None);
+        };
+        if get.prove {
+            outgoing.prove();
+        }
+        outgoing.delta(get.delta);
+        let asked = get.limit.and_then(|limit| RateLimit::new(limit.get()).ok());
+        let ours = self.listening.shared.settings().send_limit;
+        let limit = asked.into_iter().chain(ours).min_by_key(|limit| limit.bytes_per_s());
+        let records = get.records_per_key.map_or(RECORDS_PER_KEY_MAX, |records| records.get());
+        let job = Job {
+            transfer: &self.transfer,
+            id: get.transfer,
+            outgoing: &outgoing,
+            stops: LaneStops::default(),
+            paths: paths(&self.listening),
+            io: self.listening.reading,
+            records_per_key: records.clamp(RECORDS_PER_KEY_MIN, RECORDS_PER_KEY_MAX),
+            limiter: limit.map(|limit| Arc::new(RateLimiter::new(limit))),
+            clocks: Clocks::default(),
+            compression: get.compression,
+            verify: get.prove,
+            packed: Arc::clone(packed),
+            relay: Arc::default(),
+            lanes_first: 1,
+            lanes_max: lanes,
+            retry: self.retry,
+            handed: None,
+            timeout: Some(SERVED_STALL_TIME_MAX),
+            confine: Some(confine),
+        };
+        let mut successor = None;
+        let ended = tokio::select! {
+            ended = job.run(&mut session, LaneOrigin::Admitted(admitted)) => ended,
+            Some(next) = renewed.recv() => {
+                successor = Some(next);
+                Err(Fault::lost(std::io::ErrorKind::ConnectionAborted))
+            }
+        };
+        drop(door);
+        self.transfer.figures().hand_over(outgoing.handed_over());
+        outgoing.cancel();
+        job.stop();
+        session.machine.cancel(goodbye(ended.as_ref().err()));
+        if ended.as_ref().is_err_and(|error| error.outage().is_some()) {
+            // The other end may be unreachable, so its goodbye is not waited for.
+            tokio::spawn(session.close());
+        } else {
+            session.close().await;
+        }
+        (ended, successor)
+    }
+
+    /// Waits until its device asks for it again.
+    async fn wait(
+        &self,
+        (mut why, error): (Outage, Fault),
+        renewed: &mut mpsc::Receiver<Requester>,
+    ) -> Result<Requester, Fault> {
+        // The device may notice later than we do.
+        let silence = self.retry + Duration::from_millis(SILENCE_MAX_MS);
+        let mut silent_until = Instant::now() + silence;
+        // A device that has paused, or waits for its disk, is silent until it goes on.
+        let rests = match why {
+            Outage::Paused { by: Side::There } => Some(Instant::now() + PAUSE_TIME_MAX),
+            Outage::Full(_) => Some(Instant::now() + FULL_TIME_MAX),
+            _ => None,
+        };
+        let mut pauses = self.transfer.pauses();
+        let mut paused_here = None;
+        loop {
+            paused_here = match self.transfer.is_paused() {
+                true => paused_here.or_else(|| Some(Instant::now() + PAUSE_TIME_MAX)),
+                false => None,
+            };
+            if paused_here.is_some() {
+                why = Outage::Paused { by: Side::Here };
+            } else if why == (Outage::Paused { by: Side::Here }) {
+                why = Outage::Broken;
+            }
+            let until = paused_here.or(rests).unwrap_or(silent_until);
+            self.transfer.figures().interrupt(why, None, until.into_std());
+            tokio::select! {
+                next = renewed.recv() => {
+                    // Another request of its device has taken its place.
+                    let Some(next) = next else { return Err(error) };
+                    silent_until = Instant::now() + silence;
+                    if paused_here.is_none() {
+                        return Ok(next);
+                    }
+                    tokio::spawn(decline(next, DeclineReason::Paused));
+                }
+                Ok(()) = pauses.changed() => silent_until = Instant::now() + silence,
+                () = sleep_until(until) => return Err(error),
+                stopped = self.transfer.cancelled() => return Err(stopped),
+            }
+        }
+    }
+}

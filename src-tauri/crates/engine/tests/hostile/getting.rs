@@ -1,0 +1,220 @@
+//! What a device tries that gets something from a share, and what a device that serves one can make
+//! a requester believe.
+use std::os::unix::fs::symlink;
+use std::sync::Arc;
+
+use ringway_engine::limits::GETS_OF_ONE_MAX;
+use ringway_engine::{GetRequest, Reference};
+use ringway_model::{DeclineReason, Report};
+use ringway_wire::control::{Get, GetPath, GetRefusal};
+use ringway_wire::session::{Event, Machine};
+
+use super::mallory::Channel;
+use super::shares::{asking, name, paired, share};
+use super::*;
+
+fn get(transfer: u8, paths: &[&str]) -> Get {
+    let path = |path: &&str| GetPath { path: path.as_bytes().to_vec(), contents_only: false };
+    Get {
+        transfer: [transfer; 16],
+        share: name("mine"),
+        paths: paths.iter().map(path).collect(),
+        lanes: 1,
+        prove: false,
+        compression: Compression::Off,
+        delta: Delta::Off,
+        limit: None,
+        records_per_key: None,
+        retry_s: 0,
+    }
+}
+
+/// The first answer to a request, with pings answered on the way; none if the session ends.
+async fn answer(session: &mut Channel) -> Option<Message> {
+    let heard = async {
+        loop {
+            match session.hear().await {
+                Some(Message::Ping) => session.say(&Message::Pong).await,
+                Some(Message::Totals(_)) => {}
+                heard => return heard,
+            }
+        }
+    };
+    timeout(LONG, heard).await.expect("an answer, or the end")
+}
+
+async fn serving() -> (Device, Receiver, SocketAddr, Mallory) {
+    let lab = Device::new("lab");
+    fs::create_dir_all(lab.path("shared/below")).unwrap();
+    fs::write(lab.path("shared/below/file"), "contents").unwrap();
+    fs::create_dir(lab.path("secret")).unwrap();
+    fs::write(lab.path("secret/file"), "secret").unwrap();
+    symlink("../secret", lab.path("shared/out")).unwrap();
+    let (receiver, address) = lab.receiver().await;
+    receiver.serve_shares(true);
+    let mallory = paired(&lab, address).await;
+    share(&lab, &lab.path("shared"), "mine");
+    lab.engine.share(&lab.path("secret"), &name("others"), &ringway_model::SharedWith::NOBODY, false).unwrap();
+    (lab, receiver, address, mallory)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_requester_gets_nothing_that_is_not_shared_with_it() {
+    let (_lab, _receiver, address, mallory) = serving().await;
+    let asked = async |get: Get| {
+        let mut session = asking(&mallory, address).await;
+        session.say(&Message::Get(get)).await;
+        answer(&mut session).await
+    };
+    for share in ["others", "nothing"] {
+        let refused = asked(Get { share: name(share), ..get(1, &["file"]) }).await;
+        assert_eq!(refused, Some(Message::GetRefused(GetRefusal::NoShare)), "{share}");
+    }
+    for (path, errno) in [("out/file", 40), ("nowhere", 2), ("line\nbreak", 2), ("\u{1b}[2J", 2), ("below/file/x", 20)]
+    {
+        let refused = asked(get(2, &["below", path])).await;
+        assert_eq!(refused, Some(Message::GetRefused(GetRefusal::Path(1, errno))), "{path:?}");
+    }
+    let refused = asked(get(3, &["below", "below"])).await;
+    assert_eq!(refused, Some(Message::GetRefused(GetRefusal::SameName)));
+    // What no codec lets through ends the session.
+    for path in ["..", "below/../..", "/etc", "below//file", "below/."] {
+        assert_eq!(asked(get(4, &[path])).await, None, "{path}");
+    }
+    // A link is offered as a link, by its own name.
+    let Some(Message::Offer(offered)) = asked(get(5, &["out"])).await else { panic!("an offer") };
+    assert_eq!((offered.transfer, offered.names), ([5; 16], vec![b"out".to_vec()]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_got_from_a_receiver_that_serves_no_shares() {
+    let (_lab, receiver, address, mallory) = serving().await;
+    receiver.serve_shares(false);
+    let mut session = asking(&mallory, address).await;
+    session.say(&Message::Get(get(1, &["below"]))).await;
+    assert_eq!(answer(&mut session).await, Some(Message::GetRefused(GetRefusal::NotServed)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_of_one_device_are_bounded_in_number_and_in_rate() {
+    let (_lab, _receiver, address, mallory) = serving().await;
+    // Each is offered, and never answered.
+    let mut open = Vec::new();
+    for number in 0..GETS_OF_ONE_MAX as u8 {
+        let mut session = asking(&mallory, address).await;
+        session.say(&Message::Get(get(number, &["below"]))).await;
+        assert!(matches!(answer(&mut session).await, Some(Message::Offer(_))), "{number}");
+        open.push(session);
+    }
+    let mut last = None;
+    for _ in 0..100 {
+        let mut session = asking(&mallory, address).await;
+        session.say(&Message::Get(get(200, &["below"]))).await;
+        last = answer(&mut session).await;
+        match &last {
+            Some(Message::Decline(DeclineReason::Busy)) => {}
+            Some(Message::Decline(DeclineReason::TooManyOffers { wait_ms })) if *wait_ms > 0 => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(matches!(last, Some(Message::Decline(DeclineReason::TooManyOffers { .. }))), "{last:?}");
+}
+
+/// What a device gone bad answers to a request.
+type Lie = fn(&Get) -> Vec<Message>;
+
+/// A laptop that gets `paths` from a device that answers so, and what came of it. Nothing may have
+/// landed.
+async fn got_from(paths: &[&str], lie: Lie) -> Arc<Report> {
+    let laptop = Device::new("laptop");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(async move {
+        let mallory = Mallory::new();
+        let mut session = mallory.answer(&listener).await;
+        let exporter = session.export(EXPORTER_LABEL);
+        let greeting = ringway_wire::control::Greeting { name: ringway_wire::DeviceName::new("lab").unwrap() };
+        let mut machine = Machine::listen(greeting, 0);
+        let asked = loop {
+            while let Some(bytes) = machine.poll_transmit() {
+                session.say_raw(&bytes).await;
+            }
+            match machine.poll_event() {
+                Some(Event::HelloReceived { .. }) => machine.welcome(false, true),
+                Some(Event::PairingStarted) => {
+                    let binding = Binding::new(session.peer_id(), mallory.id(), exporter).unwrap();
+                    machine.pair(&given(CODE).to_pairing_secret(), binding, &[9; 64]);
+                }
+                Some(Event::CodeProven) => machine.confirm(),
+                Some(Event::PairingConcluded) => machine.paired(),
+                Some(Event::GetReceived(get)) => break get,
+                Some(_) => {}
+                None => machine.handle_message(session.hear().await.expect("more"), 0).unwrap(),
+            }
+        };
+        for message in lie(&asked) {
+            session.say(&message).await;
+        }
+        while session.hear().await.is_some() {}
+    });
+    let reference = |path: &&str| Reference::parse(format!("lab:{path}").as_ref()).unwrap().inside.unwrap();
+    let transfer = laptop.engine.get(GetRequest {
+        target: at(address),
+        paths: paths.iter().map(reference).collect(),
+        destination: laptop.path("in"),
+        accept: AcceptOptions::default(),
+        code: Some(given(CODE).to_pairing_secret()),
+        tls: TlsMode::Auto,
+        io: IoMode::Auto,
+        lanes: Some(2),
+        compression: Compression::Off,
+        delta: Delta::Off,
+        limit: None,
+        verify: false,
+        records_per_key: None,
+        retry: None,
+    });
+    let report = timeout(LONG, transfer.wait()).await.unwrap();
+    timeout(LONG, serving).await.unwrap().unwrap();
+    assert_eq!(fs::read_dir(laptop.path("in")).unwrap().count(), 0, "something landed");
+    report
+}
+
+fn offered(get: &Get, names: &[&str]) -> Offer {
+    let names = names.iter().map(|name| name.as_bytes().to_vec()).collect();
+    Offer { transfer: get.transfer, names, lanes: 1, prove: get.prove, ..offer() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_serving_device_offers_nothing_that_was_not_asked_for() {
+    let lies: [Lie; 7] = [
+        |get| vec![Message::Offer(offered(get, &["a", "other"]))],
+        |get| vec![Message::Offer(offered(get, &["mine"]))],
+        |get| vec![Message::Offer(Offer { transfer: [99; 16], ..offered(get, &["a"]) })],
+        |get| vec![Message::Offer(Offer { lanes: 3, ..offered(get, &["a"]) })],
+        |get| vec![Message::Offer(Offer { prove: true, ..offered(get, &["a"]) })],
+        |get| {
+            let first = Message::Offer(Offer { more_names: 1, ..offered(get, &["a"]) });
+            vec![first, Message::OfferNames(vec![b"b".to_vec()])]
+        },
+        |get| vec![Message::Offer(offered(get, &["a"])), Message::Offer(offered(get, &["a"]))],
+    ];
+    for (number, lie) in lies.into_iter().enumerate() {
+        let report = got_from(&["mine/folder/a"], lie).await;
+        assert!(matches!(report.outcome, Outcome::Failed(Fault::Protocol { .. })), "{number}: {:?}", report.outcome);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_serving_device_can_only_refuse_by_a_reason() {
+    let report = got_from(&["mine/a"], |_| vec![Message::GetRefused(GetRefusal::Path(99, 2))]).await;
+    assert!(matches!(report.outcome, Outcome::Failed(Fault::PathThere { .. })), "{:?}", report.outcome);
+    let report = got_from(&["mine/a"], |_| vec![Message::GetRefused(GetRefusal::NoShare)]).await;
+    assert!(matches!(report.outcome, Outcome::Failed(Fault::NotShared { .. })), "{:?}", report.outcome);
+    let report = got_from(&["mine/a"], |_| vec![Message::Accept(accept())]).await;
+    assert!(matches!(report.outcome, Outcome::Failed(Fault::Protocol { .. })), "{:?}", report.outcome);
+}
+
+fn accept() -> ringway_wire::control::Accept {
+    ringway_wire::control::Accept { lanes: 1, lists: false, doubts: None }
+}

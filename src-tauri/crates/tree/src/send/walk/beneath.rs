@@ -1,0 +1,77 @@
+//! Entries that another device asks for, beneath a folder that is shared with it: nothing is opened
+//! but beneath that folder, and through no symbolic link.
+use std::io;
+use std::sync::Arc;
+
+use ringway_sys::attributes::{Kind, Metadata, metadata_of};
+use ringway_sys::dir::Dir;
+use rustix::io::Errno;
+
+use crate::send::walk::roots::{self, Root};
+
+/// An entry beneath a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntryBeneath {
+    /// Components joined by single slashes; empty for the folder itself.
+    pub path: Vec<u8>,
+    /// Its name in the transfer; `None` for the entries of that folder. It is the last component
+    /// of the path, if there is one.
+    pub name: Option<Vec<u8>>,
+}
+
+/// Keeps a walk to what is shared.
+#[derive(Clone)]
+pub struct Guard {
+    /// Confines a thread for good, so that it can open nothing else.
+    pub confine: Arc<dyn Fn() -> io::Result<()> + Send + Sync>,
+    /// Whether a folder is passed over as if it was not there.
+    pub hides: Hides,
+}
+
+/// Whether a folder is passed over, by its metadata.
+pub type Hides = Arc<dyn Fn(&Metadata) -> bool + Send + Sync>;
+
+/// Why entries cannot be sent.
+#[derive(Debug)]
+pub enum BeneathError {
+    /// One of them, by its number, cannot be opened.
+    Entry(usize, io::Error),
+    /// Two of them would have the same name at the top.
+    SameName,
+    /// There are too many names at the top, or no thread for the walk.
+    Names,
+}
+
+/// Opens the entries.
+pub(in crate::send) fn resolve(root: &Dir, wanted: &[EntryBeneath], hides: &Hides) -> Result<Vec<Root>, BeneathError> {
+    let found = |(number, entry)| one(root, entry, hides).map_err(|error| BeneathError::Entry(number, error));
+    let all = wanted.iter().enumerate().map(found).collect::<Result<Vec<_>, _>>()?;
+    match roots::first_in_two(&all, None) {
+        Ok(None) => Ok(all),
+        Ok(Some(_)) => Err(BeneathError::SameName),
+        Err(_) => Err(BeneathError::Names),
+    }
+}
+
+fn one(root: &Dir, EntryBeneath { path, name }: &EntryBeneath, hides: &Hides) -> io::Result<Root> {
+    let seen = |dir: Dir| match hides(&metadata_of(&dir)?) {
+        true => Err(io::Error::from(Errno::NOENT)),
+        false => Ok(Arc::new(dir)),
+    };
+    let folder = |path: &[u8]| seen(if path.is_empty() { root.try_clone()? } else { root.open_beneath(path)? });
+    let Some(name) = name else { return Ok(Root::Contents(folder(path)?)) };
+    let Some(last) = path.rsplit(|byte| *byte == b'/').next().filter(|last| !last.is_empty()) else {
+        return Ok(Root::Folder(folder(path)?, name.clone()));
+    };
+    let above = path.len().saturating_sub(last.len() + 1);
+    let parent = folder(&path[..above])?;
+    match parent.metadata(last)?.kind {
+        Kind::Dir => Ok(Root::Folder(seen(parent.open_dir(last)?)?, last.to_vec())),
+        kind => {
+            if kind == Kind::File {
+                parent.open_read(last)?;
+            }
+            Ok(Root::Entry(parent, last.to_vec()))
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The end that has no files yet: passes an offer on, reports the writing, and gives the receipt.
+//! It was offered something by who dialled, or has dialled and asked for it.
+use std::num::NonZeroU32;
+
+use super::dialler::State as DiallerState;
+use super::{Event, Machine, State as MachineState, unexpected};
+use crate::ProtocolError;
+use crate::control::{Accept, EntryKept, Get, Message, Offer, Progress, Receipt, ReceiverTimes, Wanted};
+use crate::limits::{FAILURES_NAMED_MAX, OFFERED_TIME_MAX_MS};
+use crate::listing::ListingSoFar;
+use crate::name::Name;
+use crate::offered::OfferedNames;
+
+pub(super) enum State {
+    AwaitingOffer,
+    /// An offer whose names have not all arrived.
+    AwaitingNames(Box<Offer>, OfferedNames),
+    AwaitingDecision {
+        lanes: u8,
+    },
+    Running,
+    AwaitingReceipt,
+}
+
+impl State {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::AwaitingOffer => "awaiting the offer of what was asked for",
+            Self::AwaitingNames(..) => "awaiting the offered names",
+            Self::AwaitingDecision { .. } => "deciding on an offer",
+            Self::Running => "receiving",
+            Self::AwaitingReceipt => "finishing",
+        }
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self, Self::Running | Self::AwaitingReceipt)
+    }
+}
+
+/// What a destination knows.
+#[derive(Default)]
+pub(super) struct Destination {
+    /// What was asked for, if this end has asked.
+    asked: Option<Get>,
+    /// Failures that the source has named.
+    named: u64,
+    /// What has arrived of the offer's listing.
+    listed: ListingSoFar,
+}
+
+impl Machine {
+    /// Asks for entries of a share, which the other end then offers; only of who has dialled, when
+    /// authenticated.
+    pub fn get(&mut self, get: Get) {
+        let may_ask = matches!(self.state, MachineState::Dialler(DiallerState::Authenticated));
+        assert!(may_ask, "requests follow authentication");
+        self.link.say(&Message::Get(get.clone()));
+        self.destination.asked = Some(get);
+        self.state = MachineState::Destination(State::AwaitingOffer);
+    }
+
+    /// Accepts the offer, with no more lanes than were offered. With `lists` the source asks which
+    /// files are wanted.
+    pub fn accept(&mut self, lanes: u8, lists: bool, doubts: Option<i64>) {
+        if let MachineState::Destination(State::AwaitingDecision { lanes: offered }) = self.state {
+            self.link.say(&Message::Accept(Accept {
+                lanes: lanes.clamp(1, offered),
+                lists,
+                doubts: doubts.filter(|_| lists),
+            }));
+            self.state = MachineState::Destination(State::Running);
+        }
+    }
+
+    /// Tells the source its place in the queue, each time that it changes, until the offer is
+    /// accepted or declined.
+    pub fn queued(&mut self, place: NonZeroU32) {
+        if matches!(self.state, MachineState::Destination(State::AwaitingDecision { .. })) {
+            self.link.say(&Message::Queued(place));
+        }
+    }
+
+    /// Reports the progress of writing.
+    pub fn progress(&mut self, progress: Progress) {
+        self.destination_says(&Message::Progress(progress));
+    }
+
+    /// Reports how this end's lanes spend their time.
+    pub fn receiver_times(&mut self, times: ReceiverTimes) {
+        self.destination_says(&Message::ReceiverTimes(times));
+    }
+
+    /// Answers a list.
+    pub fn wanted(&mut self, wanted: Wanted) {
+        self.destination_says(&Message::Wanted(wanted));
+    }
+
+    /// Reports how much was read back.
+    pub fn proving(&mut self, progress: Progress) {
+        if matches!(self.state, MachineState::Destination(State::AwaitingReceipt)) {
+            self.link.say(&Message::Proving(progress));
+        }
+    }
+
+    /// Names a file that was kept because it was changed here.
+    pub fn entry_kept(&mut self, kept: EntryKept) {
+        self.destination_says(&Message::EntryKept(kept));
+    }
+
+    /// Ends the transfer with the receipt: everything is there, renamed and synchronised.
+    pub fn receipt(&mut self, receipt: Receipt) {
+        if matches!(self.state, MachineState::Destination(State::AwaitingReceipt)) {
+            self.link.say(&Message::Receipt(receipt));
+            self.state = MachineState::Ended;
+        }
+    }
+
+    fn destination_says(&mut self, message: &Message) {
+        if matches!(&self.state, MachineState::Destination(state) if state.is_running()) {
+            self.link.say(message);
+        }
+    }
+
+    pub(super) fn destination_hears(&mut self, state: State, message: Message) -> Result<MachineState, ProtocolError> {
+        let asked = self.destination.asked.is_some();
+        Ok(MachineState::Destination(match (state, message) {
+            (State::AwaitingOffer, Message::Offer(offer)) => {
+                if self.destination.asked.as_ref().is_some_and(|get| !get.is_met_by(&offer)) {
+                    return Err(ProtocolError::BadValue("offer of what was asked for"));
+                }
+                self.link.deadline_ms = Some(self.link.now_ms + OFFERED_TIME_MAX_MS);
+                let mut names = OfferedNames::default();
+                self.add(&mut names, &offer.names)?;
+                self.offered(Box::new(offer), names)?
+            }
+            (State::AwaitingOffer, Message::GetRefused(refusal)) if asked => {
+                return Ok(self.end(Event::GetRefused(refusal)));
+            }
+            (State::AwaitingOffer, Message::Decline(why)) if asked => return Ok(self.end(Event::Declined(why))),
+            (State::AwaitingOffer, Message::Refused(refusal)) if asked => {
+                return Ok(self.end(Event::Refused(refusal)));
+            }
+            (State::AwaitingNames(offer, mut names), Message::OfferNames(page)) => {
+                self.add(&mut names, &page)?;
+                self.offered(offer, names)?
+            }
+            (State::AwaitingNames(mut offer, names), Message::Totals(totals)) => {
+                offer.so_far = totals;
+                State::AwaitingNames(offer, names)
+            }
+            (state @ (State::AwaitingDecision { .. } | State::Running), Message::Totals(totals)) => {
+                self.link.tell(Event::TotalsChanged(totals));
+                state
+            }
+            (State::AwaitingDecision { lanes }, Message::OfferListing(page)) => {
+                self.destination.listed.add(&page)?;
+                self.link.tell(Event::ListingArrived(page));
+                State::AwaitingDecision { lanes }
+            }
+            // It was on its way when the offer was accepted.
+            (State::Running, Message::OfferListing(page)) => {
+                self.destination.listed.add(&page)?;
+                State::Running
+            }
+            (State::Running, Message::PathTaken(codes)) => {
+                self.link.tell(Event::PeerPath(codes));
+                State::Running
+            }
+            (State::Running, Message::SenderTimes(times)) => {
+                self.link.tell(Event::SenderTimes(times));
+                State::Running
+            }
+            (State::Running, Message::EntryFailed(_)) if self.destination.named >= FAILURES_NAMED_MAX => {
+                let (what, limit) = ("named failures", FAILURES_NAMED_MAX);
+                return Err(ProtocolError::TooLarge { what, value: limit + 1, limit });
+            }
+            (State::Running, Message::EntryFailed(failed)) => {
+                self.destination.named += 1;
+                self.link.tell(Event::EntryFailed(failed));
+                State::Running
+            }
+            (State::Running, Message::Finish { failed, .. }) if failed < self.destination.named => {
+                let found = self.destination.named;
+                return Err(ProtocolError::Totals { what: "failed entries", declared: failed, found });
+            }
+            (State::Running, Message::Finish { sent, failed, lanes }) => {
+                self.link.tell(Event::FinishReceived { sent, failed, lanes });
+                State::AwaitingReceipt
+            }
+            (state, message) => return Err(unexpected(&message, state.name())),
+        }))
+    }
+
+    /// Adds offered names. Who has asked for something takes no other names than those.
+    fn add(&self, names: &mut OfferedNames, more: &[Vec<u8>]) -> Result<(), ProtocolError> {
+        more.iter().try_for_each(|name| {
+            if self.destination.asked.as_ref().is_some_and(|get| !get.asks_for(name)) {
+                return Err(ProtocolError::BadValue("offered name, which was not asked for"));
+            }
+            names.push(Name::new(name)?)
+        })
+    }
+
+    /// Reports an offer once all its names have arrived.
+    fn offered(&mut self, offer: Box<Offer>, names: OfferedNames) -> Result<State, ProtocolError> {
+        let (declared, found) = (offer.more_names.saturating_add(offer.names.len() as u64), names.len() as u64);
+        match found.cmp(&declared) {
+            std::cmp::Ordering::Less => {
+                self.link.tell(Event::NamesArriving(names.held_bytes()));
+                Ok(State::AwaitingNames(offer, names))
+            }
+            std::cmp::Ordering::Greater => Err(ProtocolError::Totals { what: "offered names", declared, found }),
+            std::cmp::Ordering::Equal => {
+                let lanes = offer.lanes;
+                self.link.deadline_ms = None;
+                self.link.tell(Event::Offered(*offer, names));
+                Ok(State::AwaitingDecision { lanes })
+            }
+        }
+    }
+}

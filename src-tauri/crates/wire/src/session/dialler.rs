@@ -1,0 +1,156 @@
+//! The connecting side: sends hello, pairs if it must, and then offers or asks for something.
+use std::sync::Arc;
+
+use zeroize::Zeroizing;
+
+use super::asking::QuestionNumber;
+use super::{Event, Machine, State as MachineState, unexpected};
+use crate::ProtocolError;
+use crate::code::PairingSecret;
+use crate::control::{Cancel, Hello, Message, Question, Refusal};
+use crate::limits::{PAIRING_TIME_MAX_MS, VERSION};
+use crate::pair;
+
+pub(super) enum State {
+    AwaitingHello { known: bool, pairing: Option<Pairing> },
+    AwaitingPairReply(pair::InitiatorAwaitingReply),
+    AwaitingPairConfirm(pair::InitiatorAwaitingConfirmation),
+    AwaitingPaired,
+    Authenticated,
+}
+
+impl State {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::AwaitingHello { .. } => "awaiting hello",
+            Self::AwaitingPairReply(_) => "awaiting the pairing reply",
+            Self::AwaitingPairConfirm(_) => "awaiting the pairing confirmation",
+            Self::AwaitingPaired => "awaiting the pairing acknowledgement",
+            Self::Authenticated => "having nothing offered",
+        }
+    }
+}
+
+/// What this side needs for pairing.
+pub struct Pairing {
+    /// The code or standing secret.
+    pub secret: Arc<PairingSecret>,
+    /// Both identities and the channel.
+    pub binding: pair::Binding,
+    /// Fresh random bytes.
+    pub entropy: Zeroizing<[u8; pair::ENTROPY_LEN]>,
+    /// Whether to pair even if both know each other already: then the peer has to prove the secret,
+    /// whichever device it is. Otherwise they pair only if one does not know the other.
+    pub always: bool,
+}
+
+impl Machine {
+    /// Whether the secret was tried. From then on, the program must not try the same code again by
+    /// itself, however the session ends.
+    pub fn has_tried_secret(&self) -> bool {
+        self.has_tried_secret
+    }
+
+    /// Asks about the listener's shares; only when authenticated, and in a session that offers
+    /// nothing. None while as many questions are open as may be.
+    pub fn ask(&mut self, question: Question) -> Option<QuestionNumber> {
+        assert!(self.may_ask(), "questions follow authentication");
+        let (number, message) = self.asking.ask(question)?;
+        self.link.say(&message);
+        Some(number)
+    }
+
+    /// Lets an answer go on, once some of its pages were taken. Called for each page.
+    pub fn more_pages(&mut self, number: QuestionNumber) {
+        if let Some(message) = self.asking.more(number).filter(|_| self.may_ask()) {
+            self.link.say(&message);
+        }
+    }
+
+    /// The rest of an answer is not wanted any more.
+    pub fn abandon(&mut self, number: QuestionNumber) {
+        if let Some(message) = self.asking.abandon(number).filter(|_| self.may_ask()) {
+            self.link.say(&message);
+        }
+    }
+
+    fn may_ask(&self) -> bool {
+        matches!(self.state, MachineState::Dialler(State::Authenticated))
+    }
+
+    pub(super) fn dialler_hears(&mut self, state: State, message: Message) -> Result<MachineState, ProtocolError> {
+        Ok(match (state, message) {
+            (State::AwaitingHello { known, pairing }, Message::Hello(hello)) => {
+                self.dialler_hears_hello(known, pairing, hello)
+            }
+            (
+                State::AwaitingHello { .. } | State::AwaitingPairReply(_) | State::Authenticated,
+                Message::Refused(refusal),
+            ) => self.end(Event::Refused(refusal)),
+            // This end's confirmation tested one guess of the listener's. If "busy" were believed
+            // now, the code would be tried again, and would test another guess.
+            (State::AwaitingPairConfirm(_) | State::AwaitingPaired, Message::Refused(_)) => {
+                self.end(Event::Refused(Refusal::WrongCode))
+            }
+            (State::AwaitingPairReply(pairing), Message::PairReply(reply)) => match pairing.receive(&reply) {
+                Ok((next, confirmation)) => {
+                    self.link.say(&Message::PairConfirm(confirmation));
+                    self.has_tried_secret = true;
+                    MachineState::Dialler(State::AwaitingPairConfirm(next))
+                }
+                Err(_) => self.listener_lacks_code(),
+            },
+            (State::AwaitingPairConfirm(pairing), Message::PairConfirm(confirmation)) => {
+                match pairing.receive(&confirmation) {
+                    Ok(_) => {
+                        self.link.say(&Message::PairDone);
+                        MachineState::Dialler(State::AwaitingPaired)
+                    }
+                    Err(_) => self.listener_lacks_code(),
+                }
+            }
+            (State::AwaitingPaired, Message::Paired) => {
+                self.link.tell(Event::Paired);
+                self.authenticated()
+            }
+            (State::Authenticated, Message::Answered { number, answer }) => {
+                let answered = self.asking.answered(number, answer)?;
+                answered.into_iter().for_each(|(number, answer)| self.link.tell(Event::Answered(number, answer)));
+                MachineState::Dialler(State::Authenticated)
+            }
+            (state, message) => return Err(unexpected(&message, state.name())),
+        })
+    }
+
+    fn dialler_hears_hello(&mut self, known: bool, pairing: Option<Pairing>, hello: Hello) -> MachineState {
+        let (there, version) = (hello.known, hello.version);
+        self.link.tell(Event::HelloReceived { peer_name: hello.name, version, known: there, pairing: hello.pairing });
+        if version != VERSION {
+            return self.end(Event::Refused(Refusal::Version));
+        }
+        match pairing {
+            None if known && there => self.authenticated(),
+            Some(Pairing { always: false, .. }) if known && there => self.authenticated(),
+            None => self.end(Event::PairingNeeded),
+            Some(Pairing { secret, binding, entropy, .. }) => {
+                self.link.deadline_ms = Some(self.link.now_ms + PAIRING_TIME_MAX_MS);
+                let (next, start) = pair::Initiator::start(&secret, binding, &entropy);
+                self.link.say(&Message::PairStart(start));
+                MachineState::Dialler(State::AwaitingPairReply(next))
+            }
+        }
+    }
+
+    fn authenticated(&mut self) -> MachineState {
+        self.link.deadline_ms = None;
+        self.link.tell(Event::Authenticated);
+        MachineState::Dialler(State::Authenticated)
+    }
+
+    /// The listener does not have the code, or is not at the other end of the channel. It learns
+    /// this verdict and nothing else.
+    fn listener_lacks_code(&mut self) -> MachineState {
+        self.link.say(&Message::Cancel(Cancel::Failed));
+        self.end(Event::Refused(Refusal::WrongCode))
+    }
+}

@@ -1,0 +1,251 @@
+//! The listening side: answers hello, pairs if it may, and passes on what is asked of it.
+use super::asking::QuestionNumber;
+use super::destination::State as DestinationState;
+use super::{Event, Machine, State as MachineState, unexpected};
+use crate::ProtocolError;
+use crate::code::PairingSecret;
+use crate::control::{Answer, GetRefusal, Hello, Message, Receipt, Refusal, TransferId};
+use crate::limits::{HELLO_TIME_MAX_MS, PAIRING_TIME_MAX_MS, QUESTIONS_IDLE_MAX_MS, VERSION};
+use crate::pair::{self, PakeMessage};
+
+pub(super) enum State {
+    AwaitingHello,
+    AwaitingWelcome,
+    /// A known peer may ask for something at once. Any peer may ask for pairing, because it may
+    /// have forgotten this device.
+    AwaitingRequest {
+        known: bool,
+    },
+    AwaitingPair(PakeMessage),
+    AwaitingPairConfirm(pair::ResponderAwaitingConfirmation),
+    /// The confirmation to send.
+    AwaitingVerdict(pair::Confirmation),
+    AwaitingPairDone,
+    AwaitingStore,
+    /// The peer has asked for a receipt.
+    AwaitingEarlierReceipt,
+    /// The peer asks about shares.
+    Answering,
+    /// The peer has asked for entries of a share, as this transfer and with so many lanes.
+    AwaitingGetAnswer {
+        transfer: TransferId,
+        lanes: u8,
+    },
+}
+
+impl State {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::AwaitingHello => "awaiting hello",
+            Self::AwaitingWelcome
+            | Self::AwaitingPair(_)
+            | Self::AwaitingVerdict(_)
+            | Self::AwaitingStore
+            | Self::AwaitingEarlierReceipt
+            | Self::AwaitingGetAnswer { .. } => "deciding",
+            Self::Answering => "answering questions",
+            Self::AwaitingRequest { known: true } => "awaiting an offer",
+            Self::AwaitingRequest { known: false } => "awaiting pairing",
+            Self::AwaitingPairConfirm(_) => "awaiting the pairing confirmation",
+            Self::AwaitingPairDone => "awaiting the end of pairing",
+        }
+    }
+}
+
+impl Machine {
+    /// Answers hello: whether the peer's key is on record, and whether it may pair.
+    pub fn welcome(&mut self, known: bool, pairing: bool) {
+        assert!(matches!(self.state, MachineState::Listener(State::AwaitingWelcome)), "welcome answers hello");
+        self.say_hello(known, pairing);
+        self.state = MachineState::Listener(State::AwaitingRequest { known });
+    }
+
+    /// Continues pairing, with the open code.
+    pub fn pair(&mut self, secret: &PairingSecret, binding: pair::Binding, entropy: &[u8; pair::ENTROPY_LEN]) {
+        let state = std::mem::replace(&mut self.state, MachineState::Ended);
+        let MachineState::Listener(State::AwaitingPair(start)) = state else {
+            panic!("pair answers a wish to pair");
+        };
+        self.state = match pair::Responder::answer(secret, binding, &start, entropy) {
+            Ok((next, reply)) => {
+                self.link.say(&Message::PairReply(reply));
+                MachineState::Listener(State::AwaitingPairConfirm(next))
+            }
+            // The point is invalid. Nothing was guessed, so this costs no attempt, and the peer
+            // learns no more than by a guess.
+            Err(_) => {
+                self.link.say(&Message::Refused(Refusal::WrongCode));
+                MachineState::Ended
+            }
+        };
+    }
+
+    /// The code that the peer has proven is still open: proves it to the peer.
+    pub fn confirm(&mut self) {
+        let state = std::mem::replace(&mut self.state, MachineState::Ended);
+        let MachineState::Listener(State::AwaitingVerdict(ours)) = state else {
+            panic!("confirm answers a proven code");
+        };
+        self.link.say(&Message::PairConfirm(ours));
+        self.state = MachineState::Listener(State::AwaitingPairDone);
+    }
+
+    /// The peer was stored: tells the peer.
+    pub fn paired(&mut self) {
+        assert!(matches!(self.state, MachineState::Listener(State::AwaitingStore)), "paired answers the conclusion");
+        self.link.say(&Message::Paired);
+        self.await_request();
+    }
+
+    /// Gives the requested receipt, which ends the session, or reports that there is none, so that
+    /// the transfer may be offered.
+    pub fn earlier_receipt(&mut self, receipt: Option<Receipt>) {
+        if matches!(self.state, MachineState::Listener(State::AwaitingEarlierReceipt)) {
+            match receipt {
+                Some(receipt) => {
+                    self.link.say(&Message::Receipt(receipt));
+                    self.state = MachineState::Ended;
+                }
+                None => {
+                    self.link.say(&Message::NoReceipt);
+                    self.await_request();
+                }
+            }
+        }
+    }
+
+    /// Answers a question, or goes on with its answer. Of a question that is not wanted any more
+    /// nothing is sent. Pages are given one at a time, when [`Machine::takes_page`] says so.
+    pub fn answer(&mut self, number: QuestionNumber, answer: Answer) {
+        if self.answers() {
+            self.answering.answer(number, answer);
+        }
+    }
+
+    /// Whether another page of an answer is taken: none waits to be sent.
+    pub fn takes_page(&self) -> bool {
+        self.answers() && self.answering.takes_page()
+    }
+
+    fn answers(&self) -> bool {
+        matches!(self.state, MachineState::Listener(State::Answering))
+    }
+
+    /// Says what there is to answer. A session in which nothing is asked ends after a while.
+    pub(super) fn say_answers(&mut self) {
+        if !self.answers() {
+            return;
+        }
+        // One page at a time, because all of them may be more than the connection should hold.
+        if !self.link.has_more()
+            && let Some((message, page_of)) = self.answering.say()
+        {
+            self.link.say(&message);
+            page_of.into_iter().for_each(|number| self.link.tell(Event::PageTaken(number)));
+        }
+        let idle = self.link.deadline_ms.or(Some(self.link.now_ms + QUESTIONS_IDLE_MAX_MS));
+        self.link.deadline_ms = idle.filter(|_| self.answering.is_idle());
+    }
+
+    /// Says why what the peer asks for cannot be had, which ends the session.
+    pub fn refuse_get(&mut self, refusal: GetRefusal) {
+        if matches!(self.state, MachineState::Listener(State::AwaitingGetAnswer { .. })) {
+            self.link.say(&Message::GetRefused(refusal));
+            self.state = MachineState::Ended;
+        }
+    }
+
+    pub(super) fn listener_hears(&mut self, state: State, message: Message) -> Result<MachineState, ProtocolError> {
+        Ok(MachineState::Listener(match (state, message) {
+            (State::AwaitingHello, Message::Hello(hello)) => return Ok(self.listener_hears_hello(hello)),
+            (State::AwaitingRequest { .. }, Message::PairStart(start)) => {
+                self.link.deadline_ms = Some(self.link.now_ms + PAIRING_TIME_MAX_MS);
+                self.link.tell(Event::PairingStarted);
+                State::AwaitingPair(start)
+            }
+            (State::AwaitingPairConfirm(pairing), Message::PairConfirm(confirmation)) => {
+                match pairing.receive(&confirmation) {
+                    Ok((_, ours)) => {
+                        self.link.tell(Event::CodeProven);
+                        State::AwaitingVerdict(ours)
+                    }
+                    Err(_) => {
+                        self.link.say(&Message::Refused(Refusal::WrongCode));
+                        return Ok(self.end(Event::WrongCode));
+                    }
+                }
+            }
+            (State::AwaitingPairDone, Message::PairDone) => {
+                self.link.tell(Event::PairingConcluded);
+                State::AwaitingStore
+            }
+            (State::AwaitingRequest { known: true }, message @ Message::Offer(_)) => {
+                return self.destination_hears(DestinationState::AwaitingOffer, message);
+            }
+            (State::AwaitingRequest { known: true }, Message::ReceiptWanted(transfer)) if !self.was_asked => {
+                self.was_asked = true;
+                self.link.tell(Event::ReceiptWanted(transfer));
+                State::AwaitingEarlierReceipt
+            }
+            (State::AwaitingRequest { known: true } | State::Answering, Message::Asked { number, question }) => {
+                let number = self.answering.asked(number)?;
+                self.link.deadline_ms = None;
+                self.link.tell(Event::Asked(number, question));
+                State::Answering
+            }
+            (State::Answering, Message::MorePages { number, pages }) => {
+                let open = self.answering.open(number)?;
+                open.into_iter().for_each(|number| self.link.tell(Event::MorePages(number, pages)));
+                State::Answering
+            }
+            (State::Answering, Message::NotWanted { number }) => {
+                if let Some(number) = self.answering.open(number)? {
+                    self.answering.close(number);
+                    self.link.tell(Event::NotWanted(number));
+                }
+                State::Answering
+            }
+            (State::AwaitingRequest { known: true }, Message::Get(get)) => {
+                self.link.deadline_ms = None;
+                let (transfer, lanes) = (get.transfer, get.lanes);
+                self.link.tell(Event::GetReceived(get));
+                State::AwaitingGetAnswer { transfer, lanes }
+            }
+            (
+                State::AwaitingRequest { known: false },
+                Message::Offer(_) | Message::ReceiptWanted(_) | Message::Get(_) | Message::Asked { .. },
+            ) => {
+                self.link.say(&Message::Refused(Refusal::NotPaired));
+                return Ok(MachineState::Ended);
+            }
+            (state, message) => return Err(unexpected(&message, state.name())),
+        }))
+    }
+
+    fn listener_hears_hello(&mut self, hello: Hello) -> MachineState {
+        if hello.version != VERSION {
+            self.say_hello(false, false);
+            self.link.say(&Message::Refused(Refusal::Version));
+            return MachineState::Ended;
+        }
+        self.link.tell(Event::HelloReceived {
+            peer_name: hello.name,
+            version: hello.version,
+            known: hello.known,
+            pairing: hello.pairing,
+        });
+        MachineState::Listener(State::AwaitingWelcome)
+    }
+
+    fn say_hello(&mut self, known: bool, pairing: bool) {
+        if let Some(greeting) = &self.greeting {
+            self.link.say(&greeting.hello(known, pairing));
+        }
+    }
+
+    /// Begins to wait for an offer or another request of an authenticated peer.
+    fn await_request(&mut self) {
+        self.link.deadline_ms = Some(self.link.now_ms + HELLO_TIME_MAX_MS);
+        self.state = MachineState::Listener(State::AwaitingRequest { known: true });
+    }
+}

@@ -1,0 +1,137 @@
+import { screen, waitFor } from "@testing-library/svelte";
+import userEvent from "@testing-library/user-event";
+import axe from "axe-core";
+import { describe, expect, test } from "vitest";
+import { rate } from "../../format";
+import { t } from "../../messages";
+import { chosen, earlier, failed, labWs, moving, startWindow } from "../../testing/shell";
+import { show } from "../../testing/show";
+
+const user = userEvent.setup();
+
+describe("what has ended before", () => {
+  const seven = earlier({ number: 7, id: "p7", direction: "sending", title: "thesis", peer: "lab-ws", report: { outcome: "partial", failed: 2, arrived: [], limited_by: "network" } });
+
+  test("is listed, and one opens into its course, where it lies and what failed", async () => {
+    const details = {
+      failures: [{ path: "thesis/pipe", side: "here", operation: "open", reason: "special_file" }],
+      edits: [{ path: "thesis/notes", beside: { path: "notes (1)" } }],
+      series: [0, 0.5, 1, 1.5, 2].map((seconds) => ({ seconds, bytes: seconds * 3_000_000, limited_by: seconds > 0.5 ? "network" : null, reconnected: 0 })),
+    };
+    const shell = await startWindow({}, { past: () => [earlier(), seven], pastDetails: () => details });
+    await show("activity");
+    expect(await screen.findByText("survey")).toBeVisible();
+    expect(screen.getByText("2 items failed")).toBeVisible();
+    expect(shell.called("pastDetails")).toEqual([]);
+    await user.click(screen.getByText("thesis"));
+    expect(await screen.findByText(/All but 2 items transferred/)).toBeVisible();
+    expect(await screen.findByText("thesis/pipe")).toBeInTheDocument();
+    expect(await screen.findByText("Limited by the network")).toBeVisible();
+    expect(screen.getByText(t("graph.average", { rate: rate(3_000_000) }))).toBeVisible();
+    expect(shell.called("pastDetails")).toEqual([{ number: 7 }]);
+    expect((await axe.run(document.body, { rules: { "color-contrast": { enabled: false } } })).violations).toEqual([]);
+  });
+
+  test("is searched and read on by the shell, a page at a time", async () => {
+    const page = (from: number) => Array.from({ length: 30 }, (_, n) => earlier({ number: from - n, id: `p${from - n}`, title: `tree ${from - n}` }));
+    const shell = await startWindow({}, { past: ({ query }) => ((query as { before: number | null }).before === null ? page(99) : [seven]) });
+    await show("activity");
+    await user.click(await screen.findByRole("button", { name: t("history.more") }));
+    expect(await screen.findByText("thesis")).toBeVisible();
+    expect(shell.called("past").at(-1)).toEqual({ query: { direction: null, failed_only: false, search: "", before: 70 } });
+    expect(screen.queryByRole("button", { name: t("history.more") })).toBeNull();
+    await user.type(screen.getByLabelText(t("history.search")), "nas");
+    await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ query: { direction: null, failed_only: false, search: "nas", before: null } }));
+    await user.click(screen.getByLabelText(t("history.failedOnly")));
+    await waitFor(() => expect(shell.called("past").at(-1)).toEqual({ query: { direction: null, failed_only: true, search: "nas", before: null } }));
+  });
+
+  test("is read on to its end where rows are damaged, which the service passes over", async () => {
+    const page = (from: number, step: number) => Array.from({ length: 30 }, (_, n) => earlier({ number: from - n * step, id: `p${from - n * step}` }));
+    const pages = new Map([[null, page(99, 2)], [41, page(40, 1)], [11, [seven]]]);
+    const shell = await startWindow({}, { past: ({ query }) => pages.get((query as { before: number | null }).before) });
+    await show("activity");
+    await user.click(await screen.findByRole("button", { name: t("history.more") }));
+    await waitFor(() => expect(shell.called("past").length).toBe(2));
+    await user.click(await screen.findByRole("button", { name: t("history.more") }));
+    // Only rows that can be seen are drawn, and here nothing has a height.
+    await waitFor(() => expect(shell.app.past.list.at(-1)?.number).toBe(seven.number));
+    expect(shell.called("past").map((asked) => (asked as { query: { before: number | null } }).query.before)).toEqual([null, 41, 11]);
+    expect(screen.queryByRole("button", { name: t("history.more") })).toBeNull();
+  });
+
+  test("is sent again, to where it went and as it was", async () => {
+    const { report } = failed({ code: "destination_gone" }) as Extract<ReturnType<typeof failed>, { is: "ended" }>;
+    const sent = earlier({ direction: "sending", report });
+    const again = { chosen, target: { to: "device", id: labWs.id }, label: labWs.name, verify: true, leave_out: "*.tmp" };
+    const shell = await startWindow({}, { past: () => [sent], pastDetails: () => ({ failures: [], edits: [], series: [] }), chooseAgain: () => again, send: () => moving() });
+    await show("activity");
+    await user.click(await screen.findByText("survey"));
+    await user.click(await screen.findByRole("button", { name: `${t("activity.again")}: survey` }));
+    await waitFor(() => expect(shell.called("send")).toEqual([{ chosen: 7, target: { to: "device", id: labWs.id }, code: null, verify: true, limit: null, leaveOut: "*.tmp" }]));
+    expect(shell.called("chooseAgain")).toEqual([{ id: "p12" }]);
+    expect(screen.getByRole("heading", { level: 1 })).toHaveTextContent(t("view.send"));
+  });
+
+  test("says why it cannot be sent again", async () => {
+    const tooMany = () => {
+      throw { code: "too_many_sent" };
+    };
+    const answers = { past: () => [earlier({ direction: "sending" })], chooseAgain: tooMany };
+    await startWindow({}, answers);
+    await show("activity");
+    await user.click(await screen.findByText("survey"));
+    await user.click(await screen.findByRole("button", { name: `${t("activity.again")}: survey` }));
+    expect(await screen.findByText(t("fault.tooManySent"), { exact: false })).toBeVisible();
+  });
+
+  test("can be opened and forgotten, one or all, after a question", async () => {
+    const shell = await startWindow({}, { past: () => [earlier(), seven], pastDetails: () => ({ failures: [], edits: [], series: [] }) });
+    await show("activity");
+    await user.click(await screen.findByText("survey"));
+    await user.click(await screen.findByRole("button", { name: t("common.openFolder") }));
+    expect(shell.called("open_past")).toEqual([{ number: 12 }]);
+    await user.click(screen.getByRole("button", { name: `${t("activity.remove")}: survey` }));
+    await waitFor(() => expect(screen.queryByText("survey")).toBeNull());
+    expect(shell.called("forgetPast")).toEqual([{ number: 12 }]);
+    await user.click(screen.getByRole("button", { name: t("history.clear") }));
+    expect(shell.called("clearPast")).toEqual([]);
+    await user.click(screen.getByRole("button", { name: t("history.clearYes") }));
+    await waitFor(() => expect(screen.queryByText("thesis")).toBeNull());
+    expect(await screen.findByText(t("activity.empty"))).toBeVisible();
+  });
+
+  test("does not repeat what still stands above, but finds it", async () => {
+    const all = { transfers: [moving({ id: "p7" })] };
+    await startWindow(all, { past: () => [earlier(), seven] });
+    await show("activity");
+    expect(await screen.findByRole("heading", { name: "dataset-v3" })).toBeVisible();
+    expect(await screen.findByText("survey")).toBeVisible();
+    expect(screen.queryByText("thesis")).toBeNull();
+    await user.type(screen.getByLabelText(t("history.search")), "the");
+    expect(await screen.findByText("thesis")).toBeVisible();
+  });
+
+  test("can be read on where all of the latest still stand above", async () => {
+    const page = Array.from({ length: 30 }, (_, n) => earlier({ number: 99 - n, id: `p${99 - n}` }));
+    const all = { transfers: page.map(({ id }) => moving({ id, direction: "receiving", title: id })) };
+    await startWindow(all, { past: ({ query }) => ((query as { before: number | null }).before === null ? page : [seven]) });
+    await show("activity");
+    const more = await screen.findByRole("button", { name: t("history.more") });
+    expect(screen.queryByText(t("history.noResults"))).toBeNull();
+    await user.click(more);
+    expect(await screen.findByText("thesis")).toBeVisible();
+  });
+
+  test("stays in the Inbox where it came in", async () => {
+    const shell = await startWindow({}, { past: () => [earlier()], pastDetails: () => ({ failures: [], edits: [], series: [] }) });
+    await show("inbox");
+    await user.click(await screen.findByText("survey"));
+    expect(shell.called("past")).toEqual([{ query: { direction: "receiving", failed_only: false, search: "", before: null } }]);
+    expect(screen.queryByText(t("inbox.nothingReceived"))).toBeNull();
+    await user.click(await screen.findByRole("button", { name: t("common.openFolder") }));
+    expect(shell.called("open_past")).toEqual([{ number: 12 }]);
+    await user.click(screen.getByRole("button", { name: `${t("activity.remove")}: survey` }));
+    expect(await screen.findByText(t("inbox.nothingReceived"))).toBeVisible();
+  });
+});

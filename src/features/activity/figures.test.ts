@@ -1,0 +1,56 @@
+import { screen, waitFor, within } from "@testing-library/svelte";
+import userEvent from "@testing-library/user-event";
+import { expect, test } from "vitest";
+import type { Report, SeriesPoint } from "../../ipc";
+import { t } from "../../messages";
+import { earlier, failed, moving, progress, startWindow } from "../../testing/shell";
+
+const user = userEvent.setup();
+
+/** What a card says of speed, its limits and its graph. */
+function figures(card: HTMLElement) {
+  const graph = within(card).getByRole("slider");
+  const shares = within(within(card).getByRole("list", { name: t("activity.bottlenecks") })).getAllByRole("listitem");
+  return { label: graph.ariaLabel ?? graph.getAttribute("aria-label"), caption: card.querySelector("figcaption")!.textContent, shares: shares.map((share) => share.textContent) };
+}
+
+test("a transfer that ended while one looked shows the same figures when it is read from the history", async () => {
+  const series: SeriesPoint[] = Array.from({ length: 60 }, (_, at) => ({
+    seconds: (at + 1) / 10,
+    bytes: (at + 1 - (at % 3)) * 300_000,
+    entries: at,
+    limited_by: at < 20 ? "reading" : "limit",
+    reconnected: at < 30 ? 0 : 1,
+  }));
+  const report = { ...(failed({ code: "gone" }).report as Report), outcome: "complete", bytes: 18_000_000, moved: 18_000_000, seconds: 6.4, limited_by: "limit", limit_bytes_per_s: 3_000_000, reconnected: 1 } as Report;
+  const past = earlier({ number: 7, id: "t1", direction: "sending", title: "thesis", report });
+  const shell = await startWindow({ transfers: [moving({ title: "thesis", progress: progress({ seconds: 0.3 }) })] }, { past: () => [past], pastDetails: () => ({ failures: [], edits: [], series }) });
+  shell.app.view = "activity";
+  // What a window sees comes at other times than what is kept, and late.
+  for (let ms = 440; ms < 5_000; ms += 140) shell.update("t1", { is: "moved", progress: progress({ seconds: ms / 1000, bytes_done: ms * 2_000, limited_by: ms % 3 ? "network" : "limit" }) });
+  shell.update("t1", { is: "ended", progress: progress({ stage: "ended", seconds: 6.4, bytes_done: 18_000_000 }), report, series });
+  await user.click(await screen.findByText(t("state.sent")));
+  const ended = figures(await waitFor(() => document.querySelector<HTMLElement>("[data-transfer=t1][data-ended]")!));
+  expect(ended.caption).toContain(t("graph.limit", { rate: "3.0 MB/s" }));
+  expect(ended.caption).toContain(t("graph.retries", { n: 1 }));
+  shell.app.transfers.list = [];
+  const line = await waitFor(() => {
+    const found = document.querySelector<HTMLElement>("[data-past='7']");
+    expect(found).not.toBeNull();
+    return found!;
+  });
+  await user.click(within(line).getByText(t("state.sent")));
+  await waitFor(() => expect(line.querySelector("figcaption")).not.toBeNull());
+  expect(figures(line)).toEqual(ended);
+});
+
+test("a limited transfer whose figures come in jumps has no peak above its limit", async () => {
+  const series: SeriesPoint[] = [];
+  // 3 MB/s, of which a megabyte is known at once, and the last at the very end.
+  for (let ms = 100; ms <= 4_000; ms += 100) series.push({ seconds: ms / 1000, bytes: Math.floor((ms * 3_000) / 1e6) * 1e6, entries: 0, limited_by: "limit", reconnected: 0 });
+  const report = { ...(failed({ code: "gone" }).report as Report), outcome: "complete", bytes: 12e6, moved: 12e6, seconds: 4, limit_bytes_per_s: 3_000_000 } as Report;
+  await startWindow({ transfers: [moving({ title: "thesis", progress: progress({ stage: "ended" }), series, report })] }).then(({ app }) => (app.view = "activity"));
+  await user.click(await screen.findByText(t("state.sent")));
+  const peak = Number(/peak ([\d.]+) MB\/s/.exec(screen.getByRole("slider").getAttribute("aria-label")!)![1]);
+  expect(peak).toBeLessThan(4.4);
+});

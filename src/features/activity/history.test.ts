@@ -1,0 +1,63 @@
+import { screen, waitFor, within } from "@testing-library/svelte";
+import userEvent from "@testing-library/user-event";
+import { expect, test, vi } from "vitest";
+import { t } from "../../messages";
+import { earlier, failed, moving, progress, startWindow } from "../../testing/shell";
+
+const user = userEvent.setup();
+
+test("each day of the history has its heading once", async () => {
+  vi.useFakeTimers({ now: new Date(2026, 10, 26, 12), toFake: ["Date"] });
+  try {
+    const at = (number: number, ...[month, day, hour]: [number, number, number]) => earlier({ number, id: `p${number}`, title: `set ${number}`, report: { ended_at: new Date(2026, month, day, hour).getTime() / 1000 } });
+    const list = [at(5, 10, 26, 11), at(4, 10, 26, 0), at(3, 10, 25, 23), at(2, 10, 19, 8), at(1, 10, 19, 7)];
+    const { app } = await startWindow({}, { past: () => list });
+    app.view = "activity";
+    await screen.findByText("set 5");
+    const rows = within(screen.getByRole("list", { name: t("history.title") })).getAllByRole("listitem");
+    expect(rows.map((row) => within(row).queryByRole("heading")?.textContent ?? "")).toEqual(["Today", "", "Yesterday", "Thursday, November 19, 2026", ""]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("what is removed under Send is forgotten by the history, which nobody has read", async () => {
+  const { report } = failed({ code: "declined", reason: "by_choice" });
+  const shell = await startWindow({ transfers: [moving({ title: "thesis", report, progress: progress({ stage: "ended" }) })] });
+  const [transfer] = shell.app.transfers.list;
+  expect(shell.called("past"), "nothing was read").toEqual([]);
+  await shell.app.removeEnded(transfer!);
+  expect(shell.called("forgetTransfer")).toEqual([{ id: "t1" }]);
+  expect(shell.app.transfers.list).toEqual([]);
+});
+
+test("what differed before it was received can be opened afterwards, on the card and in the history", async () => {
+  const comparison = { state: "done", new: 2, unchanged: 3, differing: 1, in_the_way: 0, unreadable: 0, at_least: false } as const;
+  const difference = { path: { path: "survey/notes" }, here_is: "newer", offered_bytes: 1, offered_changed_at: null, here_bytes: 2, here_changed_at: null };
+  const { report } = failed({ code: "cancelled", by: "here", kept: false });
+  const received = { ...report, outcome: "complete", files: 3, bytes: 9, moved: 9 } as typeof report;
+  const card = moving({ id: "r1-abc", direction: "receiving", title: "album", report: received, progress: progress({ stage: "ended" }) });
+  const shell = await startWindow({ transfers: [card] }, { past: () => [earlier()], comparedBefore: ({ id }) => (id === "gone" ? null : { comparison, differences: [difference] }) });
+  shell.app.view = "activity";
+  for (const [title, id] of [["album", "r1-abc"], ["survey", "p12"]]) {
+    const summary = await screen.findByText(title!, { selector: "strong" });
+    await user.click(summary);
+    const group = await screen.findByRole("group", { name: t("activity.compared") });
+    expect(group).toHaveTextContent("2 new, 3 unchanged, 1 differs here");
+    await user.click(within(group).getByRole("button", { name: t("inbox.showDifferences") }));
+    expect(await within(group).findByText("survey/notes")).toBeVisible();
+    expect(shell.called("comparedBefore").at(-1)).toEqual({ id });
+    await user.click(summary);
+    await waitFor(() => expect(screen.queryByRole("group", { name: t("activity.compared") })).toBeNull());
+  }
+});
+
+test("the keyboard shortcuts are found in the settings and beside this device's name", async () => {
+  const { app } = await startWindow();
+  await user.click(screen.getByRole("button", { name: `${t("keys.title")} (?)` }));
+  await user.keyboard("{Escape}");
+  await waitFor(() => expect(app.showsKeys).toBe(false));
+  app.view = "settings";
+  await user.click(await screen.findByRole("button", { name: t("keys.show") }));
+  expect(await screen.findByRole("dialog", { name: t("keys.title") })).toBeVisible();
+});

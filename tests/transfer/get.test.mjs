@@ -1,0 +1,288 @@
+// `ringway get` with a service that shares folders at the other end: this end asks, dials and
+// receives, and nobody is at the other end.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { freePort } from "../setup/devices.mjs";
+import { run } from "../setup/process.mjs";
+import { IN_FLIGHT_BYTES, missingBytes } from "../setup/wire.mjs";
+import { EXIT, asked, eventually, harmfulNetwork, listing, oddTree, receiver, same, sameInside, strangers } from "./harness.mjs";
+
+/** The harm is done after this many bytes to who gets, long before the end of the tree's 40 MB. */
+const MIDWAY_BYTES = 20_000_000;
+
+/** The link's rate in tests that act on what runs: a few seconds for the whole tree. */
+const SLOW = ["--limit", "8M", "--compress", "off"];
+
+/** Starts `ringway serve` on `device`, and waits until it listens. It is killed with the test. */
+async function service(t, device, inbox, { port, args = [] } = {}) {
+  port ??= await freePort();
+  const target = `127.0.0.1:${port}`;
+  const running = device.start(["serve", inbox, "--listen", target, "--no-announce", "--json", ...args]);
+  t.after(() => running.kill());
+  await running.event("listening");
+  await eventually("the socket", () => existsSync(join(device.env.XDG_RUNTIME_DIR, "ringway/control.sock")));
+  return Object.assign(running, { target, port });
+}
+
+/**
+ * Two paired devices: `far` serves `shared` under the name `runs`, and `near` gets into `inbox`.
+ * With a network, that is between the two.
+ */
+async function sharing(t, { tree = null, share = true } = {}) {
+  const all = strangers(t);
+  const [shared, inboxThere] = ["shared", "inbox there"].map((name) => join(all.base, name));
+  for (const path of [shared, inboxThere]) mkdirSync(path);
+  if (tree) oddTree(join(shared, "tree"), ...tree);
+  const serving = await service(t, all.far, inboxThere);
+  const [{ code }] = await asked(all.far, ["code"]);
+  const paired = await all.near.run(["pair", serving.target, "--code-file", all.near.codeFile(code)]);
+  assert.equal(paired.status, EXIT.all, paired.said());
+  if (share) {
+    const added = await all.far.run(["share", "add", shared, "--name", "runs", "--with", "near"]);
+    assert.equal(added.status, EXIT.all, added.said());
+  }
+  return { ...all, shared, inboxThere, serving };
+}
+
+/** Starts `ringway get` on `device`. It is killed with the test. */
+function getter(t, device, words, { args = [], ...how } = {}) {
+  const running = device.start(["get", ...[words].flat(), "--json", ...args], how);
+  t.after(() => running.kill());
+  return running;
+}
+
+const finished = (end) => end.events.find(({ event }) => event === "finished");
+
+/** Gets, and must end with the expected status. */
+async function got(t, device, words, { wanted = EXIT.all, ...how } = {}) {
+  const running = getter(t, device, words, how);
+  assert.equal(await running.exit(), wanted, running.said());
+  return running;
+}
+
+/** Waits until so many entries have arrived. */
+const moving = (getting) => eventually("the first bytes", () => getting.events.some(({ event, bytes_done: bytes }) => event === "progress" && bytes > 0));
+
+for (const [io, lanes, tls] of [
+  ["uring", "1", "auto"],
+  ["sync", "1", "user"],
+  ["auto", "4", "auto"],
+]) {
+  test(`an odd tree is got identical, --io ${io}, ${lanes} lanes, --tls ${tls}`, async (t) => {
+    const { near, inbox, shared, serving } = await sharing(t, { tree: [] });
+    const getting = await got(t, near, [`${serving.target}:runs/tree`, inbox], { args: ["--io", io, "--lanes", lanes, "--tls", tls] });
+    same(join(shared, "tree"), join(inbox, "tree"));
+    assert.deepEqual(readdirSync(inbox), ["tree"]);
+    assert.equal(finished(getting).outcome, "complete", getting.said());
+    const there = await eventually("the end there", () => finished(serving));
+    assert.deepEqual([there.direction, there.outcome, there.peer], ["sending", "complete", "near"], serving.said());
+  });
+}
+
+test("a whole share, its contents, and several paths at once", async (t) => {
+  const { base, near, inbox, shared, serving } = await sharing(t);
+  for (const path of ["by name/inner", "by contents/inner"]) mkdirSync(join(shared, path), { recursive: true });
+  for (const path of ["by name/inner/a", "by contents/b", "by contents/inner/c", "single file"]) writeFileSync(join(shared, path), path);
+  const at = (path) => `${serving.target}:runs/${path}`;
+  await got(t, near, [at("by name"), at("by contents/"), at("single file"), inbox]);
+  assert.deepEqual(listing(inbox), ["b", "by name", "by name/inner", "by name/inner/a", "inner", "inner/c", "single file"]);
+  same(join(shared, "by name"), join(inbox, "by name"));
+  const [whole, contents] = ["whole", "contents"].map((name) => join(base, name));
+  for (const path of [whole, contents]) mkdirSync(path);
+  await got(t, near, [`${serving.target}:runs`, whole]);
+  assert.deepEqual(readdirSync(whole), ["runs"]);
+  sameInside(shared, join(whole, "runs"));
+  await got(t, near, [`${serving.target}:runs/`, contents]);
+  sameInside(shared, contents);
+});
+
+test("by the device's name, into the current folder, and again without sending what is there", async (t) => {
+  const { near, inbox, shared, serving } = await sharing(t, { tree: [] });
+  await got(t, near, [`${serving.target}:runs/tree`, inbox]);
+  const again = await got(t, near, "far:runs/tree", { cwd: inbox });
+  const { moved, unchanged, outcome } = finished(again);
+  assert.ok(moved === 0 && unchanged > 0 && outcome === "complete", again.said());
+  same(join(shared, "tree"), join(inbox, "tree"));
+});
+
+for (const [mode, wanted] of [
+  ["replace", { "a file": "new there" }],
+  ["keep", { "a file": "old" }],
+  ["rename", { "a file": "old", "a file (1)": "new there" }],
+]) {
+  test(`a file that exists and differs, --on-conflict ${mode}`, async (t) => {
+    const { near, inbox, shared, serving } = await sharing(t);
+    writeFileSync(join(shared, "a file"), "new there");
+    writeFileSync(join(inbox, "a file"), "old");
+    utimesSync(join(inbox, "a file"), 1_000_000_000, 1_000_000_000);
+    await got(t, near, [`${serving.target}:runs/`, inbox], { args: ["--on-conflict", mode] });
+    const found = Object.fromEntries(listing(inbox).map((name) => [name, readFileSync(join(inbox, name), "utf8")]));
+    assert.deepEqual(found, wanted);
+  });
+}
+
+test("what was got is read back and compared with --verify", async (t) => {
+  const { near, inbox, shared, serving } = await sharing(t, { tree: ["--bulk-mib", "8"] });
+  const getting = await got(t, near, [`${serving.target}:runs/tree`, inbox], { args: ["--verify"] });
+  assert.ok(finished(getting).proven?.files > 0, getting.said());
+  same(join(shared, "tree"), join(inbox, "tree"));
+});
+
+test("no more bytes a second than --limit, and no more than the other device's settings allow", async (t) => {
+  const { near, far, inbox, shared, serving } = await sharing(t);
+  writeFileSync(join(shared, "bulk"), Buffer.alloc(6_000_000, 7));
+  const took = async (args) => {
+    rmSync(join(inbox, "bulk"), { force: true });
+    return finished(await got(t, near, [`${serving.target}:runs/bulk`, inbox], { args: ["--compress", "off", ...args] })).seconds;
+  };
+  const limited = await took(["--limit", "3M"]);
+  assert.ok(limited > 1.2, `${limited} s`);
+  const set = await far.run(["settings", "--limit", "3M"]);
+  assert.equal(set.status, EXIT.all, set.said());
+  const there = await took([]);
+  assert.ok(there > 1.2, `${there} s`);
+});
+
+test("lanes take new connections before their keys are used up", async (t) => {
+  const { near, inbox, shared, serving } = await sharing(t, { tree: ["--bulk-mib", "40"] });
+  await got(t, near, [`${serving.target}:runs/tree`, inbox], { args: ["--records-per-key", "300", "--compress", "off"] });
+  same(join(shared, "tree"), join(inbox, "tree"));
+});
+
+test("a connection that is lost is made again by who gets, and both ends count one transfer", async (t) => {
+  const { near, inbox, shared, serving } = await sharing(t, { tree: ["--bulk-mib", "40"] });
+  const network = await harmfulNetwork(t, serving.target, "--cut-after", MIDWAY_BYTES, "--back");
+  const getting = await got(t, near, [`${network.target}:runs/tree`, inbox], { args: ["--retry", "60s", "--compress", "off"] });
+  same(join(shared, "tree"), join(inbox, "tree"));
+  assert.deepEqual(readdirSync(inbox), ["tree"]);
+  const there = await eventually("the end there", () => finished(serving));
+  for (const [end, events] of [[finished(getting), getting.events], [there, serving.events]]) {
+    assert.deepEqual([end.outcome, end.reconnected], ["complete", 1], JSON.stringify(end));
+    assert.equal(events.filter(({ event }) => event === "started").length, 1);
+  }
+});
+
+test("a requester that is killed: the same again sends hardly more than what is missing", async (t) => {
+  const { near, inbox, shared, serving } = await sharing(t, { tree: ["--bulk-mib", "40"] });
+  run("find", [shared, "-depth", "-exec", "touch", "-h", "-d", "2 days ago", "{}", "+"]);
+  const network = await harmfulNetwork(t, serving.target, "--hold-after", MIDWAY_BYTES, "--back");
+  const first = getter(t, near, [`${network.target}:runs/tree`, inbox], { args: ["--compress", "off"] });
+  await network.event("holding");
+  await first.kill();
+  assert.ok(readdirSync(inbox).every((name) => name.startsWith(".ringway-")), `${readdirSync(inbox)}`);
+  const missing = missingBytes(join(shared, "tree"), inbox);
+  const again = await got(t, near, [`${serving.target}:runs/tree`, inbox], { args: ["--compress", "off"] });
+  same(join(shared, "tree"), join(inbox, "tree"));
+  assert.deepEqual(readdirSync(inbox), ["tree"]);
+  const { moved } = finished(again);
+  assert.ok(moved < missing + IN_FLIGHT_BYTES, `${moved} bytes moved for ${missing} that were missing`);
+});
+
+test("a serving device that is killed and started again: the same command goes on by itself", async (t) => {
+  const { near, far, inbox, inboxThere, shared, serving } = await sharing(t, { tree: ["--bulk-mib", "40"] });
+  const getting = getter(t, near, [`${serving.target}:runs/tree`, inbox], { args: ["--retry", "60s", ...SLOW] });
+  await moving(getting);
+  await serving.kill();
+  await service(t, far, inboxThere, { port: serving.port });
+  assert.equal(await getting.exit(), EXIT.all, getting.said());
+  same(join(shared, "tree"), join(inbox, "tree"));
+  assert.deepEqual([finished(getting).outcome, finished(getting).reconnected > 0], ["complete", true], getting.said());
+});
+
+for (const [what, args] of [
+  ["is not shared any more", ["share", "remove", "runs"]],
+  ["belongs to a device that was forgotten", ["devices", "forget", "near"]],
+]) {
+  test(`what ${what} ends within a second, and is not got again`, async (t) => {
+    const { near, far, inbox, serving } = await sharing(t, { tree: ["--bulk-mib", "40"] });
+    const getting = getter(t, near, [`${serving.target}:runs/tree`, inbox], { args: ["--retry", "60s", ...SLOW] });
+    await moving(getting);
+    const begun = Date.now();
+    const done = await far.run(args);
+    assert.equal(done.status, EXIT.all, done.said());
+    const status = await getting.exit();
+    assert.notEqual(status, EXIT.all, getting.said());
+    assert.ok(Date.now() - begun < 3_000, `${Date.now() - begun} ms`);
+    const again = await near.run(["get", `${serving.target}:runs/tree`, inbox, "--json"]);
+    assert.notEqual(again.status, EXIT.all, again.said());
+    assert.ok(!existsSync(join(inbox, "tree")));
+  });
+}
+
+test("a person at the serving device pauses, resumes and cancels", async (t) => {
+  const { near, far, inbox, shared, serving } = await sharing(t, { tree: ["--bulk-mib", "24"] });
+  const getting = getter(t, near, [`${serving.target}:runs/tree`, inbox], { args: ["--retry", "60s", ...SLOW] });
+  await moving(getting);
+  const [{ id }] = (await asked(far, ["status"])).filter(({ event }) => event === "transfer");
+  await asked(far, ["pause", id]);
+  await eventually("the pause", () => getting.events.some(({ stage }) => stage === "paused"));
+  await asked(far, ["resume", id]);
+  assert.equal(await getting.exit(), EXIT.all, getting.said());
+  same(join(shared, "tree"), join(inbox, "tree"));
+  rmSync(join(inbox, "tree"), { recursive: true });
+  const second = getter(t, near, [`${serving.target}:runs/tree`, inbox], { args: ["--retry", "60s", ...SLOW] });
+  await moving(second);
+  const [{ id: other }] = (await asked(far, ["status"])).filter(({ event }) => event === "transfer");
+  await asked(far, ["cancel", other]);
+  assert.equal(await second.exit(), EXIT.failed, second.said());
+  assert.equal(second.events.at(-1).error.code, "cancelled", second.said());
+  const past = await asked(far, ["inbox", "--sent"]);
+  assert.equal(past.filter(({ peer }) => peer === "near").length, 2, JSON.stringify(past));
+});
+
+test("nothing is got that is not shared, not there or not allowed, and each has its reason", async (t) => {
+  const { base, near, far, inbox, shared, serving } = await sharing(t);
+  const secret = join(base, "secret");
+  mkdirSync(secret);
+  writeFileSync(join(secret, "key"), "secret");
+  symlinkSync(secret, join(shared, "a way out"));
+  symlinkSync(join(secret, "key"), join(shared, "a key"));
+  execFileSync("mkfifo", [join(shared, "a fifo")]);
+  mkdirSync(join(shared, "plain"));
+  writeFileSync(join(shared, "plain/file"), "x");
+  const other = await far.run(["share", "add", secret, "--name", "private"]);
+  assert.equal(other.status, EXIT.all, other.said());
+  for (const [what, code] of [
+    ["nothing", "not_shared"],
+    ["private", "not_shared"],
+    ["private/key", "not_shared"],
+    ["runs/missing", "path_there"],
+    ["runs/a way out/key", "path_there"],
+    ["runs/a way out/", "path_there"],
+    ["runs/plain/file/below", "path_there"],
+  ]) {
+    const getting = await got(t, near, [`${serving.target}:${what}`, inbox], { wanted: EXIT.failed });
+    assert.equal(getting.events.at(-1).error.code, code, `${what}: ${getting.said()}`);
+    assert.deepEqual(readdirSync(inbox), [], what);
+  }
+  for (const what of ["runs/../secret/key", "/etc/passwd", "runs/a\u001bb"]) {
+    const refused = await near.run(["get", `${serving.target}:${what}`, inbox]);
+    assert.notEqual(refused.status, EXIT.all, what);
+  }
+  // Links are got as links, and a FIFO is reported.
+  const whole = await got(t, near, [`${serving.target}:runs/`, inbox], { wanted: EXIT.partial });
+  assert.deepEqual(listing(inbox), ["a key", "a way out", "plain", "plain/file"]);
+  const failed = whole.events.filter(({ event }) => event === "entry_failed");
+  assert.deepEqual(failed.map(({ path, reason }) => [path, reason]), [["a fifo", "special_file"]], whole.said());
+});
+
+test("`ringway recv` shares nothing", async (t) => {
+  const { near, far, inbox, inboxThere, serving } = await sharing(t);
+  await asked(far, ["stop"]);
+  await serving.exit();
+  const receiving = await receiver(t, far, inboxThere, { code: null, port: serving.port });
+  const getting = await got(t, near, [`${receiving.target}:runs`, inbox], { wanted: EXIT.failed });
+  assert.equal(getting.events.at(-1).error.code, "not_shared", getting.said());
+});
+
+test("a device that is not paired gets nothing, and is asked for a code", async (t) => {
+  const { base, far, inbox, serving } = await sharing(t);
+  const { Device } = await import("./harness.mjs");
+  const stranger = new Device(base, "stranger");
+  const getting = await got(t, stranger, [`${serving.target}:runs`, inbox], { wanted: EXIT.notAuthenticated });
+  assert.equal(getting.events.at(-1).error.code, "pairing_needed", getting.said());
+  assert.ok(far);
+});
