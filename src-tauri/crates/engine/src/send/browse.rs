@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ringway_link::session::Session;
-use ringway_model::{AuthError, DeclineReason, Device, EntryThere, Fault, Operation, OsError, PathText, ShareThere, Side};
+use ringway_model::{
+    AuthError, DeclineReason, Device, EntryThere, Fault, Operation, OsError, PathText, ShareThere, Side,
+};
 use ringway_wire::control::{Answer, Cancel, EntriesWanted, NoAnswer, Question};
 use ringway_wire::entries::{Depth, EntriesPage};
 use ringway_wire::limits::PAGES_AHEAD_MAX;
