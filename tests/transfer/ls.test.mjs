@@ -139,9 +139,12 @@ test("a listing whose reader goes away ends", async (t) => {
   assert.equal(piped.stderr, "");
 });
 
+/** Long names without a common beginning, which a page would hold once. */
+const named = (number) => `${number}`.padStart(5, "0").padEnd(200, "-");
+
 /** Files of which the listing takes much more than pipes, connections and this end hold. */
 function fill(folder) {
-  for (let number = 0; number < 12_000; number++) writeFileSync(join(folder, `${number}`.padStart(200, "0")), "");
+  for (let number = 0; number < 12_000; number++) writeFileSync(join(folder, named(number)), "");
 }
 
 /** A listing that nobody reads yet. */
@@ -178,7 +181,7 @@ test("a reader that pauses gets the whole listing", { timeout: 90_000 }, async (
   piped.stdout.on("data", (data) => (out += data));
   piped.stderr.on("data", (data) => (said += data));
   await once(piped, "close");
-  assert.deepEqual([out, said], [`${"11999".padStart(200, "0")}\n`, ""]);
+  assert.deepEqual([out, said], [`${named(11_999)}\n`, ""]);
 });
 
 test("a listing that was stopped for too long, or whose other end was killed, says so", { timeout: 120_000 }, async (t) => {
