@@ -401,7 +401,7 @@ function rowOf(fault: Fault, peer: string): Sentence {
     case "path_there":
       return says("fault.pathThere", { ...failedOn(fault), peer });
     case "answer_lost":
-      return fault.errno === ETIMEDOUT ? says("fault.answerLost.silent", { peer }) : says("fault.answerLost", { peer, why: fault.detail });
+      return fault.errno === 110 ? says("fault.answerLost.silent", { peer }) : says("fault.answerLost", { peer, why: system(fault) });
     case "asking_stopped":
       return says("fault.askingStopped", { peer, time: duration(fault.seconds * 1000) });
     case "answer_paused":
