@@ -400,6 +400,14 @@ function rowOf(fault: Fault, peer: string): Sentence {
       return says("fault.shareUnavailable", { peer, share: fault.share, why: t(SHARE_WHY[fault.trouble]) });
     case "path_there":
       return says("fault.pathThere", { ...failedOn(fault), peer });
+    case "answer_lost":
+      return fault.errno === 110 ? says("fault.answerLost.silent", { peer }) : says("fault.answerLost", { peer, why: system(fault) });
+    case "asking_stopped":
+      return says("fault.askingStopped", { peer, time: duration(fault.seconds * 1000) });
+    case "answer_paused":
+      return says("fault.answerPaused", { peer });
+    case "answer_busy":
+      return says("fault.answerBusy", { peer });
     case "unknown_target":
       return fault.target.includes("%") ? says("fault.unknownTarget.scope", { target: fault.target }) : says("fault.unknownTarget", { target: fault.target });
     case "unreachable":

@@ -313,6 +313,11 @@ export interface Arguments {
   "fault.notShared": { peer: string; share: string };
   "fault.shareUnavailable": { peer: string; share: string; why: string };
   "fault.pathThere": { operation: string; path: string; peer: string; why: string };
+  "fault.answerLost": { peer: string; why: string };
+  "fault.answerLost.silent": { peer: string };
+  "fault.askingStopped": { peer: string; time: string };
+  "fault.answerPaused": { peer: string };
+  "fault.answerBusy": { peer: string };
   "fault.failedThere": { peer: string };
   "fault.fewDescriptors": { has: number; least: number };
   "fault.misleadingName": { peer: string };

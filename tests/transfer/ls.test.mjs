@@ -1,6 +1,7 @@
 // `ringway ls`: what another device shares, listed like `ls` and `find` do, with typed errors.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -91,9 +92,12 @@ test("what is not shared, not there or no path is refused with its own error", a
     await refused(near, `${serving.target}:${share}`, EXIT.failed, "not_shared", /far does not share a folder “(others|nothing)” with this device/);
   }
   await refused(near, `${at}/nowhere`, EXIT.failed, "path_there", /runs\/nowhere could not be read on far: No such file/);
+  await refused(near, `${at}/a\nb`, EXIT.failed, "path_there", /runs\/a\\nb could not be read/);
+  await refused(near, base, EXIT.failed, "unknown_target", /Say DEVICE, DEVICE:SHARE or DEVICE:SHARE\/PATH/);
+  assert.equal((await near.run(["ls", `${serving.target}:`])).stdout, "runs\n");
   await refused(near, `${at}/out/x`, EXIT.failed, "path_there", /Too many levels of symbolic links/);
   await refused(near, `${at}/file/x`, EXIT.failed, "path_there", /Not a directory/);
-  for (const bad of [`${at}/..`, `${at}/a/../b`, `${serving.target}:/etc`, `${serving.target}:`, `${at}/a\nb`, ""]) {
+  for (const bad of [`${at}/..`, `${at}/a/../b`, `${serving.target}:/etc`, ""]) {
     const listed = await near.run(["ls", bad, "--json"]);
     assert.equal(listed.status, EXIT.usage, `${JSON.stringify(bad)}\n${listed.said()}`);
   }
@@ -133,4 +137,78 @@ test("a listing whose reader goes away ends", async (t) => {
   const piped = spawnSync("sh", ["-c", `'${near.program}' ls '${at}' | head -n 1`], { env: near.env, encoding: "utf8", timeout: 60_000 });
   assert.equal(piped.stdout, `${"0".repeat(200)}\n`, piped.stderr);
   assert.equal(piped.stderr, "");
+});
+
+/** Long names without a common beginning, which a page would hold once. */
+const named = (number) => `${number}`.padStart(5, "0").padEnd(200, "-");
+
+/** Files of which the listing takes much more than pipes, connections and this end hold. */
+function fill(folder) {
+  for (let number = 0; number < 12_000; number++) writeFileSync(join(folder, named(number)), "");
+}
+
+/** A listing that nobody reads yet. */
+function unread(t, near, args) {
+  const child = spawn(near.program, ["ls", ...args], { env: near.env, stdio: ["ignore", "pipe", "pipe"] });
+  t.after(() => child.kill("SIGKILL"));
+  let said = "";
+  child.stderr.on("data", (data) => (said += data));
+  const ended = once(child, "exit").then(([status, signal]) => ({ status, signal, said }));
+  return { child, ended };
+}
+
+const after = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+test("a listing that nobody reads ends at once by Ctrl-C and SIGTERM", { timeout: 60_000 }, async (t) => {
+  const { near, runs, at } = await friends(t);
+  fill(runs);
+  for (const [signal, status] of [["SIGINT", EXIT.failed], ["SIGTERM", 143]]) {
+    const { child, ended } = unread(t, near, ["-R", at]);
+    await after(1_500);
+    const asked = Date.now();
+    child.kill(signal);
+    assert.equal((await ended).status, status, signal);
+    assert.ok(Date.now() - asked < 3_000, `${signal}: ${Date.now() - asked} ms`);
+  }
+});
+
+test("a reader that pauses gets the whole listing", { timeout: 90_000 }, async (t) => {
+  const { near, runs, at } = await friends(t);
+  fill(runs);
+  const script = `'${near.program}' ls '${at}' | (head -c 1000 > /dev/null; sleep 20; tail -n 1)`;
+  const piped = spawn("sh", ["-c", script], { env: near.env });
+  let [out, said] = ["", ""];
+  piped.stdout.on("data", (data) => (out += data));
+  piped.stderr.on("data", (data) => (said += data));
+  await once(piped, "close");
+  assert.deepEqual([out, said], [`${named(11_999)}\n`, ""]);
+});
+
+test("a listing that was stopped for too long, or whose other end was killed, says so", { timeout: 120_000 }, async (t) => {
+  const { near, runs, at, serving } = await friends(t);
+  fill(runs);
+  const stopped = unread(t, near, [at]);
+  await after(1_500);
+  stopped.child.kill("SIGSTOP");
+  await after(25_000);
+  stopped.child.kill("SIGCONT");
+  stopped.child.stdout.resume();
+  const { status, said } = await stopped.ended;
+  assert.equal(status, EXIT.failed, said);
+  assert.match(said, /This program was stopped for 2\d s, so far ended the connection/);
+  const lost = unread(t, near, [at]);
+  await after(1_500);
+  serving.child.kill("SIGKILL");
+  lost.child.stdout.resume();
+  const end = await lost.ended;
+  assert.equal(end.status, EXIT.failed, end.said);
+  assert.match(end.said, /The connection to far was lost before it had answered/);
+});
+
+test("more listings than a device may have at once are told to try again", { timeout: 90_000 }, async (t) => {
+  const { near, runs, at } = await friends(t);
+  fill(runs);
+  for (let held = 0; held < 3; held++) unread(t, near, [at]);
+  await after(1_500);
+  await refused(near, at, EXIT.failed, "answer_busy", /far answers too many questions at once, or has too many connections\./);
 });

@@ -45,6 +45,15 @@ test("a new share is for no device until one is named", async (t) => {
   assert.deepEqual(await asked(far, ["share", "list"]), []);
 });
 
+test("sharing again without naming devices keeps those that may read", async (t) => {
+  const { far, runs } = await friends(t);
+  const { devices } = await shared(far, runs, "--with", "near");
+  assert.deepEqual((await shared(far, runs)).devices, devices);
+  assert.deepEqual((await shared(far, runs, "--nobody")).devices, []);
+  assert.equal((await shared(far, runs, "--with-all")).with, "all");
+  assert.equal((await shared(far, runs)).with, "all");
+});
+
 test("sharing again under the same name sets who may read, and another folder needs another name", async (t) => {
   const { far, runs, base } = await friends(t);
   await shared(far, runs, "--name", "Results", "--with", "near");

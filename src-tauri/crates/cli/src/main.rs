@@ -102,7 +102,7 @@ async fn run(command: Command, interrupts: Option<std::io::Result<Interrupts>>) 
         Command::Pair(args) => pair::run(&engine, args, &interrupts).await,
         Command::Devices(args) => devices::run(&engine, args).await,
         Command::Share(args) => share::run(&engine, args),
-        Command::Ls(args) => ls::run(&engine, args).await,
+        Command::Ls(args) => ls::run(&engine, args, &interrupts).await,
         Command::Inbox(args) => inbox::run(&engine, args),
         Command::Settings(args) => settings::run(&engine, args).await,
         Command::Serve(args) => service::serve(engine, args, &interrupts).await,

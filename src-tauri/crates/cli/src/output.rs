@@ -123,10 +123,13 @@ impl Output {
         }
     }
 
-    /// Lines of a result, each with its end, for people and programs alike.
-    pub(crate) fn lines(&self, lines: String) {
-        if let Some(lines) = lines.strip_suffix('\n') {
-            self.print(lines);
+    /// Lines of a result, each with its end, for people and programs alike. Only for commands
+    /// without bars and questions: it waits for who reads them, and keeps nothing else from being
+    /// said meanwhile.
+    pub(crate) fn lines(&self, lines: &str) {
+        let Some(lines) = lines.strip_suffix('\n') else { return };
+        if let Err(error) = print_line(lines) {
+            self.warn(format_args!("standard output: {}", os(&error.into())));
         }
     }
 

@@ -447,6 +447,19 @@ pub enum Fault {
         /// What the kernel said there.
         source: OsError,
     },
+    /// The connection ended before the other device had answered what was asked about its shares.
+    AnswerLost(OsError),
+    /// This program was stopped (SIGSTOP, Ctrl-Z) for so long that the other device ended the
+    /// connection, before it had answered what was asked about its shares.
+    AskingStopped {
+        /// For how long.
+        seconds: u64,
+    },
+    /// No more of a listing was read for so long that the other device gave its place to others.
+    AnswerPaused,
+    /// The other device answers as many questions about shares, or has as many connections, as it
+    /// may.
+    AnswerBusy,
     /// The target is neither a paired device's name nor an address.
     UnknownTarget {
         /// The text that was given.

@@ -40,8 +40,8 @@ pub(crate) struct ShareArgs {
 /// What to do with shared folders.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ShareAction {
-    /// Share a folder with paired devices, which may list and read it. The same folder under the
-    /// same name is shared with the devices that are named now
+    /// Share a folder with paired devices, which may list and read it. If it is shared under that
+    /// name already, the devices that are named now replace those before
     Add {
         /// The folder
         folder: PathBuf,
@@ -49,12 +49,15 @@ pub(crate) enum ShareAction {
         #[arg(long)]
         name: Option<String>,
         /// The devices that may read it, by name or by the beginning of their ids. Without this
-        /// option no device may
+        /// option a new share is for no device, and one that exists keeps its devices
         #[arg(long, value_name = "DEVICE", num_args = 1.., conflicts_with = "with_all")]
         with: Vec<String>,
         /// Every paired device may read it, also those that are paired later
         #[arg(long)]
         with_all: bool,
+        /// No device may read it, also none that may now
+        #[arg(long, conflicts_with_all = ["with", "with_all"])]
+        nobody: bool,
         /// Share a home folder, or a folder that contains one, although that shows private files
         #[arg(long)]
         allow_home: bool,

@@ -3,21 +3,35 @@ use std::fmt::Write;
 
 use anyhow::Result;
 use ringway_engine::{Browsed, Browser, Engine, Listed, PathInShare, Reference, Unread};
-use ringway_model::{EntryKind, EntryThere, Fault, Operation, PathText, ShareThere, sentences};
+use ringway_model::{Direction, EntryKind, EntryThere, Fault, Operation, PathText, ShareThere, sentences};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::args::LsArgs;
 use crate::exit::{Exit, Refusal};
+use crate::interrupt::Interrupts;
 use crate::json::{self, Event};
 use crate::output::Output;
 use crate::text::{bytes, for_terminal, table, utc};
 use crate::words;
 
-/// Lists.
-pub(crate) async fn run(engine: &Engine, args: LsArgs) -> Result<Exit> {
+/// Pages that wait to be printed, beside the one that is printed: what the other device sends
+/// meanwhile waits in the session, which asks for no more.
+const PRINTING_MAX: usize = 1;
+
+/// Lists, until a signal asks for the end: nothing has to be put in order then.
+pub(crate) async fn run(engine: &Engine, args: LsArgs, interrupts: &Interrupts) -> Result<Exit> {
+    tokio::select! {
+        biased;
+        () = interrupts.asked() => Ok(interrupts.exit()),
+        listed = list(engine, args) => listed,
+    }
+}
+
+async fn list(engine: &Engine, args: LsArgs) -> Result<Exit> {
     let out = Output::from(args.report);
     let Reference { device, inside } = Reference::parse(&args.what)?;
-    let target = engine.resolve(&device)?;
-    let mut browser = engine.browse(&target).await?;
+    let target = engine.resolve(&device).map_err(unknown)?;
+    let mut browser = engine.browse(&target).await.map_err(unknown)?;
     let listed = match &inside {
         None => shares(&mut browser, &out).await,
         Some(inside) => entries(&mut browser, inside, &args, &out).await,
@@ -27,18 +41,25 @@ pub(crate) async fn run(engine: &Engine, args: LsArgs) -> Result<Exit> {
     listed.map_err(|error| about(error, &name))
 }
 
+/// What to do about a target that is none, in the words of this command.
+fn unknown(fault: Fault) -> anyhow::Error {
+    let words = words::error(&fault);
+    let next = "`ringway devices` lists the paired devices. Say DEVICE, DEVICE:SHARE or DEVICE:SHARE/PATH.";
+    match &fault {
+        Fault::UnknownTarget { target } if !target.contains('%') => {
+            let refusal = Refusal { exit: Exit::from(&fault), what: words.what, next: Some(next.to_owned()) };
+            anyhow::Error::new(fault).context(refusal)
+        }
+        _ => fault.into(),
+    }
+}
+
 /// What went wrong at a device whose name is known.
 fn about(error: anyhow::Error, device: &str) -> anyhow::Error {
     let Some(fault) = error.downcast_ref::<Fault>() else { return error };
-    let is_there = matches!(fault, Fault::NotShared { .. } | Fault::ShareUnavailable { .. } | Fault::PathThere { .. });
-    match is_there {
-        true => {
-            let says = words::Words::from(fault.says().of_peer(Some(device)));
-            let refusal = Refusal { exit: Exit::from(fault), what: says.what, next: says.next };
-            anyhow::Error::new(fault.clone()).context(refusal)
-        }
-        false => error,
-    }
+    let says = words::error_of(fault, Direction::Sending, Some(device));
+    let refusal = Refusal { exit: Exit::from(fault), what: says.what, next: says.next };
+    anyhow::Error::new(fault.clone()).context(refusal)
 }
 
 async fn shares(browser: &mut Browser, out: &Output) -> Result<Exit> {
@@ -65,42 +86,75 @@ async fn entries(browser: &mut Browser, inside: &PathInShare, args: &LsArgs, out
         (false, true) => Listed::Tree,
         (false, false) => Listed::Folder,
     };
-    let mut exit = Exit::All;
-    let own = inside.shown();
-    let page = |entries: Vec<Browsed>| {
-        // A page is printed at once, and not line by line.
-        let mut lines = String::new();
-        for entry in entries {
-            match entry {
-                Ok(entry) => {
-                    let line = match out.is_json() {
-                        true => json::line(&Event::Entry(&entry)),
-                        false if args.long => long(&entry, &own),
-                        false => short(&entry, &own),
-                    };
-                    let _ = writeln!(lines, "{line}");
-                }
-                Err(unread) => {
-                    out.lines(std::mem::take(&mut lines));
-                    exit = Exit::SomeFailed;
-                    failed(unread, &own, out);
-                }
-            }
-        }
-        out.lines(lines);
-        !out.is_closed()
+    let (pages, to_print) = mpsc::channel(PRINTING_MAX);
+    let (printed, exit) = oneshot::channel();
+    let printing = Printing { own: inside.shown(), is_long: args.long, out: out.clone() };
+    // A thread of its own waits for a reader that pauses, so that the session goes on.
+    let prints = move || drop(printed.send(printing.run(to_print)));
+    std::thread::Builder::new().name("ringway-print".into()).spawn(prints)?;
+    let show = |page: Vec<Browsed>| {
+        let pages = pages.clone();
+        async move { pages.send(page).await.is_ok() }
     };
-    browser.entries(inside, listed, page).await?;
+    let listed = browser.entries(inside, listed, show).await;
+    drop(pages);
+    let exit = exit.await?;
+    listed?;
     Ok(exit)
 }
 
-/// An entry that could not be read, or a folder whose entries could not.
-fn failed(Unread { path, source }: Unread, own: &PathText, out: &Output) {
-    let path = own.join(&*path).into();
-    let fault = Fault::PathThere { path, operation: Operation::Read, source };
-    let words = words::error(&fault);
-    out.event(&json::error(&fault, &words));
-    out.warn(words.what);
+/// What prints the entries of a listing.
+struct Printing {
+    own: PathText,
+    is_long: bool,
+    out: Output,
+}
+
+impl Printing {
+    /// Prints pages as they come, until nobody reads them or there are no more.
+    fn run(&self, mut pages: mpsc::Receiver<Vec<Browsed>>) -> Exit {
+        let mut exit = Exit::All;
+        while let Some(page) = pages.blocking_recv() {
+            // A page is printed at once, and not line by line.
+            let mut lines = String::new();
+            for entry in page {
+                match entry {
+                    Ok(entry) => self.entry(&entry, &mut lines),
+                    Err(unread) => {
+                        exit = Exit::SomeFailed;
+                        self.failed(unread, &mut lines);
+                    }
+                }
+            }
+            self.out.lines(&lines);
+            if self.out.is_closed() {
+                break;
+            }
+        }
+        exit
+    }
+
+    fn entry(&self, entry: &EntryThere, lines: &mut String) {
+        let line = match self.out.is_json() {
+            true => json::line(&Event::Entry(entry)),
+            false if self.is_long => long(entry, &self.own),
+            false => short(entry, &self.own),
+        };
+        let _ = writeln!(lines, "{line}");
+    }
+
+    /// An entry that could not be read, or a folder whose entries could not. What is before it in
+    /// the listing is printed first.
+    fn failed(&self, Unread { path, source }: Unread, lines: &mut String) {
+        let path = self.own.join(&*path).into();
+        let fault = Fault::PathThere { path, operation: Operation::Read, source };
+        let words = words::error(&fault);
+        if self.out.is_json() {
+            let _ = writeln!(lines, "{}", json::line(&json::error(&fault, &words)));
+        }
+        self.out.lines(&std::mem::take(lines));
+        self.out.warn(words.what);
+    }
 }
 
 /// A name; of a folder with a slash behind it.

@@ -16,11 +16,15 @@ use crate::text::{for_terminal, table};
 pub(crate) fn run(engine: &Engine, args: ShareArgs) -> Result<Exit> {
     let out = Output::from(args.report);
     match args.action.unwrap_or(ShareAction::List) {
-        ShareAction::Add { folder, name, with, with_all, allow_home } => {
+        ShareAction::Add { folder, name, with, with_all, nobody, allow_home } => {
             let name = name_of(&folder, name.as_deref())?;
-            let with = match with_all {
-                true => SharedWith::All,
-                false => {
+            let is_same = |share: &Share| share.name.as_str().eq_ignore_ascii_case(name.as_str());
+            let before = engine.shares()?.into_iter().find(is_same);
+            let with = match (with_all, before) {
+                (true, _) => SharedWith::All,
+                // Nothing is said about devices: those that may read it stay.
+                (false, Some(before)) if with.is_empty() && !nobody => before.with,
+                (false, _) => {
                     let ids = with.iter().map(|device| find(engine, device).map(|device| device.id));
                     SharedWith::Devices { devices: ids.collect::<Result<_>>()? }
                 }

@@ -72,17 +72,19 @@ impl Reference {
     /// brackets.
     ///
     /// # Errors
-    /// [`Invalid::ShareReference`] for text that is none of these, or has a `..` or a control
-    /// character in it; [`Invalid::ShareName`] for a share that no device can have.
+    /// [`Invalid::ShareReference`] for text that is none of these, or has a `..` in its path or a
+    /// control character in the device; [`Invalid::ShareName`] for a share that no device can have.
     pub fn parse(typed: &OsStr) -> Result<Self, Fault> {
         let bad = || Fault::Invalid(Invalid::ShareReference);
         let typed = typed.as_bytes();
-        if typed.len() > LEN_MAX || typed.iter().any(u8::is_ascii_control) {
+        if typed.len() > LEN_MAX {
             return Err(bad());
         }
         let (device, inside) = split(typed).ok_or_else(bad)?;
-        let device = std::str::from_utf8(device).ok().filter(|device| !device.is_empty()).ok_or_else(bad)?;
-        let inside = inside.map(PathInShare::parse).transpose()?;
+        let is_name = |device: &&str| !device.is_empty() && !device.contains(|c: char| c.is_ascii_control());
+        let device = std::str::from_utf8(device).ok().filter(is_name).ok_or_else(bad)?;
+        // Nothing behind the colon is the device itself.
+        let inside = inside.filter(|inside| !inside.is_empty()).map(PathInShare::parse).transpose()?;
         Ok(Self { device: device.to_owned(), inside })
     }
 }
@@ -160,6 +162,7 @@ mod tests {
 
     #[test]
     fn a_device_alone_has_no_share() {
+        assert_eq!(parse("lab-ws:").unwrap(), parse("lab-ws").unwrap());
         for typed in ["lab-ws", "3f2b-1c9d", "nas:4000", "10.0.0.7:4000", "::1", "fe80::1%lo", "[::1]", "[::1]:4000"] {
             assert_eq!(parse(typed).unwrap(), Reference { device: typed.to_owned(), inside: None }, "{typed}");
         }
@@ -171,12 +174,11 @@ mod tests {
         for bad in [
             "",
             ":runs",
-            "lab:",
             "lab:/etc",
             "lab:runs/..",
             "lab:runs/a/../b",
             "lab:../x",
-            "lab:runs/a\nb",
+            "la\nb:runs",
             "lab:ru\u{1b}ns",
             "lab:123456/x",
             "nas:4000/x",
@@ -193,5 +195,7 @@ mod tests {
         let read = Reference::parse(OsStr::from_bytes(b"lab:runs/caf\xe9/")).unwrap().inside.unwrap();
         assert_eq!(read.path().as_bytes(), b"caf\xe9");
         assert_eq!(read.shown().to_string(), "runs/caf\\xe9");
+        let read = parse("lab:runs/a\nb").unwrap().inside.unwrap();
+        assert_eq!(read.path().as_bytes(), b"a\nb");
     }
 }

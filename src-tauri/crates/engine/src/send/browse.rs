@@ -1,12 +1,18 @@
 //! Asking another device about its shares: which this device may read, and what is in them.
+use std::collections::VecDeque;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ringway_link::session::Session;
-use ringway_model::{DeclineReason, Device, EntryThere, Fault, Operation, OsError, PathText, ShareThere, Side};
+use ringway_model::{
+    AuthError, DeclineReason, Device, EntryThere, Fault, Operation, OsError, PathText, ShareThere, Side,
+};
 use ringway_wire::control::{Answer, Cancel, EntriesWanted, NoAnswer, Question};
 use ringway_wire::entries::{Depth, EntriesPage};
 use ringway_wire::limits::PAGES_AHEAD_MAX;
 use ringway_wire::session::{Event, QuestionNumber};
+use tokio::time::{Instant, sleep};
 
 use super::reach::{Reached, reach, refused};
 use crate::devices::reference::PathInShare;
@@ -20,6 +26,41 @@ use crate::wire_convert::decode_entry;
 pub struct Browser {
     session: Session,
     device: Device,
+    awake: Awake,
+}
+
+/// How often a program that waits for an answer notes that it runs.
+const AWAKE_EVERY: Duration = Duration::from_secs(1);
+
+/// A longer time without that means that the program was stopped: a busy machine delays a timer by
+/// less.
+const STOPPED_MIN: Duration = Duration::from_secs(5);
+
+/// When this program was last seen to run while it waited, to tell that it was stopped.
+struct Awake {
+    last: Instant,
+    /// For how long it was stopped, and when that ended.
+    stopped: Option<(Duration, Instant)>,
+}
+
+impl Awake {
+    fn now() -> Self {
+        Self { last: Instant::now(), stopped: None }
+    }
+
+    fn note(&mut self) {
+        let now = Instant::now();
+        if now - self.last > STOPPED_MIN {
+            self.stopped = Some((now - self.last, now));
+        }
+        self.last = now;
+    }
+
+    /// For how long it was stopped just before.
+    fn was_stopped(&mut self) -> Option<Duration> {
+        self.note();
+        self.stopped.filter(|(_, ended)| ended.elapsed() < STOPPED_MIN).map(|(stopped, _)| stopped)
+    }
 }
 
 /// How much of a path is listed.
@@ -49,8 +90,9 @@ impl Browser {
     /// Connects to a paired device.
     pub(crate) async fn open(shared: &Arc<Shared>, target: &Target) -> Result<Self, Fault> {
         let destination = Destination::of(&shared.store, target)?;
-        let Reached { session, device, .. } = reach(shared, &destination, None, FIRST_CONTACT_TIME_MAX).await?;
-        Ok(Self { session, device })
+        let reached = reach(shared, &destination, None, FIRST_CONTACT_TIME_MAX).await;
+        let Reached { session, device, .. } = reached.map_err(of_asking)?;
+        Ok(Self { session, device, awake: Awake::now() })
     }
 
     /// The device that is browsed.
@@ -71,16 +113,18 @@ impl Browser {
         }
     }
 
-    /// Shows what is at a path, in order, as it arrives, until `show` returns false.
+    /// Shows what is at a path, in order, as it arrives, until `show` returns false. The session
+    /// goes on while a page is shown, however long that takes: then the other device is asked for
+    /// no more, and gives up after a minute.
     ///
     /// # Errors
     /// [`Fault::NotShared`], [`Fault::ShareUnavailable`], or [`Fault::PathThere`] for a path that
     /// cannot be listed; and those of [`Browser::shares`].
-    pub async fn entries(
+    pub async fn entries<Shown: Future<Output = bool>>(
         &mut self,
         of: &PathInShare,
         listed: Listed,
-        mut show: impl FnMut(Vec<Browsed>) -> bool,
+        mut show: impl FnMut(Vec<Browsed>) -> Shown,
     ) -> Result<(), Fault> {
         let depth = match listed {
             Listed::Itself => Depth::Itself,
@@ -89,22 +133,28 @@ impl Browser {
         };
         let (share, path) = (of.share.clone(), of.path().as_bytes().to_vec());
         let number = self.ask(Question::Entries(EntriesWanted { share, path, depth, pages: PAGES_AHEAD_MAX }))?;
+        let mut arrived = Arrived::default();
         loop {
-            let page = match self.answer(number).await? {
-                Answer::Entries(page) => page,
-                Answer::Refused(why) => return Err(no_answer(why, of.share.as_str(), of.shown())),
-                Answer::Shares(_) => return Err(Fault::Protocol { detail: "an answer to another question".into() }),
-            };
-            let is_last = page.is_last();
-            let goes_on = show(entries(&page));
-            if is_last {
-                return Ok(());
+            while arrived.waits() {
+                arrived.take(self.answer(number).await, of);
             }
+            let Some(page) = arrived.pages.pop_front() else { return arrived.end.unwrap_or(Ok(())) };
+            let mut showing = pin!(show(entries(&page)));
+            let goes_on = loop {
+                tokio::select! {
+                    biased;
+                    goes_on = &mut showing => break goes_on,
+                    part = self.answer(number), if arrived.end.is_none() => arrived.take(part, of),
+                }
+            };
             if !goes_on {
                 self.session.machine.abandon(number);
                 return Ok(());
             }
-            self.session.machine.more_pages(number);
+            // What has arrived is bounded by what was asked for.
+            if arrived.end.is_none() && arrived.pages.len() <= usize::from(PAGES_AHEAD_MAX / 2) {
+                self.session.machine.more_pages(number);
+            }
         }
     }
 
@@ -116,19 +166,79 @@ impl Browser {
 
     fn ask(&mut self, question: Question) -> Result<QuestionNumber, Fault> {
         // One at a time is open: what is not wanted any more is not.
-        self.session.machine.ask(question).ok_or(Fault::Declined(DeclineReason::Busy))
+        self.awake = Awake::now();
+        self.session.machine.ask(question).ok_or(Fault::AnswerBusy)
     }
 
     async fn answer(&mut self, number: QuestionNumber) -> Result<Answer, Fault> {
         loop {
-            match self.session.next().await? {
-                Some(Event::Answered(of, answer)) if of == number => return Ok(answer),
-                Some(Event::Refused(refusal)) => return Err(refused(refusal, None)),
-                Some(Event::Cancelled(_)) => return Err(Fault::cancelled(Side::There)),
-                Some(_) => {}
-                None => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
-            }
+            let event = tokio::select! {
+                event = self.session.next() => event,
+                () = sleep(AWAKE_EVERY) => {
+                    self.awake.note();
+                    continue;
+                }
+            };
+            self.awake.note();
+            let lost = || Fault::lost(std::io::ErrorKind::UnexpectedEof);
+            let fault = match event {
+                Ok(Some(Event::Answered(of, answer))) if of == number => return Ok(answer),
+                Ok(Some(Event::Refused(refusal))) => refused(refusal, None),
+                Ok(Some(Event::Cancelled(_))) => Fault::cancelled(Side::There),
+                Ok(Some(_)) => continue,
+                Ok(None) => lost(),
+                Err(fault) => fault,
+            };
+            return Err(match (of_asking(fault), self.awake.was_stopped()) {
+                (Fault::AnswerLost(_), Some(stopped)) => Fault::AskingStopped { seconds: stopped.as_secs() },
+                (fault, _) => fault,
+            });
         }
+    }
+}
+
+/// What has arrived of an answer and was not shown yet.
+#[derive(Default)]
+struct Arrived {
+    pages: VecDeque<EntriesPage>,
+    /// How the answer ended, behind these pages.
+    end: Option<Result<(), Fault>>,
+    has_begun: bool,
+}
+
+impl Arrived {
+    fn waits(&self) -> bool {
+        self.pages.is_empty() && self.end.is_none()
+    }
+
+    fn take(&mut self, part: Result<Answer, Fault>, of: &PathInShare) {
+        match part {
+            Ok(Answer::Entries(page)) => {
+                self.has_begun = true;
+                if page.is_last() {
+                    self.end = Some(Ok(()));
+                }
+                self.pages.push_back(page);
+            }
+            // An answer that has its place loses it only if nobody wants more of it for too long.
+            Ok(Answer::Refused(NoAnswer::Busy)) if self.has_begun => self.end = Some(Err(Fault::AnswerPaused)),
+            Ok(Answer::Refused(why)) => self.end = Some(Err(no_answer(why, of.share.as_str(), of.shown()))),
+            Ok(Answer::Shares(_)) => {
+                self.end = Some(Err(Fault::Protocol { detail: "an answer to another question".into() }));
+            }
+            Err(fault) => self.end = Some(Err(fault)),
+        }
+    }
+}
+
+/// A fault of the connection, as it is to be told of what was only asked: nothing was sent.
+fn of_asking(fault: Fault) -> Fault {
+    match fault {
+        Fault::ConnectionLost(source) => Fault::AnswerLost(source),
+        Fault::TurnedAway | Fault::Declined(DeclineReason::Busy) | Fault::Auth(AuthError::PairingBusy { .. }) => {
+            Fault::AnswerBusy
+        }
+        other => other,
     }
 }
 
@@ -151,6 +261,6 @@ fn no_answer(why: NoAnswer, share: &str, path: PathText) -> Fault {
         NoAnswer::NotShared => Fault::NotShared { share },
         NoAnswer::Unavailable(trouble) => Fault::ShareUnavailable { share, trouble },
         NoAnswer::Path(errno) => Fault::PathThere { path, operation: Operation::Read, source: os(errno) },
-        NoAnswer::Busy => Fault::Declined(DeclineReason::Busy),
+        NoAnswer::Busy => Fault::AnswerBusy,
     }
 }

@@ -353,7 +353,7 @@ async fn asked_of(lie: Lie, listed: Listed, wants: bool) -> (Vec<Browsed>, Resul
     let mut seen = Vec::new();
     let show = |page: Vec<Browsed>| {
         seen.extend(page);
-        wants
+        std::future::ready(wants)
     };
     let mut ended = timeout(LONG, browser.entries(&inside, listed, show)).await.expect("it ends");
     if !wants {

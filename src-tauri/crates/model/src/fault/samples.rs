@@ -131,6 +131,7 @@ fn of_the_system(text: &str) -> Vec<Fault> {
         all.push(Fault::unreachable("10.0.0.9:17464", os(errno)));
         all.push(Fault::listen("[::]:17464", os(errno)));
         all.push(Fault::ConnectionLost(os(errno)));
+        all.push(Fault::AnswerLost(os(errno)));
     }
     all.push(Fault::listen(text, os(99)));
     all.push(Fault::unreachable(text, io::Error::other("no such host")));
@@ -200,6 +201,9 @@ fn of_the_peer(text: &str) -> Vec<Fault> {
         Fault::Unanswered,
         Fault::Grown { bytes: 5 },
         Fault::NotShared { share: text() },
+        Fault::AskingStopped { seconds: 40 },
+        Fault::AnswerPaused,
+        Fault::AnswerBusy,
     ]);
     all.extend(ShareTrouble::ALL.map(|trouble| Fault::ShareUnavailable { share: text(), trouble }));
     let there = |errno| Fault::PathThere { path: (&*text()).into(), operation: Operation::Open, source: os(errno) };

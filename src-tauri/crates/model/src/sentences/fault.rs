@@ -36,6 +36,15 @@ impl Fault {
                 SHARE_UNAVAILABLE.says().with("share", share).with("why", share_trouble(*trouble))
             }
             Self::PathThere { path, operation, source } => failed(PATH_THERE, path, *operation, source),
+            Self::AnswerLost(source) => {
+                let row = if source.errno == Some(ETIMEDOUT) { ANSWER_SILENT } else { ANSWER_LOST };
+                row.says().with("why", source)
+            }
+            Self::AskingStopped { seconds } => {
+                ASKING_STOPPED.says().with("time", figures::time(Duration::from_secs(*seconds)))
+            }
+            Self::AnswerPaused => ANSWER_PAUSED.says(),
+            Self::AnswerBusy => ANSWER_BUSY.says(),
             Self::UnknownTarget { target } => {
                 let row = if target.contains('%') { UNKNOWN_SCOPE } else { UNKNOWN_TARGET };
                 row.says().with("target", target)

@@ -967,6 +967,27 @@ rows! {
         what: "{path} could not be {operation} on {peer}: {why}.",
         next: "Check the path, and its permissions on that device.",
     }
+    ANSWER_LOST: "fault.answerLost" {
+        what: "The connection to {peer} was lost before it had answered: {why}.",
+        next: "The program there ended, the network failed, or this device was forgotten there. Try again.",
+    }
+    ANSWER_SILENT: "fault.answerLost.silent" {
+        what: "Nothing was heard from {peer} for too long: it is asleep, or the network is down.",
+        next: "Try again when it is reachable.",
+    }
+    ASKING_STOPPED: "fault.askingStopped" {
+        what: "This program was stopped for {time}, so {peer} ended the connection.",
+        next: "Start the listing again.",
+    }
+    ANSWER_PAUSED: "fault.answerPaused" {
+        what: "The listing is incomplete: nobody read more of it for a minute, so {peer} gave its place to others.",
+        terminal: "List it again, into a file if it is to be read slowly.",
+        window: "Open the folder again.",
+    }
+    ANSWER_BUSY: "fault.answerBusy" {
+        what: "{peer} answers too many questions at once, or has too many connections.",
+        next: "Try again in a moment.",
+    }
     FAILED_THERE: "fault.failedThere" {
         what: "The transfer failed on {peer}.",
         next: "Fix the cause shown there, then send the same again to resume. Complete files are kept.",

@@ -9,6 +9,7 @@ use std::io;
 use ringway_sys::attributes::{Kind, Metadata, metadata_of};
 use ringway_sys::dir::Dir;
 use ringway_sys::space;
+use ringway_wire::limits::PATH_MAX;
 use ringway_wire::{Name, RelPath};
 use rustix::io::Errno;
 
@@ -83,6 +84,7 @@ impl Listing<'_> {
             let Some(level) = levels.last() else { return Ok(()) };
             path.truncate(level.path_len);
             // Each name comes from the kernel and is a component; together they may be too long.
+            // Its folder was shown as one that cannot be listed whole.
             let Ok(joined) = RelPath::new(&path).and_then(|folder| folder.join(Name::new(&name)?)) else { continue };
             path = joined;
             let Some(dir) = &level.dir else { continue };
@@ -127,8 +129,13 @@ impl Listing<'_> {
                 levels.pop();
                 continue;
             }
+            let is_new = level.names.is_none();
             let selected = self.reopen(levels, path).and_then(|()| self.select(levels));
             selected.map_err(|errno| left(levels, errno))?;
+            if let Some(level) = levels.last().filter(|level| is_new && has_too_long(level)) {
+                // Said once, while the folder is the last that was shown. What fits is listed.
+                return Err((Errno::NAMETOOLONG, level.path_len));
+            }
         }
         Ok(None)
     }
@@ -144,18 +151,19 @@ impl Listing<'_> {
         Ok(())
     }
 
-    /// Selects the deepest folder's next names. Those of folders above are given up as far as all
-    /// would take too much, and selected again when it is their turn.
+    /// Selects the deepest folder's next names. Folders above give up those of their names that are
+    /// far off, until half of the memory is left. They keep the next ones: a folder whose names
+    /// fill the memory is read once for thousands of its folders, and not for each.
     fn select(&self, levels: &mut [Level]) -> Result<(), Errno> {
-        let least = self.names_bytes_max / 2;
         let (last, above) = levels.split_last_mut().ok_or(Errno::NOENT)?;
         last.names = None;
         let mut held: usize = above.iter().flat_map(|level| &level.names).map(Selection::held_bytes).sum();
-        for level in above {
-            if self.names_bytes_max.saturating_sub(held) >= least {
-                break;
-            }
-            held -= level.names.take().map_or(0, |names| names.held_bytes());
+        while held > self.names_bytes_max / 2 {
+            let most = above.iter_mut().flat_map(|level| &mut level.names).max_by_key(|names| names.held_bytes());
+            let Some(most) = most else { break };
+            held -= most.held_bytes();
+            most.give_up_half();
+            held += most.held_bytes();
         }
         let dir = last.dir.as_ref().ok_or(Errno::NOENT)?;
         last.names = Some(Selection::of(dir, &last.after, self.names_bytes_max.saturating_sub(held))?);
@@ -208,9 +216,8 @@ pub fn open_folder(root: &Dir, path: RelPath<'_>, hides: &dyn Fn(&Metadata) -> b
     for name in path.components() {
         let above = at.as_ref().unwrap_or(root);
         let folder = above.open_dir(name.as_bytes()).map_err(errno)?;
-        if hides(&metadata_of(&folder).map_err(errno)?) {
-            return Ok(None);
-        }
+        // Also what shows the kernel: what is there and what is not have one answer.
+        let Some(folder) = checked(folder, hides)? else { return Ok(None) };
         at = Some(folder);
     }
     let folder = at.map_or_else(|| root.try_clone(), Ok).map_err(errno)?;
@@ -251,6 +258,11 @@ fn checked(folder: Dir, hides: &dyn Fn(&Metadata) -> bool) -> Result<Option<Dir>
         true => Err(Errno::OPNOTSUPP),
         false => Ok(Some(folder)),
     }
+}
+
+/// Whether a folder has an entry whose path is longer than a path may be.
+fn has_too_long(level: &Level) -> bool {
+    level.names.as_ref().is_some_and(|names| level.path_len + 1 + names.longest() > PATH_MAX)
 }
 
 /// The deepest folder is left, because it cannot be read.

@@ -16,6 +16,8 @@ pub(super) struct Selection {
     starts: Vec<u32>,
     next: usize,
     is_whole: bool,
+    /// Bytes of the longest name in the folder, also among those that are not selected.
+    longest: usize,
 }
 
 impl Selection {
@@ -23,13 +25,16 @@ impl Selection {
     /// they would take more, the greater half of them goes, and so does what is still to be read of
     /// the folder and is greater.
     pub(super) fn of(folder: &Dir, after: &[u8], bytes_max: usize) -> Result<Self, Errno> {
-        let mut selected = Self { names: Vec::new(), starts: Vec::new(), next: 0, is_whole: true };
+        #[cfg(test)]
+        super::tests::SELECTED.with(|count| count.set(count.get() + 1));
+        let mut selected = Self { names: Vec::new(), starts: Vec::new(), next: 0, is_whole: true, longest: 0 };
         // The first name that is left for the next selection.
         let mut end: Option<Vec<u8>> = None;
         let mut entries = folder.entries().map_err(errno)?;
         while let Some(entry) = entries.next() {
             let name = entry.map_err(errno)?.name;
             let Ok(len) = u8::try_from(name.len()) else { continue };
+            selected.longest = selected.longest.max(name.len());
             if name <= after || end.as_ref().is_some_and(|end| name >= &**end) {
                 continue;
             }
@@ -87,6 +92,29 @@ impl Selection {
         let start = *self.starts.get(self.next)?;
         self.next += 1;
         Some(name_at(&self.names, start))
+    }
+
+    /// Keeps the nearer half of the names that are left. The others are selected again when it is
+    /// their turn.
+    pub(super) fn give_up_half(&mut self) {
+        let left = &self.starts[self.next..];
+        let kept = &left[..left.len() / 2];
+        self.is_whole &= left.is_empty();
+        let lengths = kept.iter().map(|start| 1 + name_at(&self.names, *start).len());
+        let mut names = Vec::with_capacity(lengths.sum());
+        let mut starts = Vec::with_capacity(kept.len());
+        for start in kept {
+            let name = name_at(&self.names, *start);
+            starts.push(names.len() as u32);
+            names.push(name.len() as u8);
+            names.extend_from_slice(name);
+        }
+        (self.names, self.starts, self.next) = (names, starts, 0);
+    }
+
+    /// Bytes of the longest name in the folder.
+    pub(super) fn longest(&self) -> usize {
+        self.longest
     }
 
     /// Whether the folder has no names behind these.

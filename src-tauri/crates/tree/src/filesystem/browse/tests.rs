@@ -1,4 +1,5 @@
 //! Listings of real folders, with little memory and with much.
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -7,6 +8,11 @@ use std::path::Path;
 use ringway_wire::entries::in_order;
 
 use super::*;
+
+thread_local! {
+    /// How often a folder was read by this thread.
+    pub(super) static SELECTED: Cell<usize> = const { Cell::new(0) };
+}
 
 fn dir(path: &Path) -> Dir {
     Dir::open(path).unwrap()
@@ -78,6 +84,39 @@ fn every_entry_is_listed_once_and_in_order_however_little_memory_there_is() {
 }
 
 #[test]
+fn a_folder_whose_names_fill_the_memory_is_not_read_for_each_of_its_folders() {
+    let root = tempfile::tempdir().unwrap();
+    for number in 0..600 {
+        let folder = root.path().join(format!("{number:0>200}"));
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("file"), "").unwrap();
+    }
+    // The names take 123,000 bytes, with where they begin.
+    for (bytes, most) in [(NAMES_BYTES_MAX, 601), (150_000, 610), (60_000, 630)] {
+        SELECTED.set(0);
+        let (paths, _) = listed(root.path(), true, bytes);
+        assert_eq!(paths.len(), 1_200, "{bytes}");
+        assert!(SELECTED.get() <= most, "{bytes}: read {} times", SELECTED.get());
+    }
+}
+
+#[test]
+fn a_folder_with_a_path_that_is_too_long_below_is_named_as_such() {
+    let root = tempfile::tempdir().unwrap();
+    let (long, mut at) = ("d".repeat(250), dir(root.path()));
+    for _ in 0..17 {
+        rustix::fs::mkdirat(&at, &*long, rustix::fs::Mode::RWXU).unwrap();
+        rustix::fs::mkdirat(&at, "e", rustix::fs::Mode::RWXU).unwrap();
+        at = at.open_dir(long.as_bytes()).unwrap();
+    }
+    let (paths, failed) = listed(root.path(), true, NAMES_BYTES_MAX);
+    let deepest = [&*long; 16].join("/");
+    assert_eq!(failed, [(deepest.clone(), Errno::NAMETOOLONG)]);
+    assert!(paths.contains(&format!("{deepest}/e")), "what fits is listed");
+    assert_eq!(paths.len(), 2 * 17 - 1);
+}
+
+#[test]
 fn links_are_shown_and_never_followed() {
     let root = tempfile::tempdir().unwrap();
     fs::create_dir_all(root.path().join("in/folder")).unwrap();
@@ -122,7 +161,7 @@ fn only_folders_are_opened_and_what_shows_the_kernel_is_not() {
     assert_eq!(open_folder(&here, path, &|_| false).unwrap_err(), Errno::NOTDIR);
     assert_eq!(look_at(&here, path, &|_| false).unwrap().unwrap().0.kind, Kind::Fifo);
     let top = dir(Path::new("/"));
-    for kernel in ["proc", "sys"] {
+    for kernel in ["proc", "sys", "proc/self", "proc/nowhere"] {
         let path = RelPath::new(kernel.as_bytes()).unwrap();
         assert_eq!(open_folder(&top, path, &|_| false).unwrap_err(), Errno::OPNOTSUPP, "{kernel}");
     }
