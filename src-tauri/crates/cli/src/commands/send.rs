@@ -34,9 +34,10 @@ const BUSY_WAIT_MAX: Duration = Duration::from_secs(30);
 pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts) -> Result<Exit> {
     let out = Output::from(args.reporting);
     let asked = match args.again {
-        Some(number) => again(engine, number, &args)?,
-        None => named(engine, &args, &out)?,
+        Some(number) => again(engine, number, &args, &out, interrupts).await?,
+        None => named(engine, &args, &out, interrupts).await?,
     };
+    let Some(asked) = asked else { return Ok(interrupts.exit()) };
     check(&asked.sources)?;
     if args.dry_run {
         return plan(asked.sources, asked.selection, &args, interrupts).await;
@@ -89,7 +90,11 @@ pub(crate) async fn dry_run(args: &SendArgs, interrupts: &Interrupts) -> Result<
     let (paths, _) = args.sources_and_target();
     let sources: Vec<_> = paths.iter().map(|path| args::source(path)).collect();
     check(&sources)?;
-    plan(sources, args.selection.selection(&paths)?, args, interrupts).await
+    let out = Output::from(args.reporting);
+    match args.selection.read(&paths, Vec::new(), &out, interrupts).await? {
+        Some(selection) => plan(sources, selection, args, interrupts).await,
+        None => Ok(interrupts.exit()),
+    }
 }
 
 async fn plan(sources: Vec<Source>, selection: Selection, args: &SendArgs, interrupts: &Interrupts) -> Result<Exit> {
@@ -113,16 +118,16 @@ async fn plan(sources: Vec<Source>, selection: Selection, args: &SendArgs, inter
 }
 
 /// What the command line names. This is where a target's text is read; below it is a device or an
-/// address.
-fn named(engine: &Engine, args: &SendArgs, out: &Output) -> Result<Asked> {
+/// address. None if a stop is asked for meanwhile.
+async fn named(engine: &Engine, args: &SendArgs, out: &Output, interrupts: &Interrupts) -> Result<Option<Asked>> {
     let (paths, typed) = args.sources_and_target();
-    let selection = args.selection.selection(&paths)?;
+    let Some(selection) = args.selection.read(&paths, Vec::new(), out, interrupts).await? else { return Ok(None) };
     let sources = paths.iter().map(|path| args::source(path)).collect();
     let target = match typed {
         Some(typed) => Some(target(engine, typed, out)?),
         None => None,
     };
-    Ok(Asked { sources, failed_before: Vec::new(), selection, target, verify: args.verify })
+    Ok(Some(Asked { sources, failed_before: Vec::new(), selection, target, verify: args.verify }))
 }
 
 fn target(engine: &Engine, typed: &OsStr, out: &Output) -> Result<Target> {
@@ -147,24 +152,34 @@ fn text_of(target: &OsStr) -> Result<&str, Refusal> {
 }
 
 /// What was sent before, to the same device, wherever that is now, and without what was left out
-/// then, unless other things are to be left out now.
-fn again(engine: &Engine, number: u64, args: &SendArgs) -> Result<Asked> {
+/// then. The patterns of now stand behind those of then. None if a stop is asked for meanwhile.
+async fn again(
+    engine: &Engine,
+    number: u64,
+    args: &SendArgs,
+    out: &Output,
+    interrupts: &Interrupts,
+) -> Result<Option<Asked>> {
     let sent = engine.past_transfer(number)?;
     let (sent, details) = sent.filter(|(found, _)| found.past.direction == Direction::Sending).ok_or_else(|| {
         Refusal::usage(format!("Nothing that was sent has the number {number}."))
             .advise("`ringway inbox --sent` lists what was.")
     })?;
     let target = engine.target_of(&sent)?;
-    let resend = sent.resend.ok_or_else(|| {
-        Refusal::failed(format!("Of number {number} more was sent at once than is remembered: name it anew."))
+    let is_whole = sent.past.paths.len() as u64 == sent.past.more_names.saturating_add(1);
+    let resend = sent.resend.ok_or_else(|| match is_whole {
+        true => Refusal::failed(format!(
+            "Number {number} was sent by a list (--files-from), or by more patterns than are remembered: neither is."
+        ))
+        .advise("Name the folder anew, with its list or patterns."),
+        false => Refusal::failed(format!("Of number {number} more was sent at once than is remembered: name it anew.")),
     })?;
     let failed_before = details.failures.into_iter().map(|failure| failure.path.0).collect();
     let paths: Vec<_> = resend.sources.iter().map(|source| source.path.clone()).collect();
-    let selection = match args.selection.is_empty() {
-        true => resend.selection,
-        false => args.selection.selection(&paths)?,
-    };
-    Ok(Asked { sources: resend.sources, failed_before, selection, target: Some(target), verify: resend.verify })
+    let remembered = resend.selection.patterns;
+    let Some(selection) = args.selection.read(&paths, remembered, out, interrupts).await? else { return Ok(None) };
+    let (target, verify) = (Some(target), resend.verify);
+    Ok(Some(Asked { sources: resend.sources, failed_before, selection, target, verify }))
 }
 
 /// Looks before the first byte: a missing source would otherwise be found after a person at the

@@ -32,7 +32,8 @@ use crate::admission::token_bucket::TokenBuckets;
 use crate::admission::{AdmissionSlots, Origin, boot_ms};
 use crate::devices::device::last_ip;
 use crate::limits::{
-    EVENTS_QUEUED_MAX, NO_CODE_TOLD, NO_CODE_TOLD_OF_ALL, OFFERS_IN_VAIN, PARTINGS_MAX, REQUESTS_FOR_SHARES, WRONG_ATTEMPTS_OF_ALL_CODES_MAX,
+    EVENTS_QUEUED_MAX, NO_CODE_TOLD, NO_CODE_TOLD_OF_ALL, OFFERS_IN_VAIN, PARTINGS_MAX, REQUESTS_FOR_SHARES,
+    WRONG_ATTEMPTS_OF_ALL_CODES_MAX,
 };
 use crate::local::own_folders;
 use crate::reach::discovery::{Announcer, Announcing, kind_of_this};
