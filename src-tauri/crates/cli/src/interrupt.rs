@@ -101,8 +101,8 @@ impl Interrupts {
         }
     }
 
-    /// Does what may wait for a person or another process, as reading standard input or a FIFO does;
-    /// none if a stop is asked for before it is done.
+    /// Does what may wait for a person or another process, as reading standard input or a FIFO
+    /// does; none if a stop is asked for before it is done.
     ///
     /// # Errors
     /// No thread can be started for it.

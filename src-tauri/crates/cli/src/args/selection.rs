@@ -6,14 +6,12 @@ use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use ringway_engine::selection::{self, Filter, LISTED_BYTES_MAX, LISTED_MAX};
-use ringway_model::{Fault, Pattern, Selection};
+use ringway_model::{Failure, FailureReason, Fault, Pattern, Selection};
+use rustix::io::Errno;
 
 use crate::exit::Refusal;
-use crate::interrupt::Interrupts;
-use crate::output::Output;
 use crate::text::for_terminal;
 use crate::words;
 
@@ -124,7 +122,8 @@ impl FromArgMatches for SelectionArgs {
 }
 
 impl SelectionArgs {
-    fn files(&self) -> impl Iterator<Item = &Path> {
+    /// The files that are read.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         let patterns = self.given.iter().filter_map(|given| match given {
             Given::ExcludeFrom(file) => Some(Path::new(file)),
             Given::Exclude(_) | Given::Include(_) => None,
@@ -143,33 +142,18 @@ impl SelectionArgs {
         !self.files().all(is_lasting)
     }
 
-    /// [`Self::selection`], which may wait for a person or another process; none if a stop is asked
-    /// for meanwhile. Warns of an empty list.
-    ///
-    /// # Errors
-    /// As with [`Self::selection`].
-    pub(crate) async fn read(
-        &self,
-        sources: &[PathBuf],
-        remembered: Vec<Pattern>,
-        out: &Output,
-        interrupts: &Interrupts,
-    ) -> Result<Option<Selection>> {
-        let read = match self.files().next() {
-            None => self.selection(sources, remembered),
-            Some(_) => {
-                let (args, sources) = (self.clone(), sources.to_vec());
-                match interrupts.unless_asked(move || args.selection(&sources, remembered)).await? {
-                    Some(read) => read,
-                    None => return Ok(None),
-                }
-            }
-        };
-        let selection = read?;
-        if let (Some([]), Some(file)) = (selection.paths.as_deref(), self.files_from.first()) {
-            out.warn(format_args!("{} lists no path, so nothing is selected.", for_terminal(file)));
-        }
-        Ok(Some(selection))
+    /// What to do about listed paths that a symbolic link leads to; none without such a failure.
+    pub(crate) fn step_after(&self, failures: &[Failure]) -> Option<&'static str> {
+        let is_behind_link =
+            |failure: &Failure| failure.reason == FailureReason::Os { errno: Errno::LOOP.raw_os_error() };
+        (!self.files_from.is_empty() && failures.iter().any(is_behind_link)).then_some(
+            "A list does not follow symbolic links: list the link itself, or take the folder that it leads to as the source.",
+        )
+    }
+
+    /// The list, if it was given.
+    pub(crate) fn list(&self) -> Option<&Path> {
+        self.files_from.first().map(PathBuf::as_path)
     }
 
     /// What they ask for, with the files read. `sources` are those that are on this machine. The
@@ -178,7 +162,7 @@ impl SelectionArgs {
     /// # Errors
     /// A pattern or a listed path is not understood, a file cannot be read or is too long, or a
     /// list is given for other sources than one.
-    fn selection(&self, sources: &[PathBuf], remembered: Vec<Pattern>) -> Result<Selection, Refusal> {
+    pub(crate) fn selection(&self, sources: &[PathBuf], remembered: Vec<Pattern>) -> Result<Selection, Refusal> {
         if self.files_from.len() > 1 {
             return Err(Refusal::usage("--files-from can be given only once.").advise("Write all paths into one list."));
         }
@@ -193,7 +177,7 @@ impl SelectionArgs {
                 Given::ExcludeFrom(file) => patterns.extend(patterns_in(Path::new(file))?),
             }
         }
-        let paths = match self.files_from.first() {
+        let paths = match self.list() {
             Some(file) => Some(paths_in(file, sources)?),
             None => None,
         };

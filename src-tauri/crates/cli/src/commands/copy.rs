@@ -16,6 +16,7 @@ use ringway_model::{Fault, Outcome, Report, Side, moment};
 
 use crate::args::{CopyArgs, ReportingArgs};
 use crate::commands::planned::PlannedLines;
+use crate::commands::selected;
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
@@ -35,7 +36,7 @@ pub(crate) async fn run(args: CopyArgs, interrupts: &Interrupts) -> Result<Exit>
         out = out.without_bar();
     }
     let (sources, _) = args.places()?;
-    let Some(selection) = args.selection.read(sources, Vec::new(), &out, interrupts).await? else {
+    let Some(selection) = selected::read(&args.selection, sources, Vec::new(), &out, interrupts).await? else {
         return Ok(interrupts.exit());
     };
     let mut request = args.request(selection)?;
@@ -192,6 +193,7 @@ fn conclude(transfer: &Transfer, report: &Report, destination: Destination<'_>, 
     let why = |fault: &Fault| words::error(fault, report, destination.path, &go_on, args.dry_run);
     let came_through = progress::tell_end(transfer, report, out, why, args.dry_run);
     words::advice(report, args).iter().for_each(|next| out.advise(next));
+    args.selection.step_after(&report.failures).into_iter().for_each(|next| out.advise(next));
     if came_through {
         out.say(words::summary(&progress::title(transfer), report, args));
     }

@@ -15,6 +15,7 @@ use crate::ask::code_source;
 use crate::ask::prompt::{self, Lines};
 use crate::commands::nearby;
 use crate::commands::planned::PlannedLines;
+use crate::commands::selected;
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
@@ -91,7 +92,7 @@ pub(crate) async fn dry_run(args: &SendArgs, interrupts: &Interrupts) -> Result<
     let sources: Vec<_> = paths.iter().map(|path| args::source(path)).collect();
     check(&sources)?;
     let out = Output::from(args.reporting);
-    match args.selection.read(&paths, Vec::new(), &out, interrupts).await? {
+    match selected::read(&args.selection, &paths, Vec::new(), &out, interrupts).await? {
         Some(selection) => plan(sources, selection, args, interrupts).await,
         None => Ok(interrupts.exit()),
     }
@@ -108,7 +109,9 @@ async fn plan(sources: Vec<Source>, selection: Selection, args: &SendArgs, inter
     lines.belong_to(transfer.id());
     let report = progress::follow(&transfer, &out, interrupts).await;
     lines.flush();
-    if progress::tell_end(&transfer, &report, &out, words::error, true) {
+    let came_through = progress::tell_end(&transfer, &report, &out, words::error, true);
+    args.selection.step_after(&report.failures).into_iter().for_each(|next| out.advise(next));
+    if came_through {
         out.say(progress::planned_summary(&transfer, &report));
     }
     Ok(match report.outcome {
@@ -121,7 +124,9 @@ async fn plan(sources: Vec<Source>, selection: Selection, args: &SendArgs, inter
 /// address. None if a stop is asked for meanwhile.
 async fn named(engine: &Engine, args: &SendArgs, out: &Output, interrupts: &Interrupts) -> Result<Option<Asked>> {
     let (paths, typed) = args.sources_and_target();
-    let Some(selection) = args.selection.read(&paths, Vec::new(), out, interrupts).await? else { return Ok(None) };
+    let Some(selection) = selected::read(&args.selection, &paths, Vec::new(), out, interrupts).await? else {
+        return Ok(None);
+    };
     let sources = paths.iter().map(|path| args::source(path)).collect();
     let target = match typed {
         Some(typed) => Some(target(engine, typed, out)?),
@@ -177,7 +182,9 @@ async fn again(
     let failed_before = details.failures.into_iter().map(|failure| failure.path.0).collect();
     let paths: Vec<_> = resend.sources.iter().map(|source| source.path.clone()).collect();
     let remembered = resend.selection.patterns;
-    let Some(selection) = args.selection.read(&paths, remembered, out, interrupts).await? else { return Ok(None) };
+    let Some(selection) = selected::read(&args.selection, &paths, remembered, out, interrupts).await? else {
+        return Ok(None);
+    };
     let (target, verify) = (Some(target), resend.verify);
     Ok(Some(Asked { sources: resend.sources, failed_before, selection, target, verify }))
 }
@@ -299,6 +306,7 @@ impl Sending<'_> {
                 _ => {}
             }
             progress::conclude(&transfer, &report, self.out);
+            self.args.selection.step_after(&report.failures).into_iter().for_each(|next| self.out.advise(next));
             let not_found = matches!(&report.outcome, Outcome::Failed(Fault::Unreachable { .. }));
             if let Target::Address(Address::Host(host, _)) = &self.target
                 && not_found

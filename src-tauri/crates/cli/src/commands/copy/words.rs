@@ -404,6 +404,9 @@ mod tests {
         let unprintable = go_on(&[], Some(&["\u{1b}".into(), "c".into()]), Some("1.5"), true);
         assert!(unprintable.contains("the same command again with -T, since"), "{unprintable}");
         assert!(unprintable.contains(" now, and with --continue 1.5."), "{unprintable}");
+        let once = go_on(&[], None, Some("1.5"), true);
+        assert!(once.contains("the same command again with -T, since") && !once.contains("run: "), "{once}");
+        assert!(once.ends_with("give it the same again, or it copies other entries."), "{once}");
         let full = Report { failures: vec![failed(FailureReason::Os { errno: 28 })], ..report(None) };
         let full = error(&Fault::DestinationFull { shortage: None }, &full, &way(&full, Some("1.5"), false), false);
         assert_eq!(
