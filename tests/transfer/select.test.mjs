@@ -1,9 +1,10 @@
 // What is selected: patterns and lists of `send` and `copy`, their dry runs, and what arrives.
 import assert from "node:assert/strict";
-import { existsSync, linkSync, mkdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, readlinkSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { EXIT, asked, ends, harmfulNetwork, listing, receiver, sender, strangers } from "./harness.mjs";
+import { BOUND_BY_MODES, EXIT, asked, ends, harmfulNetwork, listing, receiver, sender, strangers } from "./harness.mjs";
 
 const finished = (end) => end.events.find(({ event }) => event === "finished");
 const counts = ({ files, folders, links, bytes, excluded, failed }) => ({ files, folders, links, bytes, excluded, failed });
@@ -23,7 +24,7 @@ const SELECTION = ["--exclude", "*.o", "--include", "keep.o", "--exclude", "/bui
 const TAKEN = ["#hash", "empty", "latest", "notes", "notes/a.txt", "notes/b.txt", "src", "src/keep.o", "src/main.c"];
 
 test("a dry run of a send connects to nobody and tells exactly what then arrives; the report counts what was left out", async (t) => {
-  const { inbox, source, near, far } = strangers(t);
+  const { base, inbox, source, near, far } = strangers(t);
   const tree = join(source, "project");
   project(tree);
   const dry = await asked(near, ["send", tree, "no-such-device", "--dry-run", ...SELECTION]);
@@ -44,6 +45,7 @@ test("a dry run of a send connects to nobody and tells exactly what then arrives
   const [number] = (await asked(near, ["inbox", "--sent"])).map(({ number }) => number);
   const said = (await near.run(["inbox", "show", String(number)])).stdout;
   assert.match(said, /Left out: +5 entries, as asked/);
+  assert.match(said, /Patterns: +\*\.o\n +!keep\.o\n +\/build\n/);
 
   // Sent again, the same is left out.
   const again = await receiver(t, far, inbox, { code: null, port: receiving.port });
@@ -52,6 +54,29 @@ test("a dry run of a send connects to nobody and tells exactly what then arrives
   await ends(repeated, again);
   assert.deepEqual([finished(repeated).excluded, finished(repeated).unchanged], [5, 6], repeated.said());
   assert.deepEqual(listing(join(inbox, "project")), TAKEN);
+
+  // What is given now stands behind what is remembered.
+  const list = join(base, "list");
+  writeFileSync(list, "notes\r\nmain.o\r\n");
+  for (const [args, wanted] of [
+    [["--exclude", "/notes"], TAKEN.filter((path) => !path.startsWith("notes"))],
+    [["--include", "/notes/b.tmp"], [...TAKEN, "notes/b.tmp"].sort()],
+    [["--files-from", list], ["notes", "notes/a.txt", "notes/b.txt"]],
+  ]) {
+    const told = await asked(near, ["send", "--again", String(number), "--dry-run", ...args]);
+    assert.deepEqual(planned(told), ["project", ...wanted.map((path) => `project/${path}`)], `${args}`);
+  }
+
+  // A list is not remembered, which is said.
+  const third = await receiver(t, far, inbox, { code: null, port: receiving.port });
+  const byList = near.start(["send", tree, receiving.target, "--files-from", list, "--json"]);
+  t.after(() => byList.kill());
+  await ends(byList, third);
+  const [last] = (await asked(near, ["inbox", "--sent"])).map(({ number }) => number);
+  assert.ok(last > number);
+  const refused = await near.run(["send", "--again", String(last)]);
+  assert.equal(refused.status, EXIT.failed, refused.said());
+  assert.match(refused.stderr, /was sent by a list \(--files-from\)/);
 });
 
 test("send and copy select the same, from options, files and lists", async (t) => {
@@ -132,4 +157,111 @@ test("selections that make no sense are refused before anybody is asked", async 
     assert.match(done.stderr, /one source, a folder/);
   }
   assert.ok(!existsSync(join(base, "copy")));
+});
+
+test("a stop ends a command that waits for a list or for patterns", { timeout: 60_000 }, async (t) => {
+  const { base, source, near } = strangers(t);
+  const pipe = join(base, "pipe");
+  execFileSync("mkfifo", [pipe]);
+  const statuses = { SIGINT: EXIT.failed, SIGTERM: EXIT.terminated };
+  for (const command of [["copy", "-T", source, join(base, "copy")], ["send", source, "lab"], ["send", "--dry-run", source, "lab"]]) {
+    for (const option of ["--files-from", "--exclude-from"]) {
+      for (const [signal, status] of Object.entries(statuses)) {
+        const running = near.start([...command, option, pipe]);
+        t.after(() => running.kill());
+        // As soon as it has taken the signals over.
+        for (;;) {
+          const caught = /SigCgt:\t(\w+)/.exec(readFileSync(`/proc/${running.pid}/status`, "utf8"))[1];
+          if (BigInt(`0x${caught}`) & (1n << 14n)) break;
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+        running.child.kill(signal);
+        const ended = await running.ended;
+        assert.equal(ended.status, status, `${command} ${option} ${signal}: ${ended.said()}`);
+      }
+    }
+  }
+  assert.ok(!existsSync(join(base, "copy")));
+});
+
+test("lists that are given twice or empty are told from others, and patterns may begin with a dash", async (t) => {
+  const { base, source, near } = strangers(t);
+  const tree = join(source, "tree");
+  mkdirSync(tree);
+  for (const name of ["-x", "y", "z\r"]) writeFileSync(join(tree, name), name);
+  const list = (text) => {
+    writeFileSync(join(base, "list"), text);
+    return join(base, "list");
+  };
+  for (const command of [["send", "--dry-run", tree, "lab"], ["copy", "--dry-run", "-T", tree, join(base, "copy")]]) {
+    const twice = await near.run([...command, "--files-from", list("y"), "--files-from", list("y")]);
+    assert.equal(twice.status, EXIT.usage, twice.said());
+    assert.match(twice.stderr, /only once/);
+    const empty = await near.run([...command, "--files-from", list("")]);
+    assert.equal(empty.status, EXIT.all, empty.said());
+    assert.match(empty.stderr, /lists no path, so nothing is selected/);
+    const names = async (...args) => planned(await asked(near, [...command, ...args])).map((path) => path.replace(/.*\//, "")).slice(1);
+    assert.deepEqual(await names("--exclude", "-x"), ["y", "z\\r"]);
+    assert.deepEqual(await names("--files-from", list("y\r\n")), ["y"]);
+    assert.deepEqual(await names("--files-from", list("z\r\0")), ["z\\r"]);
+    const bad = [await near.run([...command, "--exclude-from", list("a[b\n")]), await near.run([...command, "--exclude", "a[b"])];
+    const [inFile, given] = bad.map(({ stderr }) => stderr.trim().split("\n").slice(1).join("\n"));
+    assert.equal(inFile, given);
+    assert.notEqual(given, "", "there is a hint");
+  }
+});
+
+test("what is listed in a folder that fails or behind a link has its true reason", async (t) => {
+  const { base, source, near } = strangers(t);
+  const tree = join(source, "tree");
+  for (const name of ["closed", "real"]) {
+    mkdirSync(join(tree, name), { recursive: true });
+    writeFileSync(join(tree, name, "x"), name);
+  }
+  symlinkSync("real", join(tree, "link"));
+  chmodSync(join(tree, "closed"), 0);
+  const list = join(base, "list");
+  writeFileSync(list, "closed/x\nlink/x\nreal/x\nreal/gone\n");
+  for (const command of [["send", "--dry-run", tree, "lab"], ["copy", "--dry-run", "-T", tree, join(base, "dry")], ["copy", "-T", tree, join(base, "copy")]]) {
+    const args = [...command, "--files-from", list];
+    const { status, events, ...done } = await near.run([...args, "--json"], { wrap: BOUND_BY_MODES });
+    assert.equal(status, EXIT.partial, done.stderr);
+    const failed = events.filter(({ event }) => event === "entry_failed").map(({ path, errno }) => [path.replace(/.*tree\//, ""), errno]);
+    assert.deepEqual(failed.sort(), [["closed", 13], ["link/x", 40], ["real/gone", 2]], command.join(" "));
+    assert.match((await near.run(args, { wrap: BOUND_BY_MODES })).stderr, /A list does not follow symbolic links/);
+  }
+});
+
+test("a dry run of an update compares names of one file as the copy does", async (t) => {
+  const { base, source, near } = strangers(t);
+  const [tree, there] = [join(source, "tree"), join(base, "there")];
+  mkdirSync(join(tree, "d"), { recursive: true });
+  writeFileSync(join(tree, "a"), "12345");
+  linkSync(join(tree, "a"), join(tree, "d/b"));
+  await asked(near, ["copy", "-T", tree, there]);
+  writeFileSync(join(there, "a"), "edited there");
+  const later = Date.now() / 1000 + 100;
+  utimesSync(join(there, "a"), later, later);
+  const figures = async (...args) => {
+    const { files, links, bytes, unchanged, skipped } = finished({ events: await asked(near, ["copy", "-u", ...args, "-T", tree, there]) });
+    return { files, links, bytes, unchanged, skipped };
+  };
+  const told = await figures("--dry-run");
+  assert.deepEqual(told, { files: 0, links: 0, bytes: 0, unchanged: 1, skipped: 1 });
+  assert.deepEqual(await figures(), told);
+});
+
+test("a copy whose list came through a pipe is not continued by a command that would copy other entries", { timeout: 60_000 }, async (t) => {
+  const { base, source, near } = strangers(t);
+  const large = join(source, "large");
+  writeFileSync(large, Buffer.alloc(256 << 20, "contents"));
+  const slowly = ["--reflink=never", "--no-splice", "-j", "1", "-c", "4K"];
+  const running = near.start(["copy", ...slowly, "--exclude-from", "/dev/stdin", "-T", source, join(base, "copy")], { input: "*.tmp\n" });
+  t.after(() => running.kill());
+  while (!existsSync(join(base, "copy/large"))) await new Promise((resolve) => setTimeout(resolve, 5));
+  running.child.kill("SIGINT");
+  const ended = await running.ended;
+  assert.equal(ended.status, EXIT.failed, ended.said());
+  assert.match(ended.stderr, /run the same command again with -T.*give it the same again/);
+  assert.doesNotMatch(ended.stderr, /run: ringway copy/);
 });

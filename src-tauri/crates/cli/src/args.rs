@@ -349,7 +349,9 @@ pub(crate) struct SendArgs {
     #[arg(required_unless_present = "again", num_args = 1.., value_name = "PATH")]
     pub(crate) words: Vec<OsString>,
     /// Repeat an earlier send, to the same device: NUMBER as `ringway inbox --sent` lists it. Files
-    /// that are there already are not sent twice
+    /// that are there already are not sent twice. What its patterns left out is left out again:
+    /// --exclude, --include and --exclude-from add to them, and decide before them. A list of
+    /// --files-from is not remembered
     #[arg(long, value_name = "NUMBER", conflicts_with_all = ["words", "nearby"])]
     pub(crate) again: Option<u64>,
     /// Send to the receiver on the local network that shows the code: all words are paths, none is

@@ -11,6 +11,7 @@ pub(crate) mod nearby;
 pub(crate) mod pair;
 mod planned;
 pub(crate) mod recv;
+pub(crate) mod selected;
 pub(crate) mod send;
 pub(crate) mod service;
 pub(crate) mod settings;

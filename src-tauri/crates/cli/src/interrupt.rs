@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::ask::prompt;
 use crate::exit::Exit;
@@ -101,7 +101,25 @@ impl Interrupts {
         }
     }
 
-    /// The same, but that a stop is heard of no sooner than it is passed on.
+    /// Does what may wait for a person or another process, as reading standard input or a FIFO
+    /// does; none if a stop is asked for before it is done.
+    ///
+    /// # Errors
+    /// No thread can be started for it.
+    pub(crate) async fn unless_asked<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> std::io::Result<Option<T>> {
+        let (done, result) = oneshot::channel();
+        // The runtime's own threads for this would keep it from ending.
+        std::thread::Builder::new().spawn(move || drop(done.send(work())))?;
+        Ok(tokio::select! {
+            result = result => result.ok(),
+            () = self.asked() => None,
+        })
+    }
+
+    /// The same interrupts, but that a stop is heard of no sooner than it is passed on.
     pub(crate) fn held_back(&self) -> (Self, HeldBack) {
         let (tell, asked) = watch::channel(None);
         (Self { asked, continued: self.continued.clone() }, HeldBack { asked: self.asked.clone(), tell })

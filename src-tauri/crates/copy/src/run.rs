@@ -13,6 +13,8 @@ use std::thread::Builder;
 use std::time::Duration;
 
 use ringway_model::{FailureReason, Fault, Operation};
+use ringway_sys::dir::Dir;
+use ringway_tree::filesystem::selection::why_missing;
 use rustix::io::Errno;
 
 use crate::job::{Job, value};
@@ -79,8 +81,10 @@ pub(crate) fn run(job: &Job, roots: Vec<Root>) -> Result<(), Fault> {
 /// Reports the listed paths that the source, which is the only one then, does not have.
 fn report_missing(job: &Job, source: &Path) {
     let Some(filter) = job.filter.as_ref().filter(|_| !job.is_stopped()) else { return };
+    let dir = Dir::open_to_search(source).ok();
     for path in filter.missing(&job.met) {
-        let reason = FailureReason::Os { errno: Errno::NOENT.raw_os_error() };
+        let why = dir.as_ref().map_or(Errno::NOENT, |dir| why_missing(dir, path));
+        let reason = FailureReason::Os { errno: why.raw_os_error() };
         job.fail_for(source.join(OsStr::from_bytes(path)), Operation::Open, reason);
     }
 }

@@ -211,9 +211,19 @@ impl<'s, 'j> Worker<'s, 'j> {
                 add(&self.job.counts.folders, 1);
                 self.list(&folder, Position::default());
             }
-            Ok(None) => {}
-            Err(error) => self.fail(item, error),
+            Ok(None) => self.failed_below(item.folder, item.from),
+            Err(error) => {
+                self.fail(item, error);
+                self.failed_below(item.folder, item.from);
+            }
         }
+    }
+
+    /// Passes over what is listed below a folder that failed: it failed with the folder.
+    fn failed_below(&self, folder: &Folder<'j>, name: &[u8]) {
+        let Some(filter) = &self.job.filter else { return };
+        let path = folder.in_source(name).unwrap_or_default();
+        filter.failed_below(path.strip_suffix(b"/").unwrap_or(&path), &self.job.met);
     }
 
     /// `None` for a folder that cannot be listed, which was reported.
@@ -310,6 +320,7 @@ impl<'s, 'j> Worker<'s, 'j> {
         if let Err(error) = self.fill(&mut window, folder, &mut position) {
             position.ended = true;
             self.fail(Item { folder, from: b"", to: b"" }, error);
+            self.failed_below(folder, b"");
         }
         add(&self.job.counts.found, window.len() as u64);
         let mut tasks = Vec::new();
@@ -492,7 +503,12 @@ impl<'s, 'j> Worker<'s, 'j> {
             // A dry run has no first name to link to.
             let nothing = |_: &Dir, _: &[u8]| Ok(());
             self.refuse_in_the_way(item, metadata)?;
-            return overwrite::make(item, metadata, (Planned::Link, By::Linking), nothing, nothing).map(Some);
+            let made = overwrite::make(item, metadata, (Planned::Link, By::Linking), nothing, nothing)?;
+            // If the first name stays, too, this one is compared with that, not with the source.
+            return Ok(Some(match made {
+                Made::Kept(_) if self.is_kept_link(item, place) => Made::Kept(Kept::SAME),
+                made => made,
+            }));
         }
         let Some(top) = &self.job.top else { return Ok(None) };
         item.folder.admit(item.to)?;
@@ -521,6 +537,16 @@ impl<'s, 'j> Worker<'s, 'j> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether an existing name already is one of the file that stays at `place`.
+    fn is_kept_link(&self, item: Item<'_, 'j>, place: &Place) -> bool {
+        let first = self.job.top.as_ref().and_then(|top| {
+            let (folder, name) = split(place);
+            self.job.patiently(|| open_below(&top.dir, folder)).and_then(|folder| folder.metadata(name)).ok()
+        });
+        let there = item.folder.target().ok().and_then(|target| target.as_ref()?.metadata(item.to).ok());
+        first.zip(there).is_some_and(|(first, there)| (first.dev, first.ino) == (there.dev, there.ino))
     }
 
     /// Refuses to give a file another name if another entry, or a link to a folder, has that name.

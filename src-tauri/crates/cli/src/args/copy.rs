@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use clap::{ArgAction, Args, ValueEnum};
 use ringway_engine::copying::limits;
 use ringway_engine::{CopyOptions, CopyRequest, KernelCopy, ReflinkMode};
-use ringway_model::{OnExisting, moment};
+use ringway_model::{OnExisting, Selection, moment};
 
 use crate::args::{IoArg, ReportArgs, ReportingArgs, SelectionArgs};
 use crate::exit::Refusal;
@@ -229,11 +229,11 @@ impl CopyArgs {
         }
     }
 
-    /// The options as the engine takes them.
+    /// The sources and the destination.
     ///
     /// # Errors
-    /// A place to copy to is missing, -T has several sources, or the selection is refused.
-    pub(crate) fn request(&self) -> Result<CopyRequest, Refusal> {
+    /// A place to copy to is missing, or -T has several sources.
+    pub(crate) fn places(&self) -> Result<(&[PathBuf], &PathBuf), Refusal> {
         let (sources, destination) = match (&self.target_directory, &*self.paths) {
             (Some(folder), sources) => (sources, folder),
             (None, [sources @ .., destination]) if !sources.is_empty() => (sources, destination),
@@ -244,9 +244,18 @@ impl CopyArgs {
                 Refusal::usage("-T takes one SOURCE and DEST: several sources cannot all become DEST itself.");
             return Err(refusal.advise("Leave -T out to copy them into the folder DEST."));
         }
+        Ok((sources, destination))
+    }
+
+    /// The options as the engine takes them, with what the options of the selection ask for.
+    ///
+    /// # Errors
+    /// As with [`Self::places`].
+    pub(crate) fn request(&self, selection: Selection) -> Result<CopyRequest, Refusal> {
+        let (sources, destination) = self.places()?;
         let options = CopyOptions {
             exact_destination: self.no_target_directory,
-            selection: self.selection.selection(sources)?,
+            selection,
             existing: self.existing(),
             continues: self.r#continue,
             dry_run: self.dry_run,
@@ -320,7 +329,7 @@ mod tests {
     }
 
     fn request(line: &[&str]) -> CopyRequest {
-        parse(line).unwrap().request().unwrap()
+        parse(line).unwrap().request(Selection::default()).unwrap()
     }
 
     #[test]
@@ -350,7 +359,7 @@ mod tests {
             &["--preserve=mode,timestamps", "--preserve=xattr", "a", "b"],
         ] {
             let args = parse(line).unwrap_or_else(|error| panic!("{line:?}: {error}"));
-            assert_eq!(args.request().unwrap().destination, Path::new("b"), "{line:?}");
+            assert_eq!(args.places().unwrap().1, Path::new("b"), "{line:?}");
         }
         let several = request(&["-at", "into", "a", "b"]);
         assert_eq!((several.sources.len(), several.destination), (2, PathBuf::from("into")));
@@ -362,8 +371,9 @@ mod tests {
 
     #[test]
     fn the_selection_is_asked_of_the_engine() {
-        let patterns = request(&["--exclude", "*", "a", "--include=x", "b"]).options.selection.patterns;
-        assert_eq!(patterns, [Pattern::Exclude("*".into()), Pattern::Include("x".into())]);
+        let selection = Selection { patterns: vec![Pattern::Exclude("*".into())], paths: None };
+        let args = parse(&["--exclude", "*", "a", "b"]).unwrap();
+        assert_eq!(args.request(selection.clone()).unwrap().options.selection, selection);
     }
 
     #[test]
@@ -447,7 +457,7 @@ mod tests {
             assert_eq!(parse(bad).unwrap_err().exit_code(), 2, "{bad:?}");
         }
         for bad in [&["a"][..], &["-T", "a", "b", "c"]] {
-            let Err(refusal) = parse(bad).unwrap().request() else { panic!("{bad:?}") };
+            let Err(refusal) = parse(bad).unwrap().places().map(drop) else { panic!("{bad:?}") };
             assert!(refusal.next.is_some(), "{bad:?}");
         }
     }

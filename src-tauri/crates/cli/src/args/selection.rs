@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use ringway_engine::selection::{self, Filter, LISTED_BYTES_MAX, LISTED_MAX};
-use ringway_model::{Fault, Pattern, Selection};
+use ringway_model::{Failure, FailureReason, Fault, Pattern, Selection};
+use rustix::io::Errno;
 
 use crate::exit::Refusal;
 use crate::text::for_terminal;
@@ -26,7 +27,7 @@ A pattern is one of gitignore(5) and matches what it matches for git: one with a
 
 --exclude-from FILE reads a file that is written as a .gitignore file is: a pattern on each line, `#` for comments, `!` for what is taken all the same. Its patterns stand at its place among the others.
 
---files-from FILE reads paths, one on each line, or each with a NUL behind it, as `find -print0` and `git ls-files -z` write them. They are relative to the source, of which there is one, a folder; absolute ones must lie in it. A folder that is listed is taken with everything in it. The folders above what is listed are made, too. What is listed and is not there counts as failed. Patterns leave out of what is listed.
+--files-from FILE reads paths, one on each line, or each with a NUL behind it, as `find -print0` and `git ls-files -z` write them. A carriage return at the end of a line does not count; a name that ends in one needs NULs. Paths are relative to the source, of which there is one, a folder; absolute ones must lie in it. A folder that is listed is taken with everything in it. The folders above what is listed are made, too. Symbolic links on the way to it are not followed. What is listed and is not there counts as failed. Patterns leave out of what is listed. An empty list selects nothing.
 
 A symbolic link is taken as it is, also where what it leads to is left out. A file with several names of which some are left out arrives under the others.";
 
@@ -35,7 +36,7 @@ A symbolic link is taken as it is, also where what it leads to is left out. A fi
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SelectionArgs {
     given: Vec<Given>,
-    files_from: Option<PathBuf>,
+    files_from: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,30 +56,36 @@ impl Args for SelectionArgs {
         let option = |id: &'static str, value: &'static str, action: ArgAction, help: &'static str| {
             Arg::new(id).long(id).value_name(value).value_parser(value_parser!(OsString)).action(action).help(help)
         };
-        let (append, set) = (ArgAction::Append, ArgAction::Set);
+        let append = ArgAction::Append;
         command
-            .arg(option(
-                EXCLUDE,
-                "PATTERN",
-                append.clone(),
-                "Leave out what matches, as in '*.tmp', '/cache', 'node_modules/'; may be repeated",
-            ))
-            .arg(option(
-                INCLUDE,
-                "PATTERN",
-                append.clone(),
-                "Take what matches, although an --exclude before it leaves it out; may be repeated",
-            ))
+            .arg(
+                option(
+                    EXCLUDE,
+                    "PATTERN",
+                    append.clone(),
+                    "Leave out what matches, as in '*.tmp', '/cache', 'node_modules/'; may be repeated",
+                )
+                .allow_hyphen_values(true),
+            )
+            .arg(
+                option(
+                    INCLUDE,
+                    "PATTERN",
+                    append.clone(),
+                    "Take what matches, although an --exclude before it leaves it out; may be repeated",
+                )
+                .allow_hyphen_values(true),
+            )
             .arg(option(
                 EXCLUDE_FROM,
                 "FILE",
-                append,
+                append.clone(),
                 "Read patterns from FILE (- is standard input), which is written as a .gitignore file is; may be repeated",
             ))
             .arg(option(
                 FILES_FROM,
                 "FILE",
-                set,
+                append,
                 "Take only the paths that FILE (- is standard input) lists, relative to the source: one on each line, or each with a NUL behind it",
             ))
     }
@@ -104,7 +111,8 @@ impl FromArgMatches for SelectionArgs {
         }
         placed.sort_by_key(|(place, _)| *place);
         let given = placed.into_iter().map(|(_, given)| given).collect();
-        Ok(Self { given, files_from: matches.get_one::<OsString>(FILES_FROM).map(PathBuf::from) })
+        let files_from = matches.get_many::<OsString>(FILES_FROM).into_iter().flatten().map(PathBuf::from).collect();
+        Ok(Self { given, files_from })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -114,23 +122,54 @@ impl FromArgMatches for SelectionArgs {
 }
 
 impl SelectionArgs {
-    /// Whether nothing of this was asked for.
-    pub(crate) fn is_empty(&self) -> bool {
-        *self == Self::default()
+    /// The files that are read.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
+        let patterns = self.given.iter().filter_map(|given| match given {
+            Given::ExcludeFrom(file) => Some(Path::new(file)),
+            Given::Exclude(_) | Given::Include(_) => None,
+        });
+        patterns.chain(self.files_from.iter().map(PathBuf::as_path))
     }
 
-    /// What they ask for, with the files read. `sources` are those that are on this machine.
+    /// Whether the same command cannot read the same again, because a file is standard input,
+    /// another descriptor or a pipe.
+    pub(crate) fn is_read_once(&self) -> bool {
+        let is_lasting = |file: &Path| {
+            !["/dev", "/proc"].iter().any(|of_process| file.starts_with(of_process))
+                && file != Path::new("-")
+                && std::fs::metadata(file).is_ok_and(|found| found.is_file())
+        };
+        !self.files().all(is_lasting)
+    }
+
+    /// What to do about listed paths that a symbolic link leads to; none without such a failure.
+    pub(crate) fn step_after(&self, failures: &[Failure]) -> Option<&'static str> {
+        let is_behind_link =
+            |failure: &Failure| failure.reason == FailureReason::Os { errno: Errno::LOOP.raw_os_error() };
+        (!self.files_from.is_empty() && failures.iter().any(is_behind_link)).then_some(
+            "A list does not follow symbolic links: list the link itself, or take the folder that it leads to as the source.",
+        )
+    }
+
+    /// The list, if it was given.
+    pub(crate) fn list(&self) -> Option<&Path> {
+        self.files_from.first().map(PathBuf::as_path)
+    }
+
+    /// What they ask for, with the files read. `sources` are those that are on this machine. The
+    /// patterns stand behind the `remembered` ones, and so decide before them.
     ///
     /// # Errors
     /// A pattern or a listed path is not understood, a file cannot be read or is too long, or a
     /// list is given for other sources than one.
-    pub(crate) fn selection(&self, sources: &[PathBuf]) -> Result<Selection, Refusal> {
-        let is_input = |given: &Given| matches!(given, Given::ExcludeFrom(file) if file == "-");
-        let inputs = self.given.iter().filter(|given| is_input(given)).count();
-        if inputs + usize::from(self.files_from.as_deref() == Some(Path::new("-"))) > 1 {
+    pub(crate) fn selection(&self, sources: &[PathBuf], remembered: Vec<Pattern>) -> Result<Selection, Refusal> {
+        if self.files_from.len() > 1 {
+            return Err(Refusal::usage("--files-from can be given only once.").advise("Write all paths into one list."));
+        }
+        if self.files().filter(|file| *file == Path::new("-")).count() > 1 {
             return Err(Refusal::usage("Standard input can be read for one option only."));
         }
-        let mut patterns = Vec::new();
+        let mut patterns = remembered;
         for given in &self.given {
             match given {
                 Given::Exclude(text) => patterns.push(Pattern::Exclude(text.as_bytes().to_vec())),
@@ -138,7 +177,7 @@ impl SelectionArgs {
                 Given::ExcludeFrom(file) => patterns.extend(patterns_in(Path::new(file))?),
             }
         }
-        let paths = match &self.files_from {
+        let paths = match self.list() {
             Some(file) => Some(paths_in(file, sources)?),
             None => None,
         };
@@ -150,8 +189,11 @@ impl SelectionArgs {
 
 fn refusal(fault: &Fault) -> Refusal {
     let words = words::error(fault);
-    let refusal = Refusal::usage(words.what);
-    match words.next {
+    advised(Refusal::usage(words.what), words.next)
+}
+
+fn advised(refusal: Refusal, next: Option<String>) -> Refusal {
+    match next {
         Some(next) => refusal.advise(next),
         None => refusal,
     }
@@ -180,7 +222,10 @@ fn patterns_in(file: &Path) -> Result<Vec<Pattern>, Refusal> {
     for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
         let Some(pattern) = selection::of_line(line, number == 0) else { continue };
         let alone = Selection { patterns: vec![pattern], paths: None };
-        Filter::new(&alone).map_err(|fault| at_line(file, number, words::error(&fault).what))?;
+        Filter::new(&alone).map_err(|fault| {
+            let words = words::error(&fault);
+            advised(at_line(file, number, words.what), words.next)
+        })?;
         patterns.extend(alone.patterns);
     }
     Ok(patterns)
@@ -200,6 +245,7 @@ fn paths_in(file: &Path, sources: &[PathBuf]) -> Result<Vec<Vec<u8>>, Refusal> {
     let within = [std::path::absolute(source).ok(), source.canonicalize().ok()];
     let mut paths = Vec::new();
     for (number, path) in text.split(|byte| *byte == separator).enumerate() {
+        let path = path.strip_suffix(b"\r").filter(|_| separator == b'\n').unwrap_or(path);
         if path.is_empty() {
             continue;
         }
@@ -245,7 +291,7 @@ mod tests {
 
     fn selection(line: &[&str]) -> Result<Selection, Refusal> {
         let line = Line::try_parse_from(["x"].iter().chain(line)).unwrap();
-        line.selection.selection(&line.paths)
+        line.selection.selection(&line.paths, Vec::new())
     }
 
     fn out(text: &str) -> Pattern {
@@ -273,7 +319,29 @@ mod tests {
             Pattern::Include("z".into()),
         ];
         assert_eq!(selection(&line).unwrap().patterns, wanted);
-        assert!(Line::try_parse_from(["x", "a"]).unwrap().selection.is_empty());
+        assert_eq!(Line::try_parse_from(["x", "a"]).unwrap().selection, SelectionArgs::default());
+        let dashed = selection(&["--exclude", "-x", "--include", "--y", "a"]).unwrap().patterns;
+        assert_eq!(dashed, [out("-x"), Pattern::Include("--y".into())]);
+        let line = Line::try_parse_from(["x", "--exclude", "new", "a"]).unwrap();
+        let after = line.selection.selection(&line.paths, vec![out("old")]).unwrap();
+        assert_eq!(after.patterns, [out("old"), out("new")], "later ones decide");
+    }
+
+    #[test]
+    fn what_can_be_read_only_once_is_told_from_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let list = file(&folder, "a");
+        let pipe = folder.path().join("pipe").to_str().unwrap().to_owned();
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let once =
+            |option: &str, file: &str| Line::try_parse_from(["x", option, file, "a"]).unwrap().selection.is_read_once();
+        for option in ["--exclude-from", "--files-from"] {
+            assert!(!once(option, &list));
+            for file in ["-", "/dev/fd/3", "/dev/stdin", "/proc/self/fd/0", &pipe, "/nowhere/at/all"] {
+                assert!(once(option, file), "{option} {file}");
+            }
+        }
+        assert!(!once("--exclude", "-"));
     }
 
     #[test]
@@ -289,6 +357,9 @@ mod tests {
             "{refusal}"
         );
         assert_eq!(refusal.exit, crate::exit::Exit::Usage);
+        let given = selection(&["--exclude", "a[b", "a"]).unwrap_err();
+        assert_eq!(refusal.next, given.next, "the hint is the same");
+        assert!(refusal.next.is_some());
         assert!(refused(&[b"x\n", &[b'a'; 1_000][..]].concat().repeat(2_000)).what.contains("too long"));
         assert!(refused(&[b'a'; 5_000]).what.contains("line 1: "));
         assert!(refused(b"a\0b").what.contains("line 1: "));
@@ -312,6 +383,8 @@ mod tests {
         let absolute = format!("a\n./b//c/\n\n{source}/d/e\na\n#x\n");
         assert_eq!(listed(absolute.as_bytes()).unwrap(), [&b"a"[..], b"./b//c/", b"d/e", b"a", b"#x"]);
         assert_eq!(listed(b"a\nb\0\xff\0").unwrap(), [&b"a\nb"[..], b"\xff"]);
+        assert_eq!(listed(b"a\r\n\r\nb\r").unwrap(), [b"a", b"b"]);
+        assert_eq!(listed(b"a\r\0").unwrap(), [b"a\r"], "a name may end so");
         assert_eq!(listed(source.as_bytes()).unwrap(), [b"."]);
         assert_eq!(listed(b"").unwrap(), Vec::<Vec<u8>>::new());
         for (text, said) in [
@@ -325,5 +398,7 @@ mod tests {
         }
         let two = selection(&["--files-from", "-", "a", "b"]).unwrap_err();
         assert!(two.what.contains("one source"), "{two}");
+        let twice = selection(&["--files-from", "x", "--files-from", "y", "a"]).unwrap_err();
+        assert!(twice.what.contains("only once"), "{twice}");
     }
 }

@@ -16,6 +16,7 @@ use ringway_model::{Fault, Outcome, Report, Side, moment};
 
 use crate::args::{CopyArgs, ReportingArgs};
 use crate::commands::planned::PlannedLines;
+use crate::commands::selected;
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
@@ -34,7 +35,11 @@ pub(crate) async fn run(args: CopyArgs, interrupts: &Interrupts) -> Result<Exit>
     if args.dry_run {
         out = out.without_bar();
     }
-    let mut request = args.request()?;
+    let (sources, _) = args.places()?;
+    let Some(selection) = selected::read(&args.selection, sources, Vec::new(), &out, interrupts).await? else {
+        return Ok(interrupts.exit());
+    };
+    let mut request = args.request(selection)?;
     look(&request, args.target_directory.is_some())?;
     request.options.count_ahead = out.is_watched() && !args.dry_run;
     let json = reporting.report.json;
@@ -183,10 +188,12 @@ struct Destination<'a> {
 /// The last word, for people and for programs.
 fn conclude(transfer: &Transfer, report: &Report, destination: Destination<'_>, args: &CopyArgs, out: &Output) {
     let began = report.copy.as_ref().and_then(|copy| copy.began).map(moment::exact);
-    let go_on = words::go_on(&report.failures, &words_of_this_command(), began.as_deref(), destination.made);
+    let words = (!args.selection.is_read_once()).then(words_of_this_command);
+    let go_on = words::go_on(&report.failures, words.as_deref(), began.as_deref(), destination.made);
     let why = |fault: &Fault| words::error(fault, report, destination.path, &go_on, args.dry_run);
     let came_through = progress::tell_end(transfer, report, out, why, args.dry_run);
     words::advice(report, args).iter().for_each(|next| out.advise(next));
+    args.selection.step_after(&report.failures).into_iter().for_each(|next| out.advise(next));
     if came_through {
         out.say(words::summary(&progress::title(transfer), report, args));
     }

@@ -2,10 +2,12 @@
 //! how that ended.
 mod unfinished;
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use ringway_engine::{Engine, Remembered};
+use ringway_engine::{Engine, Remembered, Resend, selection};
 use ringway_model::{Direction, Outcome, Past, PastDetails, PastQuery};
 
 use crate::args::{InboxAction, InboxArgs};
@@ -15,6 +17,9 @@ use crate::output::Output;
 use crate::text::{ago, and_more, bytes, count, counted, for_terminal, rate, table, took};
 use crate::words::advised;
 use crate::words::{self, pace};
+
+/// Patterns that are shown of a transfer: as many as people type.
+const PATTERNS_SHOWN_MAX: usize = 10;
 
 /// Lists what has ended, shows one of it, or forgets it; and the same of what unfinished transfers
 /// keep.
@@ -26,7 +31,7 @@ pub(crate) fn run(engine: &Engine, args: InboxArgs) -> Result<Exit> {
             let (Remembered { past, resend, .. }, details) =
                 engine.past_transfer(number)?.ok_or_else(|| unknown(number))?;
             out.event(&json::past(&past, Some(&details)));
-            shown(&past, &details, resend.is_some(), SystemTime::now()).into_iter().for_each(|line| out.say(line));
+            shown(&past, &details, resend.as_ref(), SystemTime::now()).into_iter().for_each(|line| out.say(line));
         }
         Some(InboxAction::Forget { number }) => {
             if !engine.forget_past(number)? {
@@ -135,7 +140,7 @@ fn ending(past: &Past) -> String {
     }
 }
 
-fn shown(past: &Past, details: &PastDetails, can_resend: bool, now: SystemTime) -> Vec<String> {
+fn shown(past: &Past, details: &PastDetails, resend: Option<&Resend>, now: SystemTime) -> Vec<String> {
     let report = &past.report;
     let mut lines = Vec::new();
     let mut line = |what: &str, text: String| {
@@ -179,6 +184,14 @@ fn shown(past: &Past, details: &PastDetails, can_resend: bool, now: SystemTime) 
     if report.counts.excluded > 0 {
         line("Left out", format!("{}, as asked", words::entries(report.counts.excluded)));
     }
+    let patterns = resend.map(|resend| &*resend.selection.patterns).unwrap_or_default();
+    for (index, pattern) in patterns.iter().take(PATTERNS_SHOWN_MAX).enumerate() {
+        let text = OsString::from_vec(selection::to_line(pattern));
+        line(if index == 0 { "Patterns" } else { "" }, for_terminal(text));
+    }
+    if let Some(more @ 1..) = patterns.len().checked_sub(PATTERNS_SHOWN_MAX) {
+        line("", format!("and {} more", count(more as u64)));
+    }
     if let Some(proven) = &report.proven {
         line("Proven", format!("{}, {}", counted(proven.files, "file"), bytes(proven.bytes)));
     }
@@ -202,7 +215,7 @@ fn shown(past: &Past, details: &PastDetails, can_resend: bool, now: SystemTime) 
         };
         line(what, for_terminal(path));
     }
-    if can_resend {
+    if resend.is_some() {
         line("Again", advised::send_again(past.number));
     }
     lines.extend(details.edits.iter().map(|edit| format!("  {}", words::edit(edit, past.direction))));
@@ -230,7 +243,8 @@ fn rates(details: &PastDetails) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
     use ringway_model::{
-        Counts, DeviceId, Edit, Failure, FailureReason, Fault, Operation, Report, SeriesPoint, Side, TransferId,
+        Counts, DeviceId, Edit, Failure, FailureReason, Fault, Operation, Pattern, Report, Selection, SeriesPoint,
+        Side, TransferId,
     };
 
     fn past(outcome: Outcome) -> Past {
@@ -287,7 +301,7 @@ mod tests {
     #[test]
     fn one_is_shown_with_all_that_is_known_and_no_name_plays_tricks() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(7_300);
-        let text = shown(&past(Outcome::Partial), &details(), false, now).join("\n");
+        let text = shown(&past(Outcome::Partial), &details(), None, now).join("\n");
         assert_eq!(
             text,
             "What:        da\\u{1b}ta and 2 more\n\
@@ -310,7 +324,15 @@ mod tests {
     #[test]
     fn what_can_be_sent_again_says_how() {
         let sent = Past { direction: Direction::Sending, ..past(Outcome::Partial) };
-        let lines = shown(&sent, &PastDetails::default(), true, SystemTime::now());
+        let taken = (0..11).map(|number| Pattern::Include(format!("p{number}").into()));
+        let patterns = [Pattern::Exclude("*.o".into())].into_iter().chain(taken).collect();
+        let selection = Selection { patterns, paths: None };
+        let resend = Resend { sources: Vec::new(), selection, verify: false };
+        let lines = shown(&sent, &PastDetails::default(), Some(&resend), SystemTime::now());
+        assert!(lines.contains(&"Patterns:    *.o".to_owned()), "{lines:?}");
+        assert!(
+            lines.contains(&"             !p0".to_owned()) && lines.contains(&"             and 2 more".to_owned())
+        );
         assert_eq!(lines.last().map(String::as_str), Some("Again:       ringway send --again 7"));
     }
 
@@ -318,7 +340,7 @@ mod tests {
     fn failures_have_their_sentences_and_lists_a_word() {
         let failed = past(Outcome::Failed(Fault::DestinationFull { shortage: None }));
         assert_eq!(ending(&failed), "failed");
-        let text = shown(&failed, &PastDetails::default(), false, SystemTime::now()).join("\n");
+        let text = shown(&failed, &PastDetails::default(), None, SystemTime::now()).join("\n");
         assert!(text.contains("Ended:       The disk filled up during the transfer."), "{text}");
         assert_eq!(ending(&past(Outcome::Failed(Fault::cancelled(Side::There)))), "stopped");
         assert_eq!(ending(&past(Outcome::Partial)), "101 failed");

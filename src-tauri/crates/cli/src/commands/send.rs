@@ -15,6 +15,7 @@ use crate::ask::code_source;
 use crate::ask::prompt::{self, Lines};
 use crate::commands::nearby;
 use crate::commands::planned::PlannedLines;
+use crate::commands::selected;
 use crate::exit::{Exit, Refusal};
 use crate::interrupt::Interrupts;
 use crate::output::Output;
@@ -34,9 +35,10 @@ const BUSY_WAIT_MAX: Duration = Duration::from_secs(30);
 pub(crate) async fn run(engine: &Engine, args: SendArgs, interrupts: &Interrupts) -> Result<Exit> {
     let out = Output::from(args.reporting);
     let asked = match args.again {
-        Some(number) => again(engine, number, &args)?,
-        None => named(engine, &args, &out)?,
+        Some(number) => again(engine, number, &args, &out, interrupts).await?,
+        None => named(engine, &args, &out, interrupts).await?,
     };
+    let Some(asked) = asked else { return Ok(interrupts.exit()) };
     check(&asked.sources)?;
     if args.dry_run {
         return plan(asked.sources, asked.selection, &args, interrupts).await;
@@ -89,7 +91,11 @@ pub(crate) async fn dry_run(args: &SendArgs, interrupts: &Interrupts) -> Result<
     let (paths, _) = args.sources_and_target();
     let sources: Vec<_> = paths.iter().map(|path| args::source(path)).collect();
     check(&sources)?;
-    plan(sources, args.selection.selection(&paths)?, args, interrupts).await
+    let out = Output::from(args.reporting);
+    match selected::read(&args.selection, &paths, Vec::new(), &out, interrupts).await? {
+        Some(selection) => plan(sources, selection, args, interrupts).await,
+        None => Ok(interrupts.exit()),
+    }
 }
 
 async fn plan(sources: Vec<Source>, selection: Selection, args: &SendArgs, interrupts: &Interrupts) -> Result<Exit> {
@@ -103,7 +109,9 @@ async fn plan(sources: Vec<Source>, selection: Selection, args: &SendArgs, inter
     lines.belong_to(transfer.id());
     let report = progress::follow(&transfer, &out, interrupts).await;
     lines.flush();
-    if progress::tell_end(&transfer, &report, &out, words::error, true) {
+    let came_through = progress::tell_end(&transfer, &report, &out, words::error, true);
+    args.selection.step_after(&report.failures).into_iter().for_each(|next| out.advise(next));
+    if came_through {
         out.say(progress::planned_summary(&transfer, &report));
     }
     Ok(match report.outcome {
@@ -113,16 +121,18 @@ async fn plan(sources: Vec<Source>, selection: Selection, args: &SendArgs, inter
 }
 
 /// What the command line names. This is where a target's text is read; below it is a device or an
-/// address.
-fn named(engine: &Engine, args: &SendArgs, out: &Output) -> Result<Asked> {
+/// address. None if a stop is asked for meanwhile.
+async fn named(engine: &Engine, args: &SendArgs, out: &Output, interrupts: &Interrupts) -> Result<Option<Asked>> {
     let (paths, typed) = args.sources_and_target();
-    let selection = args.selection.selection(&paths)?;
+    let Some(selection) = selected::read(&args.selection, &paths, Vec::new(), out, interrupts).await? else {
+        return Ok(None);
+    };
     let sources = paths.iter().map(|path| args::source(path)).collect();
     let target = match typed {
         Some(typed) => Some(target(engine, typed, out)?),
         None => None,
     };
-    Ok(Asked { sources, failed_before: Vec::new(), selection, target, verify: args.verify })
+    Ok(Some(Asked { sources, failed_before: Vec::new(), selection, target, verify: args.verify }))
 }
 
 fn target(engine: &Engine, typed: &OsStr, out: &Output) -> Result<Target> {
@@ -147,24 +157,36 @@ fn text_of(target: &OsStr) -> Result<&str, Refusal> {
 }
 
 /// What was sent before, to the same device, wherever that is now, and without what was left out
-/// then, unless other things are to be left out now.
-fn again(engine: &Engine, number: u64, args: &SendArgs) -> Result<Asked> {
+/// then. The patterns of now stand behind those of then. None if a stop is asked for meanwhile.
+async fn again(
+    engine: &Engine,
+    number: u64,
+    args: &SendArgs,
+    out: &Output,
+    interrupts: &Interrupts,
+) -> Result<Option<Asked>> {
     let sent = engine.past_transfer(number)?;
     let (sent, details) = sent.filter(|(found, _)| found.past.direction == Direction::Sending).ok_or_else(|| {
         Refusal::usage(format!("Nothing that was sent has the number {number}."))
             .advise("`ringway inbox --sent` lists what was.")
     })?;
     let target = engine.target_of(&sent)?;
-    let resend = sent.resend.ok_or_else(|| {
-        Refusal::failed(format!("Of number {number} more was sent at once than is remembered: name it anew."))
+    let is_whole = sent.past.paths.len() as u64 == sent.past.more_names.saturating_add(1);
+    let resend = sent.resend.ok_or_else(|| match is_whole {
+        true => Refusal::failed(format!(
+            "Number {number} was sent by a list (--files-from), or by more patterns than are remembered: neither is."
+        ))
+        .advise("Name the folder anew, with its list or patterns."),
+        false => Refusal::failed(format!("Of number {number} more was sent at once than is remembered: name it anew.")),
     })?;
     let failed_before = details.failures.into_iter().map(|failure| failure.path.0).collect();
     let paths: Vec<_> = resend.sources.iter().map(|source| source.path.clone()).collect();
-    let selection = match args.selection.is_empty() {
-        true => resend.selection,
-        false => args.selection.selection(&paths)?,
+    let remembered = resend.selection.patterns;
+    let Some(selection) = selected::read(&args.selection, &paths, remembered, out, interrupts).await? else {
+        return Ok(None);
     };
-    Ok(Asked { sources: resend.sources, failed_before, selection, target: Some(target), verify: resend.verify })
+    let (target, verify) = (Some(target), resend.verify);
+    Ok(Some(Asked { sources: resend.sources, failed_before, selection, target, verify }))
 }
 
 /// Looks before the first byte: a missing source would otherwise be found after a person at the
@@ -284,6 +306,7 @@ impl Sending<'_> {
                 _ => {}
             }
             progress::conclude(&transfer, &report, self.out);
+            self.args.selection.step_after(&report.failures).into_iter().for_each(|next| self.out.advise(next));
             let not_found = matches!(&report.outcome, Outcome::Failed(Fault::Unreachable { .. }));
             if let Target::Address(Address::Host(host, _)) = &self.target
                 && not_found

@@ -12,6 +12,9 @@ mod tests;
 use std::sync::Arc;
 
 use ringway_model::{Fault, Selection};
+use ringway_sys::attributes::Kind;
+use ringway_sys::dir::Dir;
+use rustix::io::Errno;
 
 use listed::{Listed, Place};
 use pattern::Compiled;
@@ -48,6 +51,19 @@ pub enum Verdict {
     LeftOut,
     /// It is not listed.
     NotListed,
+}
+
+/// Why a listed path was not met: `ELOOP` if a symbolic link leads to it, which is not followed.
+pub fn why_missing(source: &Dir, path: &[u8]) -> Errno {
+    let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    for (end, _) in slashes {
+        match source.metadata(&path[..end]) {
+            Ok(found) if found.kind == Kind::Dir => {}
+            Ok(found) if found.kind == Kind::Symlink => return Errno::LOOP,
+            _ => break,
+        }
+    }
+    Errno::NOENT
 }
 
 impl Filter {
@@ -112,6 +128,17 @@ impl Filter {
     /// Whether the entry is taken.
     pub fn takes(&self, path: &[u8], is_folder: bool) -> bool {
         self.verdict(path, is_folder, &self.nothing_met()) == Verdict::Taken
+    }
+
+    /// Counts what is listed below a folder as met, because it failed with the folder. An empty
+    /// path is that of the source.
+    pub fn failed_below(&self, folder: &[u8], met: &Met) {
+        let Some(listed) = &self.listed else { return };
+        match listed.place(folder) {
+            _ if folder.is_empty() => listed.all().for_each(|at| met.set(at)),
+            Place::Above(from) => listed.below(from, folder).for_each(|at| met.set(at)),
+            Place::At(_) | Place::Elsewhere => {}
+        }
     }
 
     /// The listed paths that were not met: nothing in the source has them.

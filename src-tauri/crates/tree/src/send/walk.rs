@@ -30,7 +30,7 @@ use super::walk::roots::Root;
 use super::{joined, reason};
 use crate::descriptors::{self, ForSending, Shortage};
 use crate::filesystem::listing::{Position, Window, first_name};
-use crate::filesystem::selection::{Filter, Met, Verdict};
+use crate::filesystem::selection::{Filter, Met, Verdict, why_missing};
 
 /// Entries of a folder that are listed, sorted and read together: enough that inode order pays,
 /// with little memory.
@@ -175,12 +175,21 @@ impl<F: Finds> Walk<F> {
         }
     }
 
+    /// Passes over what is listed below a folder that failed: it failed with the folder.
+    fn failed_below(&self, folder: &[u8]) {
+        let Some(filter) = &self.scope.filter else { return };
+        let own = self.root.as_ref().map_or(0, |(_, own)| *own);
+        let below = folder.get(own..).unwrap_or_default();
+        filter.failed_below(below.strip_prefix(b"/").unwrap_or(below), &self.met_listed);
+    }
+
     /// Reports the offered names that were not found, and the listed paths.
     pub(super) fn report_vanished(&self) {
         // A list belongs to one source.
         let source = self.root.as_ref().filter(|(_, own)| *own > 0).and_then(|_| self.scope.offered.iter().next());
         for path in self.scope.filter.iter().flat_map(|filter| filter.missing(&self.met_listed)) {
-            self.fail(source.unwrap_or_default(), path, Operation::Open, &Errno::NOENT.into());
+            let why = self.root.as_ref().map_or(Errno::NOENT, |(root, _)| why_missing(root, path));
+            self.fail(source.unwrap_or_default(), path, Operation::Open, &why.into());
         }
         for (at, name) in self.scope.offered.iter().enumerate() {
             if self.met[at / u64::BITS as usize] >> (at % u64::BITS as usize) & 1 == 0 {
@@ -285,6 +294,7 @@ impl<F: Finds> Walk<F> {
             }
             Err(error) => {
                 self.fail(&path, b"", Operation::Open, &error);
+                self.failed_below(&path);
                 if let Some(level) = self.stack.pop() {
                     self.held -= level.folders.len();
                 }
@@ -344,6 +354,7 @@ impl<F: Finds> Walk<F> {
         if let Err(errno) = listed {
             level.position.ended = true;
             self.fail(&path, b"", Operation::Read, &errno.into());
+            self.failed_below(&path);
         }
         let window = std::mem::take(&mut self.window);
         let mut folders = Vec::new();
@@ -440,10 +451,12 @@ impl<F: Finds> Walk<F> {
             // A folder that cannot be opened is made at the receiver, empty, and reported.
             (Err(error), Ok(metadata)) => {
                 self.fail(&above, name, Operation::Open, &error);
+                self.failed_below(&path);
                 self.finds.folder(&path, &metadata, None)
             }
             (_, Err(error)) => {
                 self.fail(&above, name, Operation::Open, &error);
+                self.failed_below(&path);
                 Ok(())
             }
         }

@@ -25,21 +25,26 @@ fn is_cut_short(failure: &Failure) -> bool {
 }
 
 /// How to finish a copy that ended early: the very command. `words` are those behind `ringway
-/// copy`. `began` is none where it cannot be told what that copy has made. Where the copy `made`
-/// its destination, the same command would go into that the next time.
-pub(super) fn go_on(failures: &[Failure], words: &[OsString], began: Option<&str>, made: bool) -> String {
+/// copy`, none where these would not select the same again. `began` is none where it cannot be told
+/// what that copy has made. Where the copy `made` its destination, the same command would go into
+/// that the next time.
+pub(super) fn go_on(failures: &[Failure], words: Option<&[OsString]>, began: Option<&str>, made: bool) -> String {
     let what = match (began, failures.iter().any(is_cut_short)) {
         (Some(_), false) => "",
         (Some(_), true) => "Files that were being overwritten are copied again. ",
         (None, _) => "Everything is copied again. ",
     };
-    match advised::continue_copy(words, began, made) {
+    let once = match words {
+        Some(_) => "",
+        None => " Its patterns or list did not come from a file: give it the same again, or it copies other entries.",
+    };
+    match words.and_then(|words| advised::continue_copy(words, began, made)) {
         Some(command) => format!("{what}To finish the copy, run: {command}"),
         None => {
             let exact = if made { " with -T, since the destination is there now" } else { "" };
             let began = began.map_or_else(String::new, |began| format!(" with --continue {began}"));
             let and = if exact.is_empty() || began.is_empty() { "" } else { ", and" };
-            format!("{what}To finish the copy, run the same command again{exact}{and}{began}.")
+            format!("{what}To finish the copy, run the same command again{exact}{and}{began}.{once}")
         }
     }
 }
@@ -381,7 +386,7 @@ mod tests {
     #[test]
     fn an_early_end_says_in_what_state_things_are() {
         let words = ["-j1".into(), "a b".into(), "c".into()];
-        let way = |report: &Report, began, made| go_on(&report.failures, &words, began, made);
+        let way = |report: &Report, began, made| go_on(&report.failures, Some(&words), began, made);
         let error =
             |fault: &Fault, report: &Report, way: &str, dry_run| error(fault, report, Path::new("/c"), way, dry_run);
         let cancelled = Fault::cancelled(Side::Here);
@@ -396,9 +401,12 @@ mod tests {
         assert!(made.contains("ringway copy -T --continue 1.5 -j1"), "{made}");
         let unknown = way(&plain, None, false);
         assert_eq!(unknown, "Everything is copied again. To finish the copy, run: ringway copy -j1 'a b' c");
-        let unprintable = go_on(&[], &["\u{1b}".into(), "c".into()], Some("1.5"), true);
+        let unprintable = go_on(&[], Some(&["\u{1b}".into(), "c".into()]), Some("1.5"), true);
         assert!(unprintable.contains("the same command again with -T, since"), "{unprintable}");
         assert!(unprintable.contains(" now, and with --continue 1.5."), "{unprintable}");
+        let once = go_on(&[], None, Some("1.5"), true);
+        assert!(once.contains("the same command again with -T, since") && !once.contains("run: "), "{once}");
+        assert!(once.ends_with("give it the same again, or it copies other entries."), "{once}");
         let full = Report { failures: vec![failed(FailureReason::Os { errno: 28 })], ..report(None) };
         let full = error(&Fault::DestinationFull { shortage: None }, &full, &way(&full, Some("1.5"), false), false);
         assert_eq!(

@@ -71,6 +71,11 @@ impl Listed {
         (from..self.0.len()).take_while(move |at| is_above(folder, &self.0[*at]))
     }
 
+    /// The numbers of all paths.
+    pub(super) fn all(&self) -> impl Iterator<Item = usize> {
+        0..self.0.len()
+    }
+
     pub(super) fn without<'l>(&'l self, met: &'l Met) -> impl Iterator<Item = &'l [u8]> {
         self.0.iter().enumerate().filter(|(at, _)| !met.has(*at)).map(|(_, path)| &**path)
     }
