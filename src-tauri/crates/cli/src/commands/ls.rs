@@ -90,7 +90,9 @@ async fn entries(browser: &mut Browser, inside: &PathInShare, args: &LsArgs, out
     let (printed, exit) = oneshot::channel();
     let printing = Printing { own: inside.shown(), is_long: args.long, out: out.clone() };
     // A thread of its own waits for a reader that pauses, so that the session goes on.
-    let prints = move || drop(printed.send(printing.run(to_print)));
+    let prints = move || {
+        let _ = printed.send(printing.run(to_print));
+    };
     std::thread::Builder::new().name("ringway-print".into()).spawn(prints)?;
     let show = |page: Vec<Browsed>| {
         let pages = pages.clone();
