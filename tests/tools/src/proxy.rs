@@ -80,7 +80,8 @@ pub(crate) fn main(mut arguments: impl Iterator<Item = String>) -> Result<(), Bo
         let (near_back, far_back) = (near.try_clone()?, far.try_clone()?);
         let road = Arc::clone(&road);
         // The tests want an end to vanish, so its error does not matter here.
-        let (harmed, other) = if is_back { ((far_back, near_back), (near, far)) } else { ((near, far), (far_back, near_back)) };
+        let (harmed, other) =
+            if is_back { ((far_back, near_back), (near, far)) } else { ((near, far), (far_back, near_back)) };
         thread::spawn(move || forward(harmed.0, harmed.1, harm, &road).is_ok());
         thread::spawn(move || relay(other.0, other.1).is_ok());
     }
