@@ -23,6 +23,8 @@ impl MessageReader {
                 Ok(0) if self.buffer.is_empty() => return Ok(None),
                 Ok(0) => return Err(Fault::lost(io::ErrorKind::UnexpectedEof)),
                 Ok(_) => {}
+                // Said without rustls's sentence, which is for its users.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(Fault::lost(error.kind())),
                 Err(error) => return Err(Fault::ConnectionLost(error.into())),
             }
         }
