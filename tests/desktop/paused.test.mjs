@@ -31,7 +31,8 @@ if (onPrivateBus(import.meta.url)) {
     assert.equal(active.item.IconName, ICONS.active);
     const { events } = await both.here.run(["status", "--json"]);
     const { id } = events.find(({ event }) => event === "transfer");
-    assert.equal((await both.here.run(["pause", id])).status, 0);
+    const pausing = await both.here.run(["pause", id]);
+    assert.equal(pausing.status, 0, pausing.said());
     const paused = await tray.says("1 paused");
     assert.deepEqual([paused.item.Status, paused.item.IconName], ["Active", ICONS.idle]);
     assert.equal((await both.here.run(["resume", id])).status, 0);

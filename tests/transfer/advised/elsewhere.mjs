@@ -32,6 +32,29 @@ export const ELSEWHERE = [
     file: "tests/desktop/login.test.mjs",
     test: "the unit receives under a user's systemd with all of its hardening, and ends in order",
   },
+  {
+    keys: [
+      "has `..` in it: only what lies in the source can be listed.",
+      "a listed path is not within the source: it must be relative, without `..`, and no empty one",
+    ],
+    file: "tests/transfer/select.test.mjs",
+    test: "selections that make no sense are refused before anybody is asked",
+  },
+  {
+    keys: ["For example: ringway get lab-ws:runs/2026-11-22 ."],
+    file: "tests/transfer/get.test.mjs",
+    test: "a whole share, its contents, and several paths at once",
+  },
+  {
+    keys: ["`ringway devices` lists the paired devices. Say DEVICE, DEVICE:SHARE or DEVICE:SHARE/PATH."],
+    file: "tests/transfer/ls.test.mjs",
+    test: "what is not shared, not there or no path is refused with its own error",
+  },
+  {
+    keys: ["Devices that want to connect (`ringway allow ID`, `ringway dismiss ID`, `ringway block ID`):"],
+    file: "tests/transfer/schema.test.mjs",
+    test: "every event of the schema occurs",
+  },
 ];
 
 /** Cannot be followed here, and why. */

@@ -332,11 +332,11 @@ fn one<'a, T>(
     noun: &str,
     of: impl Fn(&'a T) -> Meant<'a>,
 ) -> Result<&'a T, Refusal> {
-    // Ids are shown in groups.
+    // Ids of devices are shown in groups, and those of transfers have a hyphen of their own.
     let digits = typed.replace('-', "").to_ascii_lowercase();
     let by_name: Vec<_> = all.iter().filter(|one| of(one).is_called(typed, devices)).collect();
     let by_id: Vec<_> =
-        all.iter().filter(|one| digits.len() >= ID_TYPED_MIN && of(one).id.starts_with(&digits)).collect();
+        all.iter().filter(|one| digits.len() >= ID_TYPED_MIN && of(one).id.replace('-', "").starts_with(&digits)).collect();
     let is_name = is_device(devices, typed) || !by_name.is_empty();
     let shown_name = for_terminal(typed);
     let described = |found: &[&'a T]| {
@@ -411,6 +411,14 @@ mod tests {
         assert!(found("3f2a").unwrap_err().what.contains(both));
         for none in ["777", "nobody", ""] {
             assert!(found(none).unwrap_err().what.contains("no offer"), "{none}");
+        }
+    }
+
+    #[test]
+    fn an_id_is_taken_with_its_hyphens_and_without() {
+        let all = [("175bab7a-b7a71039", "laptop", 0xaa), ("175bab7a-c0000000", "laptop", 0xaa)];
+        for typed in ["175bab7a-b7a71039", "175bab7ab7a71039", "175b-ab7a-b7a7"] {
+            assert_eq!(found(&all, &[], typed), Ok(all[0].0), "{typed}");
         }
     }
 
