@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use ringway_engine::{Address, Engine, GivenSecret, PlannedFn, SendRequest, Target, Transfer};
-use ringway_model::{AuthError, Direction, Fault, Outcome, Report, Selection, Side, Source};
+use ringway_model::{AuthError, Direction, FailureReason, Fault, Outcome, Report, Selection, Side, Source};
 
 use crate::args::{self, LimitArg, SendArgs};
 use crate::ask::code_source;
@@ -179,7 +179,9 @@ async fn again(
         .advise("Name the folder anew, with its list or patterns."),
         false => Refusal::failed(format!("Of number {number} more was sent at once than is remembered: name it anew.")),
     })?;
-    let failed_before = details.failures.into_iter().map(|failure| failure.path.0).collect();
+    // What cannot be sent may be removed: that mends it.
+    let missed = details.failures.into_iter().filter(|failure| failure.reason != FailureReason::SpecialFile);
+    let failed_before = missed.map(|failure| failure.path.0).collect();
     let paths: Vec<_> = resend.sources.iter().map(|source| source.path.clone()).collect();
     let remembered = resend.selection.patterns;
     let Some(selection) = selected::read(&args.selection, &paths, remembered, out, interrupts).await? else {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ringway_engine::selection::to_line;
 use ringway_engine::{Engine, Fingerprint, GivenSecret, PairingSecret, Resend, SendRequest, Target};
-use ringway_model::{Compression, Delta, Fault, IoMode, RateLimit, Text, TlsMode};
+use ringway_model::{Compression, Delta, FailureReason, Fault, IoMode, RateLimit, Text, TlsMode};
 
 use super::choices::{Choices, Elsewhere, ToSend, left_out};
 use super::devices::Devices;
@@ -151,7 +151,9 @@ impl Sending {
         // A command may have had a pattern that is no text.
         let leave_out = String::from_utf8(lines.join(&b'\n')).map_err(|_| Fault::TooManySent)?;
         let (_, details) = self.engine.past_transfer(sent.past.number)?.ok_or(Fault::Gone)?;
-        let failed = details.failures.into_iter().map(|failure| failure.path.0).collect();
+        // What cannot be sent may be removed: that mends it.
+        let missed = details.failures.into_iter().filter(|failure| failure.reason != FailureReason::SpecialFile);
+        let failed = missed.map(|failure| failure.path.0).collect();
         let chosen = self.choices.keep_sent(sources, target.clone(), failed)?.ok_or(Fault::Gone)?;
         let label = self.engine.label(&target);
         let shown_label = Text::from(label.as_str());
