@@ -128,7 +128,7 @@ for (const [language, said] of Object.entries(LANGUAGES)) {
     const { value: past, error } = await asked(page, { past: { query: { direction: "sending", failed_only: false, search: "", before: null } } });
     assert.equal(error, undefined, JSON.stringify(error));
     const { value: again } = await asked(page, { chooseAgain: { id: past[0].id } });
-    const send = (key) => invoking(page, key, "send", { chosen: again.chosen.id, target, code: null, verify: false, limit: null });
+    const send = (key) => invoking(page, key, "send", { chosen: again.chosen.id, target, code: null, verify: false, limit: null, leaveOut: "" });
 
     await send("first");
     const first = await dialog(said.target, `dialog-target-${language}`);
