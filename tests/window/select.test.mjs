@@ -10,7 +10,7 @@ import { folder, keepPicture, openWindow, windowDevice } from "./lib/device.mjs"
 import { onPrivateDisplay } from "./lib/display.mjs";
 import { dragOnto, placeWindow } from "./lib/drag.mjs";
 import { AXE, checked, fits } from "./lib/looks.mjs";
-import { button, exactly, line, showing } from "./lib/webdriver.mjs";
+import { KEYS, button, exactly, line, showing } from "./lib/webdriver.mjs";
 
 const inside = await onPrivateDisplay(import.meta.url);
 const driven = inside ? test : () => {};
@@ -40,7 +40,7 @@ driven("what matches a pattern is left out, counted and remembered by its folder
   await drop();
   await page.click("//main//*[@data-card][contains(., 'far')]");
   await page.click(button("Options"));
-  await page.fill(FIELD, "*.o\n!keep.o\n/cache");
+  await page.fill(FIELD, ["*.o", "!keep.o", "/cache"].join(KEYS.enter));
   await page.wait(showing("2 items left out"));
   await page.evaluate(AXE);
   await checked(page, "leaving out");
