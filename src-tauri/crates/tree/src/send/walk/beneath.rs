@@ -58,7 +58,11 @@ fn one(root: &Dir, EntryBeneath { path, name }: &EntryBeneath, hides: &Hides) ->
         true => Err(io::Error::from(Errno::NOENT)),
         false => Ok(Arc::new(dir)),
     };
-    let folder = |path: &[u8]| seen(if path.is_empty() { root.try_clone()? } else { root.open_beneath(path)? });
+    // One by one, so that nothing that is passed over is gone through.
+    let folder = |path: &[u8]| {
+        let mut names = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
+        names.try_fold(seen(root.try_clone()?)?, |above, name| seen(above.open_dir(name)?))
+    };
     let Some(name) = name else { return Ok(Root::Contents(folder(path)?)) };
     let Some(last) = path.rsplit(|byte| *byte == b'/').next().filter(|last| !last.is_empty()) else {
         return Ok(Root::Folder(folder(path)?, name.clone()));
