@@ -335,8 +335,10 @@ fn one<'a, T>(
     // Ids of devices are shown in groups, and those of transfers have a hyphen of their own.
     let digits = typed.replace('-', "").to_ascii_lowercase();
     let by_name: Vec<_> = all.iter().filter(|one| of(one).is_called(typed, devices)).collect();
-    let by_id: Vec<_> =
-        all.iter().filter(|one| digits.len() >= ID_TYPED_MIN && of(one).id.replace('-', "").starts_with(&digits)).collect();
+    let by_id: Vec<_> = all
+        .iter()
+        .filter(|one| digits.len() >= ID_TYPED_MIN && of(one).id.replace('-', "").starts_with(&digits))
+        .collect();
     let is_name = is_device(devices, typed) || !by_name.is_empty();
     let shown_name = for_terminal(typed);
     let described = |found: &[&'a T]| {
