@@ -473,14 +473,18 @@ fn left_out(report: &Report) -> String {
     }
 }
 
-/// What a send would send, in one line.
+/// What a send would send, or a get get, in one line.
 pub(crate) fn planned_summary(transfer: &Transfer, report: &Report) -> String {
-    let mut line = format!("Would send {}: {}, {}.", title(transfer), things(report), bytes(report.counts.bytes));
+    let (verb, done) = match transfer.direction() {
+        Direction::Receiving => ("get", "got"),
+        Direction::Sending | Direction::Copying => ("send", "sent"),
+    };
+    let mut line = format!("Would {verb} {}: {}, {}.", title(transfer), things(report), bytes(report.counts.bytes));
     line.push_str(&left_out(report));
     if report.counts.failed > 0 {
         line.push_str(&format!(" {} would FAIL.", count(report.counts.failed)));
     }
-    line.push_str(" Nothing was sent.");
+    line.push_str(&format!(" Nothing was {done}."));
     line
 }
 

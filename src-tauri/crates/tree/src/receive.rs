@@ -61,7 +61,7 @@ pub use allowance::{Allowance, covered_by};
 pub use destination::{Expected, FolderIdentity};
 pub use failures::LaneError;
 pub use finish::FinishError;
-pub use options::{Announce, Answers, AttemptKey, BroughtBefore, DestinationOptions};
+pub use options::{Announce, Answers, Asked, AttemptKey, BroughtBefore, DestinationOptions};
 pub use protected::homes::{Homes, is_home};
 pub use protected::own_folders::OwnFolders;
 pub use received_before::Brought;
@@ -191,7 +191,7 @@ impl Incoming {
             top: TopNames::new(Arc::clone(&root), options.on_conflict, options.brought_before, options.announce),
         };
         Ok(Arc::new(Self {
-            sender: Sender { offered: options.offered, answers: options.answers, lists },
+            sender: Sender { offered: options.offered, asked: options.asked, answers: options.answers, lists },
             open: options.open,
             policy,
             folding: Folding::new(root.dev, &staging),

@@ -2,6 +2,7 @@
 //! and versioned.
 mod codec;
 mod get;
+mod plan;
 mod questions;
 
 use std::num::NonZeroU32;
@@ -17,7 +18,8 @@ use crate::pair::{Confirmation, PakeMessage};
 use crate::stretches::Stretches;
 
 pub use codec::FRAME_PREFIX_LEN;
-pub use get::{Get, GetPath, GetRefusal};
+pub use get::{Get, GetPath, GetRefusal, Purpose};
+pub use plan::{PlanWriter, PlannedCounts, PlannedEntry, PlannedKind, PlannedPage};
 pub use questions::{Answer, EntriesWanted, NoAnswer, Question};
 
 /// A transfer's identity.
@@ -384,6 +386,8 @@ pub enum Message {
     NoReceipt,
     /// Dialler, instead of an offer: asks for entries of a share.
     Get(Get),
+    /// Dialler: more of the paths that a request selects, until all are sent.
+    Selected(Vec<Vec<u8>>),
     /// Listener: what was asked for cannot be had. The session ends.
     GetRefused(GetRefusal),
     /// Either: ends the session.
@@ -470,6 +474,7 @@ impl Message {
             Self::NoReceipt => "lack of a receipt",
             Self::Get(_) => "request for entries",
             Self::GetRefused(_) => "refusal of a request",
+            Self::Selected(_) => "selected paths",
             Self::Cancel(_) => "cancel",
             Self::Ping => "ping",
             Self::Pong => "pong",

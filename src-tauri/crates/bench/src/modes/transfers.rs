@@ -50,6 +50,7 @@ pub(crate) fn run(
         names: Vec::new(),
         more_names: 0,
         offered: None,
+        asked: None,
         answers: None,
         // Half of the remaining descriptors; the other half is the sending end's.
         open: ForReceiving::within(left() / 2 / usize::from(lanes), 1),

@@ -9,13 +9,14 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ringway_link::session::Session;
 use ringway_model::{DeclineReason, Device, Fault, FreeSpace, Outage, PathTaken, Shortage, Side, TransferId};
 use ringway_tree::filesystem::free_space::{self, Rest, is_full_errno};
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::limits::ARRIVED_LISTED_MAX;
-use ringway_tree::receive::{Allowance, AttemptKey, Brought, DestinationOptions, Expected, Incoming, Results};
+use ringway_tree::receive::{Allowance, Asked, AttemptKey, Brought, DestinationOptions, Expected, Incoming, Results};
 use ringway_tree::receive::{Homes, OwnFolders};
 use ringway_wire::OfferedNames;
 use ringway_wire::control::{Cancel, Offer, Receipt, Wanted};
@@ -69,6 +70,11 @@ pub(super) struct Taking {
     pub(super) names: Arc<OfferedNames>,
     /// What may come in all its sessions together.
     pub(super) allowance: Option<Arc<Allowance>>,
+    /// What of it was asked for, if not all of it.
+    pub(super) asked: Option<Asked>,
+    /// How long it waits for a sender that sends nothing; none for one that dials: it gives up
+    /// itself.
+    pub(super) timeout: Option<Duration>,
 }
 
 /// A destination that is open for a session.
@@ -216,7 +222,8 @@ impl Taking {
         };
         let transfer = (&self.transfer, (self.from.id, self.pairing));
         let mut job =
-            Job::new(&self.site, transfer, &incoming, self.destination.clone(), (successors, dialling), free_space);
+            Job::new(&self.site, transfer, &incoming, self.destination.clone(), (successors, dialling), free_space)
+                .giving_up_after(self.timeout);
         let ended = match job.totals(offer.so_far) {
             Ok(()) => job.run(&mut session, joined, to_answer, renewed).await,
             Err(error) => Err(error),
@@ -350,6 +357,7 @@ impl Taking {
             names: offer.names.clone(),
             more_names: offer.more_names,
             offered: Some(Arc::clone(&self.names)),
+            asked: self.asked.clone(),
             answers: Some(Box::new(move |wanted| answers.blocking_send(wanted).is_ok())),
             open: ForReceiving::here().each,
             prove: offer.prove,

@@ -296,6 +296,7 @@ async fn work_of_a_lane_whose_connection_breaks_goes_to_the_other_lane() {
         names: Vec::new(),
         more_names: 0,
         offered: None,
+        asked: None,
         answers: None,
         open: ForReceiving::MOST,
         prove: false,

@@ -123,7 +123,7 @@ impl<'i> Worker<'i> {
                         return Err(ProtocolError::BadValue("list that nobody asked for").into());
                     }
                     // All of it, before anything is looked for.
-                    list.files().try_for_each(|(path, entry)| incoming.sender.hold_to_offer(path, Some(entry.name)))?;
+                    incoming.sender.hold_list_to_offer(list.files().map(|(path, entry)| (path, entry.name)))?;
                     self.list(&list)?;
                 }
                 FrameKind::Chunks => {

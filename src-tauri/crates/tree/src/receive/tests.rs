@@ -303,6 +303,7 @@ impl Site {
             names: vec![b"old".to_vec()],
             more_names: 0,
             offered: None,
+            asked: None,
             answers: None,
             open: ForReceiving::MOST,
             prove: false,

@@ -64,6 +64,7 @@ pub(crate) fn options(disk: &crate::disk::Simulated, transfer: [u8; 16], prove: 
         names: vec![TOP.to_vec()],
         more_names: 0,
         offered: None,
+        asked: None,
         answers: None,
         open: ForReceiving::MOST,
         prove,

@@ -12,7 +12,7 @@ use crate::bytes::{Put, Reader};
 use crate::lane::{Counts, FILE_SIZE_MAX};
 use crate::limits::{
     BATCH_ITEMS_MAX, CONTROL_FRAME_MAX, HAS_MAX, LANES_MAX, NAME_MAX, OFFER_NAMES_MAX, OFFERED_NAMES_MAX,
-    OFFERED_PAGE_BYTES_MAX, PATH_MAX,
+    OFFERED_PAGE_BYTES_MAX, PATH_MAX, SELECTED_PAGE_BYTES_MAX,
 };
 use crate::listing::ListingPage;
 use crate::name::{DeviceName, Name, RelPath};
@@ -91,6 +91,10 @@ impl Message {
                 out.put_u8(45);
                 get::encode_refusal(*refusal, out);
             }
+            Self::Selected(paths) => {
+                out.put_u8(46);
+                encode_names(paths, out);
+            }
             Self::Queued(place) => {
                 out.put_u8(30);
                 out.put_u32(place.get());
@@ -136,10 +140,7 @@ impl Message {
             }
             Self::EntryFailed(failed) => {
                 out.put_u8(14);
-                out.put_short_bytes(&failed.path);
-                out.put_u8(failed.operation);
-                out.put_u8(failed.reason);
-                out.put_i32(failed.errno);
+                encode_failed(failed, out);
             }
             Self::Finish { sent, failed, lanes } => {
                 out.put_u8(15);
@@ -287,12 +288,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         }),
         12 => Message::Totals(decode_totals(reader)?),
         13 => Message::Progress(decode_progress(reader)?),
-        14 => Message::EntryFailed(EntryFailed {
-            path: decode_shown_path(reader)?,
-            operation: reader.u8()?,
-            reason: reader.u8()?,
-            errno: reader.i32()?,
-        }),
+        14 => Message::EntryFailed(decode_failed(reader)?),
         15 => Message::Finish {
             sent: decode_counts(reader)?,
             failed: reader.entries("failed entries")?,
@@ -347,6 +343,7 @@ fn decode_payload(reader: &mut Reader<'_>) -> Result<Message, ProtocolError> {
         43 => Message::NotWanted { number: reader.u32()? },
         44 => Message::Get(get::decode(reader, decode_lanes)?),
         45 => Message::GetRefused(get::decode_refusal(reader)?),
+        46 => Message::Selected(decode_selected(reader)?),
         value => return Err(ProtocolError::Unknown { what: "message", value }),
     })
 }
@@ -361,9 +358,25 @@ fn decode_pake(reader: &mut Reader<'_>) -> Result<PakeMessage, ProtocolError> {
     PakeMessage::from_slice(bytes).map_err(|_| ProtocolError::BadValue("pairing message"))
 }
 
+pub(super) fn encode_failed(failed: &EntryFailed, out: &mut Vec<u8>) {
+    out.put_short_bytes(&failed.path);
+    out.put_u8(failed.operation);
+    out.put_u8(failed.reason);
+    out.put_i32(failed.errno);
+}
+
+pub(super) fn decode_failed(reader: &mut Reader<'_>) -> Result<EntryFailed, ProtocolError> {
+    Ok(EntryFailed {
+        path: decode_shown_path(reader)?,
+        operation: reader.u8()?,
+        reason: reader.u8()?,
+        errno: reader.i32()?,
+    })
+}
+
 /// A path in a failure is only shown, but must still be a path beneath the destination. Absolute
 /// paths and `..` are refused.
-fn decode_shown_path(reader: &mut Reader<'_>) -> Result<Vec<u8>, ProtocolError> {
+pub(super) fn decode_shown_path(reader: &mut Reader<'_>) -> Result<Vec<u8>, ProtocolError> {
     Ok(RelPath::new(reader.short_bytes("path", PATH_MAX)?)?.as_bytes().to_vec())
 }
 
@@ -389,6 +402,19 @@ fn decode_names(reader: &mut Reader<'_>, count_max: usize) -> Result<Vec<Vec<u8>
         return Err(ProtocolError::TooLarge { what: "offered names", value: count as u64, limit });
     }
     (0..count).map(|_| Ok(Name::new(reader.short_bytes("name", NAME_MAX)?)?.as_bytes().to_vec())).collect()
+}
+
+/// A page of selected paths. With empty pages, a requester could send pages forever.
+fn decode_selected(reader: &mut Reader<'_>) -> Result<Vec<Vec<u8>>, ProtocolError> {
+    let count = usize::from(reader.u16()?);
+    if count == 0 {
+        return Err(ProtocolError::BadValue("selected paths"));
+    }
+    if count > SELECTED_PAGE_BYTES_MAX {
+        let (value, limit) = (count as u64, SELECTED_PAGE_BYTES_MAX as u64);
+        return Err(ProtocolError::TooLarge { what: "selected paths", value, limit });
+    }
+    (0..count).map(|_| Ok(RelPath::new(reader.short_bytes("path", PATH_MAX)?)?.as_bytes().to_vec())).collect()
 }
 
 fn encode_offer(offer: &Offer, out: &mut Vec<u8>) {
@@ -446,14 +472,14 @@ fn decode_times<const N: usize>(reader: &mut Reader<'_>) -> Result<[Micros; N], 
     Ok(times)
 }
 
-fn encode_counts(counts: &Counts, out: &mut Vec<u8>) {
+pub(super) fn encode_counts(counts: &Counts, out: &mut Vec<u8>) {
     out.put_u64(counts.files);
     out.put_u64(counts.folders);
     out.put_u64(counts.links);
     out.put_u64(counts.bytes);
 }
 
-fn decode_counts(reader: &mut Reader<'_>) -> Result<Counts, ProtocolError> {
+pub(super) fn decode_counts(reader: &mut Reader<'_>) -> Result<Counts, ProtocolError> {
     Ok(Counts {
         files: reader.entries("files")?,
         folders: reader.entries("folders")?,

@@ -2,6 +2,9 @@
 //! offering something.
 use ringway_model::{ShareName, ShareThere, ShareTrouble};
 
+use super::GetRefusal;
+use super::get;
+use super::plan::PlannedPage;
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
 use crate::entries::{Depth, EntriesPage};
@@ -40,6 +43,26 @@ pub enum Answer {
     Entries(EntriesPage),
     /// There is no answer, or no further part of one.
     Refused(NoAnswer),
+    /// The next entries of a plan. More follow unless it is the last page.
+    Planned(PlannedPage),
+    /// What was to be planned cannot be had.
+    NotPlanned(GetRefusal),
+}
+
+impl Answer {
+    /// Whether it is a page: of those, one at a time waits to be sent.
+    pub fn is_page(&self) -> bool {
+        matches!(self, Self::Entries(_) | Self::Planned(_))
+    }
+
+    /// Whether nothing follows it.
+    pub fn is_last(&self) -> bool {
+        match self {
+            Self::Entries(page) => page.is_last(),
+            Self::Planned(page) => page.counts.is_some(),
+            Self::Shares(_) | Self::Refused(_) | Self::NotPlanned(_) => true,
+        }
+    }
 }
 
 /// Why a question has no answer.
@@ -122,6 +145,14 @@ impl Answer {
                     NoAnswer::Busy => out.put_u8(3),
                 }
             }
+            Self::Planned(page) => {
+                out.put_u8(3);
+                page.encode(out);
+            }
+            Self::NotPlanned(refusal) => {
+                out.put_u8(4);
+                get::encode_refusal(*refusal, out);
+            }
         }
     }
 
@@ -151,6 +182,8 @@ impl Answer {
                 3 => NoAnswer::Busy,
                 value => return Err(ProtocolError::Unknown { what: "reason of no answer", value }),
             }),
+            3 => Self::Planned(PlannedPage::decode(reader)?),
+            4 => Self::NotPlanned(get::decode_refusal(reader)?),
             value => return Err(ProtocolError::Unknown { what: "answer", value }),
         })
     }

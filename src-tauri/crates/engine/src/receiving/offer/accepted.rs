@@ -60,6 +60,8 @@ impl Accepted {
             expected,
             names: Arc::clone(&visitor.names),
             allowance,
+            asked: None,
+            timeout: None,
         };
         let rule = (acceptance == Acceptance::Rule).then(|| device.rule.clone());
         Self { listening, taking, rule, retry }
