@@ -2,6 +2,7 @@
 // receives, and nobody is at the other end.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { existsSync, linkSync, mkdirSync, readFileSync, readdirSync, readlinkSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -380,8 +381,9 @@ test("a dry run of getting tells what then moves, writes nothing, and is in no h
 });
 
 test("getting ends after --timeout if the other device sends nothing", async (t) => {
-  const { near, inbox, serving } = await sharing(t, { tree: ["--bulk-mib", "40"] });
-  const getting = getter(t, near, [`${serving.target}:runs/tree`, inbox], { args: ["--timeout", "3s", "--retry", "no", ...SLOW] });
+  const { near, inbox, shared, serving } = await sharing(t);
+  writeFileSync(join(shared, "bulk"), randomBytes(40_000_000));
+  const getting = getter(t, near, [`${serving.target}:runs/bulk`, inbox], { args: ["--timeout", "3s", "--retry", "no", ...SLOW] });
   await moving(getting);
   serving.kill("SIGSTOP");
   // Its kernel acknowledges what this end says. Its session falls silent only after 15 seconds.

@@ -172,6 +172,7 @@ fn control_messages() -> Vec<Message> {
             reused: 3,
             edited: 0,
             failed: 2,
+            acls_lost: 1,
             proven: Some(proven()),
         }),
         Message::Proving(Progress { entries: 5, bytes: 6 }),

@@ -30,7 +30,7 @@ mod tests;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ringway_model::{Fault, OnConflict, Operation};
 use ringway_sys::file_io::FileIo;
@@ -179,6 +179,8 @@ impl Incoming {
         let attributes = AttributePolicy {
             keep_owner: options.keep_owner,
             keep_setuid: options.keep_setuid,
+            keep_acls: options.keep_acls,
+            acls_lost: AtomicU64::new(0),
             widen_modes: options.widen_modes,
             files_masked: staging.files_masked,
             root: Arc::clone(&root),
@@ -230,6 +232,11 @@ impl Incoming {
     /// Its results so far.
     pub fn results(&self) -> &Results {
         &self.results
+    }
+
+    /// Entries that did not get their access control list so far.
+    pub fn acls_lost(&self) -> u64 {
+        self.policy.attributes.acls_lost.load(Ordering::Relaxed)
     }
 
     /// What is to be read back, and how far that is; none before it begins.

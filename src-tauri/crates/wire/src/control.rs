@@ -1,6 +1,7 @@
 //! Control messages: everything that is said on a session's own connection. They are small, bounded
 //! and versioned.
 mod codec;
+mod fields;
 mod get;
 mod plan;
 mod questions;
@@ -309,6 +310,8 @@ pub struct Receipt {
     pub edited: u64,
     /// Entries that failed at the receiver, named or not.
     pub failed: u64,
+    /// Entries that did not get their access control list.
+    pub acls_lost: u64,
     /// The proof, if one was requested.
     pub proven: Option<Proven>,
 }

@@ -123,6 +123,10 @@ pub const XATTRS_TOTAL_MAX: usize = 256 * 1024;
 /// Extended attributes of one entry.
 pub const XATTR_COUNT_MAX: usize = 256;
 
+/// Entries of one access control list. ext4 takes more only in a block of its own, and people write
+/// a handful.
+pub const ACL_ENTRIES_MAX: usize = 128;
+
 /// Files in ranges at the same time, on all lanes together; each takes a descriptor at the
 /// receiver. This is enough for the files that 16 lanes send, and for those of which a piece is
 /// still under way on a slow lane, whose connection buffers about 6 pieces.

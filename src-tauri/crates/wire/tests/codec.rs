@@ -179,6 +179,7 @@ fn message() -> impl Strategy<Value = Message> {
                     reused,
                     edited,
                     failed,
+                    acls_lost: unchanged,
                     proven,
                 })
             }),

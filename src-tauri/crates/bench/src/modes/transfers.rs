@@ -42,6 +42,7 @@ pub(crate) fn run(
         on_conflict: OnConflict::Replace,
         keep_owner: false,
         keep_setuid: false,
+        keep_acls: false,
         widen_modes: false,
         brought_before: Box::new(|_| None),
         announce: None,

@@ -40,8 +40,8 @@ pub(crate) struct GetArgs {
     #[command(flatten)]
     pub(crate) code: CodeArgs,
     /// Get nothing: print what would be sent from there, one line for each entry (dir, new, link).
-    /// The other device is asked; nothing is written here, and its history does not have it. What is
-    /// here already is not looked at
+    /// The other device is asked; nothing is written here, and its history does not have it. What
+    /// is here already is not looked at
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]

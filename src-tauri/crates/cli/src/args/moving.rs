@@ -61,6 +61,11 @@ pub(crate) struct LandingArgs {
     /// Keep setuid and setgid bits, which are otherwise dropped
     #[arg(long)]
     pub(crate) setuid: bool,
+    /// Keep POSIX access control lists, with the numbers of users and groups that they have. They
+    /// can let in others than the mode does. Without it they are dropped and counted, and a group
+    /// may do what its own entry says
+    #[arg(long)]
+    pub(crate) acls: bool,
     /// With --on-conflict replace, give existing folders the other device's permissions even where
     /// these let more people in. Without it, permissions are only taken away from such folders
     #[arg(long)]
@@ -86,6 +91,7 @@ impl LandingArgs {
             on_conflict: self.on_conflict.into(),
             keep_owner: self.owner,
             keep_setuid: self.setuid,
+            keep_acls: self.acls,
             into_home: self.home.into_home(),
             widen_modes: self.modes,
             ..AcceptOptions::default()

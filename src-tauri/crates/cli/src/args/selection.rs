@@ -167,7 +167,8 @@ impl SelectionArgs {
         self.files_from.first().map(PathBuf::as_path)
     }
 
-    /// What they ask for, with the files read. The patterns stand behind the `remembered` ones, and so decide before them.
+    /// What they ask for, with the files read. The patterns stand behind the `remembered` ones, and
+    /// so decide before them.
     ///
     /// # Errors
     /// A pattern or a listed path is not understood, a file cannot be read or is too long, or a

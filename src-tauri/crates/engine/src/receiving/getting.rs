@@ -183,7 +183,7 @@ impl Getting<'_> {
         match ended {
             Ended::Over(ended) => ended.map(|whole| whole.arrived),
             Ended::Lost(lost) => {
-                self.earlier.add(lost.incoming.results());
+                self.earlier.add(&lost.incoming);
                 let is_pause = matches!(lost.error, Fault::Paused { by: Side::Here });
                 // As above.
                 if is_pause && !lost.heard.await.unwrap_or(false) {

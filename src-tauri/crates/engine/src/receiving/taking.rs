@@ -16,7 +16,7 @@ use ringway_model::{DeclineReason, Device, Fault, FreeSpace, Outage, PathTaken, 
 use ringway_tree::filesystem::free_space::{self, Rest, is_full_errno};
 use ringway_tree::io_plan::IoPlan;
 use ringway_tree::limits::ARRIVED_LISTED_MAX;
-use ringway_tree::receive::{Allowance, Asked, AttemptKey, Brought, DestinationOptions, Expected, Incoming, Results};
+use ringway_tree::receive::{Allowance, Asked, AttemptKey, Brought, DestinationOptions, Expected, Incoming};
 use ringway_tree::receive::{Homes, OwnFolders};
 use ringway_wire::OfferedNames;
 use ringway_wire::control::{Cancel, Offer, Receipt, Wanted};
@@ -117,10 +117,14 @@ pub(super) struct Earlier {
     moved: u64,
     /// Bytes that were in what their files replace.
     reused: u64,
+    /// Entries that did not get their access control list.
+    acls_lost: u64,
 }
 
 impl Earlier {
-    pub(super) fn add(&mut self, session: &Results) {
+    pub(super) fn add(&mut self, session: &Incoming) {
+        self.acls_lost += session.acls_lost();
+        let session = session.results();
         self.came += session.came();
         self.moved += session.moved();
         self.reused += session.reused();
@@ -135,7 +139,8 @@ impl Earlier {
         let unchanged = receipt.unchanged.saturating_sub(self.came).max(uncompared.saturating_sub(receipt.skipped));
         let moved = receipt.moved.saturating_add(self.moved).min(there.bytes.saturating_sub(receipt.skipped_bytes));
         let reused = receipt.reused.saturating_add(self.reused).min(there.bytes);
-        Receipt { moved, unchanged, reused, ..receipt }
+        let acls_lost = receipt.acls_lost.saturating_add(self.acls_lost).min(there.entries());
+        Receipt { moved, unchanged, reused, acls_lost, ..receipt }
     }
 }
 
@@ -349,6 +354,7 @@ impl Taking {
             on_conflict: self.options.on_conflict,
             keep_owner: self.options.keep_owner,
             keep_setuid: self.options.keep_setuid,
+            keep_acls: self.options.keep_acls,
             widen_modes: self.options.widen_modes,
             brought_before: Box::new(brought_before),
             announce: Some(Box::new(announce)),

@@ -89,9 +89,9 @@ pub struct GetRequest {
     /// [`SendRequest::retry`].
     pub retry: Option<std::time::Duration>,
     /// How long it waits while data is to come and none does, before it ends with
-    /// [`Fault::Stalled`](ringway_model::Fault::Stalled); none is for ever. Pauses do not count, nor
-    /// does time in which the other device says that it looks for files, reads them, or keeps to a
-    /// rate limit. At least [`STALL_TIME_MIN`](crate::limits::STALL_TIME_MIN).
+    /// [`Fault::Stalled`](ringway_model::Fault::Stalled); none is for ever. Pauses do not count,
+    /// nor does time in which the other device says that it looks for files, reads them, or keeps
+    /// to a rate limit. At least [`STALL_TIME_MIN`](crate::limits::STALL_TIME_MIN).
     pub timeout: Option<std::time::Duration>,
 }
 
@@ -136,6 +136,8 @@ pub struct AcceptOptions {
     pub keep_owner: bool,
     /// Keep setuid and setgid bits.
     pub keep_setuid: bool,
+    /// Keep access control lists, with the ids that they have.
+    pub keep_acls: bool,
     /// What may land in that destination, where it is a home.
     pub into_home: IntoHome,
     /// Under [`OnConflict::Replace`], give folders that exist the sender's mode also where that

@@ -288,6 +288,7 @@ async fn work_of_a_lane_whose_connection_breaks_goes_to_the_other_lane() {
         on_conflict: OnConflict::Replace,
         keep_owner: false,
         keep_setuid: false,
+        keep_acls: false,
         widen_modes: false,
         brought_before: Box::new(|_| None),
         announce: None,

@@ -22,7 +22,6 @@ use ringway_wire::{ProtocolError, RelPath};
 
 use super::Incoming;
 use super::failures::{EntryError, LaneError, Trouble, during};
-use super::merge::folder_records::FolderRecord;
 use super::merge::folders::{Folder, FolderCache};
 use super::staging::LastKept;
 use super::staging::journal::Wholes;
@@ -255,7 +254,7 @@ impl<'i> Worker<'i> {
                 Err(error) => Err(error),
             };
             let set = set.map_err(during(Operation::Metadata));
-            let record = FolderRecord { staged: folder.is_staged(), attributes, path };
+            let record = self.incoming.policy.attributes.record(folder.is_staged(), attributes, xattrs, path);
             if let Err(trouble) = set.and(self.incoming.deferred.folder(&record, &self.incoming.staging.dir)) {
                 self.report(trouble, path.as_bytes(), None)?;
             }

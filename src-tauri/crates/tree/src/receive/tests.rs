@@ -295,6 +295,7 @@ impl Site {
             on_conflict,
             keep_owner: false,
             keep_setuid: false,
+            keep_acls: false,
             widen_modes: false,
             brought_before: Box::new(move |top| brought.lock().get(top).cloned()),
             announce: Some(Box::new(move |all| announced.lock().extend(all))),

@@ -56,6 +56,7 @@ pub(crate) fn options(disk: &crate::disk::Simulated, transfer: [u8; 16], prove: 
         on_conflict: OnConflict::Replace,
         keep_owner: false,
         keep_setuid: false,
+        keep_acls: false,
         widen_modes: false,
         brought_before: Box::new(|_| None),
         announce: None,

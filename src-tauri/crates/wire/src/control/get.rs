@@ -3,7 +3,8 @@ use std::num::NonZeroU64;
 
 use ringway_model::{Compression, Delta, Pattern, ShareName, ShareTrouble};
 
-use super::{Offer, TransferId, questions};
+use super::fields::{number, pages, share_name, trouble};
+use super::{Offer, TransferId};
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
 use crate::limits::{
@@ -162,7 +163,7 @@ pub(super) fn decode(
 ) -> Result<Get, ProtocolError> {
     Ok(Get {
         transfer: reader.array()?,
-        share: questions::share_name(reader)?,
+        share: share_name(reader)?,
         paths: decode_paths(reader)?,
         lanes: lanes(reader)?,
         prove: reader.bool("prove")?,
@@ -183,7 +184,7 @@ pub(super) fn decode(
         },
         purpose: match reader.u8()? {
             0 => Purpose::Transfer,
-            1 => Purpose::Plan { number: reader.u32()?, pages: questions::pages(reader)? },
+            1 => Purpose::Plan { number: reader.u32()?, pages: pages(reader)? },
             value => return Err(ProtocolError::Unknown { what: "purpose of a request", value }),
         },
     })
@@ -243,7 +244,7 @@ pub(super) fn encode_refusal(refusal: GetRefusal, out: &mut Vec<u8>) {
         GetRefusal::NoShare => out.put_u8(1),
         GetRefusal::Unavailable(why) => {
             out.put_u8(2);
-            out.put_u8(questions::number(why));
+            out.put_u8(number(why));
         }
         GetRefusal::Path(number, errno) => {
             out.put_u8(3);
@@ -262,7 +263,7 @@ pub(super) fn encode_refusal(refusal: GetRefusal, out: &mut Vec<u8>) {
 pub(super) fn decode_refusal(reader: &mut Reader<'_>) -> Result<GetRefusal, ProtocolError> {
     Ok(match reader.u8()? {
         1 => GetRefusal::NoShare,
-        2 => GetRefusal::Unavailable(questions::trouble(reader.u8()?)?),
+        2 => GetRefusal::Unavailable(trouble(reader.u8()?)?),
         3 => GetRefusal::Path(reader.u16()?, reader.i32()?),
         4 => GetRefusal::SameName,
         5 => GetRefusal::TooManyNames,

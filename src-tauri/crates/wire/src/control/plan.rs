@@ -1,5 +1,5 @@
 //! What a request for entries of a share would move, in pages: the answer to a dry run.
-use super::{EntryFailed, codec};
+use super::{EntryFailed, fields};
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
 use crate::lane::Counts;
@@ -75,13 +75,13 @@ impl PlannedPage {
                 }
                 PlannedEntry::Fails(failed) => {
                     out.put_u8(FAILS);
-                    codec::encode_failed(failed, out);
+                    fields::encode_failed(failed, out);
                 }
             }
         }
         out.put_bool(self.counts.is_some());
         if let Some(PlannedCounts { sent, excluded, failed }) = &self.counts {
-            codec::encode_counts(sent, out);
+            fields::encode_counts(sent, out);
             out.put_u64(*excluded);
             out.put_u64(*failed);
         }
@@ -97,7 +97,7 @@ impl PlannedPage {
         let counts = match reader.bool("end of a plan")? {
             false => None,
             true => Some(PlannedCounts {
-                sent: codec::decode_counts(reader)?,
+                sent: fields::decode_counts(reader)?,
                 excluded: reader.entries("entries that are left out")?,
                 failed: reader.entries("failed entries")?,
             }),
@@ -112,11 +112,11 @@ impl PlannedPage {
 
 fn decode_entry(reader: &mut Reader<'_>) -> Result<PlannedEntry, ProtocolError> {
     match reader.u8()? {
-        FAILS => codec::decode_failed(reader).map(PlannedEntry::Fails),
+        FAILS => fields::decode_failed(reader).map(PlannedEntry::Fails),
         value => {
             let unknown = ProtocolError::Unknown { what: "kind of planned entry", value };
             let kind = *PlannedKind::ALL.get(usize::from(value)).ok_or(unknown)?;
-            Ok(PlannedEntry::Moves(kind, codec::decode_shown_path(reader)?))
+            Ok(PlannedEntry::Moves(kind, fields::decode_shown_path(reader)?))
         }
     }
 }

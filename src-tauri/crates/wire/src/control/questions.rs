@@ -2,13 +2,13 @@
 //! offering something.
 use ringway_model::{ShareName, ShareThere, ShareTrouble};
 
-use super::GetRefusal;
-use super::get;
+use super::fields::{number, pages, share_name, trouble};
+use super::get::{self, GetRefusal};
 use super::plan::PlannedPage;
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
 use crate::entries::{Depth, EntriesPage};
-use crate::limits::{PAGES_AHEAD_MAX, PATH_MAX, SHARES_MAX};
+use crate::limits::{PATH_MAX, SHARES_MAX};
 use crate::name::RelPath;
 
 /// A question about the shares of the device that answers.
@@ -30,7 +30,7 @@ pub struct EntriesWanted {
     /// How much of it.
     pub depth: Depth,
     /// Pages that may be sent before [`MorePages`](super::Message::MorePages), 1 to
-    /// [`PAGES_AHEAD_MAX`].
+    /// [`PAGES_AHEAD_MAX`](crate::limits::PAGES_AHEAD_MAX).
     pub pages: u8,
 }
 
@@ -187,28 +187,4 @@ impl Answer {
             value => return Err(ProtocolError::Unknown { what: "answer", value }),
         })
     }
-}
-
-/// A number of pages, 1 to [`PAGES_AHEAD_MAX`].
-pub(super) fn pages(reader: &mut Reader<'_>) -> Result<u8, ProtocolError> {
-    match reader.u8()? {
-        pages @ 1..=PAGES_AHEAD_MAX => Ok(pages),
-        _ => Err(ProtocolError::BadValue("pages")),
-    }
-}
-
-pub(super) fn share_name(reader: &mut Reader<'_>) -> Result<ShareName, ProtocolError> {
-    let bytes = reader.short_bytes("share name", ShareName::LEN_MAX)?;
-    let text = std::str::from_utf8(bytes).map_err(|_| ProtocolError::BadText)?;
-    ShareName::new(text).map_err(|_| ProtocolError::BadText)
-}
-
-/// From 1 on, in the order of [`ShareTrouble::ALL`]: new ones go to the end.
-pub(super) fn number(trouble: ShareTrouble) -> u8 {
-    1 + ShareTrouble::ALL.iter().position(|known| *known == trouble).unwrap_or_default() as u8
-}
-
-pub(super) fn trouble(value: u8) -> Result<ShareTrouble, ProtocolError> {
-    let found = usize::from(value).checked_sub(1).and_then(|at| ShareTrouble::ALL.get(at));
-    found.copied().ok_or(ProtocolError::Unknown { what: "trouble with a share", value })
 }

@@ -92,10 +92,12 @@ impl Request {
                 Some(slash) => (&path[..slash], &path[slash + 1..]),
                 None => (path, &b""[..]),
             };
-            // What is named is never left out itself.
-            let is_of_named =
-                || named.iter().any(|name| name == top) && (below.is_empty() || filter.takes(below, is_folder));
-            is_of_named() || has_contents && filter.takes(path, is_folder)
+            match named.iter().any(|name| name == top) {
+                // What is named is never left out itself, and nothing of the contents of another
+                // folder has its name: that would not have been offered.
+                true => below.is_empty() || filter.takes(below, is_folder),
+                false => has_contents && filter.takes(path, is_folder),
+            }
         }))
     }
 }
