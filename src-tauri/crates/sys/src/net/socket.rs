@@ -41,6 +41,13 @@ pub fn set_congestion_control(fd: impl AsFd, name: &str) -> io::Result<()> {
     Ok(sockopt::set_tcp_congestion(fd.as_fd(), name)?)
 }
 
+/// Makes the socket accept data only while fewer than `bytes` of it are unsent (TCP_NOTSENT_LOWAT,
+/// tcp(7)), however large its send buffer is. A writer that waits goes on at half of that.
+pub fn set_unsent_low_water(fd: impl AsFd, bytes: usize) -> io::Result<()> {
+    let value = libc::c_int::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput)?;
+    set_int(fd.as_fd().as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, value)
+}
+
 /// Makes the socket readable only once `bytes` have arrived (SO_RCVLOWAT, socket(7)), which saves
 /// wake-ups.
 ///
