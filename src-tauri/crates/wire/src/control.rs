@@ -3,6 +3,7 @@
 mod codec;
 mod get;
 mod questions;
+mod ranges;
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -18,7 +19,9 @@ use crate::stretches::Stretches;
 
 pub use codec::FRAME_PREFIX_LEN;
 pub use get::{Get, GetPath, GetRefusal};
-pub use questions::{Answer, EntriesWanted, NoAnswer, Question};
+pub use questions::{Answer, EntriesWanted, NoAnswer, Question, RangeWanted};
+pub use ranges::{BytesPage, FileState};
+pub(crate) use ranges::{moment, put_moment};
 
 /// A transfer's identity.
 pub type TransferId = [u8; 16];

@@ -2,13 +2,14 @@
 //! each answer that is looked for in a shared folder.
 mod credit;
 mod looking;
+mod reading;
 
 use std::sync::Arc;
 
 use ringway_link::session::Session;
-use ringway_model::{DeviceId, Fault};
-use ringway_wire::control::{Answer, EntriesWanted, NoAnswer, Question};
-use ringway_wire::entries::EntriesPage;
+use ringway_model::{DeviceId, Fault, ShareName};
+use ringway_wire::control::{Answer, NoAnswer, Question};
+use ringway_wire::limits::PAGES_AHEAD_MAX;
 use ringway_wire::session::{Event, QuestionNumber};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -16,7 +17,7 @@ use tokio::time::timeout;
 use super::answer_places::Place;
 use super::listening::Listening;
 use crate::limits::PARTING_TIME_MAX;
-use crate::shared::Grant;
+use crate::shared::{Grant, OpenedShare};
 use crate::store::PairingNumber;
 
 use credit::Credit;
@@ -57,7 +58,7 @@ pub(super) async fn run(listening: Arc<Listening>, asker: Asker, first: (Questio
                 Ok(None) | Err(_) => return,
             },
             Some((number, answer)) = parts.recv(), if takes_page => {
-                let is_last = !matches!(&answer, Answer::Entries(page) if !page.is_last());
+                let is_last = answer.is_last();
                 session.machine.answer(number, answer);
                 if is_last {
                     open.end(number);
@@ -88,6 +89,7 @@ impl Answers {
         let pages = match &question {
             Question::Shares => 1,
             Question::Entries(wanted) => wanted.pages,
+            Question::Range(_) => PAGES_AHEAD_MAX,
         };
         let credit = Arc::new(Credit::new(pages));
         self.running.push((number, Arc::clone(&credit)));
@@ -161,17 +163,25 @@ struct Work {
 impl Work {
     fn run(self, question: Question, granted: oneshot::Sender<Grant>, ready: &mpsc::Sender<Part>) {
         let Self { listening, device, number, credit, place, over } = self;
+        let confines = listening.confinement.is_ok();
         let say = |answer| ready.blocking_send((number, answer)).is_ok();
         let answered = match question {
             Question::Shares => listening.shared.shares_of(device).map(Answer::Shares).map_err(|fault| why(&fault)),
             Question::Entries(wanted) => {
                 let page = |page| credit.take() && say(Answer::Entries(page));
-                let last = entries(&listening, device, &wanted, granted, page);
+                let is_wanted = || !credit.has_ended();
+                let opened = open(&listening, device, &wanted.share, granted);
+                let last = opened.and_then(|share| looking::look(&share, &wanted, confines, (&is_wanted, page)));
                 last.map(Answer::Entries)
+            }
+            Question::Range(wanted) => {
+                let page = |page| credit.take() && say(Answer::Bytes(page));
+                let opened = open(&listening, device, &wanted.share, granted);
+                opened.and_then(|share| reading::read(&share, &wanted, confines, page)).map(Answer::Bytes)
             }
         };
         let answer = match answered {
-            Ok(Answer::Entries(_)) if !credit.take() => Answer::Refused(NoAnswer::Busy),
+            Ok(Answer::Entries(_) | Answer::Bytes(_)) if !credit.take() => Answer::Refused(NoAnswer::Busy),
             Ok(answer) => answer,
             Err(why) => Answer::Refused(why),
         };
@@ -183,19 +193,17 @@ impl Work {
     }
 }
 
-/// Hands out all pages but the last, which it returns.
-fn entries(
+/// Opens a share that the device may read, and tells with which right.
+fn open(
     listening: &Listening,
     device: DeviceId,
-    wanted: &EntriesWanted,
+    share: &ShareName,
     granted: oneshot::Sender<Grant>,
-    page: impl FnMut(EntriesPage) -> bool,
-) -> Result<EntriesPage, NoAnswer> {
-    let opened = listening.shared.open_share(device, &wanted.share).map_err(|fault| why(&fault))?;
-    let confines = listening.confinement.is_ok();
+) -> Result<OpenedShare, NoAnswer> {
+    let opened = listening.shared.open_share(device, share).map_err(|fault| why(&fault))?;
     // The session may have ended.
     let _ = granted.send(opened.grant);
-    looking::look(&opened, wanted, confines, page)
+    Ok(opened)
 }
 
 /// Why there is no answer, as the other end hears it.
