@@ -110,7 +110,7 @@ impl Browser {
         match self.answer(number).await? {
             Answer::Shares(shares) => Ok(shares),
             Answer::Refused(why) => Err(no_answer(why, "", PathText::default())),
-            Answer::Entries(_) | Answer::Bytes(_) => Err(another()),
+            Answer::Entries(_) | Answer::Bytes(_) | Answer::Planned(_) | Answer::NotPlanned(_) => Err(another()),
         }
     }
 
@@ -135,7 +135,8 @@ impl Browser {
                     }
                 }
                 Answer::Refused(why) => return Err(no_answer(why, of.share.as_str(), of.shown())),
-                Answer::Shares(_) | Answer::Entries(_) => return Err(another()),
+                Answer::Shares(_) | Answer::Entries(_) | Answer::Planned(_) | Answer::NotPlanned(_) => {
+                    return Err(another());
             }
         }
     }
@@ -273,7 +274,9 @@ impl Arrived {
             // An answer that has its place loses it only if nobody wants more of it for too long.
             Ok(Answer::Refused(NoAnswer::Busy)) if self.has_begun => self.end = Some(Err(Fault::AnswerPaused)),
             Ok(Answer::Refused(why)) => self.end = Some(Err(no_answer(why, of.share.as_str(), of.shown()))),
-            Ok(Answer::Shares(_) | Answer::Bytes(_)) => self.end = Some(Err(another())),
+            Ok(Answer::Shares(_) | Answer::Bytes(_) | Answer::Planned(_) | Answer::NotPlanned(_)) => {
+                self.end = Some(Err(another()));
+            }
             Err(fault) => self.end = Some(Err(fault)),
         }
     }
