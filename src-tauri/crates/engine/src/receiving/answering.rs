@@ -204,7 +204,9 @@ impl Work {
             Asked::Question(Question::Range(wanted)) => {
                 let page = |page| credit.take() && say(Answer::Bytes(page));
                 let opened = open(&listening, device, &wanted.share, granted);
-                opened.and_then(|share| reading::read(&share, &wanted, confines, page)).map_or_else(refused, Answer::Bytes)
+                opened
+                    .and_then(|share| reading::read(&share, &wanted, confines, page))
+                    .map_or_else(refused, Answer::Bytes)
             }
             Asked::Plan(request) => {
                 let page = |page| credit.take() && say(Answer::Planned(page));

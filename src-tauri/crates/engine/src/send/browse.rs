@@ -137,6 +137,7 @@ impl Browser {
                 Answer::Refused(why) => return Err(no_answer(why, of.share.as_str(), of.shown())),
                 Answer::Shares(_) | Answer::Entries(_) | Answer::Planned(_) | Answer::NotPlanned(_) => {
                     return Err(another());
+                }
             }
         }
     }
