@@ -27,7 +27,10 @@ export const commands = {
 	send: (chosen: number, target: Recipient, code: string | null, verify: boolean, limit: number | null, leaveOut: string) => typedError<Sent, Fault>(__TAURI_INVOKE("send", { chosen, target, code, verify, limit, leaveOut })),
 	/**  Asks for another folder to copy into; none where none was picked. */
 	chooseCopyFolder: (chosen: number) => typedError<CopyFolder | null, Fault>(__TAURI_INVOKE("choose_copy_folder", { chosen })),
-	/**  Asks for a folder and gets entries of another device's share into it; none where none was picked. */
+	/**
+	 *  Asks for a folder, and gets entries of another device's share into it; none where none was
+	 *  picked.
+	 */
 	getInto: (device: string, paths: PathThere[], onConflict: OnConflict, verify: boolean) => typedError<Moving | null, Fault>(__TAURI_INVOKE("get_into", { device, paths, onConflict, verify })),
 	/**
 	 *  Shares the folders of a choice with some paired devices, or with all; where one is a home, only
@@ -1457,15 +1460,16 @@ export type PageAnswers = {
 	/**  Shares a folder no longer; its files stay. */
 	removeShare: null,
 	/**
-	 *  Lists the shares of a paired device, or what is in a folder of one, for this client.
-	 *  What it has listed before is given up. The answer is the listing's number.
+	 *  Lists the shares of a paired device, or what is in a folder of one, for this
+	 *  client. What it has listed before is given up. The answer is the listing's
+	 *  number.
 	 */
 	browse: number,
 	/**  The next page of a listing, once it is there. */
 	readListing: ListingPage,
 	/**  Gives up what this client has listed, and leaves the device. */
 	stopBrowsing: null,
-	/**  Gets entries of a paired device's share, all of one share, into the receive folder. */
+	/**  Gets entries of a paired device, all of one share, into the receive folder. */
 	get: Moving,
 	/**  Gets again what the transfer of that id got, into the same folder. */
 	getAgain: Moving,
@@ -1675,8 +1679,9 @@ export type PageCall =
 	name: string,
 } }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; readListing?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**
- *  Lists the shares of a paired device, or what is in a folder of one, for this client.
- *  What it has listed before is given up. The answer is the listing's number.
+ *  Lists the shares of a paired device, or what is in a folder of one, for this
+ *  client. What it has listed before is given up. The answer is the listing's
+ *  number.
  */
 ({ browse: {
 	device: string,
@@ -1688,7 +1693,7 @@ export type PageCall =
 } }) & { accept?: never; allowPairing?: never; blockPairing?: never; browse?: never; cancel?: never; chooseAgain?: never; clearDeviceFolder?: never; comparedBefore?: never; copy?: never; copyFolder?: never; countChosen?: never; decline?: never; discardUnfinished?: never; dismiss?: never; dismissPairing?: never; forgetDevice?: never; forgetPast?: never; forgetTransfer?: never; get?: never; getAgain?: never; joinChosen?: never; listen?: never; lookAround?: never; offerDifferences?: never; pair?: never; past?: never; pastDetails?: never; pause?: never; removeShare?: never; removeWaiting?: never; renameDevice?: never; requestPairing?: never; resume?: never; saveSettings?: never; setAnnounce?: never; setBackground?: never; setDeviceRule?: never; setReaders?: never; setReceiving?: never; setStartAtLogin?: never; shiftWaiting?: never; withoutChosen?: never; withoutItem?: never } | 
 /**  Gives up what this client has listed, and leaves the device. */
 "stopBrowsing" | 
-/**  Gets entries of a paired device's share, all of one share, into the receive folder. */
+/**  Gets entries of a paired device, all of one share, into the receive folder. */
 ({ get: {
 	device: string,
 	paths: PathThere[],
