@@ -71,6 +71,7 @@ driven("a shared folder is browsed with the keyboard, got, and got again; its de
 
   writeFileSync(join(night, "later"), "one more");
   await show(page, "Activity");
+  await page.click(line("2026-11-22", "Received"));
   await page.click('//main//button[@aria-label = "Get again: 2026-11-22"]');
   await eventually("what is new", () => existsSync(join(near.inbox, "2026-11-22/later")));
   await eventually("both to have ended", async () => (await page.script(() => document.querySelectorAll("[data-ended=complete]").length)) === 2);
@@ -125,18 +126,20 @@ driven("a folder with 100,000 entries is listed soon, searched by letters and go
   const drawn = await page.script(() => document.querySelectorAll("[role=row]").length);
   assert.ok(drawn < 100, `${drawn} rows are drawn`);
   // How long a frame takes while it scrolls, of a folder of any length.
-  const { value: slowest } = await page.later(async () => {
+  const { value: frames } = await page.later(async () => {
     const grid = document.querySelector("[role=grid]");
-    let [longest, before] = [0, performance.now()];
+    const took = [];
+    let before = performance.now();
     for (let frame = 0; frame < 60; frame += 1) {
       grid.scrollTop += 400;
       await new Promise((resolve) => requestAnimationFrame(resolve));
       const now = performance.now();
-      [longest, before] = [Math.max(longest, now - before), now];
+      took.push(now - before);
+      before = now;
     }
-    return longest;
+    return took.sort((one, other) => one - other).map(Math.round);
   });
-  t.diagnostic(`the longest of 60 frames while it scrolled took ${Math.round(slowest)} ms`);
+  t.diagnostic(`while it scrolled, a frame took ${frames[30]} ms, the longest of 60 ${frames[59]} ms`);
   type("zeb");
   await eventually("the keyboard on zebra", async () => (await active(page)) === "zebra");
   await page.wait(`${ROW("zebra")}[@aria-selected = "true"]`);
@@ -190,7 +193,7 @@ for (const [theme, name] of Object.entries(THEMES)) {
     const { shared } = await sharing(t, base, near);
     const long = `${"a very long name of a folder with results ".repeat(4)}end`;
     for (const made of ["2026-11-22", long]) mkdirSync(join(shared, made));
-    for (let number = 0; number < 80; number += 1) writeFileSync(join(shared, `result-${number}.txt`), "x".repeat(number * 1000));
+    for (let number = 0; number < 40; number += 1) writeFileSync(join(shared, `result-${number}.txt`), "x".repeat(number * 1000));
     for (const made of ["photos", "results of the night"]) {
       mkdirSync(join(base, made));
       await asked(near, ["share", "add", join(base, made), made === "photos" ? "--with-all" : "--nobody"]);
