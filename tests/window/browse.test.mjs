@@ -24,7 +24,9 @@ const BROWSE = (name) => `//main//button[@aria-label = "Browse ${name}"]`;
 const ROW = (name) => `//*[@role = "row"][@data-name = "${name}"]`;
 const GRID = '//*[@role = "grid"]';
 
-/** Starts the service of a device that shares `shared` as "runs" with all, and pairs `near` with it. */
+/**
+ * Starts the service of a device that shares `shared` as "runs" with all, and pairs `near` with it.
+ */
 async function sharing(t, base, near) {
   const far = new Device(base, "lab-ws");
   const [shared, inbox] = ["shared", "inbox there"].map((name) => join(base, name));

@@ -13,8 +13,8 @@ use ringway_link::lane;
 use ringway_link::tls::Tls;
 use ringway_model::{
     AuthError, Capabilities, Device, DeviceId, DeviceRule, Direction, Fault, IntoHome, Invalid, IoMode, IoPath,
-    LookAlike, PairingRequest, Past, PastDetails, PastQuery, Settings, Source, SyncIoReason, ThisDevice, TlsMode,
-    TlsPath, TransferId, Unfinished,
+    LookAlike, PairingRequest, Past, PastDetails, PastQuery, Selection, Settings, Source, SyncIoReason, ThisDevice,
+    TlsMode, TlsPath, TransferId, Unfinished,
 };
 use ringway_sys::dir::Dir;
 use ringway_tree::random;
@@ -37,7 +37,7 @@ use crate::send;
 use crate::shared::{self, Shared, StoreChanges};
 use crate::store::history::{PAST_PATHS_MAX, Record, Reget, Remembered, Resend, is_remembered};
 use crate::store::{self, look_alike, targets};
-use crate::transfers::copying::{self, CopyRequest};
+use crate::transfers::copying::{self, CopyRequest, PlannedFn};
 use crate::transfers::options::{GetRequest, ReceiveOptions, SendRequest};
 use crate::transfers::transfer::Transfer;
 
@@ -52,8 +52,9 @@ pub struct Engine {
 /// What is remembered of a get, to get it again; none where it has options that are not.
 fn remembered(request: &GetRequest) -> Option<Reget> {
     let accept = &request.accept;
-    let is_plain = !accept.keep_owner && !accept.keep_setuid && !accept.widen_modes;
-    is_plain.then(|| Reget {
+    let is_plain = !accept.keep_owner && !accept.keep_setuid && !accept.keep_acls && !accept.widen_modes;
+    let is_whole = request.selection == Selection::default();
+    (is_plain && is_whole).then(|| Reget {
         paths: request.paths.clone(),
         destination: request.destination.clone(),
         on_conflict: accept.on_conflict,
@@ -475,6 +476,25 @@ impl Engine {
                 transfer
             }
         }
+    }
+
+    /// Starts to ask another device what a request would get: `planned` is called with each entry,
+    /// by its path in the transfer. The report counts what would be sent, and what would fail. What
+    /// is here already is not looked at, nothing is written, and neither device's history has it.
+    pub fn plan_get(&self, request: GetRequest, planned: PlannedFn) -> Transfer {
+        let title = request.paths.first().map(PathInShare::title).unwrap_or_default();
+        let more = request.paths.len().saturating_sub(1) as u64;
+        let id = random();
+        let transfer_id = TransferId(*id.as_ref().unwrap_or(&[0; 16]));
+        let transfer = Transfer::new(transfer_id, Direction::Receiving, (title, more), None);
+        match id {
+            Ok(_) => {
+                let shared = Arc::clone(&self.shared);
+                tokio::spawn(getting::planning::run(shared, request, planned, transfer.clone()));
+            }
+            Err(error) => transfer.end(Err(error)),
+        }
+        transfer
     }
 
     /// What to call a target: a device's name here, or an address.

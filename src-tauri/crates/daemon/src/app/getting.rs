@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ringway_engine::{AcceptOptions, Engine, GetRequest, PathInShare, Reget, Target};
-use ringway_model::{Compression, Delta, Fault, IntoHome, IoMode, OnConflict, TlsMode};
+use ringway_model::{Compression, Delta, Fault, IntoHome, IoMode, OnConflict, Selection, TlsMode};
 
 use super::devices::Devices;
 use super::picked_folder::{self, PickedFolder};
@@ -73,6 +73,7 @@ impl Getting {
         let transfer = self.engine.get(GetRequest {
             target,
             paths,
+            selection: Selection::default(),
             destination,
             accept: AcceptOptions { on_conflict, into_home, ..AcceptOptions::default() },
             code: None,
@@ -85,6 +86,7 @@ impl Getting {
             verify,
             records_per_key: None,
             retry: Some(ringway_engine::limits::RETRY_DEFAULT),
+            timeout: Some(ringway_engine::limits::STALL_TIME_DEFAULT),
         });
         self.transfers.add(transfer, Some(label.into()))
     }

@@ -60,6 +60,8 @@ impl Accepted {
             expected,
             names: Arc::clone(&visitor.names),
             allowance,
+            asked: None,
+            timeout: None,
         };
         let rule = (acceptance == Acceptance::Rule).then(|| device.rule.clone());
         Self { listening, taking, rule, retry }
@@ -120,7 +122,7 @@ impl Accepted {
                 Ended::Over(ended) => break *ended,
                 Ended::Lost(lost) => lost,
             };
-            earlier.add(lost.incoming.results());
+            earlier.add(&lost.incoming);
             // Who waits takes no other's place.
             drop(place);
             let (Some(open), Some(renewed)) = (&open, &mut renewed) else { break Err(lost.error) };
