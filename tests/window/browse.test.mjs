@@ -87,7 +87,8 @@ driven("a shared folder is browsed with the keyboard, got, and got again; its de
   await show(page, "Devices");
   await page.click(BROWSE("lab-ws"));
   await page.click("//main//li/button[contains(., 'runs')]");
-  await page.wait(ROW("2026-11-22"));
+  // What was looked at before shows at once, and is listed anew.
+  await page.wait(`${GRID}[@aria-busy = "false"]`);
   await page.click(`${ROW("2026-11-23")}//button`);
   await page.wait(showing("This folder is empty."));
   serving.kill();
