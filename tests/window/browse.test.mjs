@@ -95,7 +95,7 @@ driven("a shared folder is browsed with the keyboard, got, and got again; its de
   await serving.exit();
   press("BackSpace");
   await page.wait('//*[@role = "alert"]');
-  assert.match(await page.text(GRID), /2026-11-22/);
+  assert.ok(await page.find(ROW("2026-11-22")), "the last list is there");
   assert.ok(await page.find(`${GRID}[contains(@class, "stale")]`), "the last list is grey");
   assert.equal(await page.find(exactly("Get")), null);
   await keepPicture(page, "browse-unreachable");
