@@ -5,7 +5,7 @@ use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
     Accept, Answer, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Get, GetPath, GetRefusal, Hello,
-    Message, NoAnswer, Offer, PathCodes, Progress, Question, Receipt, Refusal, Ticket, Totals, Wanted,
+    InShare, Message, NoAnswer, Offer, PathCodes, Progress, Question, Receipt, Refusal, Ticket, Totals, Wanted,
 };
 use ringway_wire::entries::{self, Depth, EntriesPage, EntriesWriter, FolderEntry};
 use ringway_wire::journal::{Recorder, Version};
@@ -51,6 +51,7 @@ pub fn seeds() -> Vec<(&'static str, String, Vec<u8>)> {
     let answer = Wanted { list: 3, files, has: Stretches::default(), basis: 0, kept };
     seeds.push(("codec", "answer-for-many".to_owned(), payload(&Message::Wanted(answer))));
     seeds.push(("codec", "offer-plain".to_owned(), payload(&Message::Offer(offer(false)))));
+    seeds.push(("codec", "offer-into-share".to_owned(), payload(&Message::Offer(offer_into_share()))));
     let proven_too_much =
         Receipt { there: Counts { bytes: 6, ..counts() }, proven: Some(proven()), ..Receipt::default() };
     for (name, receipt) in [
@@ -114,6 +115,11 @@ pub(crate) fn get() -> Get {
         records_per_key: None,
         retry_s: 60,
     }
+}
+
+fn offer_into_share() -> Offer {
+    let share = ShareName::new("inbox").expect("a name");
+    Offer { in_share: Some(InShare { share, path: b"a/b".to_vec() }), ..offer(false) }
 }
 
 fn stretches() -> Stretches {
@@ -183,7 +189,8 @@ fn share_name() -> ShareName {
 
 /// Every other answer about shares.
 fn answers() -> Vec<(&'static str, Answer)> {
-    let share = |unavailable| ShareThere { name: share_name(), unavailable };
+    let share =
+        |unavailable: Option<ShareTrouble>| ShareThere { name: share_name(), drop: unavailable.is_some(), unavailable };
     vec![
         ("answer-shares", Answer::Shares(vec![share(None), share(Some(ShareTrouble::NotMounted))])),
         ("answer-not-shared", Answer::Refused(NoAnswer::NotShared)),
@@ -562,6 +569,7 @@ fn receiver_sessions() -> Vec<(&'static str, Vec<u8>)> {
     let finish = forged(&Message::Finish { sent: counts(), failed: 0, lanes: 1 });
     let wanted = forged(&Message::ReceiptWanted([9; 16]));
     let long = forged(&Message::Offer(Offer { more_names: 2, ..offer(false) }));
+    let into_share = forged(&Message::Offer(offer_into_share()));
     let page = |name: &[u8]| forged(&Message::OfferNames(vec![name.to_vec()]));
     let listed = forged(&Message::OfferListing(listing()));
     let receive = [0, 7, 2, 7, 4, 7, 5, 7, 6, 0, 0, 7, 0];
@@ -580,6 +588,8 @@ fn receiver_sessions() -> Vec<(&'static str, Vec<u8>)> {
         ("second-offer", [&[BOTH_KNOWN][..], &greet, &[0], &offered].concat()),
         ("early-finish", [&[BOTH_KNOWN][..], &greet, &[0], &finish].concat()),
         ("declined", [&[BOTH_KNOWN][..], &greet, &[0, 7, 0xf0]].concat()),
+        ("share-refused", [&[BOTH_KNOWN][..], &greet, &into_share, &[7, 0xe0]].concat()),
+        ("no-share-to-refuse", [&[BOTH_KNOWN][..], &greet, &[0, 7, 0xe0, 7, 2]].concat()),
         ("no-earlier-receipt", [&[BOTH_KNOWN][..], &greet, &wanted, &[7, 0, 0, 7, 2]].concat()),
         ("listed", [&[BOTH_KNOWN][..], &greet, &[0], &listed, &[7, 2], &listed].concat()),
         ("names-in-pages", [&[BOTH_KNOWN][..], &greet, &long, &page(b"e"), &page(b"f"), &[7, 2]].concat()),

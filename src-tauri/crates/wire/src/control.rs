@@ -2,6 +2,7 @@
 //! and versioned.
 mod codec;
 mod get;
+mod in_share;
 mod questions;
 
 use std::num::NonZeroU32;
@@ -18,6 +19,7 @@ use crate::stretches::Stretches;
 
 pub use codec::FRAME_PREFIX_LEN;
 pub use get::{Get, GetPath, GetRefusal};
+pub use in_share::InShare;
 pub use questions::{Answer, EntriesWanted, NoAnswer, Question};
 
 /// A transfer's identity.
@@ -119,6 +121,9 @@ pub struct Offer {
     /// Seconds for which the sender offers it again by itself after a lost connection; 0 means that
     /// it does not.
     pub retry_s: u32,
+    /// The place in a drop box of the receiver where it is to land; `None` where the receiver
+    /// chooses.
+    pub in_share: Option<InShare>,
 }
 
 /// The totals that the walk has found so far.
@@ -384,7 +389,8 @@ pub enum Message {
     NoReceipt,
     /// Dialler, instead of an offer: asks for entries of a share.
     Get(Get),
-    /// Listener: what was asked for cannot be had. The session ends.
+    /// Listener: what was asked for cannot be had, or there is no such place as an offer names. The
+    /// session ends.
     GetRefused(GetRefusal),
     /// Either: ends the session.
     Cancel(Cancel),

@@ -7,7 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use ringway_engine::{AcceptOptions, Decision, Engine, IncomingOffer, ReceiveOptions, Receiver, ReceiverEvent, remedy};
-use ringway_model::{DeclineReason, Direction, Fault, IntoHome, Invalid, OpenCode, OsError, Report, ShownSize};
+use ringway_model::{
+    DeclineReason, Direction, Fault, IntoHome, Invalid, OnConflict, OpenCode, OsError, Report, ShownSize,
+};
 use tokio::task::JoinSet;
 
 use crate::args::destination::destination;
@@ -302,7 +304,11 @@ impl Reception<'_> {
             self.accept(offer, None, None);
         } else if let Decision::Accept { bytes_max } = *offer.decision() {
             let (from, into) = (for_terminal(&summary.from), for_terminal(&summary.destination));
-            self.out.say(format_args!("Accepted, by the rule of {from}, into {into}: {}.", questions::named(&summary)));
+            let by = match summary.in_share {
+                Some(_) => format!("from {from}, by the drop box"),
+                None => format!("by the rule of {from}"),
+            };
+            self.out.say(format_args!("Accepted, {by}, into {into}: {}.", questions::named(&summary)));
             self.accept(offer, bytes_max, None);
         } else if self.interactive {
             self.questions.push(offer);
@@ -320,16 +326,21 @@ impl Reception<'_> {
     }
 
     fn accept(&mut self, offer: IncomingOffer, bytes_max: Option<u64>, shown: Option<ShownSize>) {
-        let id = offer.summary().id;
-        let options = AcceptOptions {
-            destination: None,
-            bytes_max,
-            shown,
-            on_conflict: self.args.on_conflict.into(),
-            keep_owner: self.args.owner,
-            keep_setuid: self.args.setuid,
-            into_home: self.into_home,
-            widen_modes: self.args.modes,
+        let summary = offer.summary();
+        let id = summary.id;
+        let options = match summary.in_share {
+            // What was said of the folder of this run was not said of the drop box.
+            Some(_) => AcceptOptions { shown, on_conflict: OnConflict::RenameTop, ..AcceptOptions::default() },
+            None => AcceptOptions {
+                destination: None,
+                bytes_max,
+                shown,
+                on_conflict: self.args.on_conflict.into(),
+                keep_owner: self.args.owner,
+                keep_setuid: self.args.setuid,
+                into_home: self.into_home,
+                widen_modes: self.args.modes,
+            },
         };
         self.out.event(&json::answered(id, None));
         let (out, interrupts) = (self.out.clone(), self.of_transfers.clone());

@@ -2,7 +2,7 @@
 use std::path::PathBuf;
 
 use ringway_engine::Engine;
-use ringway_model::{Fault, Invalid, Share, ShareName, SharedWith};
+use ringway_model::{DropBox, Fault, Invalid, Share, ShareName, SharedWith};
 
 /// The shares that the engine's store has; no state of its own.
 #[derive(Clone)]
@@ -24,6 +24,12 @@ impl Shares {
         let name = ShareName::new(name.trim())?;
         self.engine.share(&folder, &name, with, allow_home)?;
         self.engine.shares()?.into_iter().find(|share| share.name == name).ok_or(Fault::Gone)
+    }
+
+    /// Makes a share a drop box, another one, or none.
+    pub(crate) fn set_drop(&self, name: &str, drop: Option<DropBox>) -> Result<(), Fault> {
+        let unknown = |_| Fault::Invalid(Invalid::UnknownShare { name: name.into() });
+        self.engine.set_drop(&ShareName::new(name).map_err(unknown)?, drop)
     }
 
     /// Shares a folder no longer.

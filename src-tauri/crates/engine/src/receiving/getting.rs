@@ -197,8 +197,8 @@ impl Getting<'_> {
         transfer.figures().found(offer.so_far);
         let prepared = match taking.prepare(&offer).await {
             Ok(prepared) => prepared,
-            Err((error, reason)) => {
-                session.machine.decline(reason);
+            Err((error, why)) => {
+                why.tell(&mut session);
                 session.close().await;
                 return Err(error);
             }
@@ -285,6 +285,7 @@ impl Getting<'_> {
                 options: AcceptOptions { destination: Some(destination.clone()), ..self.request.accept.clone() },
                 expected: shared.expect(&destination),
                 destination,
+                drop: None,
                 names,
                 allowance: None,
             });

@@ -171,7 +171,7 @@ fn transfer(listening: &Listening, asker: &Requester, opened: &Opened) -> Option
     let path = |path: &GetPath| folder.join(OsString::from_vec(path.path.clone()));
     let paths = get.paths.iter().take(crate::store::history::PAST_PATHS_MAX).map(path).collect();
     let target = Some((Target::Device(device.id), device.name.0.clone()));
-    let record = Record { store, target, paths, resend: None };
+    let record = Record { store, target, paths, in_share: None, resend: None };
     let transfer = Transfer::new(TransferId(get.transfer), Direction::Sending, (title, more), Some(record));
     transfer.known_peer(device.id, &device.name);
     Some(transfer)
@@ -256,6 +256,7 @@ impl Serving {
             clocks: Clocks::default(),
             compression: get.compression,
             verify: get.prove,
+            in_share: None,
             packed: Arc::clone(packed),
             relay: Arc::default(),
             lanes_first: 1,

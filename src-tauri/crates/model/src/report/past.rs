@@ -26,6 +26,9 @@ pub struct Past {
     pub peer_id: Option<DeviceId>,
     /// What it was to reach: a device's name then, or an address. None where it was received.
     pub target: Option<Text>,
+    /// The drop box of the receiver that it was sent into, and the path in that, as `SHARE/PATH`.
+    /// None where it named no place.
+    pub in_share: Option<PathText>,
     /// The first top-level name.
     pub title: PathText,
     /// How many more top-level names there were.
