@@ -3,6 +3,8 @@
 import { readFileSync } from "node:fs";
 import { cpus, release, totalmem } from "node:os";
 import { layersTable } from "./layers.mjs";
+import { LINKS_NOTE, linksTable } from "./links.mjs";
+import { LISTING_NOTE, listingTable } from "./listing.mjs";
 import { modesTables } from "./modes.mjs";
 import { title } from "./places.mjs";
 import { VM_NOTE, vmTable } from "./vm.mjs";
@@ -168,7 +170,7 @@ function heading({ part, filesystem, cache }) {
 }
 
 /** The tables as Markdown. */
-export function markdown({ conditions, cells: all, contenders, skipped, layers, modes, vm, window }) {
+export function markdown({ conditions, cells: all, contenders, skipped, layers, modes, vm, links, listing, window }) {
   const parts = [conditionsLine(conditions)];
   const key = (cell) => `${cell.part}\n${cell.filesystem}\n${cell.cache}`;
   for (const each of distinct(all.map(key))) {
@@ -177,6 +179,8 @@ export function markdown({ conditions, cells: all, contenders, skipped, layers, 
   }
   if (layers.length) parts.push("### Layers of a copy, each alone", layersTable(layers, median));
   if (modes.length) parts.push(modesTables(modes));
+  if (links) parts.push("### Over long links, in a virtual machine", linksTable(links, median), LINKS_NOTE);
+  if (listing) parts.push("### Listing over a link, in a virtual machine", listingTable(listing, median), LISTING_NOTE);
   if (vm) parts.push("### Over the guest's loopback with kernel TLS, tmpfs to tmpfs: millions of instructions", vmTable(vm, median), VM_NOTE);
   if (window) parts.push("### The window", windowTable(window, median), WINDOW_NOTE);
   for (const part of distinct(contenders.map((contender) => contender.part))) {

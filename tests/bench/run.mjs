@@ -10,6 +10,8 @@ import { ROOT, run, say } from "../setup/process.mjs";
 import { contenders as copy, growth } from "./copy.mjs";
 import { DATASETS, TINY_DATASETS } from "./datasets.mjs";
 import { layers } from "./layers.mjs";
+import { links } from "./links.mjs";
+import { listing } from "./listing.mjs";
 import { modes } from "./modes.mjs";
 import { KINDS, cacheOf } from "./places.mjs";
 import { race } from "./race.mjs";
@@ -17,16 +19,16 @@ import { cells, machine, markdown } from "./report.mjs";
 import { undoAll, undoLater, undoOnSignals } from "./undo.mjs";
 import { vm } from "./vm.mjs";
 import { window } from "./window.mjs";
-import { again, contenders as wire } from "./wire.mjs";
+import { again, contenders as wire, getting } from "./wire.mjs";
 
 /** Kept over a reboot (hier(7)), so it is on a disk. */
 const DISK = "/var/tmp";
 const HELP = `npm run bench -- [OPTIONS]
   --scale N       part of the full size; "small" is 0.02, for trying it out (default 1)
   --rounds N      interleaved rounds (default 5)
-  --part P,...    wire, copy: against the peers; again: over the wire, a tree that is there already; scale: many files; layers: each
+  --part P,...    wire, copy: against the peers; get: sending against getting; again: over the wire, a tree that is there already; scale: many files; layers: each
                   layer of a copy alone; modes: what the wire is made of, by itself and together; vm: whole transfers with
-                  kernel TLS, in instructions, in a virtual machine; window: what the window costs, on a virtual screen (default: all)
+                  kernel TLS, in instructions, in a virtual machine; links: long links, in another one; listing: what is shared, in a third; window: what the window costs, on a virtual screen (default: all)
   --fs F,...      ${KINDS.join(", ")}; all but tmpfs take root (default: what the part is about)
   --cache C,...   warm, cold; cold is the source on a disk (default: both)
   --data D,...    ${DATASETS.join(", ")} (default: all; wire, copy)
@@ -44,12 +46,15 @@ const SMALL = 0.02;
  */
 const PARTS = {
   wire: { contenders: wire, kinds: ["tmpfs", "ext4"], datasets: DATASETS },
+  get: { contenders: getting, kinds: ["tmpfs", "ext4"], datasets: DATASETS },
   again: { contenders: again, kinds: ["tmpfs", "ext4"], datasets: DATASETS },
   copy: { contenders: copy, kinds: KINDS, datasets: DATASETS },
   scale: { contenders: growth, kinds: ["tmpfs"], datasets: TINY_DATASETS },
   layers: { measure: layers, kinds: KINDS },
   modes: { measure: modes, kinds: ["tmpfs", "ext4"] },
   vm: { measure: vm, kinds: ["tmpfs"] },
+  links: { measure: links, kinds: ["tmpfs"] },
+  listing: { measure: listing, kinds: ["tmpfs"] },
   window: { measure: window, kinds: ["tmpfs"] },
 };
 const CACHES = ["warm", "cold"];
@@ -96,8 +101,9 @@ function options() {
 function packages(parts) {
   if (process.env.RINGWAY_SETUP === "skip") return;
   need(["rsync", "time", "e2fsprogs", "btrfs-progs", "xfsprogs"], "the benchmark");
-  if (!parts.includes("wire") && !parts.includes("again")) return;
+  if (!["wire", "again", "get", "links", "listing"].some((part) => parts.includes(part))) return;
   need(["openssh-client", "iperf3"], "the benchmark");
+  if (parts.includes("listing")) need(["sshfs"], "the benchmark");
   // With an init system, the package would open this machine to the network. Its administrator has
   // to decide that.
   if (!existsSync("/run/systemd/system")) need(["openssh-server"], "the benchmark");
@@ -139,6 +145,8 @@ async function main() {
     layers: [],
     modes: [],
     vm: null,
+    links: null,
+    listing: null,
     window: null,
   };
   const { rounds, scale, only, build } = chosen;

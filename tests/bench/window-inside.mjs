@@ -1,6 +1,7 @@
 // Runs on a display of its own: opens the window, measures its cost, and prints that as one line of
 // JSON.
-import { closeSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { Device } from "../setup/devices.mjs";
@@ -17,6 +18,15 @@ const REST_S = 60;
 const STILL_MS = 3000;
 /** Two frames at sixty a second, and a little more. */
 const LATE_MS = 34;
+
+/** A transfer that is held to this rate moves for as long as the processor is looked at. */
+const MOVING = { bytes_per_s: 20_000_000, seconds: 20, settle_ms: 3000 };
+/** As many as the history keeps, and more failures than a report names. */
+const PAST_MAX = 5000;
+const PIPES = 1200;
+const SCROLLED_MS = 5000;
+/** Pixels from one frame to the next, as a fast turn of the wheel. */
+const SCROLLED_BY = 400;
 
 const { ringway, program, rounds, bytes, scratch } = JSON.parse(process.argv[2]);
 await startWindowManager();
@@ -73,6 +83,36 @@ async function frames(during) {
   return { seconds, per_s: gaps.length / seconds, worst_ms: Math.max(...gaps), late_percent: (gaps.filter((gap) => gap > LATE_MS).length / gaps.length) * 100 };
 }
 
+/** Resident bytes by /proc, in MiB. */
+const rss = ({ pid }) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))[1]) / 1024;
+const rssOfAll = () => Object.fromEntries(Object.entries(members()).map(([name, process]) => [name, rss(process)]));
+const rss_mib = { "nothing running": rssOfAll() };
+
+/** Scrolls what is found to its end and back, as often as there is time for it. */
+async function scrolling(selector) {
+  const found = await frames(async () => {
+    await page.script(
+      (selector, by, ms) => {
+        const box = document.querySelector(selector);
+        const end = performance.now() + ms;
+        let step = by;
+        const scroll = () => {
+          if (box.scrollTop + box.clientHeight >= box.scrollHeight - 1) step = -by;
+          else if (box.scrollTop <= 0) step = by;
+          box.scrollTop += step;
+          if (performance.now() < end) requestAnimationFrame(scroll);
+        };
+        requestAnimationFrame(scroll);
+      },
+      selector,
+      SCROLLED_BY,
+      SCROLLED_MS,
+    );
+    await sleep(SCROLLED_MS);
+  });
+  return { ...found, drawn: await page.script((selector) => document.querySelectorAll(`${selector} li`).length, selector) };
+}
+
 await show(page, "Inbox");
 const still = await frames(() => sleep(STILL_MS));
 const file = join(scratch, "one.bin");
@@ -92,12 +132,49 @@ const receiving = await frames(async () => {
   if ((await sending.exit()) !== 0) throw new Error(sending.said());
 });
 await page.wait(line("one.bin", "Received"));
+
+// What a window costs that follows a transfer, its graph open, ten times a second.
+const held = far.start(["send", file, near.target, "--json", "--limit", `${MOVING.bytes_per_s / 1e6}M`], { described: false });
+await page.wait(button("Accept"));
+await page.click(button("Accept"));
+await show(page, "Activity");
+await page.wait("//*[@role='slider']");
+await sleep(MOVING.settle_ms);
+const usedBefore = used();
+await sleep(MOVING.seconds * 1000);
+const usedAfter = used();
+rss_mib["a transfer running"] = rssOfAll();
+const moving = Object.fromEntries(Object.entries(usedAfter).map(([name, ticks]) => [name, ((ticks - usedBefore[name]) / TICKS_PER_S / MOVING.seconds) * 100]));
+held.kill();
+await held.exit();
+
+// Lists as long as they get.
+const pipes = join(scratch, "pipes");
+mkdirSync(pipes);
+spawnSync("bash", ["-c", `cd "$0" && for n in $(seq ${PIPES}); do mkfifo "pipe $n"; done`, pipes]);
+const failing = far.start(["send", pipes, near.target, "--json"], { described: false });
+await show(page, "Inbox");
+await page.wait(button("Accept"));
+await page.click(button("Accept"));
+await failing.exit();
+const clone = `
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as db:
+    columns = ", ".join(name for _, name, *_ in db.execute("PRAGMA table_info(past)") if name != "number")
+    db.execute(f"WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT INTO past ({columns}) SELECT {columns} FROM n, (SELECT * FROM past ORDER BY number LIMIT 1)", [${PAST_MAX}])
+`;
+const cloned = spawnSync("python3", ["-c", clone, join(near.env.XDG_DATA_HOME, "ringway/ringway.db")], { encoding: "utf8" });
+if (cloned.status !== 0) throw new Error(cloned.stderr);
+await show(page, "Activity");
+await page.wait("//*[@data-ended='partial']");
+const lists = { history: await scrolling("[data-scrolls]") };
+lists.failures = await scrolling("[data-ended='partial'] [role='region']");
 await page.close();
 for (let left = serviceProcess(near.env); left; left = serviceProcess(near.env)) {
   process.kill(left.pid);
   await sleep(50);
 }
 rmSync(file);
-const figures = { paint_s, pss_mib, rest: { seconds: REST_S, percent }, frames: { "nothing running": still, receiving: { ...receiving, bytes } } };
+const figures = { paint_s, pss_mib, rss_mib, rest: { seconds: REST_S, percent }, moving: { ...MOVING, percent: moving }, lists, frames: { "nothing running": still, receiving: { ...receiving, bytes } } };
 process.stdout.write(`${JSON.stringify(figures)}\n`);
 process.exit(0);

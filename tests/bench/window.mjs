@@ -35,13 +35,22 @@ export async function window(_name, _part, { ringway, build, rounds, scale, scra
 const row = (columns) => `| ${columns.join(" | ")} |`;
 
 /** The table. */
-export function windowTable({ paint_s, pss_mib, rest, frames }, median) {
+export function windowTable({ paint_s, pss_mib, rss_mib, rest, moving, lists, frames }, median) {
   const span = (numbers, digits, unit) => {
     const [least, middle, most] = [Math.min(...numbers), median(numbers), Math.max(...numbers)].map((number) => number.toFixed(digits));
     return `${middle} ${unit} (${least} to ${most})`;
   };
   const lines = [row(["what", "figure"]), row(["---", "---"]), row(["start of the process to first paint", span(paint_s, 2, "s")])];
   for (const [process, mib] of Object.entries(pss_mib)) lines.push(row([`memory (PSS), ${process}`, span(mib, 0, "MiB")]));
+  for (const [when, of] of Object.entries(rss_mib)) {
+    for (const [process, mib] of Object.entries(of)) lines.push(row([`memory (RSS), ${process}, ${when}`, `${mib.toFixed(0)} MiB`]));
+  }
+  for (const [process, percent] of Object.entries(moving.percent)) {
+    lines.push(row([`processor while a transfer runs at ${moving.bytes_per_s / 1e6} MB/s, ${process}`, `${percent.toFixed(1)} % of a core over ${moving.seconds} s`]));
+  }
+  for (const [list, { per_s, worst_ms, late_percent, drawn }] of Object.entries(lists)) {
+    lines.push(row([`scrolling the ${list}, ${drawn} rows drawn`, `${per_s.toFixed(0)} frames a second; longest without one ${worst_ms.toFixed(0)} ms, ${late_percent.toFixed(1)} % later than 34 ms`]));
+  }
   for (const [process, percent] of Object.entries(rest.percent)) {
     lines.push(row([`processor at rest, ${process}`, `${percent.toFixed(2)} % of a core over ${rest.seconds} s`]));
   }

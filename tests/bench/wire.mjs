@@ -11,7 +11,6 @@ const CODE = "7-river-canal";
 /** uring-sync's secret is an argument, and guards nothing here. */
 const SECRET = "bench";
 
-/** A client that ran to its end: the time from its start to the last of `ends` that counts. */
 /** What ran, from a path taken: its name, or the key of the object that has its reason. */
 const choice = (path) => (typeof path === "object" && path ? Object.keys(path)[0] : (path ?? "?"));
 
@@ -21,6 +20,7 @@ function reasons({ here, there }) {
   return Object.fromEntries(all.filter(([, path]) => typeof path === "object").map(([name, path]) => [name, Object.values(path)[0]]));
 }
 
+/** A client that ran to its end: the time from its start to the end of `last`. */
 function timed(client, last = client) {
   return (last.finished - client.started) / 1000;
 }
@@ -81,12 +81,34 @@ class Ringway {
     await server.listening(port);
     const client = this.#end(this.near, "sender", scratch, ["send", source, target, "--json"]);
     await served(server, client, { serverEnds: true });
-    const done = client.events().find((event) => event.event === "finished") ?? {};
-    const path =
-      `TLS ${choice(done.here?.tls)}/${choice(done.there?.tls)}, files ${choice(done.here?.io)}/${choice(done.there?.io)}, ` +
-      `${done.lanes ?? "?"} lanes`;
-    return { wall_s: timed(client), ends: [client, server], path, reasons: reasons(done) };
+    return taken(client, server);
   }
+
+  /** The same tree the other way: the far end shares it and listens, and the near end gets it. */
+  async get({ source, destination, scratch }) {
+    const port = await freePort();
+    const target = `127.0.0.1:${port}`;
+    const shared = ["share", "add", dirname(source), "--name", `s${port}`, "--with", "near"];
+    const added = await new End("share", scratch, this.binary, shared, { env: this.far.env }).end();
+    if (added.status !== 0) fail(added);
+    added.usage();
+    const server = this.#end(this.far, "sender", scratch, ["serve", join(scratch, "pairing"), "--listen", target, "--no-announce", "--json"]);
+    await server.listening(port);
+    const owner = isRoot ? ["--owner"] : [];
+    const words = [`${target}:s${port}/${basename(source)}`, destination];
+    const client = this.#end(this.near, "receiver", scratch, ["get", ...words, "--json", ...owner]);
+    await served(server, client);
+    return taken(client, server);
+  }
+}
+
+/** What a transfer took that `client` started. */
+function taken(client, server) {
+  const done = client.events().find((event) => event.event === "finished") ?? {};
+  const path =
+    `TLS ${choice(done.here?.tls)}/${choice(done.there?.tls)}, files ${choice(done.here?.io)}/${choice(done.there?.io)}, ` +
+    `${done.lanes ?? "?"} lanes`;
+  return { wall_s: timed(client), ends: [client, server], path, reasons: reasons(done) };
 }
 
 /** A tool over ssh. `command` returns the client's program and arguments. */
@@ -108,6 +130,19 @@ class OverSsh {
     await served(server, client);
     return { wall_s: timed(client), ends: [client, server], path: this.path };
   }
+}
+
+/** Getting against sending, and against getting by rsync. */
+export async function getting(scratch, ringway) {
+  const send = new Ringway(ringway);
+  send.skip = await send.prepare(scratch);
+  const get = { name: "ringway get", note: "the end that receives starts it", keeps: send.keeps, skip: send.skip, run: (conditions) => send.get(conditions) };
+  const pulling = { name: "rsync from ssh", note: "rsync -a, no -z, started by the end that receives" };
+  if (!which("sshd") || !which("ssh")) return [send, get, { ...pulling, skip: "no OpenSSH server is installed" }];
+  const pull = (source, destination, config) => ["rsync", "-a", "-e", `ssh -F ${config}`, `${HOST}:${source}`, `${destination}/`];
+  const rsync = new OverSsh(pulling.name, await Ssh.prepare(scratch), pulling.note, pull);
+  rsync.skip = (await rsync.prepare(scratch)) ?? null;
+  return [send, get, rsync];
 }
 
 function overSsh(ssh) {

@@ -52,7 +52,7 @@ export function vmMissing(flavour = "cloud") {
  * gets the argument `guest`. With `instructionClock` the guest's clock counts instructions, a
  * nanosecond each.
  */
-export async function runInVm({ name, flavour = "cloud", script, programs, files, modules, timeoutSeconds, instructionClock = false, onLine = () => {} }) {
+export async function runInVm({ name, flavour = "cloud", script, programs, files, modules, memoryMib = MEMORY_MIB, timeoutSeconds, instructionClock = false, onLine = () => {} }) {
   const guestKernel = kernel(flavour);
   const folder = join(CACHE, "vm", name);
   mkdirSync(folder, { recursive: true });
@@ -61,7 +61,7 @@ export async function runInVm({ name, flavour = "cloud", script, programs, files
   const started = Date.now();
   const emulated = emulator();
   const { command, args, env } = emulated;
-  const qemu = spawn("nice", ["-n", "10", command, ...args, ...machine(guestKernel.image, initramfs, emulated, instructionClock)], {
+  const qemu = spawn("nice", ["-n", "10", command, ...args, ...machine(guestKernel.image, initramfs, emulated, memoryMib, instructionClock)], {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
@@ -125,10 +125,10 @@ function counted(fastStrings) {
   return ["-accel", "tcg,thread=single", "-cpu", cpu, "-icount", "shift=0,sleep=off"];
 }
 
-function machine(image, initramfs, { cpus, fastStrings }, counting) {
+function machine(image, initramfs, { cpus, fastStrings }, memoryMib, counting) {
   return [
     ...(counting ? counted(fastStrings) : ["-accel", "tcg,thread=multi", "-cpu", "max"]),
-    ...["-smp", String(counting ? 1 : cpus), "-m", String(MEMORY_MIB)],
+    ...["-smp", String(counting ? 1 : cpus), "-m", String(memoryMib)],
     ...["-kernel", image, "-initrd", initramfs],
     ...["-append", "console=ttyS0 quiet loglevel=3 panic=-1 mitigations=off"],
     ...["-device", "virtio-rng-pci", "-nic", "none", "-no-reboot", "-nodefaults", "-no-user-config"],

@@ -306,7 +306,7 @@ impl Job<'_> {
         };
         // Lanes that come to their end have nothing to share.
         if lanes.opening.is_empty() && lanes.running == lanes.started {
-            let more = lanes.growth.lanes_to_add(now, bytes, limited);
+            let more = lanes.growth.lanes_to_add(now, bytes, limited && !self.stops.fill_the_link());
             lanes.open(origin, more);
         }
     }

@@ -54,6 +54,11 @@ pub(crate) const LONG_LINK_FOR_LANES: Duration = Duration::from_millis(5);
 /// each lost packet.
 const LONG_LINK_CONGESTION_CONTROL: &str = "bbr";
 
+/// Over a long link a lane takes more data while it has less than this unsent. The kernel sizes its
+/// send buffer, which holds seconds of a slow lane's data. At the end of a transfer the other lanes
+/// would wait for those, and while it runs they would count as sent.
+const LONG_LINK_UNSENT_MAX: usize = 128 * 1024;
+
 /// After this silence a lane's connection is probed. So a connection whose packets alone are
 /// dropped ends while the session lives, after `LANE_SILENCE_MAX_MS`. A connection with data under
 /// way is not probed; [`LaneStops::stop_unanswered`] handles that.
@@ -176,8 +181,9 @@ fn blocking(cork: CorkStream<tokio::net::TcpStream>) -> Result<TcpStream, Fault>
         tcp.set_nonblocking(false)?;
         ringway_sys::socket::set_keepalive(&tcp, KEEPALIVE_IDLE, KEEPALIVE_INTERVAL)?;
         if is_long(&tcp) {
-            // Without it, the kernel's default is used.
+            // Without them, the kernel's defaults are used.
             let _ = ringway_sys::socket::set_congestion_control(&tcp, LONG_LINK_CONGESTION_CONTROL);
+            let _ = ringway_sys::socket::set_unsent_low_water(&tcp, LONG_LINK_UNSENT_MAX);
         }
         Ok(tcp)
     };

@@ -35,6 +35,24 @@ fn options_are_set() {
 }
 
 #[test]
+fn a_socket_takes_little_more_than_it_can_send() {
+    let taken = |unsent_max: Option<usize>| {
+        let (mut stream, _peer) = pair();
+        socket::set_send_buffer(&stream, 2 * 1024 * 1024).unwrap();
+        if let Some(bytes) = unsent_max {
+            socket::set_unsent_low_water(&stream, bytes).unwrap();
+        }
+        stream.set_nonblocking(true).unwrap();
+        // The peer reads nothing, so its kernel takes the same part in both cases.
+        std::iter::from_fn(|| stream.write(&[0; 4096]).ok()).sum::<usize>()
+    };
+    let (little, much) = (taken(Some(16_384)), taken(None));
+    assert!(little + 1024 * 1024 < much, "{little} {much}");
+    let (stream, _peer) = pair();
+    assert!(socket::set_unsent_low_water(&stream, usize::MAX).is_err());
+}
+
+#[test]
 fn a_socket_is_readable_from_the_low_water_mark_on() {
     let (mut stream, mut peer) = pair();
     let readable = |stream: &TcpStream, limit_ms: i32| {

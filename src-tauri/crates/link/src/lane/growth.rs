@@ -36,7 +36,8 @@ pub struct LaneGrowth {
     epoch: Epoch,
     /// Bytes a second before the last lanes were added.
     before: Option<f64>,
-    /// Lanes were added in the last epoch, and their beginning is not representative.
+    /// Lanes were opened in this epoch. Their connections begin slowly, so its rate is no measure:
+    /// compared with it, any later one looks like a gain.
     settling: bool,
 }
 
@@ -51,7 +52,7 @@ struct Epoch {
 impl LaneGrowth {
     /// For a transfer that begins with `lanes`, and has at most `lanes_max`.
     pub fn new(lanes: u8, lanes_max: u8) -> Self {
-        Self { lanes, lanes_max, epoch: Epoch::default(), before: None, settling: false }
+        Self { lanes, lanes_max, epoch: Epoch::default(), before: None, settling: true }
     }
 
     /// An added lane could not be opened or broke at once. No more are added, because a peer that
@@ -115,6 +116,15 @@ mod tests {
     }
 
     #[test]
+    fn a_slow_beginning_is_not_taken_for_a_slow_link() {
+        let mut growth = LaneGrowth::new(4, 16);
+        // The connections take half a second to fill the link.
+        let bytes = |now: Duration| now.saturating_sub(Duration::from_millis(500)).as_millis() as u64 * 13_000;
+        let times = (1..600).map(|tenth| Duration::from_millis(100 * tenth));
+        assert_eq!(times.map(|now| growth.lanes_to_add(now, bytes(now), true)).sum::<u8>(), 4, "once, to try");
+    }
+
+    #[test]
     fn lanes_are_added_only_if_the_network_is_the_bottleneck() {
         let mut growth = LaneGrowth::new(1, 16);
         let observations = (1..600)
@@ -126,10 +136,10 @@ mod tests {
     fn no_lanes_are_added_after_one_was_dropped() {
         let mut growth = LaneGrowth::new(2, 16);
         let mut add = |second: u64, rate: u64| growth.lanes_to_add(Duration::from_secs(second), second * rate, true);
-        assert_eq!((add(1, 1_000_000), add(2, 1_000_000)), (2, 0));
+        assert_eq!((add(1, 1_000_000), add(2, 1_000_000), add(3, 1_000_000)), (0, 2, 0));
         growth.dropped();
         let later =
-            (3..60).map(|second| growth.lanes_to_add(Duration::from_secs(second), second * second * 1_000_000, true));
+            (4..60).map(|second| growth.lanes_to_add(Duration::from_secs(second), second * second * 1_000_000, true));
         assert_eq!(later.sum::<u8>(), 0);
         assert_eq!(growth.lanes, 3);
     }

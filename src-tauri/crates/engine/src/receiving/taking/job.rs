@@ -368,7 +368,7 @@ impl Job<'_> {
         let (running, dropped) = (self.lanes.len(), self.dropped);
         let Some(dialling) = &mut self.dialling else { return };
         let figures = self.transfer.figures();
-        let limited = figures.gauge.bottleneck() == Some(Bottleneck::Network);
+        let limited = figures.gauge.bottleneck() == Some(Bottleneck::Network) && !self.stops.fill_the_link();
         if dropped == 0 {
             dialling.grow(running, (figures.running_for(), figures.bytes_done, limited));
         }
