@@ -119,14 +119,15 @@ impl Shared {
 
 /// Goes down to a folder beneath `root`, through no link.
 fn descend(root: &Dir, path: RelPath<'_>, own: &OwnFolders, make: bool) -> io::Result<Option<Dir>> {
+    // Before anything is made.
+    if path.components().any(|name| reads_as_own(name.as_bytes())) {
+        return Err(Errno::NOENT.into());
+    }
     let homes = Homes::known();
     let mut at = root.try_clone()?;
     admit(&at, own, &homes)?;
     for name in path.components() {
         let name = name.as_bytes();
-        if reads_as_own(name) {
-            return Err(Errno::NOENT.into());
-        }
         let opened = match at.open_dir_to_search(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && make => {
                 match at.make_dir(name, FOLDER_MODE) {
