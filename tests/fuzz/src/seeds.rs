@@ -1,11 +1,14 @@
 //! Inputs to start with: one of every message, item and range, and sessions that run to their end.
 use super::peers::{counts, offer, proven, receiver_times, sender_times};
-use ringway_model::{Compression, DeclineReason, Delta, DeviceKind, ShareName, ShareThere, ShareTrouble, Shortage};
+use ringway_model::{
+    Compression, DeclineReason, Delta, DeviceKind, Pattern, ShareName, ShareThere, ShareTrouble, Shortage,
+};
 use ringway_wire::announcement::Announcement;
 use ringway_wire::code::{PairingCode, PairingSecret};
 use ringway_wire::control::{
-    Accept, Answer, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Get, GetPath, GetRefusal, Hello,
-    InShare, Message, NoAnswer, Offer, PathCodes, Progress, Question, Receipt, Refusal, Ticket, Totals, Wanted,
+    Accept, Answer, BytesPage, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, FileState, Get,
+    GetPath, GetRefusal, Hello, InShare, Message, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry, PlannedKind,
+    PlannedPage, Progress, Purpose, Question, RangeWanted, Receipt, Refusal, Ticket, Totals, Wanted,
 };
 use ringway_wire::entries::{self, Depth, EntriesPage, EntriesWriter, FolderEntry};
 use ringway_wire::journal::{Recorder, Version};
@@ -114,12 +117,21 @@ pub(crate) fn get() -> Get {
         limit: None,
         records_per_key: None,
         retry_s: 60,
+        patterns: vec![Pattern::Exclude(b"*.o".to_vec()), Pattern::Include(b"/keep.o".to_vec())],
+        selected: None,
+        purpose: Purpose::Transfer,
     }
 }
 
 fn offer_into_share() -> Offer {
     let share = ShareName::new("inbox").expect("a name");
     Offer { in_share: Some(InShare { share, path: b"a/b".to_vec() }), ..offer(false) }
+}
+
+pub(crate) fn planned_page() -> PlannedPage {
+    let failed = EntryFailed { path: b"a/c".to_vec(), operation: 1, reason: 2, errno: -13 };
+    let entries = vec![PlannedEntry::Moves(PlannedKind::File, b"a/b\xff".to_vec()), PlannedEntry::Fails(failed)];
+    PlannedPage { entries, counts: Some(PlannedCounts { sent: counts(), excluded: 1, failed: 1 }) }
 }
 
 fn stretches() -> Stretches {
@@ -148,6 +160,7 @@ fn control_messages() -> Vec<Message> {
         Message::NoReceipt,
         Message::Get(get()),
         Message::GetRefused(GetRefusal::Path(1, 2)),
+        Message::Selected(vec![b"a/b\xff".to_vec(), Vec::new()]),
         Message::Accept(Accept { lanes: 4, lists: true, doubts: None }),
         Message::Decline(DeclineReason::NoRoom(SHORTAGE)),
         Message::PathTaken(PathCodes { tls: 1, tls_errno: 2, io: 3, io_errno: 4 }),
@@ -165,6 +178,7 @@ fn control_messages() -> Vec<Message> {
             reused: 3,
             edited: 0,
             failed: 2,
+            acls_lost: 1,
             proven: Some(proven()),
         }),
         Message::Proving(Progress { entries: 5, bytes: 6 }),
@@ -177,6 +191,7 @@ fn control_messages() -> Vec<Message> {
         Message::ReceiverTimes(receiver_times()),
         Message::Wanted(Wanted { list: 3, files: vec![true], has: stretches(), basis: 9 << 20, kept: vec![] }),
         Message::Asked { number: 3, question: question() },
+        Message::Asked { number: 4, question: range() },
         Message::Answered { number: 3, answer: Answer::Entries(entries_page()) },
         Message::MorePages { number: 3, pages: 9 },
         Message::NotWanted { number: 3 },
@@ -191,16 +206,26 @@ fn share_name() -> ShareName {
 fn answers() -> Vec<(&'static str, Answer)> {
     let share =
         |unavailable: Option<ShareTrouble>| ShareThere { name: share_name(), drop: unavailable.is_some(), unavailable };
+    let file = FileState { size: 3, mtime: Timestamp { secs: 1_700_000_000, nanos: 5 } };
     vec![
         ("answer-shares", Answer::Shares(vec![share(None), share(Some(ShareTrouble::NotMounted))])),
+        ("answer-bytes", Answer::Bytes(BytesPage::last(vec![1, 2, 3], file))),
         ("answer-not-shared", Answer::Refused(NoAnswer::NotShared)),
         ("answer-unavailable", Answer::Refused(NoAnswer::Unavailable(ShareTrouble::Replaced))),
         ("answer-no-path", Answer::Refused(NoAnswer::Path(2))),
+        ("answer-planned", Answer::Planned(planned_page())),
+        ("answer-not-planned", Answer::NotPlanned(GetRefusal::TooSlow)),
     ]
 }
 
 pub(crate) fn question() -> Question {
-    Question::Entries(EntriesWanted { share: share_name(), path: b"a/b\xff".to_vec(), depth: Depth::Tree, pages: 4 })
+    let changed_since = Some(Timestamp { secs: 1_700_000_000, nanos: 5 });
+    let path = b"a/b\xff".to_vec();
+    Question::Entries(EntriesWanted { share: share_name(), path, depth: Depth::Tree, changed_since, pages: 4 })
+}
+
+pub(crate) fn range() -> Question {
+    Question::Range(RangeWanted { share: share_name(), path: b"a/b".to_vec(), offset: 1 << 40, len: 128 * 1024 })
 }
 
 pub(crate) fn entries_page() -> EntriesPage {

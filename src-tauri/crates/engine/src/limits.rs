@@ -86,6 +86,11 @@ pub const GETS_MAX: usize = 16;
 /// The same of one device.
 pub const GETS_OF_ONE_MAX: usize = 8;
 
+/// How long patterns of another device may be compared with the names of a folder before anything
+/// of it is offered: half a million ordinary names with a thousand ordinary patterns. A device
+/// chooses its patterns, and a comparison takes what they say.
+pub const SELECTING_TIME_MAX: Duration = Duration::from_secs(60);
+
 /// How long a device that gets something may take none of it, before it is given up.
 pub const SERVED_STALL_TIME_MAX: Duration = Duration::from_secs(10 * 60);
 

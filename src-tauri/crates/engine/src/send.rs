@@ -8,7 +8,7 @@ mod find;
 pub(crate) mod lanes;
 mod listing;
 pub(crate) mod reach;
-mod stall;
+pub(crate) mod stall;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -314,13 +314,8 @@ impl Job<'_> {
     /// What there is to see of whether anything moves.
     fn seen(&self, lanes: &Lanes) -> Seen {
         let figures = self.transfer.figures();
-        Seen {
-            acknowledged: self.stops.acknowledged(),
-            here: self.clocks.of_sender(),
-            there: figures.gauge.receiver_reported(),
-            is_handed_over: lanes.are_over(),
-            bytes: figures.bytes_total,
-        }
+        Seen::by_sender(self.stops.acknowledged(), self.clocks.of_sender(), figures.gauge.receiver_reported())
+            .of(figures.bytes_total, lanes.are_over())
     }
 
     /// Tells the peer and the figures how far the walk is and what failed here. What is said waits

@@ -1,9 +1,12 @@
 //! Control messages: everything that is said on a session's own connection. They are small, bounded
 //! and versioned.
 mod codec;
+mod fields;
 mod get;
 mod in_share;
+mod plan;
 mod questions;
+mod ranges;
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -18,9 +21,12 @@ use crate::pair::{Confirmation, PakeMessage};
 use crate::stretches::Stretches;
 
 pub use codec::FRAME_PREFIX_LEN;
-pub use get::{Get, GetPath, GetRefusal};
+pub use get::{Get, GetPath, GetRefusal, Purpose};
 pub use in_share::InShare;
-pub use questions::{Answer, EntriesWanted, NoAnswer, Question};
+pub use plan::{PlanWriter, PlannedCounts, PlannedEntry, PlannedKind, PlannedPage};
+pub use questions::{Answer, EntriesWanted, NoAnswer, Question, RangeWanted};
+pub use ranges::{BytesPage, FileState};
+pub(crate) use ranges::{moment, put_moment};
 
 /// A transfer's identity.
 pub type TransferId = [u8; 16];
@@ -312,6 +318,8 @@ pub struct Receipt {
     pub edited: u64,
     /// Entries that failed at the receiver, named or not.
     pub failed: u64,
+    /// Entries that did not get their access control list.
+    pub acls_lost: u64,
     /// The proof, if one was requested.
     pub proven: Option<Proven>,
 }
@@ -389,6 +397,8 @@ pub enum Message {
     NoReceipt,
     /// Dialler, instead of an offer: asks for entries of a share.
     Get(Get),
+    /// Dialler: more of the paths that a request selects, until all are sent.
+    Selected(Vec<Vec<u8>>),
     /// Listener: what was asked for cannot be had, or there is no such place as an offer names. The
     /// session ends.
     GetRefused(GetRefusal),
@@ -476,6 +486,7 @@ impl Message {
             Self::NoReceipt => "lack of a receipt",
             Self::Get(_) => "request for entries",
             Self::GetRefused(_) => "refusal of a request",
+            Self::Selected(_) => "selected paths",
             Self::Cancel(_) => "cancel",
             Self::Ping => "ping",
             Self::Pong => "pong",

@@ -48,7 +48,24 @@ pub const GET_PATHS_MAX: usize = 1_024;
 /// Bytes of those paths: half a control frame.
 pub const GET_PATHS_BYTES_MAX: usize = CONTROL_FRAME_MAX / 2;
 
-/// Time for all pages of an offer: enough for the longest offer at 0.3 Mbit/s.
+/// Patterns in one request for entries of a share: more than a person writes. An entry is compared
+/// with each of them.
+pub const GET_PATTERNS_MAX: usize = 1_000;
+
+/// Bytes of those patterns: a quarter of a control frame. The serving end compares the worst of
+/// them with the longest path in less than a second.
+pub const GET_PATTERNS_BYTES_MAX: usize = CONTROL_FRAME_MAX / 4;
+
+/// Paths that a request may list of its folder, and their bytes with a NUL each: those of a tree of
+/// tens of thousands of files. The serving end keeps them while it walks, at some 100 bytes each.
+pub const SELECTED_PATHS_MAX: usize = 1 << 16;
+/// See [`SELECTED_PATHS_MAX`].
+pub const SELECTED_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Bytes of those in one page, including their lengths: half a control frame.
+pub const SELECTED_PAGE_BYTES_MAX: usize = CONTROL_FRAME_MAX / 2;
+
+/// Time for all pages of an offer, or of listed paths: enough for the longest ones at 0.3 Mbit/s.
 pub const OFFERED_TIME_MAX_MS: u64 = 120_000;
 
 /// Entries that are listed of an offer while it waits. The receiver compares each with its disk,
@@ -82,6 +99,12 @@ pub const ENTRIES_PAGE_LEN_MAX: usize = 1_000;
 /// over 40 ms, and bound what a listing that nobody wants any more has under way.
 pub const PAGES_AHEAD_MAX: u8 = 16;
 
+/// Bytes of one page of a file: half a control frame.
+pub const RANGE_PAGE_BYTES_MAX: usize = CONTROL_FRAME_MAX / 2;
+
+/// Bytes of a file that one question asks for: as many as the pages hold that may be sent at once.
+pub const RANGE_BYTES_MAX: u32 = PAGES_AHEAD_MAX as u32 * RANGE_PAGE_BYTES_MAX as u32;
+
 /// A session that answers questions about shares ends after so many milliseconds without one.
 pub const QUESTIONS_IDLE_MAX_MS: u64 = 120_000;
 
@@ -105,6 +128,10 @@ pub const XATTRS_TOTAL_MAX: usize = 256 * 1024;
 
 /// Extended attributes of one entry.
 pub const XATTR_COUNT_MAX: usize = 256;
+
+/// Entries of one access control list. ext4 takes more only in a block of its own, and people write
+/// a handful.
+pub const ACL_ENTRIES_MAX: usize = 128;
 
 /// Files in ranges at the same time, on all lanes together; each takes a descriptor at the
 /// receiver. This is enough for the files that 16 lanes send, and for those of which a piece is
@@ -176,3 +203,6 @@ pub const HELLO_TIME_MAX_MS: u64 = 15_000;
 
 /// Pairing, from hello to the last message. Both sides have the code already.
 pub const PAIRING_TIME_MAX_MS: u64 = 15_000;
+
+/// Nanoseconds in a second.
+pub(crate) const NANOS_PER_SEC: u32 = 1_000_000_000;

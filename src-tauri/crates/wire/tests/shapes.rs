@@ -6,10 +6,11 @@ use std::fs;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
-use ringway_model::{Compression, DeclineReason, Delta, ShareName, ShareThere, ShareTrouble, Shortage};
+use ringway_model::{Compression, DeclineReason, Delta, Pattern, ShareName, ShareThere, ShareTrouble, Shortage};
 use ringway_wire::control::{
-    Accept, Answer, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, Get, GetPath, GetRefusal, Hello,
-    InShare, Message, Micros, NoAnswer, Offer, PathCodes, Progress, Proven, Question, Receipt, ReceiverTimes, Refusal,
+    Accept, Answer, BytesPage, Cancel, EntriesWanted, EntryFailed, EntryKept, FRAME_PREFIX_LEN, FileState, Get,
+    GetPath, GetRefusal, Hello, InShare, Message, Micros, NoAnswer, Offer, PathCodes, PlannedCounts, PlannedEntry,
+    PlannedKind, PlannedPage, Progress, Proven, Purpose, Question, RangeWanted, Receipt, ReceiverTimes, Refusal,
     SenderTimes, Ticket, Totals, Wanted,
 };
 use ringway_wire::entries::{self, Depth, EntriesWriter, FolderEntry};
@@ -141,7 +142,24 @@ fn get() -> Get {
         limit: NonZeroU64::new(0x5253_5455),
         records_per_key: NonZeroU64::new(0x5859),
         retry_s: 0x5a5b,
+        patterns: vec![Pattern::Exclude(b"*.o\xff".to_vec()), Pattern::Include(b"/keep.o".to_vec())],
+        selected: Some(0x5c5d),
+        purpose: Purpose::Plan { number: 0x5e5f_6061, pages: 9 },
     }
+}
+
+/// A last page of a plan with an entry of each kind.
+fn planned_page() -> PlannedPage {
+    let moves = |kind, path: &[u8]| PlannedEntry::Moves(kind, path.to_vec());
+    let failed = EntryFailed { path: b"a/c".to_vec(), operation: 1, reason: 2, errno: -13 };
+    let entries = vec![
+        moves(PlannedKind::Folder, b"a"),
+        moves(PlannedKind::File, b"a/b\xff"),
+        moves(PlannedKind::Link, b"a/l"),
+        PlannedEntry::Fails(failed),
+    ];
+    let sent = Counts { files: 0xb1, folders: 0xb2, links: 0xb3, bytes: 0xb4b5 };
+    PlannedPage { entries, counts: Some(PlannedCounts { sent, excluded: 0xb6, failed: 0xb7 }) }
 }
 
 fn encoded(message: &Message) -> Vec<u8> {
@@ -173,6 +191,7 @@ fn messages() -> Vec<(&'static str, Message)> {
         reused: 0x55,
         edited: 0x16,
         failed: 0x57,
+        acls_lost: 0x17,
         proven: None,
     };
     let proven = Some(Proven { files: 0x0f, bytes: 0x1415, took: micros(0x58) });
@@ -275,6 +294,9 @@ fn messages() -> Vec<(&'static str, Message)> {
                 delta: Delta::Off,
                 limit: None,
                 records_per_key: None,
+                patterns: Vec::new(),
+                selected: None,
+                purpose: Purpose::Transfer,
                 ..get()
             }),
         ),
@@ -284,6 +306,10 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("get-refused-same-name", Message::GetRefused(GetRefusal::SameName)),
         ("get-refused-too-many-names", Message::GetRefused(GetRefusal::TooManyNames)),
         ("get-refused-not-served", Message::GetRefused(GetRefusal::NotServed)),
+        ("get-refused-pattern", Message::GetRefused(GetRefusal::Pattern)),
+        ("get-refused-not-one-folder", Message::GetRefused(GetRefusal::NotOneFolder)),
+        ("get-refused-too-slow", Message::GetRefused(GetRefusal::TooSlow)),
+        ("selected", Message::Selected(vec![b"a/b\xff".to_vec(), Vec::new()])),
         ("cancel-failed", Message::Cancel(Cancel::Failed)),
         ("cancel-by-person", Message::Cancel(Cancel::ByPerson)),
         ("cancel-by-person-keeping", Message::Cancel(Cancel::ByPersonKeeping)),
@@ -330,8 +356,27 @@ fn questions() -> Vec<(&'static str, Message)> {
     let refused = |why| answered(Answer::Refused(why));
     let name = |text| ShareName::new(text).unwrap();
     let wanted = |depth| {
-        asked(Question::Entries(EntriesWanted { share: name("runs"), path: b"a/b\xff".to_vec(), depth, pages: 9 }))
+        asked(Question::Entries(EntriesWanted {
+            share: name("runs"),
+            path: b"a/b\xff".to_vec(),
+            depth,
+            changed_since: None,
+            pages: 9,
+        }))
     };
+    let moment = Timestamp { secs: -0x0102_0304, nanos: 0x0506_0708 };
+    let file = FileState { size: 0x0a0b_0c0d, mtime: moment };
+    let changed = |changed_since| {
+        let path = b"a/b\xff".to_vec();
+        asked(Question::Entries(EntriesWanted {
+            share: name("runs"),
+            path,
+            depth: Depth::Tree,
+            changed_since,
+            pages: 9,
+        }))
+    };
+    let range = RangeWanted { share: name("runs"), path: b"a/b\xff".to_vec(), offset: 0x1112_1314, len: 0x0001_0203 };
     let shares = vec![
         ShareThere { name: name("runs"), drop: false, unavailable: None },
         ShareThere { name: name("disk"), drop: true, unavailable: Some(ShareTrouble::NotMounted) },
@@ -341,6 +386,10 @@ fn questions() -> Vec<(&'static str, Message)> {
         ("asked-itself", wanted(Depth::Itself)),
         ("asked-folder", wanted(Depth::Folder)),
         ("asked-tree", wanted(Depth::Tree)),
+        ("asked-changed", changed(Some(moment))),
+        ("asked-range", asked(Question::Range(range))),
+        ("answered-bytes-more", answered(Answer::Bytes(BytesPage::more(vec![0xe1, 0xe2])))),
+        ("answered-bytes", answered(Answer::Bytes(BytesPage::last(vec![0xe3], file)))),
         ("answered-shares", answered(Answer::Shares(shares))),
         ("answered-entries", answered(Answer::Entries(entries_page(true)))),
         ("answered-entries-more", answered(Answer::Entries(entries_page(false)))),
@@ -352,6 +401,9 @@ fn questions() -> Vec<(&'static str, Message)> {
         ("answered-failed", refused(NoAnswer::Unavailable(ShareTrouble::Failed))),
         ("answered-path", refused(NoAnswer::Path(-0xa9aa))),
         ("answered-busy", refused(NoAnswer::Busy)),
+        ("answered-planned", answered(Answer::Planned(planned_page()))),
+        ("answered-planned-more", answered(Answer::Planned(PlannedPage { counts: None, ..planned_page() }))),
+        ("answered-not-planned", answered(Answer::NotPlanned(GetRefusal::Path(0x7172, 13)))),
         ("more-pages", Message::MorePages { number: 0xabac_adae, pages: 7 }),
         ("not-wanted", Message::NotWanted { number: 0xafb0_b1b2 }),
     ]

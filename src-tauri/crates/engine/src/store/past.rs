@@ -60,7 +60,8 @@ pub(super) const SCHEMA: &str = "
         excluded     INTEGER NOT NULL DEFAULT 0,
         patterns     BLOB,
         limit_bytes_per_s INTEGER,
-        in_share     BLOB
+        in_share     BLOB,
+        acls_lost    INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     CREATE TABLE IF NOT EXISTS past_failure (
         number    INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -90,7 +91,7 @@ const RECEIVED_INTO_MAX: usize = 256;
 const COLUMNS: &str = "number, transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, \
     files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck, reconnected, resend, \
     target_device, edited, target_announced, moved, skipped, skipped_bytes, reused, excluded, \
-    patterns, limit_bytes_per_s, in_share";
+    patterns, limit_bytes_per_s, in_share, acls_lost";
 
 /// Gives a file of an earlier version the columns that have been added since.
 pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
@@ -108,6 +109,7 @@ pub(super) fn upgrade(connection: &Connection) -> rusqlite::Result<()> {
         ("patterns", "BLOB"),
         ("limit_bytes_per_s", "INTEGER"),
         ("in_share", "BLOB"),
+        ("acls_lost", "INTEGER NOT NULL DEFAULT 0"),
     ];
     for (name, kind) in added {
         let is_there = || connection.prepare("SELECT 1 FROM pragma_table_info('past') WHERE name = ?1")?.exists([name]);
@@ -359,11 +361,11 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
         "INSERT INTO past (transfer, direction, device, device_name, title, more, target, paths, ended_ms, ending, is_whole,
             files, folders, links, bytes, unchanged, proven_files, proven_bytes, proven_ms, failed, running_ms, bottleneck,
             reconnected, series, words, resend, target_device, target_announced, edited, edits, moved, skipped, skipped_bytes, reused, excluded, patterns,
-            limit_bytes_per_s, in_share)
+            limit_bytes_per_s, in_share, acls_lost)
          VALUES (:transfer, :direction, :device, :device_name, :title, :more, :target, :paths, :ended_ms, :ending, :is_whole,
             :files, :folders, :links, :bytes, :unchanged, :proven_files, :proven_bytes, :proven_ms, :failed, :running_ms, :bottleneck,
             :reconnected, :series, :words, :resend, :target_device, :target_announced, :edited, :edits,
-            :moved, :skipped, :skipped_bytes, :reused, :excluded, :patterns, :limit_bytes_per_s, :in_share)",
+            :moved, :skipped, :skipped_bytes, :reused, :excluded, :patterns, :limit_bytes_per_s, :in_share, :acls_lost)",
         named_params! {
             ":transfer": ended.id.0,
             ":direction": direction_number(ended.direction),
@@ -409,6 +411,7 @@ fn insert(transaction: &Transaction<'_>, record: &Record, ended: &Ended<'_>) -> 
             ":reused": signed(counts.reused),
             ":limit_bytes_per_s": report.limit_bytes_per_s.map(signed),
             ":in_share": record.in_share.as_ref().map(|place| place.as_os_str().as_bytes()),
+            ":acls_lost": signed(counts.acls_lost),
         },
     )?;
     let past = transaction.last_insert_rowid();
@@ -554,6 +557,7 @@ fn counts(row: &Row<'_>) -> rusqlite::Result<Counts> {
         reused: count("reused")?,
         edited: count("edited")?,
         excluded: count("excluded")?,
+        acls_lost: count("acls_lost")?,
         failed: count("failed")?,
     })
 }
@@ -722,6 +726,7 @@ mod tests {
                 reused: 9,
                 edited: 1,
                 excluded: 8,
+                acls_lost: 6,
                 failed: failures as u64,
             },
             proven: Some(Proven { files: 5, bytes: 6, took: Duration::from_millis(7) }),

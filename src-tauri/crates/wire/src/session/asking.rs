@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::ProtocolError;
-use crate::control::{Answer, EntriesWanted, Message, Question};
-use crate::entries::{EntriesCheck, EntriesPage};
+use crate::control::{Answer, EntriesWanted, Message, Question, RangeWanted};
+use crate::entries::EntriesCheck;
 use crate::limits::{PAGES_AHEAD_MAX, QUESTIONS_MAX};
 
 /// Identifies a question in its session.
@@ -28,30 +28,49 @@ enum Open {
         /// Pages that may arrive without being asked for.
         pages: u8,
     },
+    Range {
+        /// Bytes that may still arrive.
+        left: u32,
+    },
+    /// What a request would move; pages as above.
+    Plan {
+        pages: u8,
+    },
 }
 
 impl Asking {
     /// Numbers a question; none while too many are open.
     pub(super) fn ask(&mut self, question: Question) -> Option<(QuestionNumber, Message)> {
-        if self.open.len() >= QUESTIONS_MAX {
-            return None;
-        }
-        let number = self.next;
-        self.next = number.checked_add(1)?;
         let open = match &question {
             Question::Shares => Open::Shares,
             Question::Entries(EntriesWanted { depth, pages, .. }) => {
                 Open::Entries { check: EntriesCheck::new(*depth), pages: *pages }
             }
+            Question::Range(RangeWanted { len, .. }) => Open::Range { left: *len },
         };
-        self.open.insert(number, open);
+        let number = self.number(open)?;
         Some((QuestionNumber(number), Message::Asked { number, question }))
+    }
+
+    /// Numbers a request of which the plan is asked for; none while too many questions are open.
+    pub(super) fn plan(&mut self, pages: u8) -> Option<QuestionNumber> {
+        self.number(Open::Plan { pages }).map(QuestionNumber)
+    }
+
+    fn number(&mut self, open: Open) -> Option<u32> {
+        if self.open.len() >= QUESTIONS_MAX {
+            return None;
+        }
+        let number = self.next;
+        self.next = number.checked_add(1)?;
+        self.open.insert(number, open);
+        Some(number)
     }
 
     /// Lets an answer send as many pages as this end would take at once; none if it may send about
     /// as many already, or is over.
     pub(super) fn more(&mut self, QuestionNumber(number): QuestionNumber) -> Option<Message> {
-        let Some(Open::Entries { pages, .. }) = self.open.get_mut(&number) else { return None };
+        let Some(Open::Entries { pages, .. } | Open::Plan { pages }) = self.open.get_mut(&number) else { return None };
         let more = PAGES_AHEAD_MAX - *pages;
         (more >= PAGES_AHEAD_MAX / 2).then(|| {
             *pages = PAGES_AHEAD_MAX;
@@ -64,7 +83,9 @@ impl Asking {
         let late = match self.open.remove(&number)? {
             Open::Shares => 1,
             // And that it has ended.
-            Open::Entries { pages, .. } => u64::from(pages) + 1,
+            Open::Entries { pages, .. } | Open::Plan { pages } => u64::from(pages) + 1,
+            // Each page has bytes, but for the last, and pages are of any size.
+            Open::Range { left } => u64::from(left) + 1,
         };
         self.late += late;
         Some(Message::NotWanted { number })
@@ -86,10 +107,21 @@ impl Asking {
         };
         let is_over = match (&mut *open, &answer) {
             (_, Answer::Refused(_)) | (Open::Shares, Answer::Shares(_)) => true,
+            (Open::Plan { .. }, Answer::NotPlanned(_)) => true,
             (Open::Entries { pages: 0, .. }, Answer::Entries(_)) => return unexpected,
+            (Open::Plan { pages: 0 }, Answer::Planned(_)) => return unexpected,
+            (Open::Plan { pages }, Answer::Planned(_)) => {
+                *pages -= 1;
+                answer.is_last()
+            }
             (Open::Entries { check, pages }, Answer::Entries(page)) => {
                 check.next(page)?;
                 *pages -= 1;
+                page.is_last()
+            }
+            (Open::Range { left }, Answer::Bytes(page)) => {
+                let more = ProtocolError::BadValue("bytes of a file");
+                *left = left.checked_sub(page.bytes().len() as u32).ok_or(more)?;
                 page.is_last()
             }
             _ => return unexpected,
@@ -107,7 +139,7 @@ pub(super) struct Answering {
     next: u32,
     open: Vec<QuestionNumber>,
     /// What goes out when nothing else does.
-    page: Option<(QuestionNumber, EntriesPage)>,
+    page: Option<(QuestionNumber, Answer)>,
     /// Short answers, which go before it: one a question at most.
     short: VecDeque<Message>,
 }
@@ -158,7 +190,7 @@ impl Answering {
             return;
         }
         match answer {
-            Answer::Entries(page) => self.page = Some((number, page)),
+            page if page.is_page() => self.page = Some((number, page)),
             answer => {
                 self.close(number);
                 self.short.push_back(Message::Answered { number: number.0, answer });
@@ -175,7 +207,7 @@ impl Answering {
         if page.is_last() {
             self.open.retain(|open| *open != number);
         }
-        Some((Message::Answered { number: number.0, answer: Answer::Entries(page) }, Some(number)))
+        Some((Message::Answered { number: number.0, answer: page }, Some(number)))
     }
 }
 
@@ -184,12 +216,12 @@ mod tests {
     use ringway_model::ShareName;
 
     use super::*;
-    use crate::control::NoAnswer;
+    use crate::control::{BytesPage, FileState, NoAnswer};
     use crate::entries::{Depth, EntriesWriter};
 
     fn listing(pages: u8) -> Question {
         let share = ShareName::new("runs").unwrap();
-        Question::Entries(EntriesWanted { share, path: Vec::new(), depth: Depth::Folder, pages })
+        Question::Entries(EntriesWanted { share, path: Vec::new(), depth: Depth::Folder, changed_since: None, pages })
     }
 
     fn page(is_last: bool) -> Answer {
@@ -215,6 +247,28 @@ mod tests {
         assert!(asking.more(number).is_none(), "nothing of them has arrived");
         assert!(asking.answered(0, page(true)).unwrap().is_some());
         assert!(asking.answered(0, page(true)).is_err() && asking.more(number).is_none(), "it is over");
+    }
+
+    #[test]
+    fn no_more_of_a_file_arrives_than_was_asked_for() {
+        let wanted = |len| {
+            let share = ShareName::new("runs").unwrap();
+            Question::Range(RangeWanted { share, path: b"a".to_vec(), offset: 1 << 40, len })
+        };
+        let file = FileState { size: 9, mtime: crate::lane::Timestamp::default() };
+        let (some, last) = (
+            |len| Answer::Bytes(BytesPage::more(vec![0; len])),
+            |len| Answer::Bytes(BytesPage::last(vec![0; len], file)),
+        );
+        let mut asking = Asking::default();
+        asking.ask(wanted(10)).unwrap();
+        assert!(asking.answered(0, some(6)).unwrap().is_some() && asking.answered(0, last(4)).unwrap().is_some());
+        assert!(asking.answered(0, last(0)).is_err(), "it is over");
+        let (number, _) = asking.ask(wanted(10)).unwrap();
+        assert!(asking.more(number).is_none() && asking.answered(1, page(true)).is_err());
+        assert!(asking.answered(1, last(11)).is_err());
+        asking.ask(wanted(10)).unwrap();
+        assert!(asking.answered(2, last(3)).unwrap().is_some(), "the file ends before");
     }
 
     #[test]
@@ -264,12 +318,12 @@ mod tests {
     fn a_page_goes_out_when_it_is_wanted_still() {
         let mut answering = Answering::default();
         let number = answering.asked(5).unwrap();
-        let Answer::Entries(last) = page(true) else { panic!() };
-        answering.answer(number, Answer::Entries(last.clone()));
+        let last = page(true);
+        answering.answer(number, last.clone());
         assert!(!answering.takes_page());
         answering.close(number);
         assert!(answering.takes_page() && answering.say().is_none() && answering.is_idle());
-        answering.answer(number, Answer::Entries(last));
+        answering.answer(number, last);
         assert!(answering.say().is_none(), "it was not wanted any more");
     }
 }

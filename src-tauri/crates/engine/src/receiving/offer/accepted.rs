@@ -64,6 +64,8 @@ impl Accepted {
             drop: visitor.drop.clone(),
             names: Arc::clone(&visitor.names),
             allowance,
+            asked: None,
+            timeout: None,
         };
         // A drop box has accepted it as long as its grant holds.
         let rule = (acceptance == Acceptance::Rule && visitor.drop.is_none()).then(|| device.rule.clone());
@@ -146,7 +148,7 @@ impl Accepted {
                 Ended::Over(ended) => break *ended,
                 Ended::Lost(lost) => lost,
             };
-            earlier.add(lost.incoming.results());
+            earlier.add(&lost.incoming);
             // Who waits takes no other's place.
             drop(place);
             let (Some(open), Some(renewed)) = (&open, &mut renewed) else { break Err(lost.error) };
