@@ -1,7 +1,7 @@
 //! The place in a drop box where an offer is to land.
 use ringway_model::ShareName;
 
-use super::questions;
+use super::fields::share_name;
 use crate::ProtocolError;
 use crate::bytes::{Put, Reader};
 use crate::limits::PATH_MAX;
@@ -28,7 +28,7 @@ pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Option<InShare>, Protoco
     if !reader.bool("share of an offer")? {
         return Ok(None);
     }
-    let share = questions::share_name(reader)?;
+    let share = share_name(reader)?;
     let path = RelPath::new(reader.short_bytes("path", PATH_MAX)?)?.as_bytes().to_vec();
     Ok(Some(InShare { share, path }))
 }
