@@ -314,6 +314,11 @@ const SHARE_WHY = {
   failed: "share.why.failed",
 } as const satisfies Record<ShareTrouble, Key>;
 
+/** Why a shared folder cannot be read now, as a part of a sentence. */
+export function shareWhy(why: ShareTrouble): string {
+  return t(SHARE_WHY[why]);
+}
+
 function failedOn({ path, operation, source }: Pick<Extract<Fault, { code: "path" | "path_there" }>, "path" | "operation" | "source">) {
   return { path: path.path, operation: operationWords(operation), why: system(source) };
 }
@@ -401,7 +406,7 @@ function rowOf(fault: Fault, peer: string): Sentence {
     case "no_drop_box":
       return says("fault.noDropBox", { peer, share: fault.share });
     case "share_unavailable":
-      return says("fault.shareUnavailable", { peer, share: fault.share, why: t(SHARE_WHY[fault.trouble]) });
+      return says("fault.shareUnavailable", { peer, share: fault.share, why: shareWhy(fault.trouble) });
     case "path_there":
       return says("fault.pathThere", { ...failedOn(fault), peer });
     case "answer_lost":

@@ -52,10 +52,16 @@ macro_rules! page_fields {
 }
 
 page_fields!(
-    bool, u16, u32, u64, String, Consent, DropBox, OnCancel, OnConflict, OnExisting, PastQuery, Recipient, ShownSize
+    bool, u16, u32, u64, String, Consent, DropBox, OnCancel, OnConflict, OnExisting, PastQuery, Recipient, SharedWith,
+    ShownSize
 );
 
+// What a path in another device's share says, that device looks at.
+page_fields!(PathThere);
+
 impl<T: PageField> PageField for Option<T> {}
+
+impl<T: PageField> PageField for Vec<T> {}
 
 /// Generates [`Call`], [`PageCall`] and [`PageAnswers`] from the rows of the API.
 macro_rules! calls {
@@ -195,7 +201,7 @@ mod tests {
     }
 
     /// Calls that programs may make and the page must not.
-    const BEYOND_THE_PAGE: [&str; 16] = [
+    const BEYOND_THE_PAGE: [&str; 19] = [
         r#""start""#,
         r#"{"gather":{"paths":["/etc"]}}"#,
         r#"{"choose":{"paths":["/etc"]}}"#,
@@ -208,6 +214,9 @@ mod tests {
         r#"{"deviceFolder":{"id":"a"}}"#,
         r#"{"setDeviceFolder":{"id":"a","folder":"/home","intoHome":"dot_names"}}"#,
         r#"{"changeSettings":{"change":{"receiveFolder":"/home","intoHome":"dot_names"}}}"#,
+        r#"{"addShare":{"folder":"/etc","name":"a","with":{"with":"all"},"allowHome":true}}"#,
+        r#"{"shareChosen":{"chosen":1,"name":null,"with":{"with":"all"},"allowHome":true}}"#,
+        r#"{"getInto":{"device":"a","paths":[],"onConflict":"replace","verify":false,"folder":"/home","intoHome":"dot_names"}}"#,
         r#"{"watch":{"id":"a"}}"#,
         r#""beWindow""#,
         r#"{"raise":{"paths":["/etc"],"view":null,"token":null}}"#,

@@ -28,6 +28,8 @@ pub struct Browser {
     session: Session,
     device: Device,
     awake: Awake,
+    /// The question whose answer is waited for. If that is given up, the next one takes its place.
+    open: Option<QuestionNumber>,
 }
 
 /// How often a program that waits for an answer notes that it runs.
@@ -93,7 +95,7 @@ impl Browser {
         let destination = Destination::of(&shared.store, target)?;
         let reached = reach(shared, &destination, None, FIRST_CONTACT_TIME_MAX).await;
         let Reached { session, device, .. } = reached.map_err(of_asking)?;
-        Ok(Self { session, device, awake: Awake::now() })
+        Ok(Self { session, device, awake: Awake::now(), open: None })
     }
 
     /// The device that is browsed.
@@ -210,6 +212,15 @@ impl Browser {
         }
     }
 
+    /// Waits until the session ends, for a program that asks nothing meanwhile.
+    pub async fn ended(&mut self) {
+        while let Ok(Some(event)) = self.session.next().await {
+            if matches!(event, Event::Refused(_) | Event::Cancelled(_)) {
+                return;
+            }
+        }
+    }
+
     /// Ends the session.
     pub async fn close(mut self) {
         self.session.machine.cancel(Cancel::ByPerson);
@@ -219,7 +230,14 @@ impl Browser {
     fn ask(&mut self, question: Question) -> Result<QuestionNumber, Fault> {
         // One at a time is open: what is not wanted any more is not.
         self.awake = Awake::now();
-        self.session.machine.ask(question).ok_or(Fault::AnswerBusy)
+        if !self.session.machine.may_ask() {
+            return Err(of_asking(Fault::lost(std::io::ErrorKind::UnexpectedEof)));
+        }
+        if let Some(before) = self.open.take() {
+            self.session.machine.abandon(before);
+        }
+        self.open = self.session.machine.ask(question);
+        self.open.ok_or(Fault::AnswerBusy)
     }
 
     async fn answer(&mut self, number: QuestionNumber) -> Result<Answer, Fault> {

@@ -48,7 +48,8 @@ impl Accepted {
         let expected = visitor.drop.is_none().then(|| listening.shared.expect(&destination));
         let store = Arc::clone(&listening.shared.store);
         let in_share = visitor.drop.as_ref().map(DropPlace::shown);
-        let record = Record { store, target: None, paths: vec![destination.clone()], in_share, resend: None };
+        let record =
+            Record { store, target: None, paths: vec![destination.clone()], in_share, resend: None, reget: None };
         let transfer = Transfer::new(TransferId(offer.transfer), Direction::Receiving, (title, more), Some(record));
         transfer.known_peer(device.id, &device.name);
         let retry = renewal_time(offer.retry_s);
