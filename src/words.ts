@@ -173,6 +173,8 @@ function invalid(why: Invalid): Sentence {
       return says("fault.unfit.unknownShare", { name: why.name });
     case "shared_own_folder":
       return { what: t("fault.unfit.sharedOwnFolder", { folder: why.folder.path }), next: t("fault.unfit.folder.next") };
+    case "drop_in_home":
+      return says("fault.unfit.dropInHome", { folder: why.folder.path });
     case "shared_home_folder":
       return says("fault.unfit.sharedHomeFolder", { folder: why.folder.path });
     case "too_many_shares":
@@ -401,6 +403,8 @@ function rowOf(fault: Fault, peer: string): Sentence {
       return notPublished(fault);
     case "not_shared":
       return says("fault.notShared", { peer, share: fault.share });
+    case "no_drop_box":
+      return says("fault.noDropBox", { peer, share: fault.share });
     case "share_unavailable":
       return says("fault.shareUnavailable", { peer, share: fault.share, why: shareWhy(fault.trouble) });
     case "path_there":

@@ -306,6 +306,7 @@ export interface Arguments {
   "fault.unfit.unknownShare": { name: string };
   "fault.unfit.sharedOwnFolder": { folder: string };
   "fault.unfit.sharedHomeFolder": { folder: string };
+  "fault.unfit.dropInHome": { folder: string };
   "fault.unfit.pattern": { pattern: string };
   "fault.destinationFull": { missing: string };
   "fault.tooMuchHere": { size: string };
@@ -313,6 +314,7 @@ export interface Arguments {
   "fault.pausedThere": { peer: string };
   "fault.turnedAway": { peer: string };
   "fault.notShared": { peer: string; share: string };
+  "fault.noDropBox": { peer: string; share: string };
   "fault.shareUnavailable": { peer: string; share: string; why: string };
   "fault.pathThere": { operation: string; path: string; peer: string; why: string };
   "fault.answerLost": { peer: string; why: string };

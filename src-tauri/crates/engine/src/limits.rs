@@ -74,8 +74,9 @@ pub const HANDSHAKE_PAUSE: Duration = Duration::from_millis(20);
 /// asked no more often than that.
 pub const OFFERS_IN_VAIN: Allowance = Allowance { burst: 16, per_min: 4 };
 
-/// Requests of one device for entries of shares: a person who gets one after the other, and eight
-/// transfers that are asked for again every five seconds because they are paused here.
+/// Requests of one device for entries of shares, and its offers into drop boxes: a person who gets
+/// or sends one after the other, and eight transfers that are asked for again every five seconds
+/// because they are paused here.
 pub const REQUESTS_FOR_SHARES: Allowance = Allowance { burst: 64, per_min: 120 };
 
 /// What other devices get from the shares here at a time, or may go on with. Each takes a walk, up

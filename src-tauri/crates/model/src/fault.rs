@@ -431,6 +431,12 @@ pub enum Fault {
         /// The name that was asked for.
         share: Text,
     },
+    /// The other device has no drop box of that name for this device. It does not say whether it
+    /// has a share of that name: one of others is not revealed.
+    NoDropBox {
+        /// The name that was asked for.
+        share: Text,
+    },
     /// The other device shares that folder with this one, and cannot read it now.
     ShareUnavailable {
         /// The share's name.
@@ -847,6 +853,11 @@ pub enum Invalid {
     },
     /// A folder to share that is a home folder or holds this user's, which nobody has allowed.
     SharedHomeFolder {
+        /// The folder.
+        folder: PathText,
+    },
+    /// A folder that is to be a drop box, and is a home folder or contains one.
+    DropInHome {
         /// The folder.
         folder: PathText,
     },

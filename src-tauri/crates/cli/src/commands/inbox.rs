@@ -153,6 +153,9 @@ fn shown(past: &Past, details: &PastDetails, resend: Option<&Resend>, now: Syste
         Direction::Receiving => line("From", device(past)),
         Direction::Copying => line("Copied", "inside this machine".to_owned()),
     }
+    if let Some(place) = &past.in_share {
+        line("Drop box", for_terminal(place));
+    }
     line("When", ago(report.ended_at, now));
     let peer = past.peer.as_ref().map(for_terminal);
     match &report.outcome {
@@ -260,6 +263,7 @@ mod tests {
             title: "da\x1bta".into(),
             more_names: 2,
             target: None,
+            in_share: None,
             paths: vec!["/in/data".into(), "/in/b".into()],
             report: Report {
                 counts: Counts {
@@ -326,13 +330,15 @@ mod tests {
 
     #[test]
     fn what_can_be_sent_again_says_how() {
-        let sent = Past { direction: Direction::Sending, ..past(Outcome::Partial) };
+        let in_share = Some("inbox/sub".into());
+        let sent = Past { direction: Direction::Sending, in_share, ..past(Outcome::Partial) };
         let taken = (0..11).map(|number| Pattern::Include(format!("p{number}").into()));
         let patterns = [Pattern::Exclude("*.o".into())].into_iter().chain(taken).collect();
         let selection = Selection { patterns, paths: None };
-        let resend = Resend { sources: Vec::new(), selection, verify: false };
+        let resend = Resend { sources: Vec::new(), selection, verify: false, in_share: None };
         let lines = shown(&sent, &PastDetails::default(), Some(&resend), SystemTime::now());
         assert!(lines.contains(&"Patterns:    *.o".to_owned()), "{lines:?}");
+        assert!(lines.contains(&"Drop box:    inbox/sub".to_owned()), "{lines:?}");
         assert!(
             lines.contains(&"             !p0".to_owned()) && lines.contains(&"             and 2 more".to_owned())
         );

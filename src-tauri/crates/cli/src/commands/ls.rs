@@ -71,10 +71,10 @@ async fn shares(browser: &mut Browser, out: &Output) -> Result<Exit> {
             "{device} shares nothing with this device. There, `ringway share add FOLDER --with DEVICE` shares a folder."
         ));
     }
-    let rows = shares.iter().map(|ShareThere { name, unavailable }| {
-        let state =
-            unavailable.map_or_else(String::new, |why| format!("unavailable: {}", sentences::share_trouble(why)));
-        [for_terminal(name.as_str()), state]
+    let rows = shares.iter().map(|ShareThere { name, drop, unavailable }| {
+        let unavailable = unavailable.map(|why| format!("unavailable: {}", sentences::share_trouble(why)));
+        let state = drop.then(|| "drop box".to_owned()).into_iter().chain(unavailable).collect::<Vec<_>>();
+        [for_terminal(name.as_str()), state.join("; ")]
     });
     table(rows.collect()).into_iter().for_each(|line| out.say(line));
     Ok(Exit::All)

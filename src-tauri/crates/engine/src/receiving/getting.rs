@@ -160,8 +160,8 @@ impl Getting<'_> {
         transfer.figures().found(offer.so_far);
         let prepared = match taking.prepare(&offer).await {
             Ok(prepared) => prepared,
-            Err((error, reason)) => {
-                session.machine.decline(reason);
+            Err((error, why)) => {
+                why.tell(&mut session);
                 session.close().await;
                 return Err(error);
             }
@@ -250,6 +250,7 @@ impl Getting<'_> {
                 options: AcceptOptions { destination: Some(destination.clone()), ..self.request.accept.clone() },
                 expected: shared.expect(&destination),
                 destination,
+                drop: None,
                 names,
                 allowance: None,
                 asked: self.wanted.asked(),

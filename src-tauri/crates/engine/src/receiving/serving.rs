@@ -161,7 +161,7 @@ fn transfer(listening: &Listening, asker: &Requester, opened: &Opened) -> Option
     let folder = store.share(&get.share).ok()??.shared.folder;
     let path = |path: &GetPath| folder.join(OsString::from_vec(path.path.clone()));
     let paths = get.paths.iter().take(crate::store::history::PAST_PATHS_MAX).map(path).collect();
-    let record = Record { store, target: None, paths, resend: None, reget: None };
+    let record = Record { store, target: None, paths, in_share: None, resend: None, reget: None };
     let transfer = Transfer::new(TransferId(get.transfer), Direction::Sending, (title, more), Some(record));
     transfer.known_peer(device.id, &device.name);
     Some(transfer)
@@ -246,6 +246,7 @@ impl Serving {
             clocks: Clocks::default(),
             compression: get.compression,
             verify: get.prove,
+            in_share: None,
             packed: Arc::clone(packed),
             relay: Arc::default(),
             lanes_first: 1,

@@ -23,6 +23,7 @@ use tokio::time::Instant;
 use super::lanes::{LaneOpener, LaneOrigin};
 use super::reach::reach;
 use super::{Job, goodbye};
+use crate::devices::reference::PathInShare;
 use crate::devices::target::{Address, Target};
 use crate::limits::{LANES_MAX, PAUSE_TIME_MAX, RECORDS_PER_KEY_MAX, RECORDS_PER_KEY_MIN, RETRY_MAX, STALL_TIME_MIN};
 use crate::reach::connect::Destination;
@@ -303,6 +304,7 @@ impl Attempt for Sending<'_> {
             clocks: Clocks::default(),
             compression: request.compression,
             verify: request.verify,
+            in_share: request.in_share.as_ref().map(PathInShare::place),
             packed: Arc::clone(&self.packed),
             relay: Arc::default(),
             lanes_max: lanes.unwrap_or(LANES_MAX).min(ForSending::here().lanes),

@@ -32,6 +32,7 @@ impl Fault {
                 failed(row, path, *operation, source).and_next(NOT_PUBLISHED).with("names", listed(published))
             }
             Self::NotShared { share } => NOT_SHARED.says().with("share", share),
+            Self::NoDropBox { share } => NO_DROP_BOX.says().with("share", share),
             Self::ShareUnavailable { share, trouble } => {
                 SHARE_UNAVAILABLE.says().with("share", share).with("why", share_trouble(*trouble))
             }
@@ -230,6 +231,7 @@ impl Invalid {
             Self::ShareNameTaken { name } => SHARE_NAME_TAKEN.says().with("name", name),
             Self::UnknownShare { name } => UNKNOWN_SHARE.says().with("name", name),
             Self::SharedOwnFolder { folder } => SHARED_OWN_FOLDER.says().with("folder", folder).and_next(FOLDER),
+            Self::DropInHome { folder } => DROP_IN_HOME.says().with("folder", folder),
             Self::SharedHomeFolder { folder } => SHARED_HOME_FOLDER.says().with("folder", folder),
             Self::TooManyShares => TOO_MANY_SHARES.says(),
             Self::ShareReference => SHARE_REFERENCE.says(),

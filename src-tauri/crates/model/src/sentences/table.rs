@@ -883,6 +883,10 @@ rows! {
         terminal: "Name a folder inside it, or say --allow-home.",
         window: "Choose a folder inside it.",
     }
+    DROP_IN_HOME: "fault.unfit.dropInHome" {
+        what: "{folder} is a home folder, or contains one. What is sent there can change how programs start.",
+        next: "Choose a folder inside it for the drop box.",
+    }
     TOO_MANY_SHARES: "fault.unfit.tooManyShares" {
         what: "Too many folders are shared.",
         next: "Remove one, or share a folder that contains several.",
@@ -963,6 +967,11 @@ rows! {
         what: "{peer} does not share a folder “{share}” with this device.",
         terminal: "`ringway ls DEVICE` lists what it shares. There, `ringway share add FOLDER --with DEVICE` shares a folder.",
         window: "Share the folder on that device first.",
+    }
+    NO_DROP_BOX: "fault.noDropBox" {
+        what: "{peer} has no drop box “{share}” for this device.",
+        terminal: "`ringway ls DEVICE` lists its drop boxes. There, `ringway share add FOLDER --drop --with DEVICE` makes a shared folder one.",
+        window: "Make the shared folder a drop box on that device first.",
     }
     SHARE_UNAVAILABLE: "fault.shareUnavailable" {
         what: "The shared folder “{share}” is unavailable on {peer}: {why}.",

@@ -90,11 +90,14 @@ impl Get {
 
     /// Whether an offer is the answer to this, whatever its names are.
     pub(crate) fn is_met_by(&self, offer: &Offer) -> bool {
-        offer.transfer == self.transfer && offer.lanes <= self.lanes && offer.prove == self.prove
+        // Where it lands is for who has asked to say.
+        let is_free = offer.in_share.is_none();
+        is_free && offer.transfer == self.transfer && offer.lanes <= self.lanes && offer.prove == self.prove
     }
 }
 
-/// Why nothing of a request can be had.
+/// Why nothing of a request can be had, or why an offer cannot land in the place that it names:
+/// then the share is a drop box, and the only path is that place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GetRefusal {
     /// There is no such share, or it is not shared with this device. Which of the two is not said.

@@ -163,8 +163,9 @@ impl Answer {
             Self::Shares(shares) => {
                 out.put_u8(0);
                 out.put_u16(shares.len() as u16);
-                for ShareThere { name, unavailable } in shares {
+                for ShareThere { name, drop, unavailable } in shares {
                     out.put_short_bytes(name.as_str().as_bytes());
+                    out.put_bool(*drop);
                     out.put_u8(unavailable.map_or(0, number));
                 }
             }
@@ -211,12 +212,12 @@ impl Answer {
                     return Err(ProtocolError::TooLarge { what: "shares", value, limit });
                 }
                 let share = |_| {
-                    let name = share_name(reader)?;
+                    let (name, drop) = (share_name(reader)?, reader.bool("drop box")?);
                     let unavailable = match reader.u8()? {
                         0 => None,
                         value => Some(trouble(value)?),
                     };
-                    Ok(ShareThere { name, unavailable })
+                    Ok(ShareThere { name, drop, unavailable })
                 };
                 Self::Shares((0..count).map(share).collect::<Result<_, ProtocolError>>()?)
             }
