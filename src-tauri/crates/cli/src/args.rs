@@ -595,7 +595,7 @@ pub(crate) enum SwitchArg {
 #[derive(Debug, Args)]
 pub(crate) struct CodeArgs {
     /// Read the code or standing secret from FILE (- is standard input) instead of from
-    /// RINGWAY_CODE or a prompt. recv then expects this code instead of a random one
+    /// RINGWAY_CODE or a prompt. `ringway recv` expects this code instead of a random one
     #[arg(long, value_name = "FILE")]
     pub(crate) code_file: Option<PathBuf>,
 }
@@ -615,7 +615,7 @@ pub(crate) struct PathArgs {
 /// How much is reported, and how.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct ReportingArgs {
-    /// Print nothing but errors, questions and the receiver's code
+    /// Print nothing but errors, questions and codes
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
     /// Print more: identities, the paths taken and why, how the time was spent, every failed file

@@ -270,6 +270,7 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("get-refused-same-name", Message::GetRefused(GetRefusal::SameName)),
         ("get-refused-too-many-names", Message::GetRefused(GetRefusal::TooManyNames)),
         ("get-refused-not-served", Message::GetRefused(GetRefusal::NotServed)),
+        ("get-refused-cancelled", Message::GetRefused(GetRefusal::Cancelled)),
         ("cancel-failed", Message::Cancel(Cancel::Failed)),
         ("cancel-by-person", Message::Cancel(Cancel::ByPerson)),
         ("cancel-by-person-keeping", Message::Cancel(Cancel::ByPersonKeeping)),
@@ -277,6 +278,7 @@ fn messages() -> Vec<(&'static str, Message)> {
         ("cancel-connection-lost", Message::Cancel(Cancel::ConnectionLost)),
         ("cancel-too-much", Message::Cancel(Cancel::TooMuch(0x7b7c_7d7e_7f80))),
         ("cancel-paused", Message::Cancel(Cancel::Paused)),
+        ("cancel-not-shared", Message::Cancel(Cancel::NotShared)),
         ("ping", Message::Ping),
         ("pong", Message::Pong),
         (

@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep_until};
 use super::receive::confinement;
 use super::taking::{Dialling, Earlier, Ended, LanesFrom, Opened, Site, Taking};
 use crate::devices::reference::PathInShare;
-use crate::limits::{ANSWER_TIME_MAX, LANES_MAX, RETRY_MAX};
+use crate::limits::{ANSWER_TIME_MAX, COUNTED_TIME_MAX, LANES_MAX, RETRY_MAX, SCARCE_BYTES};
 use crate::local::own_folders;
 use crate::send::attempts::{Attempt, First, Paired, forgotten, try_all};
 use crate::send::goodbye;
@@ -33,7 +33,7 @@ use crate::shared::Shared;
 use crate::transfers::forgetting::stop_when;
 use crate::transfers::options::{AcceptOptions, GetRequest};
 use crate::transfers::transfer::{Arrived, Transfer};
-use crate::wire_convert::decode_cancel;
+use crate::wire_convert::{decode_cancel, decode_failure};
 
 /// Gets something to its end and reports it.
 pub(crate) async fn run(shared: Arc<Shared>, request: GetRequest, transfer: Transfer) {
@@ -59,6 +59,7 @@ async fn get(
     transfer.figures().goes_on = !retry.is_zero();
     let site = Site { shared: Arc::clone(shared), paths, io, confined: confinement().is_ok() };
     let wanted = asked(&request, transfer, retry)?;
+    transfer.figures().limit_asked = request.limit.is_some();
     let mut getting = Getting {
         site,
         transfer,
@@ -177,7 +178,10 @@ impl Getting<'_> {
         let Reached { mut session, tickets, addresses, round_trip, device, .. } = reached;
         session.machine.get(self.wanted.clone());
         transfer.figures().await_answer(false);
-        let offered = self.offered(&mut session).await;
+        let offered = match self.offered(&mut session).await {
+            Ok((offer, names)) => self.counted(&mut session, offer).await.map(|offer| (offer, names)),
+            Err(error) => Err(error),
+        };
         let (offer, names) = match offered {
             Ok(offered) => offered,
             Err(error) => {
@@ -268,6 +272,30 @@ impl Getting<'_> {
         }
     }
 
+    /// Waits for the size of what is offered, but not for long, if it may not fit: then nothing of
+    /// it comes.
+    async fn counted(&self, session: &mut ringway_link::session::Session, mut offer: Offer) -> Result<Offer, Fault> {
+        let free = free_space::look(&self.request.destination).filter(|free| free.is_exact);
+        let Some(free) = free.map(|free| free.free_bytes).filter(|free| *free < SCARCE_BYTES) else {
+            return Ok(offer);
+        };
+        let until = Instant::now() + COUNTED_TIME_MAX;
+        while !self.transfer.figures().has_begun() && !offer.so_far.complete && offer.so_far.bytes <= free {
+            tokio::select! {
+                event = session.next() => match event? {
+                    Some(Event::TotalsChanged(totals)) => offer.so_far = totals,
+                    Some(Event::Cancelled(cancel)) => return Err(decode_cancel(cancel)),
+                    Some(Event::EntryFailed(failed)) => self.transfer.figures().fail(decode_failure(failed)),
+                    Some(_) => {}
+                    None => return Err(Fault::lost(std::io::ErrorKind::UnexpectedEof)),
+                },
+                () = sleep_until(until) => break,
+                stopped = self.transfer.cancelled() => return Err(stopped),
+            }
+        }
+        Ok(offer)
+    }
+
     /// How it is taken in: in every session as in the first one. A source that has other names at
     /// the top meanwhile begins anew there.
     fn take_from(&mut self, device: &Device, names: Arc<OfferedNames>) -> Result<(), Fault> {
@@ -287,6 +315,7 @@ impl Getting<'_> {
                 destination,
                 names,
                 allowance: None,
+                keeps: true,
             });
         }
         Ok(())
@@ -296,7 +325,10 @@ impl Getting<'_> {
     fn refused(&self, refusal: GetRefusal) -> Fault {
         let share = || self.wanted.share.as_str().into();
         match refusal {
-            GetRefusal::NoShare | GetRefusal::NotServed => Fault::NotShared { share: share() },
+            GetRefusal::NoShare if self.transfer.figures().has_begun() => Fault::NoLongerShared { by: Side::There },
+            GetRefusal::NoShare => Fault::NotShared { share: share() },
+            GetRefusal::NotServed => Fault::NotServed,
+            GetRefusal::Cancelled => Fault::Cancelled { by: Side::There, kept: true },
             GetRefusal::Unavailable(why) => Fault::ShareUnavailable { share: share(), trouble: why },
             GetRefusal::Path(number, errno) => {
                 let path = self.request.paths.get(usize::from(number)).map(PathInShare::shown);

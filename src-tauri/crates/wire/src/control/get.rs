@@ -83,6 +83,8 @@ pub enum GetRefusal {
     TooManyNames,
     /// What runs at that device shares nothing.
     NotServed,
+    /// A person there has cancelled this transfer: the same id is not served again.
+    Cancelled,
 }
 
 pub(super) fn encode(get: &Get, out: &mut Vec<u8>) {
@@ -165,6 +167,7 @@ pub(super) fn encode_refusal(refusal: GetRefusal, out: &mut Vec<u8>) {
         GetRefusal::SameName => out.put_u8(4),
         GetRefusal::TooManyNames => out.put_u8(5),
         GetRefusal::NotServed => out.put_u8(6),
+        GetRefusal::Cancelled => out.put_u8(20),
     }
 }
 
@@ -176,6 +179,7 @@ pub(super) fn decode_refusal(reader: &mut Reader<'_>) -> Result<GetRefusal, Prot
         4 => GetRefusal::SameName,
         5 => GetRefusal::TooManyNames,
         6 => GetRefusal::NotServed,
+        20 => GetRefusal::Cancelled,
         value => return Err(ProtocolError::Unknown { what: "refusal of a request", value }),
     })
 }

@@ -60,6 +60,7 @@ impl Accepted {
             expected,
             names: Arc::clone(&visitor.names),
             allowance,
+            keeps: false,
         };
         let rule = (acceptance == Acceptance::Rule).then(|| device.rule.clone());
         Self { listening, taking, rule, retry }
